@@ -1,0 +1,45 @@
+"""The runtime names that rewritten code may use, with the parameters it may pass. ``tests/test_contract.py`` holds this against the runtime.
+
+Rewritten code reads ``import dpmigrate_runtime as ddp``; ``COLLECTIVE`` names the calls that every rank must reach.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+MODULE: Final = "dpmigrate_runtime"
+ALIAS: Final = "ddp"
+
+#: name -> parameters in order (``*`` for variadic ones)
+NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "setup": ("timeout",),
+    "cleanup": (),
+    "rank": (),
+    "local_rank": (),
+    "world_size": (),
+    "is_main": (),
+    "device": (),
+    "wrap": ("model", "sync_bn"),
+    "unwrap": ("model",),
+    "clean_keys": ("state_dict",),
+    "local_batch": ("size",),
+    "distribute": ("loader", "keep_batch_size"),
+    "shard": ("loader",),
+    "shard_sampler": ("sampler",),
+    "sum_all": ("*values",),
+    "mean_all": ("*values",),
+    "any_rank": ("flag",),
+    "from_main": ("value",),
+    "barrier": (),
+    "sync_buffers": ("*models",),
+    "save": ("obj", "f", "*args", "**kwargs"),
+    "main_first": (),
+    "main_only": ("factory", "*args", "**kwargs"),
+    "main_path": ("path",),
+    "seed_ranks": (),
+}
+
+#: calls that wait for every rank; none of them may stand under a rank-0 guard
+COLLECTIVE: Final = frozenset(
+    {"setup", "cleanup", "wrap", "distribute", "sum_all", "mean_all", "any_rank", "from_main", "barrier", "sync_buffers", "main_first", "seed_ranks"}
+)

@@ -1,0 +1,83 @@
+"""The nouns that travel between the rooms: where something stands, what was found, what will be done, what came of it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpmigrate.edit import Edit
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A piece of source as ``ast`` counts: lines from 1, columns from 0 in UTF-8 bytes, end exclusive."""
+
+    line: int
+    col: int
+    end_line: int
+    end_col: int
+
+
+class Severity(enum.Enum):
+    """How bad it is to run the program under DDP as it stands."""
+
+    BLOCKER = "blocker"  # the program is not migrated at all
+    ERROR = "error"  # wrong numbers, a hang or a crash
+    WARNING = "warning"  # may be wrong, depends on something the tool cannot see
+    NOTE = "note"  # right, but the user should know
+
+
+class Fix(enum.Enum):
+    """What ``apply`` does about a finding."""
+
+    SAFE = "safe"  # applied
+    NONE = "none"  # told, never touched
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing a rule has to say about one place of one file."""
+
+    code: str
+    span: Span
+    message: str
+    severity: Severity
+    edits: tuple[Edit, ...] = ()
+    fix: Fix = Fix.NONE
+    advice: str = ""  # what the user can do; said where nothing is fixed
+
+
+class Status(enum.Enum):
+    """What became of one file."""
+
+    CLEAN = "clean"  # nothing to say
+    FINDINGS = "findings"  # check: something was found
+    CHANGED = "changed"  # apply: rewritten (or would be, with --diff)
+    UNCHANGED = "unchanged"  # apply: nothing to do, the reason says why
+    REFUSED = "refused"  # apply: left byte-identical, the findings or the reason say why
+    FAILED = "failed"  # unreadable, unparsable or unwritable
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a file could not be read, parsed or written; ``line`` and ``col`` where known (from 1)."""
+
+    message: str
+    line: int | None = None
+    col: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result for one file; everything a report needs."""
+
+    path: str
+    status: Status
+    findings: tuple[Finding, ...] = ()
+    reason: str = ""
+    problem: Problem | None = None
+    before: str = ""  # source text, newlines as in the file
+    after: str | None = None  # new text, where the file changes
+    notes: tuple[str, ...] = field(default=())  # what changed in meaning, for the end of the report

@@ -1,0 +1,18 @@
+"""What the user chose, frozen. Options and (later) ``[tool.dpmigrate]`` fill it; rules and rewriting read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The choices that change findings or rewritten code."""
+
+    amp: bool = False
+    amp_dtype: Literal["float16", "bfloat16"] = "float16"
+    batch: Literal["global", "per-rank"] = "global"
+    sync_bn: bool = False
+    select: tuple[str, ...] = ()  # code prefixes; empty selects all
+    ignore: tuple[str, ...] = ()
