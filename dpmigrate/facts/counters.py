@@ -1,0 +1,284 @@
+"""Numbers that a batch loop adds up: which names, what they hold, whether the loop does nothing else.
+
+A loop over batches may be split over the ranks, and its counters summed, only if the batches leave no other trace: no output,
+no early end, no value of the last batch read later. Whatever cannot be proved leaves the loop whole.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from dataclasses import dataclass
+
+from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.roles import BatchLoop, Roles
+
+
+class Holds(enum.Enum):
+    """What one addition to a counter is, over a batch."""
+
+    SUM = "sum"  # grows with the samples: counts, sums of losses
+    MEAN = "mean"  # an average over the batch
+    STEP = "step"  # a constant per batch
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Counter:
+    """A name that starts as a number before the loop and only grows in it."""
+
+    name: str
+    adds: tuple[ast.expr, ...]
+    read_inside: bool
+    read_after: bool
+    statement: bool = True
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Counting:
+    """The counters of a loop, and why it cannot be split (``''`` if it can)."""
+
+    counters: tuple[Counter, ...]
+    obstacle: str
+    where: ast.AST
+
+
+_NUMBERS = frozenset({"torch.zeros", "torch.tensor", "numpy.zeros"})
+_PURE_BUILTINS = frozenset({"len", "int", "float", "range", "zip", "sum", "max", "min", "abs", "isinstance", "tuple", "list", "bool", "round", "enumerate"})
+_PURE_MODULES = ("torch.", "math.", "numpy.", "torch.nn.functional.", "sklearn.metrics.")
+_IMPURE = frozenset({"torch.save", "numpy.save", "numpy.savetxt", "torch.manual_seed", "torch.autograd.backward"})
+_IMPURE_METHODS = frozenset(
+    "append extend insert update add write writelines log info debug warning error display set_postfix set_description add_scalar add_image "
+    "print step backward reset close flush setdefault pop remove clear save put send set_postfix_str compute".split()
+)
+
+
+def counting(roles: Roles, loop: BatchLoop) -> Counting:
+    """The counters of the loop and whether it is nothing but counting."""
+    names = roles.names
+    counters = tuple(_counters(names, loop))
+    own = {id(n) for c in counters for n in _own_statements(loop, c.name)}
+    obstacle, where = _obstacle(roles, loop, counters, own)
+    return Counting(counters, obstacle, where)
+
+
+def _counters(names: Names, loop: BatchLoop) -> list[Counter]:
+    out = []
+    stored: dict[str, list[ast.stmt]] = {}
+    for n in ast.walk(loop.node):
+        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+            stored.setdefault(n.target.id, []).append(n)
+        elif isinstance(n, ast.Assign):
+            for t in n.targets:
+                for leaf in ast.walk(t):
+                    if isinstance(leaf, ast.Name) and isinstance(leaf.ctx, ast.Store):
+                        stored.setdefault(leaf.id, []).append(n)
+    for name, statements in stored.items():
+        adds = [_addition(s, name) for s in statements]
+        if all(a is not None for a in adds) and _starts_as_number(names, loop, name):
+            inside, after = _reads(names, loop, name, statements)
+            out.append(Counter(name, tuple(a for a in adds if a is not None), inside, after))
+    return out
+
+
+def _addition(stmt: ast.stmt, name: str) -> ast.expr | None:
+    """What the statement adds to the counter: ``c += x``, ``c = c + x``, ``c = x + c``."""
+    if isinstance(stmt, ast.AugAssign):
+        return stmt.value if isinstance(stmt.op, ast.Add) else None
+    if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0], ast.Name):
+        v = stmt.value
+        if isinstance(v, ast.BinOp) and isinstance(v.op, ast.Add):
+            if isinstance(v.left, ast.Name) and v.left.id == name:
+                return v.right
+            if isinstance(v.right, ast.Name) and v.right.id == name:
+                return v.left
+    return None
+
+
+def _own_statements(loop: BatchLoop, name: str) -> list[ast.AST]:
+    out: list[ast.AST] = []
+    for n in ast.walk(loop.node):
+        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id == name:
+            out.append(n)
+        elif isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) and n.targets[0].id == name:
+            out.append(n)
+    return out
+
+
+def _starts_as_number(names: Names, loop: BatchLoop, name: str) -> bool:
+    """Whether the last value before the loop, in its own function, is a number or a tensor of zeros."""
+    function = names.function(loop.node)
+    start: ast.expr | None = None
+    for n in ast.walk(function):
+        if isinstance(n, ast.Assign) and n.lineno < loop.node.lineno and names.function(n) is function:
+            for t in n.targets:
+                pairs = zip(t.elts, n.value.elts, strict=False) if isinstance(t, ast.Tuple) and isinstance(n.value, ast.Tuple) else [(t, n.value)]
+                for target, value in pairs:
+                    if isinstance(target, ast.Name) and target.id == name:
+                        start = value
+    if isinstance(start, ast.Constant):
+        return isinstance(start.value, int | float) and not isinstance(start.value, bool)
+    return isinstance(start, ast.Call) and names.dotted(start.func) in _NUMBERS
+
+
+def _reads(names: Names, loop: BatchLoop, name: str, own: list[ast.stmt]) -> tuple[bool, bool]:
+    function = names.function(loop.node)
+    mine = {id(n) for s in own for n in ast.walk(s)}
+    inside = after = False
+    end = loop.node.end_lineno or loop.node.lineno
+    for n in ast.walk(function):
+        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and id(n) not in mine:
+            if names.is_inside(n, loop.node):
+                inside = True
+            elif n.lineno > end or names.function(n) is not function:
+                after = True
+    return inside, after
+
+
+# ------------------------------------------------------------------ is the loop nothing but counting?
+def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...], own: set[int]) -> tuple[str, ast.AST]:
+    names = roles.names
+    known = {c.name for c in counters}
+    if not known:
+        return "nothing is added up in plain counters", loop.node
+    for c in counters:
+        if c.read_inside:
+            return f"{c.name} is read while the loop runs", loop.node
+    index = _index(loop)
+    stored: set[str] = set()
+    for n in (x for s in loop.node.body for x in ast.walk(s)):
+        if isinstance(n, ast.Break | ast.Return | ast.Yield | ast.YieldFrom | ast.Raise | ast.Global | ast.Delete):
+            return f"the loop has a {type(n).__name__.lower()}", n
+        if isinstance(n, ast.While | ast.AsyncFor | ast.AsyncWith | ast.Try | FunctionNode | ast.ClassDef):
+            return f"the loop holds a {type(n).__name__.lower()} statement", n
+        if isinstance(n, ast.Name) and n.id == index and isinstance(n.ctx, ast.Load):
+            return f"the number of the batch ({index}) is used", n
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            stored.add(n.id)
+        if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store):
+            return f"{ast.unparse(n)} is changed in the loop", n
+        if isinstance(n, ast.Call):
+            why = _impure(roles, n, own)
+            if why:
+                return why, n
+    stored |= {t.id for t in ast.walk(loop.node.target) if isinstance(t, ast.Name)}
+    for name in sorted(stored - known):
+        if _reads(names, loop, name, [])[1] and not _set_again(names, loop, name):
+            return f"{name} of the last batch is read after the loop", loop.node
+    return "", loop.node
+
+
+def _index(loop: BatchLoop) -> str:
+    it, target = loop.node.iter, loop.node.target
+    if isinstance(it, ast.Call) and isinstance(it.func, ast.Name) and it.func.id == "enumerate" and isinstance(target, ast.Tuple):
+        return target.elts[0].id if isinstance(target.elts[0], ast.Name) else ""
+    return ""
+
+
+def _set_again(names: Names, loop: BatchLoop, name: str) -> bool:
+    """Whether every later read in the function sees a later value: the first use after the loop stores it."""
+    function = names.function(loop.node)
+    end = loop.node.end_lineno or 0
+    later = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name and n.lineno > end]
+    stores = [n.lineno for n in later if isinstance(n.ctx, ast.Store)]
+    loads = [n.lineno for n in later if isinstance(n.ctx, ast.Load)]
+    return bool(stores) and (not loads or min(stores) < min(loads))
+
+
+def _impure(roles: Roles, call: ast.Call, own: set[int]) -> str:
+    """Why the call may leave a trace; '' if it cannot."""
+    names, func = roles.names, call.func
+    text = ast.unparse(func)
+    if roles.model_vals(func) or any(id(a) in own for a in names.ancestors(call)) and isinstance(func, ast.Attribute) and func.attr == "item":
+        return ""
+    dotted = names.dotted(func)
+    if dotted in _IMPURE or text == "print":
+        return f"{text}() has an effect in every batch"
+    if dotted.startswith(_PURE_MODULES) or (dotted.startswith("?.") and dotted[2:] in _PURE_BUILTINS):
+        return ""
+    for function, _ in roles.values.targets(call):
+        if roles.inside_module(function):
+            continue
+        for n in ast.walk(function):
+            if isinstance(n, ast.Global | ast.Yield):
+                return f"{text}() may have an effect in every batch"
+            if isinstance(n, ast.Call) and (isinstance(n.func, ast.Name) and n.func.id in ("print", "open") or _last(n) in _IMPURE_METHODS - {"append", "update"}):
+                return f"{text}() may have an effect in every batch"
+        return ""
+    vals = roles.values.eval(func)
+    if isinstance(func, ast.Attribute):
+        receiver = roles.values.eval(func.value)
+        if func.attr in _IMPURE_METHODS or any(v.kind == "ext" for v in receiver):
+            return f"{text}() may have an effect in every batch"
+        return ""
+    if any(v.kind == "call" and v.qual.startswith("torch.nn.") for v in vals):
+        return ""
+    return f"what {text}() does is not known"
+
+
+def _last(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+# ------------------------------------------------------------------ what an addition is
+def holds(roles: Roles, loop: BatchLoop, counter: Counter, loss_names: set[str], loss_is_sum: bool) -> Holds:
+    """What the additions to the counter are: all of one kind, or unknown."""
+    kinds = {_addition_kind(roles, loop, a, loss_names, loss_is_sum, 4) for a in counter.adds}
+    return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
+
+
+def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: set[str], sums: bool, depth: int) -> Holds:
+    if isinstance(node, ast.Constant):
+        return Holds.STEP
+    if isinstance(node, ast.Name):
+        if node.id in losses:
+            return Holds.SUM if sums else Holds.MEAN
+        return _through_name(roles, loop, node, losses, sums, depth)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        kinds = {_addition_kind(roles, loop, n, losses, sums, depth) for n in (node.left, node.right)}
+        if Holds.SUM in kinds and kinds <= {Holds.SUM, Holds.MEAN, Holds.STEP}:
+            return Holds.SUM
+        return Holds.MEAN if kinds == {Holds.MEAN, Holds.STEP} else Holds.UNKNOWN
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return _addition_kind(roles, loop, node.left, losses, sums, depth) if isinstance(node.right, ast.Constant) else Holds.UNKNOWN
+    if isinstance(node, ast.Subscript):
+        base = ast.unparse(node.value)
+        if base.endswith((".shape", ".size()")):
+            return Holds.SUM if ast.unparse(node.slice) == "0" else Holds.UNKNOWN
+        return _addition_kind(roles, loop, node.value, losses, sums, depth) if base.endswith(".data") else Holds.UNKNOWN
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        return _addition_kind(roles, loop, node.value, losses, sums, depth)
+    if isinstance(node, ast.Call):
+        return _call_kind(roles, loop, node, losses, sums, depth)
+    return Holds.UNKNOWN
+
+
+def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: set[str], sums: bool, depth: int) -> Holds:
+    func = node.func
+    dotted = roles.names.dotted(func)
+    if isinstance(func, ast.Attribute):
+        if func.attr in ("sum", "count_nonzero") or (func.attr == "size" and len(node.args) == 1 and ast.unparse(node.args[0]) == "0"):
+            return Holds.SUM
+        if func.attr == "mean":
+            return Holds.MEAN
+        if func.attr in ("item", "detach", "cpu", "clone", "float", "double", "numpy", "long", "int"):
+            return _addition_kind(roles, loop, func.value, losses, sums, depth)
+    if dotted in ("torch.sum", "?.len", "numpy.sum", "?.sum"):
+        return Holds.SUM
+    if dotted == "torch.mean":
+        return Holds.MEAN
+    if dotted in ("?.float", "?.int") and node.args:
+        return _addition_kind(roles, loop, node.args[0], losses, sums, depth)
+    return Holds.UNKNOWN
+
+
+def _through_name(roles: Roles, loop: BatchLoop, node: ast.Name, losses: set[str], sums: bool, depth: int) -> Holds:
+    if depth == 0:
+        return Holds.UNKNOWN
+    values = [
+        n.value
+        for n in ast.walk(loop.node)
+        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
+    ]
+    kinds = {_addition_kind(roles, loop, v, losses, sums, depth - 1) for v in values}
+    return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN

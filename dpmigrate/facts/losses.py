@@ -1,0 +1,271 @@
+"""What the loss that goes into ``backward()`` is normalised by: the batch (a mean), nothing (a sum), or something else.
+
+DDP averages gradients over the ranks. A mean over the batch comes out right, a sum comes out W times too small, a mean over
+anything that is not the batch (valid tokens, class weights) comes out slightly wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from dataclasses import dataclass
+
+from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.roles import Roles
+
+
+class Norm(enum.Enum):
+    """How a loss depends on the size of the batch."""
+
+    MEAN = "mean"
+    SUM = "sum"
+    CONST = "const"  # does not depend on the batch: a regulariser, a number
+    WEIGHTED = "weighted"  # mean over weights or valid targets
+    COUPLED = "coupled"  # samples of the batch are compared with each other
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A norm with the node that decides it."""
+
+    norm: Norm
+    node: ast.AST
+    why: str = ""
+
+
+_FUNCTIONAL = "torch.nn.functional."
+_MODULES = frozenset(
+    "L1Loss NLLLoss PoissonNLLLoss GaussianNLLLoss KLDivLoss MSELoss BCELoss BCEWithLogitsLoss HingeEmbeddingLoss SmoothL1Loss HuberLoss "
+    "SoftMarginLoss CrossEntropyLoss MultiLabelSoftMarginLoss CosineEmbeddingLoss MultiMarginLoss MultiLabelMarginLoss MarginRankingLoss "
+    "TripletMarginLoss CTCLoss TripletMarginWithDistanceLoss NLLLoss2d".split()
+)
+_FUNCTIONS = frozenset(
+    "l1_loss nll_loss poisson_nll_loss gaussian_nll_loss kl_div mse_loss binary_cross_entropy binary_cross_entropy_with_logits smooth_l1_loss "
+    "huber_loss soft_margin_loss cross_entropy multilabel_soft_margin_loss cosine_embedding_loss multi_margin_loss hinge_embedding_loss "
+    "margin_ranking_loss triplet_margin_loss ctc_loss multilabel_margin_loss".split()
+)
+_UNWEIGHTED = frozenset({"CTCLoss", "ctc_loss"})  # divides by target lengths as well
+_KEEP = frozenset({"to", "cuda", "float", "double", "contiguous", "squeeze", "unsqueeze", "view", "reshape", "clone", "scale", "requires_grad_", "half"})
+
+
+class Losses:
+    """Classifies the expressions that are differentiated."""
+
+    def __init__(self, roles: Roles) -> None:
+        self.roles = roles
+        self.names = roles.names
+        self._busy: set[int] = set()
+
+    def of_backward(self, call: ast.Call) -> Loss:
+        """The loss of a ``x.backward()`` call."""
+        assert isinstance(call.func, ast.Attribute)
+        return self.norm(call.func.value)
+
+    def names_of(self, call: ast.Call) -> set[str]:
+        """The names that mean the loss of the backward call: itself and what it is assigned from, one step."""
+        assert isinstance(call.func, ast.Attribute)
+        return {n.id for n in ast.walk(call.func.value) if isinstance(n, ast.Name)}
+
+    def norm(self, node: ast.expr) -> Loss:
+        if id(node) in self._busy or len(self._busy) > 80:
+            return Loss(Norm.CONST, node)  # x = x + …: the other assignments decide
+        self._busy.add(id(node))
+        try:
+            return self._norm(node)
+        finally:
+            self._busy.discard(id(node))
+
+    def _norm(self, node: ast.expr) -> Loss:
+        if isinstance(node, ast.Constant):
+            return Loss(Norm.CONST, node)
+        if isinstance(node, ast.Name):
+            return self._name(node)
+        if isinstance(node, ast.UnaryOp):
+            return self.norm(node.operand)
+        if isinstance(node, ast.BinOp):
+            return self._binary(node)
+        if isinstance(node, ast.IfExp):
+            return _join(node, [self.norm(node.body), self.norm(node.orelse)])
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        if isinstance(node, ast.Subscript):
+            return self.norm(node.value) if isinstance(node.slice, ast.Constant) else Loss(Norm.UNKNOWN, node)
+        return Loss(Norm.CONST, node) if self._setting(node) else Loss(Norm.UNKNOWN, node)
+
+    def _setting(self, node: ast.expr) -> bool:
+        """``args.alpha``, ``self.weight``: a number that no batch changes."""
+        return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+
+    def _name(self, node: ast.Name) -> Loss:
+        found = self._assigned(node)
+        if found:
+            return _join(node, found)
+        scope = self.names.scope_of[node]
+        bound = list(self.names.bindings(scope, node.id))
+        if bound and all(b.how == "param" for b in bound):
+            function = scope.node
+            if isinstance(function, FunctionNode):
+                passed = [self.roles.passed(c, function, node.id) for c in self.roles.values.callers.get(function, [])]
+                found = [self.norm(p) for p in passed if p is not None]
+                return _join(node, found) if found else Loss(Norm.UNKNOWN, node)
+        return Loss(Norm.CONST, node) if bound and all(b.how in ("assign", "for") for b in bound) and not self._in_batch(node) else Loss(Norm.UNKNOWN, node)
+
+    def _in_batch(self, node: ast.Name) -> bool:
+        return any(b.value is not None and self.roles.loaders_of(b.value) for b in self.names.bindings(self.names.scope_of[node], node.id))
+
+    def _assigned(self, node: ast.Name) -> list[Loss]:
+        """The norms of what the name is given: the last plain assignment before the read, with every addition after it."""
+        here = self.names.scope_of[node]
+        owner = self.names.owner(here, node.id)
+        plain: list[tuple[tuple[int, int], ast.expr, tuple[int | str, ...]]] = []
+        extra: list[tuple[tuple[int, int], ast.expr]] = []
+        for b in self.names.bindings(here, node.id):
+            if b.how == "assign" and isinstance(b.value, ast.expr):
+                plain.append((position(b.target), b.value, b.path))
+            elif b.how == "aug" and isinstance(b.value, ast.AugAssign):
+                extra.append((position(b.target), b.value.value if isinstance(b.value.op, ast.Add | ast.Sub) else ast.Constant(0)))
+        if owner is here or here.is_module:
+            before = [p for p in plain if p[0] < position(node)]
+            straight = [p for p in before if self._same_branch(p[1], node)]
+            start = straight[-1][0] if straight else (0, 0)
+            plain = [p for p in before if p[0] >= start]
+            extra = [e for e in extra if start < e[0] < position(node)]
+        out = [Loss(Norm.UNKNOWN, v) if path and not isinstance(v, ast.Tuple) else self.norm(v) for _, v, path in plain]
+        return out + [self.norm(e) for _, e in extra]
+
+    def _same_branch(self, value: ast.AST, node: ast.AST) -> bool:
+        """Whether the assignment always runs before the read: every ``if`` round it is round the read as well."""
+        stmt = self.names.statement(value)
+        outer = {id(a) for a in self.names.ancestors(node)}
+        return all(id(a) in outer for a in self.names.ancestors(stmt) if isinstance(a, ast.If | ast.Try | ast.For | ast.While))
+
+    def _binary(self, node: ast.BinOp) -> Loss:
+        left, right = self.norm(node.left), self.norm(node.right)
+        if isinstance(node.op, ast.Add | ast.Sub):
+            return _join(node, [left, right])
+        if isinstance(node.op, ast.Div):
+            if left.norm is Norm.SUM and self._batch_size(node.right):
+                return Loss(Norm.MEAN, node)
+            if left.norm is Norm.SUM and right.norm is not Norm.CONST:
+                return Loss(Norm.WEIGHTED, node, "a sum divided by a count of its own")
+            return left if right.norm is Norm.CONST or self._plain_number(node.right) else Loss(Norm.UNKNOWN, node)
+        if isinstance(node.op, ast.Mult):
+            if self._batch_size(node.left) or self._batch_size(node.right):
+                return Loss(Norm.SUM, node) if Norm.MEAN in (left.norm, right.norm) else Loss(Norm.UNKNOWN, node)
+            if left.norm is Norm.CONST:
+                return right
+            return left if right.norm is Norm.CONST else Loss(Norm.UNKNOWN, node)
+        return left if right.norm is Norm.CONST and left.norm is Norm.CONST else Loss(Norm.UNKNOWN, node)
+
+    def _plain_number(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Constant) or self._setting(node) or (isinstance(node, ast.Name) and not self._assigned(node))
+
+    def _batch_size(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            values = [b.value for b in self.names.bindings(self.names.scope_of[node], node.id) if b.how == "assign"]
+            return bool(values) and all(isinstance(v, ast.expr) and self._batch_size(v) for v in values)
+        text = ast.unparse(node).replace(" ", "")
+        return text.endswith((".size(0)", ".shape[0]", ".size()[0]")) or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len")
+
+    # ------------------------------------------------------------------ calls
+    def _call(self, node: ast.Call) -> Loss:
+        func = node.func
+        if isinstance(func, ast.Attribute) and not self.names.dotted(func):
+            if func.attr == "mean":
+                return self._mean(node, func.value)
+            if func.attr == "sum":
+                return Loss(Norm.SUM, node, "summed over the batch") if self._from_batch(func.value) else Loss(Norm.CONST, node)
+            if func.attr in _KEEP:
+                return self.norm(node.args[0]) if func.attr == "scale" and node.args else self.norm(func.value)
+            if func.attr == "item":
+                return Loss(Norm.CONST, node)
+        dotted = self.names.dotted(func)
+        if dotted.startswith(_FUNCTIONAL) and dotted.removeprefix(_FUNCTIONAL) in _FUNCTIONS:
+            return self._reduction(node, node, dotted.removeprefix(_FUNCTIONAL), call=True)
+        if dotted == "torch.mean" and node.args:
+            return self._mean(node, node.args[0])
+        if dotted in ("torch.sum", "?.sum") and node.args:
+            return Loss(Norm.SUM, node, "summed over the batch") if self._from_batch(node.args[0]) else Loss(Norm.CONST, node)
+        return self._object(node)
+
+    def _mean(self, node: ast.Call, what: ast.expr) -> Loss:
+        axes = [*node.args, *(k.value for k in node.keywords if k.arg in ("dim", "axis"))]
+        if len(node.args) and isinstance(node.func, ast.Attribute) and self.names.dotted(node.func) == "torch.mean":
+            axes = axes[1:]
+        if axes:
+            return Loss(Norm.UNKNOWN, node)
+        return Loss(Norm.MEAN, node)
+
+    def _from_batch(self, node: ast.expr) -> bool:
+        """Whether the value depends on a batch: parameters alone do not."""
+        receivers = [n for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters")]
+        return not receivers
+
+    def _object(self, node: ast.Call) -> Loss:
+        """A call of a loss object, of a function of this file, or of a model that gives its own loss."""
+        values = self.roles.values.eval(node.func)
+        found: list[Loss] = []
+        for v in values:
+            name = v.qual.rsplit(".", 1)[-1]
+            if v.kind == "call" and v.qual.startswith("torch.nn.") and name in _MODULES and isinstance(v.node, ast.Call):
+                found.append(self._reduction(v.node, node, name, call=False))
+            elif v.kind == "func" and isinstance(v.node, FunctionNode | ast.Lambda):
+                found += self._returns(v.node, node)
+            elif v.kind == "object" and v.cls is not None:
+                forward = self.roles.values.method(v.cls, "forward") or self.roles.values.method(v.cls, "__call__")
+                found += self._returns(forward, node) if forward is not None else [Loss(Norm.UNKNOWN, node)]
+            elif v.kind == "wrapped":
+                found += [self._inner(x, node) for x in self.roles.values.inner(v)] or [Loss(Norm.UNKNOWN, node)]
+            else:
+                found.append(Loss(Norm.UNKNOWN, node))
+        return _join(node, found) if found else Loss(Norm.UNKNOWN, node)
+
+    def _inner(self, v: object, node: ast.Call) -> Loss:
+        cls = getattr(v, "cls", None)
+        forward = self.roles.values.method(cls, "forward") if cls is not None else None
+        return _join(node, self._returns(forward, node)) if forward is not None else Loss(Norm.UNKNOWN, node)
+
+    def _returns(self, function: FunctionNode | ast.Lambda, call: ast.Call) -> list[Loss]:
+        if isinstance(function, ast.Lambda):
+            return [self.norm(function.body)]
+        values = [n.value for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None and self.names.function(n) is function]
+        return [self.norm(v.elts[0] if isinstance(v, ast.Tuple) and v.elts else v) for v in values] or [Loss(Norm.UNKNOWN, call)]
+
+    def _reduction(self, made: ast.Call, node: ast.Call, name: str, *, call: bool) -> Loss:
+        given = {k.arg: k.value for k in made.keywords}
+        if None in given:
+            return Loss(Norm.UNKNOWN, node, f"{name} is built from ** arguments")
+        kind = given.get("reduction")
+        if kind is not None and not isinstance(kind, ast.Constant):
+            return Loss(Norm.UNKNOWN, kind, "the reduction is not a literal")
+        reduction = kind.value if isinstance(kind, ast.Constant) else "mean"
+        if isinstance(given.get("size_average"), ast.Constant) and not getattr(given["size_average"], "value", True):
+            reduction = "sum"
+        if reduction == "sum":
+            return Loss(Norm.SUM, kind or node, f"{name} with reduction='sum'")
+        if reduction == "none":
+            return Loss(Norm.UNKNOWN, node, f"{name} with reduction='none'")
+        if name in _UNWEIGHTED:
+            return Loss(Norm.MEAN, node)
+        cross = name in ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss")
+        if cross and ("weight" in given or "ignore_index" in given or (not call and made.args) or (call and len(made.args) > 2)):
+            return Loss(Norm.WEIGHTED, made, f"{name} divides by class weights or by the number of valid targets")
+        return Loss(Norm.MEAN, node)
+
+
+def _join(node: ast.AST, found: list[Loss]) -> Loss:
+    """The norm of a sum or a choice: equal parts keep theirs, parts that do not depend on the batch give way."""
+    for norm in (Norm.COUPLED, Norm.WEIGHTED, Norm.UNKNOWN):
+        hit = next((x for x in found if x.norm is norm), None)
+        if hit is not None:
+            return hit
+    kinds = {x.norm for x in found} - {Norm.CONST}
+    if not kinds:
+        return Loss(Norm.CONST, node)
+    if len(kinds) > 1:
+        return Loss(Norm.UNKNOWN, node, "part of the loss is a mean and part a sum")
+    norm = kinds.pop()
+    if norm is Norm.SUM and any(x.norm is Norm.CONST and not isinstance(x.node, ast.Constant) for x in found):
+        return Loss(Norm.UNKNOWN, node, "a sum over the batch and a term that does not depend on it")
+    return next(x for x in found if x.norm is norm)

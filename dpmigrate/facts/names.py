@@ -1,0 +1,264 @@
+"""Scopes, bindings and parents of one module: one walk over the ``ast``, no guesses.
+
+A name is resolved as Python does (local, enclosing, global); what a star import may bring in stays unknown unless the
+star module is one of torch's own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dpmigrate.model import Span
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Loop = ast.For | ast.AsyncFor | ast.While
+
+#: names that matter to us and that ``from <module> import *`` is known to bring in
+_STAR = {
+    "torch.nn": {"DataParallel", "Module", "CrossEntropyLoss", "MSELoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss", "Linear", "Conv2d"},
+    "torch.utils.data": {"DataLoader", "Dataset", "TensorDataset", "random_split", "Subset"},
+    "torch.optim": {"SGD", "Adam", "AdamW", "RMSprop", "Adadelta", "Adagrad", "LBFGS"},
+}
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """A module, class or function with the names it binds. ``node`` is the ``ast`` node that opens it."""
+
+    node: ast.AST
+    parent: Scope | None
+    name: str
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    outer: set[str] = field(default_factory=set)  # declared global or nonlocal
+
+    @property
+    def is_class(self) -> bool:
+        return isinstance(self.node, ast.ClassDef)
+
+    @property
+    def is_module(self) -> bool:
+        return self.parent is None
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One place that gives a name a value.
+
+    ``path`` says which part of ``value`` it is: ``()`` the value itself, ``(1,)`` its second element, ``("*",)`` any element.
+    """
+
+    target: ast.AST
+    how: str  # assign | aug | for | with | param | import | def | class | except
+    value: ast.AST | None = None
+    path: tuple[int | str, ...] = ()
+
+
+def span(node: ast.AST) -> Span:
+    """The exact span that ``ast`` gives for the node."""
+    return Span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+
+class Names:
+    """Parents, scopes and import aliases of a module."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self.parent: dict[ast.AST, ast.AST] = {}
+        self.scope_of: dict[ast.AST, Scope] = {}
+        self.opened: dict[ast.AST, Scope] = {}  # the scope that a def, class or module opens
+        self.imports: dict[tuple[int, str], str] = {}  # (id of scope, name) -> dotted name
+        self.stars: list[str] = []
+        self.nodes: list[ast.AST] = []
+        self.module = Scope(tree, None, "")
+        self.opened[tree] = self.module
+        self._walk(tree, self.module)
+
+    # ------------------------------------------------------------------ the walk
+    def _walk(self, node: ast.AST, scope: Scope) -> None:
+        stack: list[tuple[ast.AST, Scope]] = [(node, scope)]
+        while stack:
+            node, scope = stack.pop()
+            self.scope_of[node] = scope
+            self.nodes.append(node)
+            inner = self._open(node, scope)
+            self._bind(node, scope)
+            children = list(ast.iter_child_nodes(node))
+            for child in reversed(children):
+                self.parent[child] = node
+                stack.append((child, scope if self._outside(node, child) else inner))
+
+    def _outside(self, node: ast.AST, child: ast.AST) -> bool:
+        """Decorators, defaults, bases and annotations are evaluated in the enclosing scope."""
+        if isinstance(node, FunctionNode):
+            return child in node.decorator_list or child is node.returns
+        return isinstance(node, ast.ClassDef) and child not in node.body
+
+    def _open(self, node: ast.AST, scope: Scope) -> Scope:
+        if isinstance(node, FunctionNode | ast.ClassDef):
+            self._add(scope, node.name, Binding(node, "class" if isinstance(node, ast.ClassDef) else "def", node))
+            inner = Scope(node, scope, node.name)
+        elif isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            inner = Scope(node, scope, "<expression>")
+        else:
+            return scope
+        self.opened[node] = inner
+        if isinstance(node, FunctionNode | ast.Lambda):
+            a = node.args
+            for arg in [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]:
+                self._add(inner, arg.arg, Binding(arg, "param"))
+            for n in ast.walk(node):
+                if isinstance(n, ast.Global | ast.Nonlocal) and self._owner(n, node):
+                    inner.outer.update(n.names)
+        return inner
+
+    def _owner(self, statement: ast.AST, function: ast.AST) -> bool:
+        """Whether the statement stands in the function itself, not in a function inside it."""
+        for n in ast.iter_child_nodes(function):
+            if n is statement:
+                return True
+            if not isinstance(n, FunctionNode | ast.Lambda) and self._owner(statement, n):
+                return True
+        return False
+
+    def _bind(self, node: ast.AST, scope: Scope) -> None:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._target(scope, target, node.value, (), "assign")
+        elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+            self._target(scope, node.target, node.value, (), "assign")
+        elif isinstance(node, ast.AugAssign):
+            self._target(scope, node.target, node, (), "aug")
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            self._target(scope, node.target, node.iter, ("*",), "for")
+        elif isinstance(node, ast.comprehension):
+            self._target(scope, node.target, node.iter, ("*",), "for")
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            for item in node.items:
+                if item.optional_vars is not None:
+                    self._target(scope, item.optional_vars, item.context_expr, (), "with")
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            self._add(scope, node.name, Binding(node, "except"))
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.asname or alias.name.split(".")[0]
+                self.imports[id(scope), name] = alias.name if alias.asname else name
+                self._add(scope, name, Binding(node, "import"))
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            for alias in node.names:
+                if alias.name == "*":
+                    self.stars.append(base)
+                    continue
+                name = alias.asname or alias.name
+                self.imports[id(scope), name] = f"{base}.{alias.name}"
+                self._add(scope, name, Binding(node, "import"))
+
+    def _target(self, scope: Scope, target: ast.AST, value: ast.AST, path: tuple[int | str, ...], how: str) -> None:
+        if isinstance(target, ast.Tuple | ast.List):
+            starred = any(isinstance(t, ast.Starred) for t in target.elts)
+            for i, t in enumerate(target.elts):
+                inner = t.value if isinstance(t, ast.Starred) else t
+                self._target(scope, inner, value, (*path, "*" if starred else i), how)
+        elif isinstance(target, ast.Name):
+            self._add(scope, target.id, Binding(target, how, value, path))
+
+    def _add(self, scope: Scope, name: str, binding: Binding) -> None:
+        scope.bindings.setdefault(name, []).append(binding)
+
+    # ------------------------------------------------------------------ questions
+    def owner(self, scope: Scope, name: str) -> Scope | None:
+        """The scope in which ``name``, read in ``scope``, is bound; None for builtins and star imports."""
+        first = True
+        s: Scope | None = scope
+        while s is not None:
+            if name in s.outer:
+                s, first = s.parent, False
+                continue
+            if name in s.bindings and (first or not s.is_class):
+                return s
+            s, first = s.parent, False
+        return self.module if name in self.module.bindings else self._declared_global(name)
+
+    def _declared_global(self, name: str) -> Scope | None:
+        """A name that only functions bind, by ``global name``, lives in the module."""
+        for s in self.opened.values():
+            if name in s.outer and name in s.bindings:
+                return self.module
+        return None
+
+    def bindings(self, scope: Scope, name: str) -> Iterator[Binding]:
+        """Every binding of the variable that ``name`` means in ``scope``, those by ``global`` statements included."""
+        owner = self.owner(scope, name)
+        if owner is None:
+            return
+        for s in self.opened.values():
+            if name in s.bindings and (s is owner or (name in s.outer and self.owner(s, name) is owner)):
+                yield from s.bindings[name]
+
+    def dotted(self, node: ast.AST) -> str:
+        """The dotted name that an expression means through imports: ``nn.DataParallel`` → ``torch.nn.DataParallel``; '' if it is none."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        scope = self.scope_of[node]
+        owner = self.owner(scope, node.id)
+        if owner is None:
+            star = next((m for m in self.stars if node.id in _STAR.get(m, ())), None)
+            base = f"{star}.{node.id}" if star else f"?.{node.id}"
+        else:
+            base = self.imports.get((id(owner), node.id), "")
+            if not base:
+                return ""
+        return ".".join([base, *reversed(parts)])
+
+    def function(self, node: ast.AST) -> FunctionNode | ast.Module:
+        """The innermost ``def`` round the node, or the module."""
+        s: Scope | None = self.scope_of[node]
+        while s is not None:
+            if isinstance(s.node, FunctionNode):
+                return s.node
+            s = s.parent
+        return self.tree
+
+    def cls(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class whose method holds the node, if any."""
+        s: Scope | None = self.scope_of[node]
+        while s is not None:
+            if isinstance(s.node, ast.ClassDef):
+                return s.node
+            s = s.parent
+        return None
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement that holds the node."""
+        while not isinstance(node, ast.stmt):
+            node = self.parent[node]
+        return node
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes round ``node``, innermost first, up to the module."""
+        while node in self.parent:
+            node = self.parent[node]
+            yield node
+
+    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The list of siblings that holds the statement."""
+        parent = self.parent[statement]
+        for name in ("body", "orelse", "finalbody", "handlers"):
+            block = getattr(parent, name, None)
+            if isinstance(block, list) and statement in block:
+                return block
+        raise LookupError(ast.dump(statement))
+
+    def is_inside(self, node: ast.AST, outer: ast.AST) -> bool:
+        return node is outer or any(a is outer for a in self.ancestors(node))
+
+
+def position(node: ast.AST) -> tuple[int, int]:
+    """Where the node begins, for comparing what stands first."""
+    return (node.lineno, node.col_offset)  # type: ignore[attr-defined]

@@ -1,0 +1,341 @@
+"""Who plays which part: models, optimizers, loaders, batch loops that train or evaluate, epoch loops.
+
+Roles are decided by use, never by name: a model is what gives its parameters to an optimizer, a training loop is a loop
+over a DataLoader that reaches ``backward()``, an evaluation loop is one that calls a model and does not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from dpmigrate.facts.names import FunctionNode, Loop, Names, position
+from dpmigrate.facts.values import NONE, TRANSPARENT, Key, Val, Vals, Values
+
+DATA_LOADER = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Optimizer:
+    """A call that builds an optimizer from models' parameters."""
+
+    call: ast.Call
+    qual: str
+    models: Vals
+    receivers: tuple[ast.expr, ...]  # the expressions before ``.parameters()``
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BatchLoop:
+    """A ``for`` over a DataLoader. ``source`` is the expression that gives the loader, inside ``enumerate`` and the like."""
+
+    node: ast.For | ast.AsyncFor
+    source: ast.expr
+    loaders: Vals
+    trains: bool
+    evaluates: bool
+    branches: bool = False  # backward stands under a test that may be false: one loop for both
+
+
+class Roles:
+    """The parts that the objects of one module play."""
+
+    def __init__(self, names: Names, values: Values) -> None:
+        self.names = names
+        self.values = values
+        self.calls = [n for n in names.nodes if isinstance(n, ast.Call)]
+        self._reach: dict[ast.AST, bool] = {}
+
+    # ------------------------------------------------------------------ models and optimizers
+    @cached_property
+    def optimizers(self) -> tuple[Optimizer, ...]:
+        out = []
+        for call in self.calls:
+            qual = self.names.dotted(call.func)
+            known = qual.startswith("torch.optim.") and ".lr_scheduler" not in qual and qual.rsplit(".", 1)[-1][:1].isupper()
+            if not known and not self._steps(call):
+                continue
+            receivers = tuple(self._receivers([*call.args, *(k.value for k in call.keywords if k.arg in (None, "params"))]))
+            models = NONE.union(*(self._module_of(r) for r in receivers))
+            if known or models:
+                out.append(Optimizer(call, qual, models, receivers))
+        return tuple(out)
+
+    def _steps(self, call: ast.Call) -> bool:
+        """Whether a call that takes parameters gives an object that is stepped: an optimizer of a foreign library."""
+        if not any(isinstance(n, ast.Attribute) and n.attr == "parameters" for a in call.args for n in ast.walk(a)):
+            return False
+        return any(
+            isinstance(c.func, ast.Attribute) and c.func.attr == "step" and any(v.node is call for v in self.values.eval(c.func.value))
+            for c in self.calls
+        )
+
+    def _receivers(self, todo: list[ast.expr]) -> Iterator[ast.expr]:
+        """What stands before ``.parameters()`` in the expressions, through names and functions of this module."""
+        seen: set[int] = set()
+        stack: list[ast.AST] = list(todo)
+        while stack:
+            for n in ast.walk(stack.pop()):
+                if id(n) in seen:
+                    continue
+                seen.add(id(n))
+                if isinstance(n, ast.Call):
+                    if isinstance(n.func, ast.Attribute) and n.func.attr in ("parameters", "named_parameters"):
+                        yield n.func.value
+                    stack += [f for f, _ in self.values.targets(n) if not self.values.method_class(f)]
+                elif isinstance(n, ast.Name):
+                    stack += [b.value for b in self.names.bindings(self.names.scope_of[n], n.id) if b.how == "assign" and b.value is not None]
+
+    def _module_of(self, receiver: ast.expr) -> Vals:
+        """The model that the receiver is, or is a part of (``model.fc``)."""
+        node: ast.expr = receiver
+        while True:
+            vals = NONE.union(*(self.values.inner(v) for v in self.values.eval(node)))
+            vals = frozenset(v for v in vals if v.kind in ("call", "object") and not self._trainer(v))
+            if vals or not isinstance(node, ast.Attribute | ast.Subscript):
+                return vals
+            node = node.value
+
+    def _trainer(self, v: Val) -> bool:
+        return v.kind == "object" and v.cls is not None and not self.values.is_module_class(v.cls)
+
+    @cached_property
+    def models(self) -> Vals:
+        return NONE.union(*(o.models for o in self.optimizers))
+
+    def model_vals(self, node: ast.AST) -> Vals:
+        """The values of the expression that are models or their wrappers."""
+        return frozenset(v for v in self.values.eval(node) if self.values.inner(v) & self.models)
+
+    def wrapped(self, node: ast.AST) -> bool | None:
+        """Whether the expression means the wrapper (True), the bare model (False) or either, as far as can be told (None)."""
+        kinds = {v.kind == "wrapped" for v in self.model_vals(node)}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    @cached_property
+    def forward_calls(self) -> tuple[ast.Call, ...]:
+        """Calls of a model, outside the classes of models themselves."""
+        return tuple(c for c in self.calls if self.model_vals(c.func) and not self.inside_module(c))
+
+    def inside_module(self, node: ast.AST) -> bool:
+        cls = self.names.cls(node)
+        return cls is not None and self.values.is_module_class(cls)
+
+    # ------------------------------------------------------------------ backward
+    @cached_property
+    def backwards(self) -> tuple[ast.Call, ...]:
+        out = []
+        for c in self.calls:
+            if isinstance(c.func, ast.Attribute) and c.func.attr == "backward" and not isinstance(c.func.value, ast.Call | ast.Name):
+                if self.names.dotted(c.func) == "":
+                    out.append(c)
+            elif isinstance(c.func, ast.Attribute) and c.func.attr == "backward":
+                out.append(c)
+        return tuple(c for c in out if not self._custom_function(c))
+
+    def _custom_function(self, node: ast.AST) -> bool:
+        cls = self.names.cls(node)
+        return cls is not None and any(self.names.dotted(b).endswith("autograd.Function") for b in cls.bases)
+
+    def entered(self, node: ast.AST) -> Iterator[FunctionNode]:
+        """The functions of this module that the calls inside ``node`` may enter directly."""
+        for n in ast.walk(node):
+            if isinstance(n, ast.Call):
+                for function, _ in self.values.targets(n):
+                    yield function
+
+    def reaches_backward(self, node: ast.AST) -> bool:
+        """Whether running the node may run a ``backward()``."""
+        if node in self._reach:
+            return self._reach[node]
+        self._reach[node] = False
+        found = any(self.names.is_inside(b, node) for b in self.backwards) or any(self.reaches_backward(f) for f in self.entered(node))
+        self._reach[node] = found
+        return found
+
+    # ------------------------------------------------------------------ loaders and loops
+    @cached_property
+    def loader_calls(self) -> tuple[ast.Call, ...]:
+        return tuple(c for c in self.calls if self._is_loader(c))
+
+    def _is_loader(self, call: ast.Call) -> bool:
+        if self.names.dotted(call.func) in DATA_LOADER:
+            return True
+        return any(v.kind == "ext" and v.qual in DATA_LOADER for v in self.values.eval(call.func))
+
+    def loaders_of(self, node: ast.AST) -> Vals:
+        return frozenset(v for v in self.values.eval(node) if isinstance(v.node, ast.Call) and v.node in self.loader_calls)
+
+    def source(self, node: ast.expr) -> ast.expr:
+        """The expression that gives the loader inside ``enumerate``, ``tqdm`` and names bound to them."""
+        while True:
+            if isinstance(node, ast.Call) and node.args and _last(node.func) in TRANSPARENT:
+                node = node.args[0]
+            elif isinstance(node, ast.Name):
+                bound = [b for b in self.names.bindings(self.names.scope_of[node], node.id) if b.how != "aug"]
+                value = bound[0].value if len(bound) == 1 and bound[0].how in ("assign", "with") and not bound[0].path else None
+                if isinstance(value, ast.Call) and value.args and _last(value.func) in TRANSPARENT:
+                    node = value
+                else:
+                    return node
+            else:
+                return node
+
+    @cached_property
+    def batch_loops(self) -> tuple[BatchLoop, ...]:
+        out = []
+        for node in self.names.nodes:
+            if not isinstance(node, ast.For | ast.AsyncFor):
+                continue
+            loaders = self.loaders_of(node.iter)
+            if not loaders:
+                continue
+            body = ast.Module(node.body, [])
+            trains = any(self.reaches_backward(s) for s in node.body)
+            calls = not trains and (self._calls_model(body) or any(self._calls_model(f) for f in self._all_entered(body)))
+            out.append(BatchLoop(node, self.source(node.iter), loaders, trains, calls, trains and self._branches(node)))
+        return tuple(out)
+
+    def _calls_model(self, node: ast.AST) -> bool:
+        inside = set(map(id, ast.walk(node)))
+        return any(id(c) in inside for c in self.forward_calls)
+
+    def _all_entered(self, node: ast.AST) -> set[FunctionNode]:
+        seen: set[FunctionNode] = set()
+        todo = list(self.entered(node))
+        while todo:
+            f = todo.pop()
+            if f not in seen:
+                seen.add(f)
+                todo += self.entered(f)
+        return seen
+
+    def _branches(self, loop: ast.For | ast.AsyncFor) -> bool:
+        """Whether the backward in this loop stands under a test on the phase: the loop evaluates too."""
+        for b in self.backwards:
+            if not self.names.is_inside(b, loop):
+                continue
+            for a in self.names.ancestors(b):
+                if a is loop:
+                    break
+                if isinstance(a, ast.If) and not self._about_numbers(a.test):
+                    return True
+        return False
+
+    def _about_numbers(self, test: ast.expr) -> bool:
+        """``if (i + 1) % k == 0``, ``if amp:`` — tests that do not choose between training and evaluation."""
+        words = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)} | {n.attr for n in ast.walk(test) if isinstance(n, ast.Attribute)}
+        return not any(w in ("training", "train", "is_train", "phase", "mode", "optimizer", "optim", "is_training", "split", "eval") for w in words)
+
+    @cached_property
+    def train_loops(self) -> tuple[BatchLoop, ...]:
+        """The innermost loops over a loader that train."""
+        loops = [b for b in self.batch_loops if b.trains]
+        return tuple(b for b in loops if not any(o is not b and self.names.is_inside(o.node, b.node) for o in loops))
+
+    @cached_property
+    def eval_loops(self) -> tuple[BatchLoop, ...]:
+        return tuple(b for b in self.batch_loops if b.evaluates)
+
+    @cached_property
+    def train_loaders(self) -> Vals:
+        return NONE.union(*(b.loaders for b in self.train_loops))
+
+    def epoch_loop(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> list[tuple[Loop, ast.AST]]:
+        """The loops that repeat ``node``, nearest in each calling path, with the node in each loop's own function that leads there."""
+        for a in self.names.ancestors(node):
+            if isinstance(a, FunctionNode):
+                break
+            if isinstance(a, Loop) and not self._over_literal(a):
+                return [(a, node)]
+        function = self.names.function(node)
+        if not isinstance(function, FunctionNode) or function in seen:
+            return []
+        return [x for c in self.values.callers.get(function, []) for x in self.epoch_loop(c, seen | {function})]
+
+    @staticmethod
+    def _over_literal(loop: Loop) -> bool:
+        """``for phase in ('train', 'val')`` repeats nothing: it goes through parts of one epoch."""
+        return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Tuple | ast.List)
+
+    # ------------------------------------------------------------------ regions
+    def region(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> str:
+        """Where the node runs: ``train``, ``eval``, ``both`` or ``outside`` of any loop over a loader."""
+        function = self.names.function(node)
+        loops = {b.node: b for b in self.batch_loops}
+        quiet = self._no_grad(node)
+        for a in self.names.ancestors(node):
+            if a is function:
+                break
+            b = loops.get(a)  # type: ignore[call-overload]
+            if b is not None and (b.trains or b.evaluates):
+                return "eval" if quiet or not b.trains else "both" if b.branches else "train"
+        if not isinstance(function, FunctionNode) or function in seen:
+            return "outside"
+        found = {self.region(c, seen | {function}) for c in self.values.callers.get(function, [])}
+        if quiet and found & {"train", "both"}:
+            return "eval"
+        if "both" in found or {"train", "eval"} <= found:
+            return "both"
+        return "train" if "train" in found else "eval" if "eval" in found else "outside"
+
+    def _no_grad(self, node: ast.AST) -> bool:
+        for a in self.names.ancestors(node):
+            if isinstance(a, ast.With) and any(self._names_no_grad(i.context_expr) for i in a.items):
+                return True
+            if isinstance(a, FunctionNode):
+                return any(self._names_no_grad(d) for d in a.decorator_list)
+        return False
+
+    def _names_no_grad(self, node: ast.expr) -> bool:
+        return self.names.dotted(node.func if isinstance(node, ast.Call) else node) in NO_GRAD
+
+    # ------------------------------------------------------------------ where a variable comes from
+    def roots(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> set[tuple[Key, ast.AST]]:
+        """The variables that feed the expression, through parameters up to the callers: (key, a node that means it there)."""
+        if isinstance(node, ast.Name):
+            scope = self.names.scope_of[node]
+            owner = self.names.owner(scope, node.id)
+            if owner is None:
+                return set()
+            bound = owner.bindings.get(node.id, [])
+            if bound and all(b.how == "param" for b in bound) and isinstance(owner.node, FunctionNode) and owner.node not in seen:
+                calls = self.values.callers.get(owner.node, [])
+                args = [a for c in calls for a in self._passed(c, owner.node, node.id)]
+                if calls and len(args) == len(calls):
+                    return {r for a in args for r in self.roots(a, seen | {owner.node})}
+            return {(k, node) for k in self.values.keys(node)}
+        if isinstance(node, ast.Attribute):
+            if node.attr == "module" and self.model_vals(node.value):
+                return self.roots(node.value, seen)
+            return {(k, node) for k in self.values.keys(node)}
+        return set()
+
+    def _passed(self, call: ast.Call, function: FunctionNode, parameter: str) -> list[ast.expr]:
+        for f, skip in self.values.targets(call):
+            if f is function:
+                return [e for name, e in self.values.arguments(call, f, skip) if name == parameter]
+        return []
+
+    def passed(self, call: ast.Call, function: FunctionNode, parameter: str) -> ast.expr | None:
+        """The expression that the call gives for the parameter, if it gives one."""
+        found = self._passed(call, function, parameter)
+        return found[0] if found else None
+
+    def writes(self, key: Key) -> list[ast.stmt]:
+        """The statements that assign the variable, in order."""
+        out = []
+        for n in self.names.nodes:
+            if isinstance(n, ast.Assign | ast.AnnAssign):
+                targets = n.targets if isinstance(n, ast.Assign) else [n.target]
+                leaves = [t for x in targets for t in (x.elts if isinstance(x, ast.Tuple | ast.List) else [x])]
+                if any(key in list(self.values.keys(t)) for t in leaves):
+                    out.append(n)
+        return sorted(out, key=position)
+
+
+def _last(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""

@@ -1,0 +1,474 @@
+"""Which objects an expression may mean: a small points-to analysis of one module.
+
+An object is the place that makes it (a call, a display, a ``def``). Assignments, attributes of self, parameters, returns,
+tuples and dicts with literal keys are followed, whatever the order of the file; the rest is the empty set, which means
+*unknown*. Re-binding a name to its own DataParallel wrap (``net = DataParallel(net)``) is the one case where order counts:
+there the bare model is meant before that statement and the wrapper after it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from dpmigrate.facts.names import Binding, FunctionNode, Names, Scope, position
+
+Key = tuple[str, int, str]  # ("v", id of scope, name) · ("a", id of class, attribute) · ("t", id of scope, "args.device")
+Path = tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=True)
+class Val:
+    """An object. ``kind``: ext · call · object · class · func · wrapped · display · const."""
+
+    kind: str
+    node: ast.AST
+    qual: str = ""
+    cls: ast.ClassDef | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.kind, id(self.node), self.qual))
+
+
+@dataclass(frozen=True, slots=True)
+class WrapSite:
+    """A statement that gives a variable the wrapped form of its own model."""
+
+    call: ast.AST  # the DataParallel call, or the statement that a new wrap will follow
+    stmt: ast.stmt
+    key: Key
+    wrapped: Val
+    inner: frozenset[Val]
+
+
+Vals = frozenset[Val]
+NONE: Vals = frozenset()
+
+#: calls that hand their first argument on, for iteration
+TRANSPARENT = frozenset(
+    {"enumerate", "tqdm", "trange", "list", "tuple", "iter", "islice", "cycle", "sorted", "track", "notebook_tqdm", "prefetch", "ProgressBar"}
+)
+#: methods of a module that return the module
+SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "double", "float", "half", "bfloat16", "apply", "requires_grad_", "xpu", "share_memory"})
+DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"})
+PASS_LIMIT = 12
+
+
+class Values:
+    """The fixpoint of the module's assignments, calls and returns."""
+
+    def __init__(self, names: Names, new_wraps: Iterable[WrapSite] = (), plain: frozenset[ast.Call] = frozenset()) -> None:
+        self.names = names
+        self.plain = plain  # DataParallel calls that the migration takes away: they mean their argument
+        self.vars: dict[Key, set[Val]] = {}
+        self.returns: dict[ast.AST, set[Val]] = {}
+        self.items: dict[tuple[ast.AST, object], set[Val]] = {}
+        self.new_wraps = tuple(new_wraps)
+        self.wraps: list[WrapSite] = []
+        self.callers: dict[ast.AST, list[ast.Call]] = {}
+        self._callers_seen: set[tuple[int, int]] = set()
+        self._classes = {n.name: n for n in names.nodes if isinstance(n, ast.ClassDef)}
+        self._changed = True
+        self._busy: set[int] = set()
+        self._settle()
+        self._find_wraps()
+        if self.wraps:  # now that the wraps are known, again with order
+            self.vars, self.returns, self.items = {}, {}, {}
+            self._settle()
+
+    # ------------------------------------------------------------------ building
+    def _settle(self) -> None:
+        self._changed = True
+        for _ in range(PASS_LIMIT):
+            if not self._changed:
+                break
+            self._changed = False
+            self._pass()
+
+    def _pass(self) -> None:
+        for site in self.new_wraps:
+            self._put(site.key, frozenset({site.wrapped}))
+        for scope in self.names.opened.values():
+            for name, bindings in scope.bindings.items():
+                owner = self.names.owner(scope, name) if name in scope.outer else scope
+                key: Key = ("v", id(owner or scope), name)
+                for b in bindings:
+                    self._put(key, self._bound(b, scope))
+        for node in self.names.nodes:
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                self._assign(node)
+            elif isinstance(node, ast.Call):
+                self._call(node)
+            elif isinstance(node, ast.Return) and node.value is not None:
+                self._more(self.returns.setdefault(self.names.function(node), set()), self.eval(node.value))
+            elif isinstance(node, ast.Lambda):
+                self._more(self.returns.setdefault(node, set()), self.eval(node.body))
+
+    def _more(self, held: set[Val], new: Iterable[Val]) -> None:
+        size = len(held)
+        held.update(new)
+        self._changed |= len(held) > size
+
+    def _put(self, key: Key, vals: Vals) -> None:
+        if vals:
+            self._more(self.vars.setdefault(key, set()), vals)
+
+    def _bound(self, b: Binding, scope: Scope) -> Vals:
+        if b.how == "def":
+            return frozenset({Val("func", b.target)})
+        if b.how == "class":
+            assert isinstance(b.target, ast.ClassDef)
+            return frozenset({Val("class", b.target, cls=b.target)})
+        if b.how == "param":
+            return self._param(b.target, scope)
+        if b.how in ("assign", "for", "with") and b.value is not None:
+            return self.pick(self.eval(b.value), b.path)
+        return NONE
+
+    def _param(self, arg: ast.AST, scope: Scope) -> Vals:
+        node = scope.node
+        assert isinstance(arg, ast.arg)
+        if not isinstance(node, FunctionNode):
+            return NONE
+        a = node.args
+        plain = [*a.posonlyargs, *a.args]
+        cls = self.method_class(node)
+        if cls is not None and plain and plain[0] is arg and not self._static(node):
+            return frozenset({Val("object", cls, cls=cls)})
+        default = self._default(a, arg)
+        return self.eval(default) if default is not None else NONE
+
+    @staticmethod
+    def _default(a: ast.arguments, arg: ast.arg) -> ast.expr | None:
+        plain = [*a.posonlyargs, *a.args]
+        if arg in plain:
+            i = plain.index(arg) - (len(plain) - len(a.defaults))
+            return a.defaults[i] if i >= 0 else None
+        return a.kw_defaults[a.kwonlyargs.index(arg)] if arg in a.kwonlyargs else None
+
+    @staticmethod
+    def _static(node: FunctionNode) -> bool:
+        return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
+
+    def method_class(self, node: ast.AST) -> ast.ClassDef | None:
+        parent = self.names.parent.get(node)
+        return parent if isinstance(parent, ast.ClassDef) else None
+
+    def _assign(self, node: ast.Assign | ast.AnnAssign) -> None:
+        if node.value is None:
+            return
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            for t, path in _leaves(target, ()):
+                if isinstance(t, ast.Attribute):
+                    for key in self.attribute_keys(t):
+                        self._put(key, self.pick(self.eval(node.value), path))
+                elif isinstance(t, ast.Subscript):
+                    item = t.slice.value if isinstance(t.slice, ast.Constant) else "*"
+                    for v in self.eval(t.value):
+                        self._more(self.items.setdefault((v.node, item), set()), self.eval(node.value))
+
+    def _call(self, node: ast.Call) -> None:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "append" and node.args:
+            for v in self.eval(node.func.value):
+                if v.kind == "display":
+                    self._more(self.items.setdefault((v.node, "*"), set()), self.eval(node.args[0]))
+        for function, skip in self.targets(node):
+            if (id(function), id(node)) not in self._callers_seen:
+                self._callers_seen.add((id(function), id(node)))
+                self.callers.setdefault(function, []).append(node)
+                self._changed = True
+            for name, value in self.arguments(node, function, skip):
+                self._put(("v", id(self.names.opened[function]), name), self.eval(value))
+
+    def arguments(self, call: ast.Call, function: FunctionNode, skip: int) -> Iterator[tuple[str, ast.expr]]:
+        """The (parameter, expression) pairs of a call of a function of this module."""
+        a = function.args
+        plain = [*a.posonlyargs, *a.args][skip:]
+        for parameter, arg in zip(plain, call.args, strict=False):
+            if isinstance(arg, ast.Starred):
+                break
+            yield parameter.arg, arg
+        names = {p.arg for p in [*plain, *a.kwonlyargs]}
+        for k in call.keywords:
+            if k.arg in names:
+                yield k.arg, k.value
+
+    def targets(self, call: ast.Call) -> Iterator[tuple[FunctionNode, int]]:
+        """The functions of this module that the call may enter, with the number of parameters that are bound already."""
+        for v in self.eval(call.func):
+            if v.kind == "func" and isinstance(v.node, FunctionNode):
+                bound = isinstance(call.func, ast.Attribute) and self.method_class(v.node) is not None
+                yield v.node, int(bound and not self._static(v.node) and not self._on_class(call.func))
+            elif v.kind == "class" and v.cls is not None:
+                init = self.method(v.cls, "__init__")
+                if init is not None:
+                    yield init, 1
+            elif v.kind == "object" and v.cls is not None:
+                for name in ("__call__", "forward"):
+                    run = self.method(v.cls, name)
+                    if run is not None:
+                        yield run, 1
+                        break
+
+    def _on_class(self, func: ast.expr) -> bool:
+        return isinstance(func, ast.Attribute) and any(v.kind == "class" for v in self.eval(func.value))
+
+    def bases(self, cls: ast.ClassDef) -> list[ast.ClassDef]:
+        """The class and its bases in this module, nearest first."""
+        out, todo = [], [cls]
+        while todo:
+            c = todo.pop(0)
+            if c not in out:
+                out.append(c)
+                todo += [self._classes[b.id] for b in c.bases if isinstance(b, ast.Name) and b.id in self._classes]
+        return out
+
+    def method(self, cls: ast.ClassDef, name: str) -> FunctionNode | None:
+        for c in self.bases(cls):
+            for n in c.body:
+                if isinstance(n, FunctionNode) and n.name == name:
+                    return n
+        return None
+
+    def is_module_class(self, cls: ast.ClassDef) -> bool:
+        """Whether the class derives from ``torch.nn.Module`` (or from a class of another file that may)."""
+        quals = [self.names.dotted(b) for c in self.bases(cls) for b in c.bases]
+        return any(q.startswith(("torch.nn.", "pytorch_lightning.", "lightning.")) or q.endswith(("Module", "Net", "Model")) for q in quals)
+
+    # ------------------------------------------------------------------ wraps
+    def _find_wraps(self) -> None:
+        self.wraps = list(self.new_wraps)
+        for node in self.names.nodes:
+            if isinstance(node, ast.Call) and node not in self.plain and self.is_wrap(node):
+                stmt = self.names.statement(node)
+                if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
+                    keys = list(self.keys(stmt.targets[0]))
+                    inner = frozenset(v for v in self.eval(wrap_argument(node)) if v.kind != "wrapped")
+                    self.wraps += [WrapSite(node, stmt, k, Val("wrapped", node), inner) for k in keys]
+
+    def is_wrap(self, call: ast.Call) -> bool:
+        return self.names.dotted(call.func) in DATA_PARALLEL or any(v.kind == "ext" and v.qual in DATA_PARALLEL for v in self.eval(call.func))
+
+    def inner(self, v: Val) -> Vals:
+        """The models inside a wrapper; the object itself if it is none."""
+        if v.kind != "wrapped":
+            return frozenset({v})
+        if isinstance(v.node, ast.Call):
+            vals = self.eval(wrap_argument(v.node))
+        else:
+            vals = frozenset().union(*(w.inner for w in self.new_wraps if w.wrapped == v))
+        return frozenset(x for x in vals if x.kind != "wrapped")
+
+    def _ordered(self, node: ast.AST, key: Key, vals: Vals) -> Vals:
+        """Before a self-wrap of the variable: without the wrapper; after it, in the same function: only the wrapper."""
+        for w in self.wraps:
+            if w.key != key:
+                continue
+            when = self.when(node, w)
+            if when == "before":
+                vals -= {w.wrapped}
+            elif when == "after":
+                vals -= w.inner
+        return vals
+
+    def when(self, node: ast.AST, w: WrapSite, seen: frozenset[ast.AST] = frozenset()) -> str:
+        """Whether ``node`` runs ``before`` or ``after`` the wrap, or cannot be told (``''``)."""
+        here, there = self.names.function(node), self.names.function(w.stmt)
+        if here is there:
+            new = w in self.new_wraps
+            inside = self.names.is_inside(node, w.stmt)
+            if inside:
+                return "before"
+            later = position(node) > position(w.stmt)
+            if later and not new and self._other_branch(node, w.stmt):
+                return ""
+            return "after" if later else "before"
+        if not isinstance(here, FunctionNode) or here in seen:
+            return "before" if isinstance(here, ast.Module) and self._runs_before(node, there) else ""
+        if w.key[0] == "a" and self.method_class(here) is not None and isinstance(there, FunctionNode):
+            if there.name == "__init__" and here.name != "__init__" and not self._called_from(here, there):
+                return "after"
+        calls = self.callers.get(here, [])
+        found = {self.when(c, w, seen | {here}) for c in calls}
+        return found.pop() if len(found) == 1 else ""
+
+    def _runs_before(self, node: ast.AST, function: ast.AST) -> bool:
+        calls = self.callers.get(function, [])
+        return bool(calls) and all(self.names.function(c) is self.names.tree and position(c) > position(node) for c in calls)
+
+    def _called_from(self, function: ast.AST, caller: ast.AST) -> bool:
+        return any(self.names.is_inside(c, caller) for c in self.callers.get(function, []))
+
+    def _other_branch(self, node: ast.AST, stmt: ast.stmt) -> bool:
+        """Whether the two stand in different branches of one ``if``."""
+        for a in self.names.ancestors(stmt):
+            if isinstance(a, ast.If) and self.names.is_inside(node, a):
+                side = [any(self.names.is_inside(x, s) for s in a.body) for x in (stmt, node)]
+                return side[0] != side[1] and not any(self.names.is_inside(node, x) for x in [a.test])
+        return False
+
+    # ------------------------------------------------------------------ evaluation
+    def keys(self, node: ast.AST) -> Iterator[Key]:
+        """The variables that a Name or Attribute means."""
+        if isinstance(node, ast.Name):
+            scope = self.names.scope_of[node]
+            owner = self.names.owner(scope, node.id)
+            if owner is not None:
+                yield ("v", id(owner), node.id)
+        elif isinstance(node, ast.Attribute):
+            yield from self.attribute_keys(node)
+
+    def attribute_keys(self, node: ast.Attribute) -> Iterator[Key]:
+        classes = {v.cls for v in self.eval(node.value) if v.kind in ("object", "class") and v.cls is not None}
+        if classes:
+            for c in classes:
+                yield ("a", id(self.bases(c)[-1]), node.attr)
+        elif isinstance(node.value, ast.Name):
+            owner = self.names.owner(self.names.scope_of[node.value], node.value.id)
+            yield ("t", id(owner), f"{node.value.id}.{node.attr}")
+
+    def eval(self, node: ast.AST | None) -> Vals:
+        """The objects that the expression may mean; empty if unknown."""
+        if node is None or id(node) in self._busy:
+            return NONE
+        self._busy.add(id(node))
+        try:
+            return self._eval(node)
+        finally:
+            self._busy.discard(id(node))
+
+    def _eval(self, node: ast.AST) -> Vals:
+        if isinstance(node, ast.Name):
+            return self._name(node)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node)
+        if isinstance(node, ast.Call):
+            return self._call_value(node)
+        if isinstance(node, ast.IfExp):
+            return self.eval(node.body) | self.eval(node.orelse)
+        if isinstance(node, ast.BoolOp):
+            return NONE.union(*(self.eval(v) for v in node.values))
+        if isinstance(node, ast.NamedExpr | ast.Starred | ast.Await):
+            return self.eval(node.value)
+        if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict | ast.ListComp | ast.DictComp | ast.GeneratorExp):
+            return frozenset({Val("display", node)})
+        if isinstance(node, ast.Subscript):
+            item: int | str = "*"
+            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int | str):
+                item = node.slice.value
+            return self.pick(self.eval(node.value), (item,), subscript=True)
+        if isinstance(node, ast.Constant):
+            return frozenset({Val("const", node)})
+        if isinstance(node, ast.Lambda):
+            return frozenset({Val("func", node)})
+        return NONE
+
+    def _name(self, node: ast.Name) -> Vals:
+        dotted = self.names.dotted(node)
+        if dotted and not dotted.startswith("?."):
+            return frozenset({Val("ext", _EXT, dotted)})
+        vals = NONE
+        for key in self.keys(node):
+            vals |= self._ordered(node, key, frozenset(self.vars.get(key, ())))
+        return vals or (frozenset({Val("ext", _EXT, dotted)}) if dotted else NONE)
+
+    def _attribute(self, node: ast.Attribute) -> Vals:
+        dotted = self.names.dotted(node)
+        if dotted and not dotted.startswith("?."):
+            return frozenset({Val("ext", _EXT, dotted)})
+        base, vals = self.eval(node.value), NONE
+        for key in self.attribute_keys(node):
+            vals |= self._ordered(node, key, frozenset(self.vars.get(key, ())))
+        for v in base:
+            if v.kind == "wrapped" and node.attr == "module":
+                vals |= self.inner(v)
+            elif v.kind == "ext":
+                vals |= {Val("ext", _EXT, f"{v.qual}.{node.attr}")}
+            elif v.kind in ("object", "class") and v.cls is not None:
+                method = self.method(v.cls, node.attr)
+                if method is not None:
+                    vals |= {Val("func", method)}
+        return vals
+
+    def _call_value(self, node: ast.Call) -> Vals:
+        func = node.func
+        if self.is_wrap(node):
+            return self.eval(wrap_argument(node)) if node in self.plain else frozenset({Val("wrapped", node)})
+        if isinstance(func, ast.Attribute):
+            if func.attr in SAME:
+                return self.eval(func.value)
+            if func.attr in ("values", "items", "keys", "copy") and not node.args:
+                return frozenset({Val("display", node, func.attr)}) if self.eval(func.value) else NONE
+        callees = self.eval(func)
+        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        if last in TRANSPARENT and node.args and not any(v.kind in ("func", "class") for v in callees):
+            return self.eval(node.args[0])
+        out: set[Val] = set()
+        for v in callees:
+            if v.kind == "func":
+                out |= self.returns.get(v.node, set())
+            elif v.kind == "class" and v.cls is not None:
+                out.add(Val("object", node, cls=v.cls))
+            elif v.kind == "ext":
+                out.add(Val("call", node, v.qual))
+        if not out and not callees:
+            out.add(Val("call", node, ""))
+        return frozenset(out)
+
+    def pick(self, vals: Vals, path: Path, subscript: bool = False) -> Vals:
+        """The part of the objects that ``path`` names: elements of displays and dicts, whatever was stored under a key."""
+        if not path:
+            return vals
+        out = NONE
+        for v in vals:
+            if v.kind == "display":
+                out |= self._element(v, path[0], subscript)
+            elif v.kind == "call" and v.qual in ("?.dict", "dict") and isinstance(v.node, ast.Call):
+                out |= NONE.union(*(self.eval(k.value) for k in v.node.keywords if path[0] in ("*", k.arg)))
+            out |= self.items.get((v.node, path[0]), NONE) if path[0] != "*" else NONE
+        return self.pick(out, path[1:], subscript)
+
+    def _element(self, v: Val, item: int | str, subscript: bool) -> Vals:
+        node, extra = v.node, frozenset(self.items.get((v.node, "*"), ()))
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            if isinstance(item, int) and -len(node.elts) <= item < len(node.elts):
+                return self.eval(node.elts[item])
+            return extra.union(*(self.eval(e) for e in node.elts))
+        if isinstance(node, ast.Dict):
+            if not subscript:  # iterating a dict gives its keys
+                return NONE
+            pairs = zip(node.keys, node.values, strict=True)
+            stored = frozenset().union(*(s for (n, k), s in self.items.items() if n is node and (item in ("*", k) or k == "*")))
+            return stored.union(*(self.eval(x) for k, x in pairs if item == "*" or (isinstance(k, ast.Constant) and k.value == item)))
+        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+            return extra | self.eval(node.elt)
+        if isinstance(node, ast.DictComp):
+            return self.eval(node.value) if subscript else NONE
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            whole = self.pick(self.eval(node.func.value), ("*",), subscript=True)
+            if v.qual == "values":
+                return whole
+            if v.qual == "items":
+                return frozenset({Val("display", ast.Tuple(elts=[], ctx=ast.Load()))}) if not whole else frozenset({Val("display", node, "pair")})
+            if v.qual == "pair":
+                return whole if item == 1 else NONE
+            if v.qual == "copy":
+                return self.pick(self.eval(node.func.value), (item,), subscript)
+        return NONE
+
+
+def wrap_argument(call: ast.Call) -> ast.expr | None:
+    """The module that a DataParallel call is given."""
+    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "module"), None)
+
+
+_EXT = ast.Constant(value="external")
+
+
+def _leaves(target: ast.AST, path: Path) -> Iterator[tuple[ast.AST, Path]]:
+    if isinstance(target, ast.Tuple | ast.List):
+        for i, t in enumerate(target.elts):
+            yield from _leaves(t, (*path, i))
+    else:
+        yield target, path

@@ -1,0 +1,231 @@
+"""Where each model is, or will be, wrapped for data parallelism.
+
+Three cases. A DataParallel call that always runs becomes the wrap in its place. One under a test (``if cuda``, ``if n_gpu > 1``)
+is taken out and the wrap follows the ``if``: under DDP a model must be wrapped on every device. A model that no call wraps
+gets one after the last statement of its set-up that needs the bare model (moved, initialised, loaded), so that loading comes
+first and later code meets the wrapper.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.values import SAME, Key, Val, Values, WrapSite, wrap_argument
+
+#: what may be done to a model before or after the wrap alike
+NEUTRAL = frozenset({"parameters", "train", "eval", "zero_grad", "training"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Wrap:
+    """One wrap of the migrated program.
+
+    ``how``: ``call`` (a DataParallel call replaced where it stands), ``value`` (the assigned value of ``stmt`` is wrapped),
+    ``after`` / ``before`` (a new statement beside ``stmt``). ``target`` is the variable's source text.
+    """
+
+    how: str
+    stmt: ast.stmt
+    target: str
+    node: ast.AST
+    key: Key | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WrapPlan:
+    """Every wrap, the DataParallel calls that go, and what stands in the way."""
+
+    wraps: tuple[Wrap, ...]
+    removed: frozenset[ast.Call]
+    problems: tuple[tuple[ast.AST, str], ...]
+
+
+class Wrapping:
+    """Finds the wraps of one module; ``values`` and ``roles`` afterwards describe the migrated program."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.values = Values(names)
+        self.roles = Roles(names, self.values)
+        self.sites: list[WrapSite] = []
+        self.wraps: list[Wrap] = []
+        self.removed: set[ast.Call] = set()
+        self.problems: list[tuple[ast.AST, str]] = []
+        self._existing()
+        self._refresh()
+        self._new()
+        if self.wraps or self.removed:
+            self._refresh()
+
+    def plan(self) -> WrapPlan:
+        return WrapPlan(tuple(self.wraps), frozenset(self.removed), tuple(self.problems))
+
+    def _refresh(self) -> None:
+        self.values = Values(self.names, self.sites, frozenset(self.removed))
+        self.roles = Roles(self.names, self.values)
+
+    # ------------------------------------------------------------------ DataParallel calls
+    def _existing(self) -> None:
+        calls = [c for c in self.roles.calls if self.values.is_wrap(c)]
+        hoisted: dict[tuple[ast.stmt, str], None] = {}
+        for call in calls:
+            arg = wrap_argument(call)
+            if arg is None:
+                self.problems.append((call, "DataParallel is called without a module"))
+                continue
+            if not self._holds_model(arg) or self._part_of_model(call):
+                self.removed.add(call)  # a loss, or a part of a model: the whole model is wrapped instead
+                continue
+            stmt = self.names.statement(call)
+            branch = self._outermost_if(stmt)
+            target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
+            if branch is None and not isinstance(self.names.parent[call], ast.IfExp):
+                self.wraps.append(Wrap("call", stmt, ast.unparse(target) if target else "", call))
+            elif target is not None and isinstance(target, ast.Name | ast.Attribute):
+                self.removed.add(call)
+                hoisted[(branch or stmt, ast.unparse(target))] = None
+                if (branch or stmt, ast.unparse(target)) not in {(w.stmt, w.target) for w in self.wraps}:
+                    key = next(self.values.keys(target), None)
+                    self.wraps.append(Wrap("after", branch or stmt, ast.unparse(target), target, key))
+            else:
+                self.problems.append((call, "this DataParallel wrap is made under a condition and not bound to a name; bind it to a variable first"))
+        for w in self.wraps:
+            if w.how == "after" and w.key is not None:
+                self._site(w.key, w.stmt, w.node)
+
+    def _holds_model(self, arg: ast.expr) -> bool:
+        vals = self.values.eval(arg)
+        return bool(vals & self.roles.models) or (not vals and not self.roles.models)
+
+    def _part_of_model(self, call: ast.Call) -> bool:
+        stmt = self.names.statement(call)
+        target = stmt.targets[0] if isinstance(stmt, ast.Assign) else None
+        return isinstance(target, ast.Attribute) and bool(self.roles.model_vals(target.value))
+
+    def _outermost_if(self, stmt: ast.stmt) -> ast.stmt | None:
+        found: ast.stmt | None = None
+        for a in self.names.ancestors(stmt):
+            if isinstance(a, FunctionNode | ast.ClassDef | ast.For | ast.While):
+                break
+            if isinstance(a, ast.If) and not is_main_guard(a):
+                found = a
+            elif isinstance(a, ast.Try) and found is not None:
+                found = a
+        return found
+
+    def _site(self, key: Key, stmt: ast.stmt, node: ast.AST) -> None:
+        inner = frozenset(x for v in self.values.vars.get(key, ()) for x in self.values.inner(v))
+        self.sites.append(WrapSite(stmt, stmt, key, Val("wrapped", stmt), inner))
+
+    # ------------------------------------------------------------------ models that nothing wraps
+    def _new(self) -> None:
+        roles, done = self.roles, set()
+        for call in roles.forward_calls:
+            if roles.region(call) not in ("train", "both"):
+                continue
+            state = roles.wrapped(call.func)
+            if state is True:
+                continue
+            if state is None:
+                self.problems.append((call, f"{ast.unparse(call.func)} may be the wrapped or the bare model here"))
+                continue
+            roots = roles.roots(call.func)
+            if not roots:
+                self.problems.append((call, f"the model that {ast.unparse(call.func)} means cannot be traced to one variable"))
+            for key, node in roots:
+                if key not in done:
+                    done.add(key)
+                    self._place(key, node)
+
+    def _place(self, key: Key, node: ast.AST) -> None:
+        writes = [w for w in self.roles.writes(key) if self._gives_model(w)]
+        names = self.names
+        if not writes:
+            self._inside_function(key, node)
+            return
+        functions = {names.function(w) for w in writes}
+        if len(functions) > 1:
+            self.problems.append((writes[0], f"{ast.unparse(node)} is given its model in several functions"))
+            return
+        block, first, last = self._common_block(writes)
+        train = next((i for i, s in enumerate(block) if i > last and self._reaches_loop(s)), len(block))
+        if self._reaches_loop(block[last]) and last != first:
+            self.problems.append((block[last], f"{ast.unparse(node)} is assigned again where training runs"))
+            return
+        site = last
+        for i in range(last + 1, train):
+            if any(self._needs_bare(n, key) for n in ast.walk(block[i])):
+                site = i
+        target = self._written(writes[0], key)
+        text = ast.unparse(target)
+        stmt = block[site]
+        simple = site == last and stmt is writes[-1] and isinstance(stmt, ast.Assign) and len(stmt.targets) == 1
+        whole = simple and isinstance(stmt, ast.Assign) and stmt.targets[0] is self._written(stmt, key)
+        self.wraps.append(Wrap("value" if whole else "after", stmt, text, target, key))
+        self._site(key, stmt, target)
+
+    def _inside_function(self, key: Key, node: ast.AST) -> None:
+        """A parameter that nobody in this file fills: wrapped at the top of the function that trains with it."""
+        function = self.names.function(node)
+        if not isinstance(function, FunctionNode) or not isinstance(node, ast.Name):
+            self.problems.append((node, f"{ast.unparse(node)} is not given a model in this file"))
+            return
+        body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        self.wraps.append(Wrap("before", body[0], node.id, node, key))
+        inner = frozenset(x for v in self.values.vars.get(key, ()) for x in self.values.inner(v))
+        self.sites.append(WrapSite(body[0], body[0], key, Val("wrapped", body[0]), inner))
+
+    def _gives_model(self, stmt: ast.stmt) -> bool:
+        value = getattr(stmt, "value", None)
+        return not (isinstance(value, ast.Constant) and value.value is None)
+
+    def _written(self, stmt: ast.stmt, key: Key) -> ast.expr:
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]  # type: ignore[attr-defined]
+        leaves = [t for x in targets for t in (x.elts if isinstance(x, ast.Tuple | ast.List) else [x])]
+        return next(t for t in leaves if key in list(self.values.keys(t)))
+
+    def _common_block(self, writes: list[ast.stmt]) -> tuple[list[ast.stmt], int, int]:
+        """The innermost block that holds all the statements: (block, index of the first, index of the last)."""
+        names = self.names
+        chains = [[w, *(a for a in names.ancestors(w) if isinstance(a, ast.stmt))] for w in writes]
+        for candidate in chains[0]:
+            block = names.block(candidate)
+            index = [next((i for i, s in enumerate(block) if s in chain), None) for chain in chains]
+            if all(i is not None for i in index):
+                if self._in_branch(candidate) and len(writes) == 1:
+                    continue
+                return block, min(i for i in index if i is not None), max(i for i in index if i is not None)
+        raise LookupError("statements of one function share no block")
+
+    def _in_branch(self, stmt: ast.stmt) -> bool:
+        parent = self.names.parent[stmt]
+        return isinstance(parent, ast.If | ast.Try) and not is_main_guard(parent)
+
+    def _reaches_loop(self, stmt: ast.stmt) -> bool:
+        loops = [b.node for b in self.roles.batch_loops if b.trains or b.evaluates]
+        functions = {self.names.function(x) for x in loops}
+        if any(self.names.is_inside(x, stmt) for x in loops):
+            return True
+        return not isinstance(stmt, FunctionNode | ast.ClassDef) and bool(functions & self.roles._all_entered(stmt))
+
+    def _needs_bare(self, node: ast.AST, key: Key) -> bool:
+        """A use of the variable that wants the module itself: an attribute, a load, a move, another library's function."""
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load) or key not in list(self.values.keys(node)):
+            return False
+        parent = self.names.parent[node]
+        if isinstance(parent, ast.Attribute):
+            return parent.attr not in NEUTRAL
+        if isinstance(parent, ast.Call):
+            return parent.func is not node and not any(f.name == "__init__" for f, _ in self.values.targets(parent))
+        return isinstance(parent, ast.keyword | ast.Starred | ast.FormattedValue)
+
+
+def is_main_guard(node: ast.AST) -> bool:
+    """``if __name__ == "__main__":``"""
+    return isinstance(node, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
+
+
+__all__ = ["NEUTRAL", "SAME", "Wrap", "WrapPlan", "Wrapping", "is_main_guard"]
