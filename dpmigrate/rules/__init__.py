@@ -1,0 +1,62 @@
+"""The rules: one file each, found by looking into this folder."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Finding
+from dpmigrate.rules._base import Rule, registered
+
+__all__ = ["Rule", "all_rules", "check", "literals", "notes"]
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, ordered by code."""
+    for info in pkgutil.iter_modules(__path__):
+        if not info.name.startswith("_"):
+            importlib.import_module(f"{__name__}.{info.name}")
+    return tuple(sorted(registered().values(), key=lambda r: r.code))
+
+
+def literals() -> frozenset[bytes]:
+    """A file that holds none of these has nothing for any rule."""
+    return frozenset(x for r in all_rules() for x in r.literals)
+
+
+def wanted(rule: Rule, script: Script) -> bool:
+    """Whether the settings ask for the rule; core rules are never left out, or half a migration would remain."""
+    s = script.settings
+    if rule.core:
+        return True
+    return (not s.select or rule.code.startswith(s.select)) and not (s.ignore and rule.code.startswith(s.ignore))
+
+
+def check(script: Script) -> tuple[Finding, ...]:
+    """Everything the rules have to say of the script, in the order of the text; nothing for a program that is exempt."""
+    if script.exempt:
+        return ()
+    found = [f for r in all_rules() if wanted(r, script) for f in r.check(script)]
+    return tuple(sorted(found, key=lambda f: (f.span, f.code, f.message)))
+
+
+def notes(script: Script) -> tuple[str, ...]:
+    """What the migration changes in meaning, for the end of the report."""
+    s = script.settings
+    out = []
+    if s.batch == "global":
+        out.append("Batch size: the one in the script stays the global batch; each rank takes an equal share, so the learning rate stays right.")
+    else:
+        out.append("Batch size: each rank keeps the script's batch size, so the global batch grows with the number of ranks; scale the learning rate (linearly, with warm-up).")
+    loops = [(b, script.counting(b)) for b in script.roles.eval_loops]
+    split = sum(not c.obstacle for _, c in loops)
+    if split:
+        out.append(f"Evaluation: {split} of {len(loops)} loops are split over the ranks and summed; the numbers equal those of one process.")
+    if len(loops) > split:
+        out.append(f"Evaluation: {len(loops) - split} of {len(loops)} loops run in full on every rank: not faster, but exact.")
+    if s.amp:
+        out.append(f"Mixed precision: forward and loss run under autocast ({s.amp_dtype})" + (" with a GradScaler." if s.amp_dtype == "float16" else "."))
+    return tuple(out)

@@ -1,0 +1,77 @@
+"""Where the program starts and ends: the place for the process group's set-up and clean-up."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.wraps import is_main_guard
+
+#: calls at module level that neither print, draw random numbers, open files nor build anything
+_IDLE_PREFIXES = ("argparse.", "os.path.", "os.environ.", "logging.getLogger", "warnings.", "matplotlib.", "sys.path.", "torch.device", "pathlib.")
+_IDLE = frozenset(
+    {"torch.cuda.is_available", "torch.cuda.device_count", "os.getenv", "?.int", "?.float", "?.str", "?.len", "?.dict", "?.list", "?.sorted"}
+    | {"?.callable", "?.tuple", "?.set", "?.range", "torch.set_default_dtype", "torch.set_num_threads", "collections.namedtuple", "?.getattr", "?.hasattr"}
+)
+_IDLE_METHODS = frozenset({"add_argument", "parse_args", "set_defaults", "add_mutually_exclusive_group", "parse_known_args", "startswith", "islower", "insert", "append", "format", "split", "join"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Entry:
+    """``start``: the statement that set-up goes before, or the guard whose body it opens; ``end``: the statement that clean-up follows."""
+
+    start: ast.stmt
+    inside: bool  # set-up is the first statement in the body of ``start``
+    end: ast.stmt
+
+
+def find_entry(names: Names) -> Entry | None:
+    """The entry of a script, or None where the module runs nothing by itself."""
+    body = names.tree.body
+    guard = next((s for s in body if is_main_guard(s)), None)
+    work = [s for s in body if s is not guard and _works(names, s)]
+    if guard is not None:
+        assert isinstance(guard, ast.If)
+        if not work or body.index(work[0]) > body.index(guard):
+            return Entry(guard, True, guard.body[-1])
+        return Entry(_first_running(names, body), False, guard.body[-1])
+    if not work:
+        return None
+    last = [s for s in body if not isinstance(s, FunctionNode | ast.ClassDef)][-1]
+    return Entry(_first_running(names, body), False, last)
+
+
+def _first_running(names: Names, body: list[ast.stmt]) -> ast.stmt:
+    """The first statement that is neither import, docstring, definition nor set-up of imports."""
+    for s in body:
+        if isinstance(s, ast.Import | ast.ImportFrom | FunctionNode | ast.ClassDef) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)):
+            continue
+        if isinstance(s, ast.Try) and all(isinstance(x, ast.Import | ast.ImportFrom) for x in s.body):
+            continue
+        if not _later_import(body, s):
+            return s
+    return body[-1]
+
+
+def _later_import(body: list[ast.stmt], stmt: ast.stmt) -> bool:
+    """A small statement in the middle of the imports (``matplotlib.use('Agg')``) does not end them."""
+    rest = body[body.index(stmt) + 1 :]
+    near = rest[:3]
+    return isinstance(stmt, ast.Expr | ast.Assign) and any(isinstance(s, ast.Import | ast.ImportFrom) for s in near)
+
+
+def _works(names: Names, stmt: ast.stmt) -> bool:
+    """Whether a module-level statement does anything that set-up must come before."""
+    if isinstance(stmt, FunctionNode | ast.ClassDef | ast.Import | ast.ImportFrom):
+        return False
+    if isinstance(stmt, ast.Try) and all(isinstance(x, ast.Import | ast.ImportFrom) for x in stmt.body):
+        return False
+    return any(isinstance(n, ast.Call) and not _idle(names, n) for n in ast.walk(stmt))
+
+
+def _idle(names: Names, call: ast.Call) -> bool:
+    dotted = names.dotted(call.func)
+    if dotted in _IDLE or dotted.startswith(_IDLE_PREFIXES):
+        return True
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _IDLE_METHODS

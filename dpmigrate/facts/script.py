@@ -1,0 +1,307 @@
+"""Script: everything a rule may know of one program. Queries only; it holds no opinion and no edit."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from dpmigrate.contract import ALIAS, MODULE
+from dpmigrate.facts import counters, losses
+from dpmigrate.facts.entry import Entry, find_entry
+from dpmigrate.facts.loaders import critical_star
+from dpmigrate.facts.names import FunctionNode, Loop, Names, position, span
+from dpmigrate.facts.roles import BatchLoop, Roles
+from dpmigrate.facts.values import Values
+from dpmigrate.facts.wraps import Wrapping, WrapPlan
+from dpmigrate.model import Span
+from dpmigrate.settings import Settings
+from dpmigrate.source import Source
+
+#: dotted names whose use says that the program already runs on several processes, with the word for the reason
+_DISTRIBUTED = {
+    "torch.nn.parallel.DistributedDataParallel": "DistributedDataParallel",
+    "torch.nn.parallel.distributed.DistributedDataParallel": "DistributedDataParallel",
+    "torch.distributed.init_process_group": "torch.distributed",
+    "torch.distributed.fsdp": "FSDP",
+    "torch.distributed.pipelining": "pipeline parallelism",
+    "torch.distributed.rpc": "torch.distributed.rpc",
+    "apex.parallel.DistributedDataParallel": "apex DistributedDataParallel",
+    MODULE: "the dpmigrate runtime",
+    "accelerate": "Accelerate",
+    "pytorch_lightning": "Lightning",
+    "lightning": "Lightning",
+    "lightning_fabric": "Lightning Fabric",
+    "deepspeed": "DeepSpeed",
+    "horovod": "Horovod",
+    "colossalai": "Colossal-AI",
+    "composer": "Composer",
+    "ignite": "Ignite",
+    "fairscale": "FairScale",
+    "transformers.Trainer": "the Hugging Face Trainer",
+    "transformers.Seq2SeqTrainer": "the Hugging Face Trainer",
+    "ray.train": "Ray Train",
+    "catalyst": "Catalyst",
+    "fastai": "fastai",
+}
+
+
+class Script:
+    """One parsed program with its facts.
+
+    ``roles`` and ``values`` describe the program as it will be: wrapped where ``wraps`` says.
+    """
+
+    def __init__(self, source: Source, settings: Settings) -> None:
+        self.source = source
+        self.settings = settings
+        self.names = Names(source.tree)
+        self._wrapping = Wrapping(self.names)
+        self.values: Values = self._wrapping.values
+        self.roles: Roles = self._wrapping.roles
+        self.wraps: WrapPlan = self._wrapping.plan()
+        self.losses = losses.Losses(self.roles)
+        self.lines = source.text.splitlines()
+
+    # ------------------------------------------------------------------ is there anything to migrate?
+    @cached_property
+    def exempt(self) -> str:
+        """Why there is nothing to migrate; '' if there is."""
+        for node, dotted in self._used():
+            for name, word in _DISTRIBUTED.items():
+                if dotted == name or dotted.startswith(name + "."):
+                    return f"already uses {word} (line {node.lineno})"  # type: ignore[attr-defined]
+        if not self.roles.backwards:
+            return "no backward() in this file: nothing is trained here"
+        return ""
+
+    def _used(self) -> Iterator[tuple[ast.AST, str]]:
+        for n in self.names.nodes:
+            if isinstance(n, ast.Import):
+                for a in n.names:
+                    yield n, a.name
+            elif isinstance(n, ast.ImportFrom) and not n.level:
+                for a in n.names:
+                    yield n, f"{n.module}.{a.name}"
+            elif isinstance(n, ast.Attribute):
+                dotted = self.names.dotted(n)
+                if dotted:
+                    yield n, dotted
+
+    # ------------------------------------------------------------------ text
+    def span(self, node: ast.AST) -> Span:
+        return span(node)
+
+    def text(self, node: ast.AST) -> str:
+        """The source of the node as written."""
+        return ast.get_source_segment(self.source.text, node) or ast.unparse(node)
+
+    @cached_property
+    def ddp(self) -> str:
+        """The name under which rewritten code calls the runtime: ``ddp``, or the full name where the script uses that word."""
+        used = {n.id for n in self.names.nodes if isinstance(n, ast.Name)} | {n.arg for n in self.names.nodes if isinstance(n, ast.arg)}
+        used |= {a.asname or a.name for n in self.names.nodes if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names}
+        return MODULE if ALIAS in used else ALIAS
+
+    @property
+    def import_line(self) -> str:
+        return f"import {MODULE} as {ALIAS}" if self.ddp == ALIAS else f"import {MODULE}"
+
+    def fresh(self, name: str) -> str:
+        """A name that the script does not use."""
+        used = {n.id for n in self.names.nodes if isinstance(n, ast.Name)} | {n.name for n in self.names.nodes if isinstance(n, FunctionNode | ast.ClassDef)}
+        used |= {n.arg for n in self.names.nodes if isinstance(n, ast.arg)}
+        candidates = [name, *(f"{name}_{i}" for i in range(2, 50))]
+        return next(c for c in candidates if c not in used)
+
+    # ------------------------------------------------------------------ calls
+    def calls(self, *dotted: str) -> Iterator[ast.Call]:
+        """The calls of these names, however they were imported or bound."""
+        wanted = frozenset(dotted)
+        for c in self.roles.calls:
+            if self.names.dotted(c.func) in wanted or any(v.kind == "ext" and v.qual in wanted for v in self.values.eval(c.func)):
+                yield c
+
+    def methods(self, *names: str) -> Iterator[tuple[ast.Call, ast.Attribute]]:
+        """The calls ``x.name(...)`` that are not functions of a module."""
+        for c in self.roles.calls:
+            if isinstance(c.func, ast.Attribute) and c.func.attr in names and not self.names.dotted(c.func):
+                yield c, c.func
+
+    @staticmethod
+    def argument(call: ast.Call, name: str, index: int | None = None) -> ast.expr | None:
+        """The argument given by keyword, or at the position."""
+        for k in call.keywords:
+            if k.arg == name:
+                return k.value
+        if index is not None and len(call.args) > index and not any(isinstance(a, ast.Starred) for a in call.args[: index + 1]):
+            return call.args[index]
+        return None
+
+    def is_statement(self, call: ast.Call) -> ast.stmt | None:
+        """The statement, where the call is the whole of it."""
+        stmt = self.names.parent[call]
+        return stmt if isinstance(stmt, ast.Expr) else None
+
+    # ------------------------------------------------------------------ the program's shape
+    @cached_property
+    def entry(self) -> Entry | None:
+        return find_entry(self.names)
+
+    @cached_property
+    def from_data_parallel(self) -> bool:
+        """Whether the source wraps a model in DataParallel."""
+        return bool(self.wraps.removed) or any(w.how == "call" for w in self.wraps.wraps)
+
+    def counting(self, loop: BatchLoop) -> counters.Counting:
+        found = counters.counting(self.roles, loop)
+        if not found.obstacle and self.may_have_buffers and not self.evaluated_models(loop):
+            return counters.Counting(found.counters, "the model, whose buffers would have to be synchronised, is not called in the loop itself", loop.node)
+        return found
+
+    def loop_backwards(self, loop: BatchLoop) -> list[ast.Call]:
+        """The ``backward()`` calls that a turn of the loop may run."""
+        functions = self.roles._all_entered(ast.Module(loop.node.body, []))
+        return [b for b in self.roles.backwards if self.names.is_inside(b, loop.node) or self.names.function(b) in functions]
+
+    # ------------------------------------------------------------------ training loaders
+    @cached_property
+    def train_loader_calls(self) -> tuple[ast.Call, ...]:
+        """The DataLoader calls whose loaders a training loop goes through, in order."""
+        calls = {v.node for v in self.roles.train_loaders if isinstance(v.node, ast.Call)}
+        return tuple(sorted(calls, key=position))
+
+    def _serves_both(self, call: ast.Call) -> bool:
+        """Whether one call makes the training loader and another loader that evaluates: a factory."""
+        train = {k for b in self.roles.train_loops if any(v.node is call for v in b.loaders) for k, _ in self.roles.roots(b.source)}
+        other = {k for b in self.roles.eval_loops if any(v.node is call for v in b.loaders) for k, _ in self.roles.roots(b.source)}
+        return bool(other - train)
+
+    def reads_statically(self, call: ast.Call) -> bool:
+        """Whether the arguments that decide the batches can be read and set where the loader is built."""
+        if self._serves_both(call) or critical_star(self, call) or self.argument(call, "batch_sampler", 4) is not None:
+            return False
+        sampler = self.argument(call, "sampler", 3)
+        if sampler is not None and not isinstance(sampler, ast.Constant | ast.Call):
+            vals = self.values.eval(sampler)
+            if not vals or any(v.kind == "const" for v in vals):
+                return False
+        if self.argument(call, "dataset", 0) is None:
+            return False
+        return not any(isinstance(a, ast.ListComp | ast.DictComp | ast.GeneratorExp | ast.Lambda) for a in self.names.ancestors(call))
+
+    def distributed_at(self, call: ast.Call) -> list[ast.expr]:
+        """Where ``ddp.distribute`` goes for a loader that cannot be read: the call itself, or what a factory's result is assigned to."""
+        if self.reads_statically(call):
+            return []
+        if not self._serves_both(call):
+            return [call]
+        out = []
+        for b in self.roles.train_loops:
+            if any(v.node is call for v in b.loaders):
+                for key, _ in self.roles.roots(b.source):
+                    out += [w.value for w in self.roles.writes(key) if isinstance(w, ast.Assign) and isinstance(w.value, ast.Call)]
+        return out
+
+    def epoch_places(self, loop: BatchLoop) -> list[EpochPlace]:
+        """The loops that repeat a training loop, with the loader's expression there."""
+        out = []
+        for repeat, node in self.roles.epoch_loop(loop.node):
+            loader = self._seen_from(loop.source, self.names.function(loop.node), self.names.function(repeat))
+            stmt = next(s for s in repeat.body if self.names.is_inside(node, s))
+            made = any(self.names.is_inside(w, repeat) for k, _ in self.roles.roots(loop.source) for w in self.roles.writes(k))
+            out.append(EpochPlace(repeat, stmt, loader, made))
+        return out
+
+    # ------------------------------------------------------------------ evaluation
+    def evaluated_models(self, loop: BatchLoop) -> list[str]:
+        """The wrapped models that the loop itself calls, as written there."""
+        out = {ast.unparse(c.func): None for c in self.roles.forward_calls if self.names.is_inside(c, loop.node) and self.roles.wrapped(c.func) is not False}
+        return list(out)
+
+    @cached_property
+    def may_have_buffers(self) -> bool:
+        """Whether a model may hold buffers (BatchNorm's running statistics): it is not made of this file's classes and torch.nn layers without them."""
+        for v in self.roles.models:
+            if v.kind == "call" and not v.qual.startswith("torch.nn."):
+                return True
+        for n in self.names.nodes:
+            if isinstance(n, ast.Attribute | ast.Name):
+                word = n.attr if isinstance(n, ast.Attribute) else n.id
+                if "BatchNorm" in word or word in ("register_buffer", "InstanceNorm2d", "SyncBatchNorm", "spectral_norm"):
+                    return True
+                if self.names.dotted(n).startswith(("torchvision.models.", "timm.", "transformers.")):
+                    return True
+        return any(isinstance(n, ast.ClassDef) and not self._known_bases(n) for n in self.names.nodes if isinstance(n, ast.ClassDef) and self.values.is_module_class(n))
+
+    def _known_bases(self, cls: ast.ClassDef) -> bool:
+        """Whether the layers that the class builds are torch's own or of this file."""
+        for n in ast.walk(cls):
+            if isinstance(n, ast.Call):
+                dotted = self.names.dotted(n.func)
+                if dotted and not dotted.startswith(("torch.", "?.", "math.", "numpy.", "collections.", "functools.")):
+                    return False
+        return True
+
+    @cached_property
+    def repeating_loops(self) -> tuple[Loop, ...]:
+        """Every loop round a training loop, through the functions that lead to it, innermost first; loops over loaders are left out."""
+        out: dict[Loop, None] = {}
+        todo: list[ast.AST] = [b.node for b in self.roles.train_loops]
+        seen: set[ast.AST] = set()
+        while todo:
+            node = todo.pop(0)
+            for a in self.names.ancestors(node):
+                if isinstance(a, FunctionNode):
+                    break
+                if isinstance(a, Loop) and not any(b.node is a for b in self.roles.batch_loops):
+                    out[a] = None
+            function = self.names.function(node)
+            if function not in seen:
+                seen.add(function)
+                todo += self.values.callers.get(function, [])
+        return tuple(out)
+
+    def _seen_from(self, expr: ast.expr, function: ast.AST, there: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> str | None:
+        """The expression as the calling function ``there`` writes it; None where it has no name."""
+        if _fresh_call(expr):
+            return None
+        if function is there:
+            return f"({ast.unparse(expr)})" if isinstance(expr, ast.IfExp | ast.BoolOp) else ast.unparse(expr)
+        if not isinstance(function, FunctionNode) or function in seen:
+            return None
+        for call in self.values.callers.get(function, []):
+            inner = self._through(expr, function, call)
+            found = self._seen_from(inner, self.names.function(call), there, seen | {function}) if inner is not None else None
+            if found is not None:
+                return found
+        return None
+
+    def _through(self, expr: ast.expr, function: FunctionNode, call: ast.Call) -> ast.expr | None:
+        """What an expression of the called function is in the caller: an argument, a global, an attribute of the same object."""
+        if isinstance(expr, ast.Name):
+            owner = self.names.owner(self.names.scope_of[expr], expr.id)
+            if owner is not None and owner.is_module:
+                return expr
+            return self.roles.passed(call, function, expr.id)
+        if isinstance(expr, ast.Attribute) and isinstance(expr.value, ast.Name) and isinstance(call.func, ast.Attribute):
+            first = function.args.args[0].arg if function.args.args else ""
+            if expr.value.id == first:
+                return ast.Attribute(call.func.value, expr.attr, ast.Load())
+        return None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EpochPlace:
+    """A loop that repeats training; ``inner`` is its statement that leads to the batches; ``made_inside``: the loader is built in it."""
+
+    loop: Loop
+    inner: ast.stmt
+    loader: str | None
+    made_inside: bool
+
+
+def _fresh_call(node: ast.expr) -> bool:
+    """An expression that would make another loader if it were written twice."""
+    return any(isinstance(n, ast.Call) for n in ast.walk(node))

@@ -1,0 +1,57 @@
+"""The batch size is used for something else than the loader.
+
+## What it finds
+The variable of a training loader's batch size in `view`, `reshape`, `torch.zeros` and the like in the training loop, and in a model's constructor.
+
+## Why it matters
+The setting stays the global batch size; a rank's batch is a part of it. A shape made from the setting does not fit the rank's tensors.
+
+## Example
+```python
+x = x.view(args.batch_size, -1)
+```
+becomes
+```python
+x = x.view(ddp.local_batch(args.batch_size), -1)
+```
+
+## When it is not fixed
+In a model's constructor, and in functions that training and evaluation share.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.edit import Wrap
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+_SHAPES = frozenset("view reshape expand zeros ones randn rand full empty repeat resize_ new_zeros new_ones new_full unflatten arange normal tile".split())
+
+
+@rule("DPM203", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
+def batch_size_elsewhere(script: Script) -> Iterator[Hit]:
+    if script.settings.batch == "per-rank":
+        return
+    sizes = {ast.unparse(s) for c in script.train_loader_calls if isinstance(s := script.argument(c, "batch_size", 1), ast.Name | ast.Attribute)}
+    for node in script.names.nodes:
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load) or ast.unparse(node) not in sizes:
+            continue
+        call = next((a for a in script.names.ancestors(node) if isinstance(a, ast.Call)), None)
+        if call is None or call in script.roles.loader_calls or script.roles.inside_module(node):
+            continue
+        if any(v.node is call for v in script.roles.models):
+            yield Hit(node, f"{script.text(node)} goes into the model; a rank's batch is smaller", severity=Severity.BLOCKER, advice="size such state from the input: x.size(0)")
+        elif isinstance(call.func, ast.Attribute | ast.Name) and ast.unparse(call.func).rsplit(".", 1)[-1] in _SHAPES:
+            yield from _shape(script, node)
+
+
+def _shape(script: Script, node: ast.expr) -> Iterator[Hit]:
+    region = script.roles.region(node)
+    if region == "train":
+        yield Hit(node, "a rank's batch is smaller than the global batch size", (Wrap(script.span(node), f"{script.ddp}.local_batch({{}})"),))
+    elif region == "both":
+        yield Hit(node, "this shape is used in training and evaluation, whose batches differ", severity=Severity.BLOCKER, advice="take the size from the input: x.size(0)")

@@ -1,0 +1,53 @@
+"""A training pass goes round the wrapper's forward.
+
+## What it finds
+`model.module(x)`, and methods of the model other than `forward` that are called with gradients in the training loop.
+
+## Why it matters
+DistributedDataParallel prepares the reduction of gradients in its own `forward`. A pass that does not go through it is not reduced: the ranks drift apart
+(5e-2 after ten steps) without an error.
+
+## Example
+```python
+loss = model.module.training_step(batch)
+```
+has to become a call of the wrapper, with a `forward` that does the same:
+```python
+loss = model(batch)
+```
+
+## When it is not fixed
+Always: it is a refusal.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Severity
+from dpmigrate.rules._base import Hit, rule
+
+_HARMLESS = frozenset(
+    "parameters named_parameters train eval zero_grad state_dict load_state_dict modules named_modules children named_children buffers to cuda cpu apply forward "
+    "requires_grad_ no_sync join half float double flatten_parameters init_hidden update_ema step_ema get_lr num_parameters".split()
+)
+
+
+@rule("DPM108", severity=Severity.BLOCKER)
+def bypassed_forward(script: Script) -> Iterator[Hit]:
+    roles, advice = script.roles, "call the wrapped model itself; let forward() do what the method does"
+    for call in roles.calls:
+        func = call.func
+        if not isinstance(func, ast.Attribute) or roles.inside_module(call):
+            continue
+        if func.attr == "module" and roles.wrapped(func.value) is not False and roles.model_vals(func.value) and roles.region(call) in ("train", "both"):
+            yield Hit(call, f"{script.text(func)}(…) in training goes round the wrapper: its gradients are not averaged", advice=advice)
+        elif roles.model_vals(func.value) and func.attr not in _HARMLESS and roles.region(call) in ("train", "both") and _trains(script, call, func.attr):
+            yield Hit(call, f"{script.text(func)}(…) in training does not go through forward(): its gradients are not averaged", advice=advice)
+
+
+def _trains(script: Script, call: ast.Call, name: str) -> bool:
+    """Whether the result may reach the loss: it is used, and the method is the model's own or not known."""
+    return script.is_statement(call) is None and not name.startswith(("get_num", "num_", "is_", "has_"))

@@ -1,0 +1,79 @@
+"""A model is wrapped in nn.DataParallel.
+
+## What it finds
+Every call of `torch.nn.DataParallel`, whatever it is imported as: re-bound to the same name, to another name, on an attribute,
+inside another call, under `if cuda` or `if device_count() > 1`.
+
+## Why it matters
+DataParallel drives all GPUs from one process: the model is copied at every forward, outputs are gathered on GPU 0 (which carries more
+memory and work), and Python threads share one interpreter. Left in a program that runs one process a GPU, every process would use
+every GPU. A wrap under a test must become unconditional: under DDP an unwrapped model trains alone on every rank, without an error.
+`device_ids` and `output_device` have no meaning any more: one process has one device.
+
+## Example
+```python
+model = nn.DataParallel(model, device_ids=[0, 1]).cuda()
+```
+becomes
+```python
+model = ddp.wrap(model).cuda()
+```
+
+## When it is not fixed
+When the wrap stands under a condition and is not bound to a variable.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.edit import After, AddImport, Delete, DropArg, Edit, Replace
+from dpmigrate.facts.script import Script
+from dpmigrate.facts.values import wrap_argument
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import wrap_arguments
+
+
+@rule("DPM101", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
+def data_parallel_wrap(script: Script) -> Iterator[Hit]:
+    if any(True for _ in script.wraps.problems):
+        return
+    new = AddImport(script.import_line)
+    for w in script.wraps.wraps:
+        if w.how == "call":
+            assert isinstance(w.node, ast.Call)
+            yield Hit(w.node, "DataParallel becomes DistributedDataParallel, one process a GPU", (*_in_place(script, w.node), new))
+    for call in sorted(script.wraps.removed, key=lambda c: c.lineno):
+        yield Hit(call, "this DataParallel wrap goes; the whole model is wrapped on every device instead", (*_taken_out(script, call), *_after(script, call), new))
+    for call in script.calls("isinstance", "?.isinstance"):
+        if len(call.args) == 2 and script.names.dotted(call.args[1]).endswith("DataParallel"):
+            yield Hit(call, "a test for DataParallel is false under DDP", (Replace(script.span(call), f'hasattr({script.text(call.args[0])}, "module")'),))
+
+
+def _in_place(script: Script, call: ast.Call) -> Iterator[Edit]:
+    yield Replace(script.span(call.func), f"{script.ddp}.wrap")
+    for i, name in enumerate(("device_ids", "output_device", "dim"), 1):
+        if script.argument(call, name, i) is not None:
+            yield DropArg(script.span(call), name, i if len(call.args) > i else None)
+    if script.settings.sync_bn:
+        yield from wrap_arguments(script, call)
+
+
+def _taken_out(script: Script, call: ast.Call) -> Iterator[Edit]:
+    stmt = script.names.statement(call)
+    arg = wrap_argument(call)
+    assert arg is not None
+    text = script.text(arg)
+    if isinstance(stmt, ast.Assign) and stmt.value is call and ast.unparse(stmt.targets[0]) == ast.unparse(arg):
+        yield Delete(script.span(stmt))
+    else:
+        yield Replace(script.span(call), text)
+
+
+def _after(script: Script, call: ast.Call) -> Iterator[Edit]:
+    """The wrap that follows the test, once for all branches."""
+    for w in script.wraps.wraps:
+        if w.how == "after" and script.names.is_inside(call, w.stmt):
+            yield After(script.span(w.stmt), f"{w.target} = {script.ddp}.wrap({w.target}{', sync_bn=True' if script.settings.sync_bn else ''})")

@@ -1,0 +1,57 @@
+"""torch.cuda.amp is deprecated.
+
+## What it finds
+`torch.cuda.amp.autocast` and `torch.cuda.amp.GradScaler`.
+
+## Why it matters
+They warn on every rank at every start and will go.
+
+## Example
+```python
+with torch.cuda.amp.autocast():
+    loss = criterion(model(x), y)
+```
+becomes
+```python
+with torch.autocast("cuda"):
+    loss = criterion(model(x), y)
+```
+
+## When it is not fixed
+Names that are imported under another name and used without a call.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.edit import AddImport, Edit, Replace
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+_NEW = {
+    "torch.cuda.amp.autocast": "torch.autocast",
+    "torch.cuda.amp.autocast_mode.autocast": "torch.autocast",
+    "torch.cuda.amp.GradScaler": "torch.amp.GradScaler",
+    "torch.cuda.amp.grad_scaler.GradScaler": "torch.amp.GradScaler",
+}
+
+
+@rule("DPM316", severity=Severity.NOTE, fix=Fix.SAFE)
+def deprecated_amp(script: Script) -> Iterator[Hit]:
+    for call in script.calls(*_NEW):
+        new = _NEW.get(script.names.dotted(call.func))
+        if new is None or any(isinstance(a, ast.Starred) for a in call.args):
+            continue
+        arguments = ", ".join(['"cuda"', *([f"enabled={script.text(call.args[0])}"] if call.args and new == "torch.autocast" else map(script.text, call.args))])
+        keywords = "".join(f", {k.arg}={script.text(k.value)}" if k.arg else f", **{script.text(k.value)}" for k in call.keywords)
+        if new == "torch.amp.GradScaler" and call.args:
+            arguments = f'"cuda", init_scale={script.text(call.args[0])}'
+            if len(call.args) > 1:
+                continue
+        edits: list[Edit] = [Replace(script.span(call), f"{new}({arguments}{keywords})")]
+        if not any(i == "torch" for (s, _), i in script.names.imports.items() if s == id(script.names.module)):
+            edits.append(AddImport("import torch"))
+        yield Hit(call, f"{script.text(call.func)} is deprecated", tuple(edits))

@@ -1,0 +1,42 @@
+"""Every rank downloads the same files.
+
+## What it finds
+Data sets with `download=True`, `pretrained=True` models, `torch.hub`, `from_pretrained`, and other fetching functions.
+
+## Why it matters
+The ranks write the same files at the same time, and one reads what another has half written.
+
+## Example
+```python
+train_set = CIFAR10("data", download=True)
+```
+becomes
+```python
+with ddp.main_first():
+    train_set = CIFAR10("data", download=True)
+```
+Rank 0 goes first; the others then find the files.
+
+## When it is not fixed
+Downloads inside classes or functions of other files.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.edit import AddImport, Enclose
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import downloads
+
+
+@rule("DPM508", severity=Severity.ERROR, fix=Fix.SAFE)
+def download_on_every_rank(script: Script) -> Iterator[Hit]:
+    for stmt in script.names.nodes:
+        simple = isinstance(stmt, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.AugAssign)
+        if simple and not script.roles.inside_module(stmt) and downloads(script, stmt):
+            header = f"with {script.ddp}.main_first():"
+            yield Hit(stmt, "all ranks would fetch these files at once", (Enclose(script.span(stmt), script.span(stmt), header), AddImport(script.import_line)))

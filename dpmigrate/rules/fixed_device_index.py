@@ -1,0 +1,99 @@
+"""A fixed GPU number.
+
+## What it finds
+`"cuda:0"`, `f"cuda:{n}"`, `.cuda(0)`, `.to(0)`, `torch.device("cuda", 0)`, `torch.cuda.set_device(…)`.
+
+## Why it matters
+Every rank would put its model on the same GPU: out of memory, or "Duplicate GPU detected". `ddp.setup()` makes the rank's own GPU the current device,
+so plain `"cuda"` and `.cuda()` mean it and stay as they are.
+
+## Example
+```python
+device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+```
+becomes
+```python
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+```
+
+## When it is not fixed
+A number that comes from the command line into a variable of another name than gpu, gpu_id, device_id or local_rank.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dpmigrate.edit import Delete, DropArg, Edit, Replace
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+_NUMBER_NAMES = frozenset({"gpu", "gpu_id", "gpu_idx", "gpu_index", "device_id", "device_idx", "cuda_id", "local_rank", "gpus", "gpu_ids", "device_ids"})
+_INDEXED = re.compile(r"^cuda:\d*$")
+
+
+@rule("DPM103", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
+def fixed_device_index(script: Script) -> Iterator[Hit]:
+    for node, edit in _edits(script):
+        yield Hit(node, f"{script.text(node)}: every rank would use this GPU", (edit,))
+
+
+def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
+    done: set[int] = set()
+    for node in script.names.nodes:
+        if isinstance(node, ast.expr) and _names_index(node) and not any(id(a) in done for a in script.names.ancestors(node)):
+            done.add(id(node))
+            yield node, Replace(script.span(node), '"cuda"')
+    for call in script.calls("torch.cuda.set_device"):
+        stmt = script.is_statement(call)
+        if stmt is not None:
+            yield call, Delete(script.span(stmt))
+    for call in script.calls("torch.device"):
+        if script.argument(call, "index", 1) is not None:
+            yield call, DropArg(script.span(call), "index", 1 if len(call.args) > 1 else None)
+    for call, func in script.methods("cuda"):
+        device = script.argument(call, "device", 0)
+        if device is not None and _is_number(script, device):
+            yield call, DropArg(script.span(call), "device", 0 if call.args else None, ("non_blocking",) if len(call.args) > 1 else ())
+    numbers: dict[ast.AST, None] = {}
+    for call, func in script.methods("to"):
+        device = script.argument(call, "device", 0)
+        if device is not None and not isinstance(device, ast.Constant | ast.Attribute):
+            numbers |= {v.node: None for v in script.values.eval(device) if v.kind == "const" and _is_int(v.node)}
+        elif device is not None and (_is_int(device) or _is_number(script, device)):
+            numbers[device] = None
+    for n in numbers:
+        yield n, Replace(script.span(n), f"{script.ddp}.device()")
+
+
+def _names_index(node: ast.expr) -> bool:
+    """A string that names one GPU, written out or put together."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and bool(_INDEXED.match(node.value))
+    if isinstance(node, ast.JoinedStr):
+        first = node.values[0] if node.values else None
+        return isinstance(first, ast.Constant) and first.value == "cuda:" and len(node.values) == 2
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mod) and isinstance(node.left, ast.Constant):
+        return isinstance(node.left.value, str) and node.left.value in ("cuda:", "cuda:%d", "cuda:%s")
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format" and isinstance(node.func.value, ast.Constant):
+        return node.func.value.value in ("cuda:{}", "cuda:{0}", "cuda:{:d}")
+    return False
+
+
+def _is_int(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool)
+
+
+def _is_number(script: Script, node: ast.expr) -> bool:
+    """A GPU number: a literal, a name bound to one, a setting called gpu."""
+    if _is_int(node) or (isinstance(node, ast.Attribute) and node.attr in _NUMBER_NAMES):
+        return True
+    if isinstance(node, ast.Subscript):
+        return _is_number(script, node.value)
+    if isinstance(node, ast.Name):
+        vals = script.values.eval(node)
+        return any(v.kind == "const" and _is_int(v.node) for v in vals) or node.id in _NUMBER_NAMES
+    return False

@@ -1,0 +1,88 @@
+"""A training DataLoader gives every rank the same data.
+
+## What it finds
+The DataLoaders that the training loop goes through, decided by use: not by name and not by `shuffle`.
+
+## Why it matters
+Without a distributed sampler every rank goes through the whole data set. With equal seeds all ranks do the same work; with
+different ones an epoch becomes W epochs. `shuffle` and `drop_last` go to the sampler (a loader with a sampler must not shuffle).
+
+## Example
+```python
+loader = DataLoader(train_set, batch_size=64, shuffle=True)
+```
+becomes
+```python
+loader = DataLoader(train_set, batch_size=ddp.local_batch(64), sampler=DistributedSampler(train_set))
+```
+A loader whose arguments cannot be read (`**kwargs` built at run time, a factory that serves training and evaluation) is handed
+to `ddp.distribute(loader)`, which builds the same from the finished loader. A sampler of the script's own is kept: every rank makes the
+same draw and takes its share, `ddp.shard_sampler(sampler)`.
+
+## When it is not fixed
+An IterableDataset (DPM906), and a DataLoader that is built inside a comprehension and serves training and evaluation.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.edit import AddImport, DropArg, Edit, Hoist, SetArg, Wrap
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import LOADER_PARAMETERS
+
+_IMPORT = AddImport("from torch.utils.data.distributed import DistributedSampler")
+
+
+@rule("DPM201", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
+def loader_without_sampler(script: Script) -> Iterator[Hit]:
+    new = AddImport(script.import_line)
+    for call in script.train_loader_calls:
+        message = "this loader feeds the training loop: every rank would go through the whole data set"
+        for place in script.distributed_at(call):
+            keep = ", keep_batch_size=True" if script.settings.batch == "per-rank" else ""
+            yield Hit(call, message, (Wrap(script.span(place), f"{script.ddp}.distribute({{}}{keep})"), new))
+        if script.reads_statically(call):
+            sampler = script.argument(call, "sampler", 3)
+            if sampler is not None and not (isinstance(sampler, ast.Constant) and sampler.value is None):
+                yield Hit(call, "this loader has a sampler of its own: every rank would draw for itself", (Wrap(script.span(sampler), f"{script.ddp}.shard_sampler({{}})"), new))
+            else:
+                yield Hit(call, message, tuple(_sampler(script, call)))
+
+
+def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
+    span = script.span(call)
+    dataset = script.argument(call, "dataset", 0)
+    assert dataset is not None
+    name = script.text(dataset)
+    if not _plain(dataset):
+        name = script.fresh("train_set")
+        yield Hoist(script.span(dataset), name)
+    shuffle, drop_last = script.argument(call, "shuffle", 2), script.argument(call, "drop_last", 8)
+    options = ""
+    if shuffle is None or isinstance(shuffle, ast.Constant):
+        options += "" if isinstance(shuffle, ast.Constant) and shuffle.value else ", shuffle=False"
+    else:
+        options += f", shuffle={script.text(shuffle)}"
+    if drop_last is not None and not (isinstance(drop_last, ast.Constant) and not drop_last.value):
+        options += f", drop_last={script.text(drop_last)}"
+    if shuffle is not None:
+        positional = 2 if len(call.args) > 2 else None
+        yield DropArg(span, "shuffle", positional, LOADER_PARAMETERS[3 : len(call.args)] if positional else ())
+    given = script.argument(call, "sampler", 3)
+    if given is not None and len(call.args) > 3:
+        yield DropArg(span, "sampler", 3, LOADER_PARAMETERS[4 : len(call.args)])
+    yield SetArg(span, "sampler", f"DistributedSampler({name}{options})")
+    yield _IMPORT
+
+
+def _plain(node: ast.expr) -> bool:
+    """An expression that may be evaluated twice: a name, an attribute, an item by a literal."""
+    if isinstance(node, ast.Name):
+        return True
+    if isinstance(node, ast.Attribute):
+        return _plain(node.value)
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant | ast.Name) and _plain(node.value)

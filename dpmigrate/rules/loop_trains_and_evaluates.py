@@ -1,0 +1,41 @@
+"""One loop serves training and evaluation.
+
+## What it finds
+A loop over a DataLoader in which `backward()` stands under a test on the phase: `if phase == "train"`, `if training`,
+`if optimizer is not None`.
+
+## Why it matters
+The training loader is divided over the ranks with padding, so that all take the same number of steps; an evaluation must see every sample
+exactly once. One loop over one variable cannot be told apart safely.
+
+## Example
+```python
+for x, y in loaders[phase]:
+    loss = criterion(model(x), y)
+    if phase == "train":
+        loss.backward()
+```
+can be migrated after it is split into a training loop and an evaluation loop.
+
+## When it is not fixed
+Always: it is a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Severity
+from dpmigrate.rules._base import Hit, rule
+
+
+@rule("DPM905", severity=Severity.BLOCKER)
+def loop_trains_and_evaluates(script: Script) -> Iterator[Hit]:
+    advice = "write the training loop and the evaluation loop apart, each over its own loader"
+    for b in script.roles.train_loops:
+        if b.branches:
+            yield Hit(b.node, "this loop trains and evaluates, depending on a test inside", advice=advice)
+    for call in script.train_loader_calls:
+        if not script.reads_statically(call) and not script.distributed_at(call):
+            yield Hit(call, "this loader serves training and evaluation and has no variable of its own for training", advice=advice)

@@ -1,0 +1,49 @@
+"""A model that is trained on one device has no wrap.
+
+## What it finds
+Every model whose parameters go to an optimizer and that no DataParallel call wraps.
+
+## Why it matters
+Without the wrap each rank trains a model of its own on its part of the data; nothing reports it. The wrap is put after the
+statements that still need the bare model (moved, initialised, frozen, loaded), so weights are loaded first and wrapped then.
+
+## Example
+```python
+model = Net().to(device)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+```
+becomes
+```python
+model = ddp.wrap(Net().to(device))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+```
+
+## When it is not fixed
+When the model cannot be traced to one variable, or the variable is assigned in several functions.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.edit import AddImport, After, Before, Edit, Wrap
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import downloads, wrap_code
+
+
+@rule("DPM102", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
+def model_not_wrapped(script: Script) -> Iterator[Hit]:
+    for w in script.wraps.wraps:
+        if w.how == "call" or (w.how == "after" and any(script.names.is_inside(c, w.stmt) for c in script.wraps.removed)):
+            continue
+        edit: Edit
+        if w.how == "value" and isinstance(w.stmt, ast.Assign) and not downloads(script, w.stmt):
+            edit = Wrap(script.span(w.stmt.value), wrap_code(script, "{}"))
+        elif w.how == "before":
+            edit = Before(script.span(w.stmt), f"{w.target} = {wrap_code(script, w.target)}")
+        else:
+            edit = After(script.span(w.stmt), f"{w.target} = {wrap_code(script, w.target)}")
+        yield Hit(w.stmt, f"{w.target} is not wrapped in DistributedDataParallel: every rank would train alone", (edit, AddImport(script.import_line)))

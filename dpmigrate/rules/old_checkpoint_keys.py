@@ -1,0 +1,40 @@
+"""Checkpoints of the DataParallel program have keys with the prefix module.
+
+## What it finds
+`load_state_dict` of a model in a program that used DataParallel.
+
+## Why it matters
+The migrated program saves clean keys, so that every program can load them. Files from before the migration still carry `module.`; with strict=False they would
+load nothing, silently.
+
+## Example
+```python
+model.load_state_dict(checkpoint["model"])
+```
+becomes
+```python
+model.module.load_state_dict(ddp.clean_keys(checkpoint["model"]))
+```
+
+## When it is not fixed
+Always fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.edit import Wrap
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+
+@rule("DPM404", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
+def old_checkpoint_keys(script: Script) -> Iterator[Hit]:
+    if not script.from_data_parallel:
+        return
+    for call, func in script.methods("load_state_dict"):
+        state = script.argument(call, "state_dict", 0)
+        if state is not None and script.roles.model_vals(func.value):
+            yield Hit(state, "old checkpoints of this program have module. in their keys", (Wrap(script.span(state), f"{script.ddp}.clean_keys({{}})"),))

@@ -1,0 +1,50 @@
+"""DataParallel's own parts are used by hand.
+
+## What it finds
+`replicate`, `scatter`, `parallel_apply`, `gather` and the functional `data_parallel` of `torch.nn.parallel`, classes derived from
+DataParallel, models placed on several devices.
+
+## Why it matters
+Such code drives several GPUs from one process. One process has one device under DDP; what the parts did together can only be
+rewritten by somebody who knows what was meant.
+
+## Example
+```python
+output = nn.parallel.data_parallel(self.main, input, range(self.ngpu))
+```
+has to become
+```python
+output = self.main(input)
+```
+before the migration.
+
+## When it is not fixed
+Always: it is a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.facts.script import Script
+from dpmigrate.facts.values import DATA_PARALLEL
+from dpmigrate.model import Severity
+from dpmigrate.rules._base import Hit, rule
+
+_PARTS = tuple(
+    f"torch.nn.parallel.{p}{name}"
+    for name, p in [(n, q) for n in ("replicate", "scatter", "parallel_apply", "gather", "data_parallel") for q in ("", f"{n}.", "scatter_gather.")]
+)
+
+
+@rule("DPM903", severity=Severity.BLOCKER)
+def parallel_primitives(script: Script) -> Iterator[Hit]:
+    for call in script.calls(*_PARTS):
+        yield Hit(call, f"{script.text(call.func)} drives several GPUs from one process", advice="call the module directly; DDP gives each process one device")
+    for node in script.names.opened:
+        bases = getattr(node, "bases", [])
+        for base in bases:
+            if script.names.dotted(base) in DATA_PARALLEL:
+                yield Hit(base, "a class derived from DataParallel", advice="wrap the plain model; put the extra methods on the model itself")
+    for call in script.calls("torch.multiprocessing.spawn", "torch.multiprocessing.Process", "torch.multiprocessing.start_processes", "multiprocessing.Process"):
+        yield Hit(call, "the script starts processes of its own; torchrun does that for DDP", advice="call the worker function once and let torchrun start the processes")

@@ -1,0 +1,74 @@
+"""A path is made from the time or a random name.
+
+## What it finds
+`datetime.now()`, `time.strftime()`, `uuid` and `tempfile.mkdtemp()` that go into the name of a directory or file.
+
+## Why it matters
+Every rank makes a name of its own: W run directories, and rank 0's checkpoint where no other rank looks for it.
+
+## Example
+```python
+run = os.path.join("runs", datetime.now().strftime("%H%M%S"))
+```
+becomes
+```python
+run = os.path.join("runs", ddp.from_main(datetime.now()).strftime("%H%M%S"))
+```
+
+## When it is not fixed
+Names whose use as a path cannot be seen in this file.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.edit import AddImport, Wrap
+from dpmigrate.facts.names import Loop
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+_CLOCKS = (
+    "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow", "datetime.now", "time.strftime", "time.ctime", "time.asctime", "time.time",
+    "uuid.uuid4", "uuid.uuid1", "tempfile.mkdtemp", "tempfile.mkstemp", "os.getpid",
+)  # fmt: skip
+_PATHS = frozenset("join makedirs mkdir open save SummaryWriter Path savefig FileHandler basicConfig exists isdir to_csv load configure init".split())
+
+
+@rule("DPM506", severity=Severity.ERROR, fix=Fix.SAFE)
+def path_differs_per_rank(script: Script) -> Iterator[Hit]:
+    for call in script.calls(*_CLOCKS):
+        if any(isinstance(a, Loop) for a in script.names.ancestors(call)):
+            continue
+        if _goes_into_path(script, call, 3):
+            yield Hit(call, "each rank would make a path of its own", (Wrap(script.span(call), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line)))
+
+
+def _goes_into_path(script: Script, node: ast.AST, depth: int) -> bool:
+    """Whether the value of the expression is part of a path argument, directly or through names."""
+    for a in script.names.ancestors(node):
+        if isinstance(a, ast.Call) and _last(a.func) in _PATHS and not script.names.is_inside(node, a.func):
+            return _last(a.func) != "join" or script.names.dotted(a.func) == "os.path.join" or True
+        if isinstance(a, ast.Assign) and depth:
+            return any(_name_in_path(script, t, depth) for t in a.targets)
+        if isinstance(a, ast.stmt):
+            return False
+    return False
+
+
+def _name_in_path(script: Script, target: ast.expr, depth: int) -> bool:
+    text = ast.unparse(target)
+    for n in script.names.nodes:
+        if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load) and ast.unparse(n) == text and n is not target:
+            parent = script.names.parent.get(n)
+            if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub):
+                return False  # a duration
+            if _goes_into_path(script, n, depth - 1):
+                return True
+    return False
+
+
+def _last(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""

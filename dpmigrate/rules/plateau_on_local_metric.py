@@ -1,0 +1,38 @@
+"""ReduceLROnPlateau is stepped on a value of one rank.
+
+## What it finds
+`scheduler.step(value)` of a `torch.optim.lr_scheduler.ReduceLROnPlateau`.
+
+## Why it matters
+Ranks that see different values lower the learning rate at different times; the parameters drift apart (1.2e-2 in a measured run).
+
+## Example
+```python
+scheduler.step(val_loss)
+```
+becomes
+```python
+scheduler.step(ddp.mean_all(val_loss))
+```
+
+## When it is not fixed
+Always fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.edit import Wrap
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+
+@rule("DPM323", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
+def plateau_on_local_metric(script: Script) -> Iterator[Hit]:
+    for call, func in script.methods("step"):
+        plateau = any(v.kind == "call" and v.qual.endswith(".ReduceLROnPlateau") for v in script.values.eval(func.value))
+        metric = script.argument(call, "metrics", 0)
+        if plateau and metric is not None:
+            yield Hit(metric, "the ranks must lower the learning rate together", (Wrap(script.span(metric), f"{script.ddp}.mean_all({{}})"),))

@@ -1,0 +1,48 @@
+"""All ranks would draw the same random numbers while training.
+
+## What it finds
+The loop over epochs.
+
+## Why it matters
+Until the data are split and the model is built all ranks must draw the same (unseeded splits leaked 85 of 200 validation samples). From then on equal streams mean the same augmentation and the
+same dropout masks on every rank.
+
+## Example
+```python
+for epoch in range(epochs):
+    train(epoch)
+```
+becomes
+```python
+ddp.seed_ranks()
+for epoch in range(epochs):
+    train(epoch)
+```
+
+## When it is not fixed
+When the model or the data are built inside the loop (cross-validation): the streams stay equal, so that all ranks build the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.edit import Before
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+
+@rule("DPM210", severity=Severity.WARNING, fix=Fix.SAFE)
+def same_random_stream(script: Script) -> Iterator[Hit]:
+    loops = script.repeating_loops
+    if not loops:
+        return
+    outer = [a for a in loops if not any(b is not a and script.names.is_inside(a, b) for b in loops)]
+    built = [w.stmt for w in script.wraps.wraps] + list(script.train_loader_calls)
+    for loop in outer:
+        functions = script.roles._all_entered(loop)
+        if any(script.names.is_inside(b, loop) or script.names.function(b) in functions for b in built):
+            yield Hit(loop, "the model or the data are built inside this loop: all ranks keep one random stream, so augmentation and dropout are the same on every rank", severity=Severity.NOTE)
+        else:
+            yield Hit(loop, "all ranks would draw the same augmentation and dropout", (Before(script.span(loop), f"{script.ddp}.seed_ranks()"),))

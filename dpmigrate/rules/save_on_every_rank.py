@@ -1,0 +1,48 @@
+"""A checkpoint is written by every rank.
+
+## What it finds
+`torch.save`, however it is imported, in the script or in a helper function.
+
+## Why it matters
+Ranks that write one file at once tear it (1 of 40 unreadable), and a reader that comes meanwhile finds half of it. `ddp.save` writes on rank 0 only, to a temporary
+file that replaces the old one when it is complete.
+
+## Example
+```python
+torch.save(state, path)
+```
+becomes
+```python
+ddp.save(state, path)
+```
+
+## When it is not fixed
+Always fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.edit import AddImport, Replace, Wrap
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+
+@rule("DPM401", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
+def save_on_every_rank(script: Script) -> Iterator[Hit]:
+    for call in script.calls("torch.save"):
+        yield Hit(call, "every rank would write this file", (Replace(script.span(call.func), f"{script.ddp}.save"), AddImport(script.import_line)))
+    yield from _whole_model(script)
+
+
+def _whole_model(script: Script) -> Iterator[Hit]:
+    """``torch.save(model, path)``: the module is saved, not the wrapper."""
+    for call in script.calls("torch.save"):
+        obj = script.argument(call, "obj", 0)
+        if obj is None:
+            continue
+        state = script.roles.wrapped(obj)
+        if any(v.kind == "wrapped" for v in script.roles.model_vals(obj)):
+            yield Hit(obj, "the wrapper would be pickled; it can be loaded only where a process group runs", (Wrap(script.span(obj), "{}.module" if state else f"{script.ddp}.unwrap({{}})"),))

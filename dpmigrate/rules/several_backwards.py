@@ -1,0 +1,57 @@
+"""Several backward passes follow one forward pass.
+
+## What it finds
+A training step in which a `backward()` follows another without a forward pass of a model in between.
+
+## Why it matters
+The gradients of a wrapped model are reduced once per forward. After two forwards, the second of two backwards is not reduced: the ranks drift apart
+without an error; one forward with two backwards fails or drifts.
+
+## Example
+```python
+loss_a.backward(retain_graph=True)
+loss_b.backward()
+```
+has to become
+```python
+(loss_a + loss_b).backward()
+```
+
+## When it is not fixed
+Always: it is a refusal.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.facts.names import position
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Severity
+from dpmigrate.rules._base import Hit, rule
+
+
+@rule("DPM120", severity=Severity.BLOCKER)
+def several_backwards(script: Script) -> Iterator[Hit]:
+    for loop in script.roles.train_loops:
+        inside = [b for b in script.loop_backwards(loop) if not _alternatives(script, b, script.loop_backwards(loop))]
+        by_function: dict[ast.AST, list[ast.Call]] = {}
+        for b in inside:
+            by_function.setdefault(script.names.function(b), []).append(b)
+        for function, calls in by_function.items():
+            calls.sort(key=position)
+            forwards = [c for c in script.roles.forward_calls if script.names.function(c) is function]
+            for first, second in zip(calls, calls[1:], strict=False):
+                between = [c for c in forwards if position(first) < position(c) < position(second)]
+                if not between:
+                    yield Hit(second, "this backward() follows another without a forward pass in between: its gradients are not averaged", advice="add the losses and call backward() once")
+
+
+def _alternatives(script: Script, call: ast.Call, calls: list[ast.Call]) -> bool:
+    """Whether the call stands in the other branch of an ``if`` that holds an earlier one: only one of them runs."""
+    for a in script.names.ancestors(call):
+        if isinstance(a, ast.If) and any(script.names.is_inside(call, s) for s in a.orelse):
+            if any(c is not call and any(script.names.is_inside(c, s) for s in a.body) for c in calls):
+                return True
+    return False

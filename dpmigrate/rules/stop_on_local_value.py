@@ -1,0 +1,58 @@
+"""The loop over epochs is left on a value of one rank.
+
+## What it finds
+`break`, `return` and `continue` in the epoch loop under a test on metrics, patience, time or an early-stopping object, and `while` loops with such a
+test.
+
+## Why it matters
+A rank that stops alone leaves the others waiting in their next collective until the timeout.
+
+## Example
+```python
+if bad_epochs >= patience:
+    break
+```
+becomes
+```python
+if ddp.any_rank(bad_epochs >= patience):
+    break
+```
+
+## When it is not fixed
+When the loop is left in an exception handler.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.edit import Edit, Wrap
+from dpmigrate.facts.control import exits, uniform
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+
+@rule("DPM610", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
+def stop_on_local_value(script: Script) -> Iterator[Hit]:
+    seen: set[ast.AST] = set()
+    for loop in script.repeating_loops:
+        if isinstance(loop, ast.While) and not uniform(script.names, loop.test):
+            seen.add(loop.test)
+            yield Hit(loop.test, "the ranks may leave this loop at different turns", (_together(script, loop.test),))
+        for e in exits(script.names, script.roles, loop):
+            if e.test is None:
+                yield Hit(e.node, "the loop is left in an exception handler, on one rank", severity=Severity.BLOCKER, advice="let the exception end the program")
+                continue
+            tests = [a.test for a in script.names.ancestors(e.node) if isinstance(a, ast.If) and script.names.is_inside(a, loop) and not uniform(script.names, a.test)]
+            edits: tuple[Edit, ...] = tuple(_together(script, t) for t in tests if t not in seen)
+            seen.update(tests)
+            if edits:
+                yield Hit(e.node, "one rank may leave this loop alone, and the others wait for ever", edits)
+
+
+def _together(script: Script, test: ast.expr) -> Edit:
+    return Wrap(script.span(test), f"{script.ddp}.any_rank({{}})")
+
+

@@ -1,0 +1,57 @@
+"""Totals of the training loop cover one rank's share.
+
+## What it finds
+Numbers that a training loop adds up and that are read after it: the epoch's loss, the training accuracy.
+
+## Why it matters
+Each rank has seen 1/W of the samples. A count must be summed over the ranks, a mean of batch losses averaged; otherwise a loss divided by
+`len(dataset)` is W times too small.
+
+## Example
+```python
+print(total_loss / len(loader), correct / len(loader.dataset))
+```
+needs, after the loop,
+```python
+correct = ddp.sum_all(correct)
+total_loss = ddp.mean_all(total_loss)
+```
+
+## When it is not fixed
+Numbers shown while the loop runs are those of rank 0, and so are meters and totals whose kind cannot be told; the report names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.edit import After, Edit
+from dpmigrate.facts.counters import Holds, holds
+from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+
+@rule("DPM602", severity=Severity.WARNING, fix=Fix.SAFE, core=True)
+def training_totals(script: Script) -> Iterator[Hit]:
+    for loop in script.roles.train_loops:
+        backwards = script.loop_backwards(loop)
+        losses = {n for b in backwards for n in script.losses.names_of(b)}
+        sums = any(script.losses.of_backward(b).norm is Norm.SUM for b in backwards)
+        by_kind: dict[Holds, list[str]] = {}
+        for c in script.counting(loop).counters:
+            if c.read_after:
+                by_kind.setdefault(holds(script.roles, loop, c, losses, sums), []).append(c.name)
+        edits: list[Edit] = []
+        for kind, call in ((Holds.SUM, "sum_all"), (Holds.MEAN, "mean_all")):
+            if kind in by_kind:
+                names = ", ".join(by_kind[kind])
+                edits.append(After(script.span(loop.node), f"{names} = {script.ddp}.{call}({names})"))
+        known = [n for k in (Holds.SUM, Holds.MEAN) for n in by_kind.get(k, [])]
+        if edits:
+            yield Hit(loop.node, f"{', '.join(known)} would cover one rank's share of the epoch", tuple(edits))
+        for name in by_kind.get(Holds.UNKNOWN, []):
+            yield Hit(loop.node, f"{name}, read after the loop, covers rank 0's share: what it adds up is not known", severity=Severity.NOTE, advice="reduce it with ddp.sum_all or ddp.mean_all if it must be exact")
+
+

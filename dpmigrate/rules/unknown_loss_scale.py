@@ -1,0 +1,40 @@
+"""How the loss depends on the batch size cannot be established.
+
+## What it finds
+A loss that comes from a function of another file, from the model itself, or mixes means and sums.
+
+## Why it matters
+A mean over the batch stays right under DDP. A sum becomes W times too small, and a loss that compares the samples of a batch with each other
+(contrastive, triplet) sees only the rank's own samples.
+
+## Example
+```python
+loss = model(images, targets)
+loss.backward()
+```
+is right if the model gives a mean over its batch.
+
+## When it is not fixed
+Always: the program is migrated, and the author has to look at this one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Severity
+from dpmigrate.rules._base import Hit, rule
+
+
+@rule("DPM305", severity=Severity.WARNING)
+def unknown_loss_scale(script: Script) -> Iterator[Hit]:
+    for call in script.roles.backwards:
+        loss = script.losses.of_backward(call)
+        if loss.norm in (Norm.UNKNOWN, Norm.CONST):
+            why = loss.why or f"what {script.text(loss.node)[:60].splitlines()[0]} is normalised by is not known"
+            yield Hit(
+                call, f"{why}: right only if the loss is a mean over the samples of the batch",
+                advice="if it is a sum, write (loss * ddp.world_size()).backward(); if it compares samples with each other, gather them first",
+            )  # fmt: skip
