@@ -90,14 +90,21 @@ class Roles:
                     stack += [b.value for b in self.names.bindings(self.names.scope_of[n], n.id) if b.how == "assign" and b.value is not None]
 
     def _module_of(self, receiver: ast.expr) -> Vals:
-        """The model that the receiver is, or is a part of (``model.fc``)."""
+        """The model that the receiver is, or is a part of: ``net`` for ``net.backbone``."""
         node: ast.expr = receiver
+        while isinstance(node, ast.Attribute) and any(self._is_module(v) for v in self.values.eval(node.value)):
+            node = node.value
         while True:
             vals = NONE.union(*(self.values.inner(v) for v in self.values.eval(node)))
             vals = frozenset(v for v in vals if v.kind in ("call", "object") and not self._trainer(v))
             if vals or not isinstance(node, ast.Attribute | ast.Subscript):
                 return vals
             node = node.value
+
+    def _is_module(self, v: Val) -> bool:
+        if v.kind == "object":
+            return v.cls is not None and self.values.is_module_class(v.cls)
+        return v.kind == "wrapped" or (v.kind == "call" and v.qual.startswith(("torch.nn.", "torchvision.models.")))
 
     def _trainer(self, v: Val) -> bool:
         return v.kind == "object" and v.cls is not None and not self.values.is_module_class(v.cls)
@@ -195,7 +202,7 @@ class Roles:
                 continue
             body = ast.Module(node.body, [])
             trains = any(self.reaches_backward(s) for s in node.body)
-            calls = not trains and (self._calls_model(body) or any(self._calls_model(f) for f in self._all_entered(body)))
+            calls = not trains and (self._calls_model(body) or any(self._calls_model(f) for f in self.all_entered(body)))
             out.append(BatchLoop(node, self.source(node.iter), loaders, trains, calls, trains and self._branches(node)))
         return tuple(out)
 
@@ -203,7 +210,7 @@ class Roles:
         inside = set(map(id, ast.walk(node)))
         return any(id(c) in inside for c in self.forward_calls)
 
-    def _all_entered(self, node: ast.AST) -> set[FunctionNode]:
+    def all_entered(self, node: ast.AST) -> set[FunctionNode]:
         seen: set[FunctionNode] = set()
         todo = list(self.entered(node))
         while todo:
@@ -221,11 +228,11 @@ class Roles:
             for a in self.names.ancestors(b):
                 if a is loop:
                     break
-                if isinstance(a, ast.If) and not self._about_numbers(a.test):
+                if isinstance(a, ast.If) and not self.about_numbers(a.test):
                     return True
         return False
 
-    def _about_numbers(self, test: ast.expr) -> bool:
+    def about_numbers(self, test: ast.expr) -> bool:
         """``if (i + 1) % k == 0``, ``if amp:`` — tests that do not choose between training and evaluation."""
         words = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)} | {n.attr for n in ast.walk(test) if isinstance(n, ast.Attribute)}
         return not any(w in ("training", "train", "is_train", "phase", "mode", "optimizer", "optim", "is_training", "split", "eval") for w in words)
@@ -240,12 +247,11 @@ class Roles:
     def eval_loops(self) -> tuple[BatchLoop, ...]:
         return tuple(b for b in self.batch_loops if b.evaluates)
 
-    @cached_property
-    def train_loaders(self) -> Vals:
-        return NONE.union(*(b.loaders for b in self.train_loops))
+    def epoch_loop(self, node: ast.AST, calls: frozenset[ast.Call] | None = None, seen: frozenset[ast.AST] = frozenset()) -> list[tuple[Loop, ast.AST]]:
+        """The loops that repeat ``node``, nearest in each calling path, with the node in each loop's own function that leads there.
 
-    def epoch_loop(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> list[tuple[Loop, ast.AST]]:
-        """The loops that repeat ``node``, nearest in each calling path, with the node in each loop's own function that leads there."""
+        ``calls`` restricts the calls of the node's own function that count.
+        """
         for a in self.names.ancestors(node):
             if isinstance(a, FunctionNode):
                 break
@@ -254,7 +260,8 @@ class Roles:
         function = self.names.function(node)
         if not isinstance(function, FunctionNode) or function in seen:
             return []
-        return [x for c in self.values.callers.get(function, []) for x in self.epoch_loop(c, seen | {function})]
+        callers = [c for c in self.values.callers.get(function, []) if calls is None or c in calls]
+        return [x for c in callers for x in self.epoch_loop(c, None, seen | {function})]
 
     @staticmethod
     def _over_literal(loop: Loop) -> bool:

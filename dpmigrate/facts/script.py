@@ -13,7 +13,8 @@ from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loaders import critical_star
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position, span
 from dpmigrate.facts.roles import BatchLoop, Roles
-from dpmigrate.facts.values import Values
+from dpmigrate.facts.phases import Phases, phases
+from dpmigrate.facts.values import NONE, Vals, Values
 from dpmigrate.facts.wraps import Wrapping, WrapPlan
 from dpmigrate.model import Span
 from dpmigrate.settings import Settings
@@ -62,7 +63,7 @@ class Script:
         self.roles: Roles = self._wrapping.roles
         self.wraps: WrapPlan = self._wrapping.plan()
         self.losses = losses.Losses(self.roles)
-        self.lines = source.text.splitlines()
+        self._phases: dict[BatchLoop, Phases | None] = {}
 
     # ------------------------------------------------------------------ is there anything to migrate?
     @cached_property
@@ -154,6 +155,11 @@ class Script:
         """Whether the source wraps a model in DataParallel."""
         return bool(self.wraps.removed) or any(w.how == "call" for w in self.wraps.wraps)
 
+    @cached_property
+    def has_autocast(self) -> bool:
+        """Whether the source runs under autocast by itself."""
+        return any(self.names.dotted(c.func).endswith(".autocast") for c in self.roles.calls)
+
     def counting(self, loop: BatchLoop) -> counters.Counting:
         found = counters.counting(self.roles, loop)
         if not found.obstacle and self.may_have_buffers and not self.evaluated_models(loop):
@@ -162,21 +168,28 @@ class Script:
 
     def loop_backwards(self, loop: BatchLoop) -> list[ast.Call]:
         """The ``backward()`` calls that a turn of the loop may run."""
-        functions = self.roles._all_entered(ast.Module(loop.node.body, []))
+        functions = self.roles.all_entered(ast.Module(loop.node.body, []))
         return [b for b in self.roles.backwards if self.names.is_inside(b, loop.node) or self.names.function(b) in functions]
 
     # ------------------------------------------------------------------ training loaders
     @cached_property
+    def train_loaders(self) -> Vals:
+        """The loaders that training goes through."""
+        sides = [(b, self.phases(b)) for b in self.roles.train_loops]
+        return NONE.union(*(b.loaders if side is None else side.loaders for b, side in sides))
+
+    @cached_property
     def train_loader_calls(self) -> tuple[ast.Call, ...]:
         """The DataLoader calls whose loaders a training loop goes through, in order."""
-        calls = {v.node for v in self.roles.train_loaders if isinstance(v.node, ast.Call)}
+        calls = {v.node for v in self.train_loaders if isinstance(v.node, ast.Call)}
         return tuple(sorted(calls, key=position))
 
     def _serves_both(self, call: ast.Call) -> bool:
-        """Whether one call makes the training loader and another loader that evaluates: a factory."""
+        """Whether one call makes the training loader and another loader that evaluates: a factory, a comprehension."""
         train = {k for b in self.roles.train_loops if any(v.node is call for v in b.loaders) for k, _ in self.roles.roots(b.source)}
         other = {k for b in self.roles.eval_loops if any(v.node is call for v in b.loaders) for k, _ in self.roles.roots(b.source)}
-        return bool(other - train)
+        mixed = any(b.branches and any(v.node is call for v in b.loaders) and len(b.loaders) == 1 for b in self.roles.train_loops)
+        return bool(other - train) or mixed
 
     def reads_statically(self, call: ast.Call) -> bool:
         """Whether the arguments that decide the batches can be read and set where the loader is built."""
@@ -195,24 +208,45 @@ class Script:
         """Where ``ddp.distribute`` goes for a loader that cannot be read: the call itself, or what a factory's result is assigned to."""
         if self.reads_statically(call):
             return []
+        if any(isinstance(a, ast.DictComp) for a in self.names.ancestors(call)):
+            return []
         if not self._serves_both(call):
             return [call]
-        out = []
+        out: list[ast.expr] = []
         for b in self.roles.train_loops:
             if any(v.node is call for v in b.loaders):
                 for key, _ in self.roles.roots(b.source):
                     out += [w.value for w in self.roles.writes(key) if isinstance(w, ast.Assign) and isinstance(w.value, ast.Call)]
         return out
 
+    def distributed_after(self, call: ast.Call) -> tuple[ast.stmt, str] | None:
+        """For a loader made in a dict comprehension: the statement, and the item of the dict that training uses (``loaders['train']``)."""
+        if not any(isinstance(a, ast.DictComp) for a in self.names.ancestors(call)):
+            return None
+        for b in self.roles.train_loops:
+            side = self.phases(b)
+            if side is not None and any(v.node is call for v in side.loaders) and isinstance(side.source, ast.Subscript):
+                return self.names.statement(call), ast.unparse(side.source)
+        return None
+
+    def phases(self, loop: BatchLoop) -> Phases | None:
+        """The training side of a training loop; None where it cannot be told from its evaluating side."""
+        if loop not in self._phases:
+            self._phases[loop] = phases(self.roles, loop)
+        return self._phases[loop]
+
     def epoch_places(self, loop: BatchLoop) -> list[EpochPlace]:
         """The loops that repeat a training loop, with the loader's expression there."""
-        out = []
-        for repeat, node in self.roles.epoch_loop(loop.node):
-            loader = self._seen_from(loop.source, self.names.function(loop.node), self.names.function(repeat))
+        side = self.phases(loop)
+        if side is None:
+            return []
+        out: dict[Loop, EpochPlace] = {}
+        for repeat, node in self.roles.epoch_loop(loop.node, side.calls):
+            loader = self._seen_from(side.source, self.names.function(loop.node), self.names.function(repeat), side.calls)
             stmt = next(s for s in repeat.body if self.names.is_inside(node, s))
             made = any(self.names.is_inside(w, repeat) for k, _ in self.roles.roots(loop.source) for w in self.roles.writes(k))
-            out.append(EpochPlace(repeat, stmt, loader, made))
-        return out
+            out.setdefault(repeat, EpochPlace(repeat, stmt, loader, made))
+        return list(out.values())
 
     # ------------------------------------------------------------------ evaluation
     def evaluated_models(self, loop: BatchLoop) -> list[str]:
@@ -263,7 +297,9 @@ class Script:
                 todo += self.values.callers.get(function, [])
         return tuple(out)
 
-    def _seen_from(self, expr: ast.expr, function: ast.AST, there: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> str | None:
+    def _seen_from(
+        self, expr: ast.expr, function: ast.AST, there: ast.AST, calls: frozenset[ast.Call] | None = None, seen: frozenset[ast.AST] = frozenset()
+    ) -> str | None:
         """The expression as the calling function ``there`` writes it; None where it has no name."""
         if _fresh_call(expr):
             return None
@@ -272,8 +308,10 @@ class Script:
         if not isinstance(function, FunctionNode) or function in seen:
             return None
         for call in self.values.callers.get(function, []):
+            if calls is not None and call not in calls:
+                continue
             inner = self._through(expr, function, call)
-            found = self._seen_from(inner, self.names.function(call), there, seen | {function}) if inner is not None else None
+            found = self._seen_from(inner, self.names.function(call), there, None, seen | {function}) if inner is not None else None
             if found is not None:
                 return found
         return None

@@ -141,7 +141,7 @@ class Wrapping:
                     self._place(key, node)
 
     def _place(self, key: Key, node: ast.AST) -> None:
-        writes = [w for w in self.roles.writes(key) if self._gives_model(w)]
+        writes = [w for w in self.roles.writes(key) if self._gives_model(w) and not self._reaches_loop(w)]
         names = self.names
         if not writes:
             self._inside_function(key, node)
@@ -150,14 +150,11 @@ class Wrapping:
         if len(functions) > 1:
             self.problems.append((writes[0], f"{ast.unparse(node)} is given its model in several functions"))
             return
-        block, first, last = self._common_block(writes)
+        block, last = self._common_block(writes)
         train = next((i for i, s in enumerate(block) if i > last and self._reaches_loop(s)), len(block))
-        if self._reaches_loop(block[last]) and last != first:
-            self.problems.append((block[last], f"{ast.unparse(node)} is assigned again where training runs"))
-            return
         site = last
         for i in range(last + 1, train):
-            if any(self._needs_bare(n, key) for n in ast.walk(block[i])):
+            if any(self._needs_bare(n, key) or _sets_requires_grad(n) for n in ast.walk(block[i])):
                 site = i
         target = self._written(writes[0], key)
         text = ast.unparse(target)
@@ -187,8 +184,8 @@ class Wrapping:
         leaves = [t for x in targets for t in (x.elts if isinstance(x, ast.Tuple | ast.List) else [x])]
         return next(t for t in leaves if key in list(self.values.keys(t)))
 
-    def _common_block(self, writes: list[ast.stmt]) -> tuple[list[ast.stmt], int, int]:
-        """The innermost block that holds all the statements: (block, index of the first, index of the last)."""
+    def _common_block(self, writes: list[ast.stmt]) -> tuple[list[ast.stmt], int]:
+        """The innermost block that holds all the statements, and the index of the last one in it."""
         names = self.names
         chains = [[w, *(a for a in names.ancestors(w) if isinstance(a, ast.stmt))] for w in writes]
         for candidate in chains[0]:
@@ -197,7 +194,7 @@ class Wrapping:
             if all(i is not None for i in index):
                 if self._in_branch(candidate) and len(writes) == 1:
                     continue
-                return block, min(i for i in index if i is not None), max(i for i in index if i is not None)
+                return block, max(i for i in index if i is not None)
         raise LookupError("statements of one function share no block")
 
     def _in_branch(self, stmt: ast.stmt) -> bool:
@@ -209,7 +206,7 @@ class Wrapping:
         functions = {self.names.function(x) for x in loops}
         if any(self.names.is_inside(x, stmt) for x in loops):
             return True
-        return not isinstance(stmt, FunctionNode | ast.ClassDef) and bool(functions & self.roles._all_entered(stmt))
+        return not isinstance(stmt, FunctionNode | ast.ClassDef) and bool(functions & self.roles.all_entered(stmt))
 
     def _needs_bare(self, node: ast.AST, key: Key) -> bool:
         """A use of the variable that wants the module itself: an attribute, a load, a move, another library's function."""
@@ -221,6 +218,11 @@ class Wrapping:
         if isinstance(parent, ast.Call):
             return parent.func is not node and not any(f.name == "__init__" for f, _ in self.values.targets(parent))
         return isinstance(parent, ast.keyword | ast.Starred | ast.FormattedValue)
+
+
+def _sets_requires_grad(node: ast.AST) -> bool:
+    """Freezing goes before the wrap: DDP looks at the parameters once."""
+    return isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
 
 
 def is_main_guard(node: ast.AST) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import Edit, SetArg
+from dpmigrate.edit import Edit, SetArg, Wrap
+from dpmigrate.facts import steps
+from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
 
 #: DataLoader's parameters in order (torch.utils.data.DataLoader)
@@ -42,3 +44,32 @@ def downloads(script: Script, node: ast.AST) -> bool:
         if dotted.endswith((".urlretrieve", ".download_url", "datasets.load_dataset", ".snapshot_download", ".hf_hub_download")):
             return True
     return False
+
+
+def scaler_name(script: Script) -> str:
+    """The expression for the GradScaler of ``--amp`` in the training step."""
+    found = steps.steps(script.roles)
+    receiver = found[-1].receiver if found else None
+    if isinstance(receiver, ast.Attribute) and isinstance(receiver.value, ast.Name) and receiver.value.id == "self":
+        return "self.scaler"
+    return script.fresh("scaler")
+
+
+def scales(script: Script) -> bool:
+    """Whether ``--amp`` brings a GradScaler into this program."""
+    return script.settings.amp and script.settings.amp_dtype == "float16" and not script.has_autocast
+
+
+def scaled_backward(script: Script, backward: ast.Call) -> Edit:
+    """What goes round the loss of a backward: times the world size where it is a sum, in the scaler where there is one."""
+    assert isinstance(backward.func, ast.Attribute)
+    node = backward.func.value
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scale" and node.args:
+        node = node.args[0]  # a scaler of the script's own
+    template = "{}"
+    if script.losses.of_backward(backward).norm is Norm.SUM:
+        simple = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+        template = f"{'{}' if simple else '({})'} * {script.ddp}.world_size()"
+    if scales(script):
+        return Wrap(script.span(node), f"{scaler_name(script)}.scale({template})")
+    return Wrap(script.span(node), f"({template})" if node is backward.func.value else template)

@@ -42,7 +42,7 @@ def evaluation_repeated(script: Script) -> Iterator[Hit]:
         if loop.trains:
             continue
         count = script.counting(loop)
-        divided = loop.loaders & script.roles.train_loaders
+        divided = loop.loaders & script.train_loaders
         if loop.evaluates and not count.obstacle:
             yield Hit(loop.node, "the batches are dealt out to the ranks and the counters summed", tuple(_split(script, loop, count)))
         elif divided:

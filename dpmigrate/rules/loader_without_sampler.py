@@ -28,7 +28,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, DropArg, Edit, Hoist, SetArg, Wrap
+from dpmigrate.edit import AddImport, After, DropArg, Edit, Hoist, SetArg, Wrap
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -42,8 +42,12 @@ def loader_without_sampler(script: Script) -> Iterator[Hit]:
     new = AddImport(script.import_line)
     for call in script.train_loader_calls:
         message = "this loader feeds the training loop: every rank would go through the whole data set"
+        keep = ", keep_batch_size=True" if script.settings.batch == "per-rank" else ""
+        item = script.distributed_after(call)
+        if item is not None:
+            stmt, loader = item
+            yield Hit(call, message, (After(script.span(stmt), f"{loader} = {script.ddp}.distribute({loader}{keep})"), new))
         for place in script.distributed_at(call):
-            keep = ", keep_batch_size=True" if script.settings.batch == "per-rank" else ""
             yield Hit(call, message, (Wrap(script.span(place), f"{script.ddp}.distribute({{}}{keep})"), new))
         if script.reads_statically(call):
             sampler = script.argument(call, "sampler", 3)

@@ -1,8 +1,8 @@
-"""One loop serves training and evaluation.
+"""One loop serves training and evaluation, and which loader trains cannot be told.
 
 ## What it finds
-A loop over a DataLoader in which `backward()` stands under a test on the phase: `if phase == "train"`, `if training`,
-`if optimizer is not None`.
+A loop over a DataLoader in which `backward()` stands under a test on the phase that is not known from the calls of the function (`run_epoch(loader, optimizer)`) or
+from a loop over literals (`for phase in ("train", "val")`).
 
 ## Why it matters
 The training loader is divided over the ranks with padding, so that all take the same number of steps; an evaluation must see every sample
@@ -12,7 +12,7 @@ exactly once. One loop over one variable cannot be told apart safely.
 ```python
 for x, y in loaders[phase]:
     loss = criterion(model(x), y)
-    if phase == "train":
+    if state.learning:
         loss.backward()
 ```
 can be migrated after it is split into a training loop and an evaluation loop.
@@ -34,8 +34,8 @@ from dpmigrate.rules._base import Hit, rule
 def loop_trains_and_evaluates(script: Script) -> Iterator[Hit]:
     advice = "write the training loop and the evaluation loop apart, each over its own loader"
     for b in script.roles.train_loops:
-        if b.branches:
+        if b.branches and script.phases(b) is None:
             yield Hit(b.node, "this loop trains and evaluates, depending on a test inside", advice=advice)
     for call in script.train_loader_calls:
-        if not script.reads_statically(call) and not script.distributed_at(call):
+        if not script.reads_statically(call) and not script.distributed_at(call) and script.distributed_after(call) is None:
             yield Hit(call, "this loader serves training and evaluation and has no variable of its own for training", advice=advice)

@@ -63,4 +63,4 @@ def epoch_counter(loop: Loop) -> str | None:
     target = loop.target
     if isinstance(target, ast.Tuple) and isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "enumerate":
         target = target.elts[0]
-    return target.id if isinstance(target, ast.Name) else None
+    return ast.unparse(target) if isinstance(target, ast.Name | ast.Attribute) else None

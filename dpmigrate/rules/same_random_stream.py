@@ -41,7 +41,7 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
     outer = [a for a in loops if not any(b is not a and script.names.is_inside(a, b) for b in loops)]
     built = [w.stmt for w in script.wraps.wraps] + list(script.train_loader_calls)
     for loop in outer:
-        functions = script.roles._all_entered(loop)
+        functions = script.roles.all_entered(loop)
         if any(script.names.is_inside(b, loop) or script.names.function(b) in functions for b in built):
             yield Hit(loop, "the model or the data are built inside this loop: all ranks keep one random stream, so augmentation and dropout are the same on every rank", severity=Severity.NOTE)
         else:

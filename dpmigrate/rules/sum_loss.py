@@ -24,14 +24,13 @@ When part of the loss is a mean and part a sum (DPM305).
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import Wrap
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import scaled_backward
 
 
 @rule("DPM301", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -40,11 +39,5 @@ def sum_loss(script: Script) -> Iterator[Hit]:
         loss = script.losses.of_backward(call)
         if loss.norm is not Norm.SUM:
             continue
-        assert isinstance(call.func, ast.Attribute)
-        node: ast.expr = call.func.value
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scale" and node.args:
-            node = node.args[0]
-        inner = "{} * " if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else "({}) * "
-        code = f"({inner}{script.ddp}.world_size())" if node is call.func.value else f"{inner}{script.ddp}.world_size()"
         why = f" ({loss.why})" if loss.why else ""
-        yield Hit(call, f"the loss is a sum{why}: averaged gradients would be W times too small", (Wrap(script.span(node), code),))
+        yield Hit(call, f"the loss is a sum{why}: averaged gradients would be W times too small", (scaled_backward(script, call),))

@@ -47,7 +47,8 @@ def training_totals(script: Script) -> Iterator[Hit]:
         for kind, call in ((Holds.SUM, "sum_all"), (Holds.MEAN, "mean_all")):
             if kind in by_kind:
                 names = ", ".join(by_kind[kind])
-                edits.append(After(script.span(loop.node), f"{names} = {script.ddp}.{call}({names})"))
+                over = f", over={script.text(loop.source)}" if loop.branches else ""  # an evaluation in this loop sees the full set on every rank
+                edits.append(After(script.span(loop.node), f"{names} = {script.ddp}.{call}({names}{over})"))
         known = [n for k in (Holds.SUM, Holds.MEAN) for n in by_kind.get(k, [])]
         if edits:
             yield Hit(loop.node, f"{', '.join(known)} would cover one rank's share of the epoch", tuple(edits))

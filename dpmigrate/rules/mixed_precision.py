@@ -1,0 +1,134 @@
+"""Mixed precision is asked for with --amp.
+
+## What it finds
+With `--amp`: the forward pass and loss of every training step, optimizer steps, gradient clipping, and checkpoints that hold an optimizer's state.
+
+## Why it matters
+autocast round forward and loss halves memory and uses tensor cores; float16 needs a GradScaler, whose scale must be taken out of the gradients before they are clipped (a norm of
+3.7e4 was seen instead of 0.56) and whose state belongs to the checkpoint.
+
+## Example
+```python
+output = model(x)
+loss = criterion(output, y)
+loss.backward()
+optimizer.step()
+```
+becomes
+```python
+with torch.autocast(ddp.device().type, dtype=torch.float16):
+    output = model(x)
+    loss = criterion(output, y)
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+scaler.update()
+```
+
+## When it is not fixed
+A program that has autocast already keeps its own. A loss that is not assigned to a name before `backward()`, clipping outside the block of the step, and steps
+spread over functions are refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.edit import AddImport, After, Before, Edit, Enclose, Replace, SetItem
+from dpmigrate.facts import steps
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import scaled_backward, scaler_name
+
+
+
+@rule("DPM321", severity=Severity.NOTE, fix=Fix.SAFE, core=True)
+def mixed_precision(script: Script) -> Iterator[Hit]:
+    if not script.settings.amp:
+        return
+    own = next((c for c in script.roles.calls if script.names.dotted(c.func).endswith(".autocast")), None)
+    if own is not None:
+        yield Hit(own, "the program has autocast already: left as it is")
+        return
+    stepping = [s for s in steps.steps(script.roles) if script.roles.region(s.call) in ("train", "both")]
+    problem = next(_problems(script, stepping), None)
+    if problem is not None:
+        yield problem
+        return
+    scaling = script.settings.amp_dtype == "float16"
+    for backward in script.roles.backwards:
+        forward = steps.forward_of(script.roles, backward)
+        assert forward is not None
+        header = f"with torch.autocast({script.ddp}.device().type, dtype=torch.{script.settings.amp_dtype}):"
+        edits: list[Edit] = [Enclose(script.span(forward.first), script.span(forward.last), header), AddImport(script.import_line), *_torch(script)]
+        if scaling:
+            edits.append(scaled_backward(script, backward))
+        yield Hit(backward, f"forward and loss run in {script.settings.amp_dtype}", tuple(edits))
+    if scaling:
+        yield from _scaler(script, stepping)
+
+
+def _problems(script: Script, stepping: list[steps.Step]) -> Iterator[Hit]:
+    advice = "write the step as: loss = …; loss.backward(); clip; optimizer.step() in one block, or migrate without --amp"
+    for backward in script.roles.backwards:
+        if steps.forward_of(script.roles, backward) is None:
+            yield Hit(backward, "autocast cannot be placed: the forward pass is not a statement beside this backward()", severity=Severity.BLOCKER, advice=advice)
+    if not stepping or len({script.names.function(s.call) for s in stepping}) > 1:
+        yield Hit(script.roles.backwards[0], "the scaler cannot be placed: optimizer steps are not found in one function", severity=Severity.BLOCKER, advice=advice)
+    beside = {id(c) for s in stepping for c in s.clips}
+    for node in script.names.nodes:
+        if isinstance(node, ast.Expr | ast.Assign) and steps.clips(script.roles, node) and id(node) not in beside and script.roles.region(node) in ("train", "both"):
+            yield Hit(node, "gradients are clipped outside the block of the optimizer's step: the scale cannot be taken out once", severity=Severity.BLOCKER, advice=advice)
+
+
+def _torch(script: Script) -> list[Edit]:
+    known = any(dotted == "torch" and name == "torch" for (s, name), dotted in script.names.imports.items() if s == id(script.names.module))
+    return [] if known else [AddImport("import torch")]
+
+
+def _scaler(script: Script, stepping: list[steps.Step]) -> Iterator[Hit]:
+    scaler = scaler_name(script)
+    last = stepping[-1]
+    for s in stepping:
+        optimizer = script.text(s.receiver)
+        edits: list[Edit] = [Replace(script.span(s.call), f"{scaler}.step({optimizer})")]
+        if s.clips:
+            edits.append(Before(script.span(s.clips[0]), f"{scaler}.unscale_({optimizer})"))
+        if s is last:
+            edits.append(After(script.span(s.stmt), f"{scaler}.update()"))
+        yield Hit(s.call, "the step goes through the scaler", tuple(edits))
+    yield _made(script, last, scaler)
+    yield from _state(script, scaler)
+
+
+def _made(script: Script, step: steps.Step, scaler: str) -> Hit:
+    """The scaler is made beside the optimizer where the training step sees it, otherwise at module level before the function that steps."""
+    code = f"{scaler} = torch.amp.GradScaler({script.ddp}.device().type)"
+    writes = [w for key in script.values.keys(step.receiver) for w in script.roles.writes(key)]
+    function = script.names.function(step.call)
+    if writes and (scaler.startswith("self.") or script.names.function(writes[-1]) in (function, script.names.tree)):
+        place = writes[-1]
+        for a in script.names.ancestors(place):
+            if isinstance(a, ast.If | ast.Try) and "__name__" not in ast.unparse(getattr(a, "test", a))[:60]:
+                place = a
+            elif not isinstance(a, ast.If | ast.Try):
+                break
+        return Hit(step.call, "a GradScaler is made beside the optimizer", (After(script.span(place), code),))
+    top = next((a for a in [function, *script.names.ancestors(function)] if script.names.parent.get(a) is script.names.tree), function)
+    return Hit(step.call, "a GradScaler is made for the training step", (Before(script.span(top), code),))
+
+
+def _state(script: Script, scaler: str) -> Iterator[Hit]:
+    """The scaler's state goes where the optimizer's goes."""
+    made = {o.call for o in script.roles.optimizers}
+    for call, func in script.methods("state_dict", "load_state_dict"):
+        if not any(v.node in made for v in script.values.eval(func.value)):
+            continue
+        parent = script.names.parent[call]
+        if func.attr == "state_dict" and isinstance(parent, ast.Dict):
+            yield Hit(call, "the scaler's state is saved with the optimizer's", (SetItem(script.span(parent), "scaler", f"{scaler}.state_dict()"),))
+        elif func.attr == "load_state_dict" and isinstance(parent, ast.Expr) and call.args and isinstance(call.args[0], ast.Subscript):
+            held = script.text(call.args[0].value)
+            code = f'if "scaler" in {held}:\n    {scaler}.load_state_dict({held}["scaler"])'
+            yield Hit(call, "the scaler's state is loaded with the optimizer's", (After(script.span(parent), code),))
