@@ -28,6 +28,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "shard_sampler": ("sampler",),
     "sum_all": ("*values", "over"),
     "mean_all": ("*values", "over"),
+    "sum_loss": ("loss",),
     "any_rank": ("flag",),
     "from_main": ("value",),
     "barrier": (),

@@ -69,13 +69,25 @@ class Script:
     @cached_property
     def exempt(self) -> str:
         """Why there is nothing to migrate; '' if there is."""
+        if self.distributed and not self.half_migrated:
+            return self.distributed
+        if not self.roles.backwards:
+            return "no backward() in this file: nothing is trained here"
+        return ""
+
+    @cached_property
+    def distributed(self) -> str:
+        """What shows that the program runs on several processes already; '' if nothing does."""
         for node, dotted in self._used():
             for name, word in _DISTRIBUTED.items():
                 if dotted == name or dotted.startswith(name + "."):
                     return f"already uses {word} (line {node.lineno})"  # type: ignore[attr-defined]
-        if not self.roles.backwards:
-            return "no backward() in this file: nothing is trained here"
         return ""
+
+    @cached_property
+    def half_migrated(self) -> bool:
+        """Whether the program has a path of its own for several processes beside a DataParallel path."""
+        return bool(self.distributed) and any(self.values.is_wrap(c) for c in self.roles.calls)
 
     def _used(self) -> Iterator[tuple[ast.AST, str]]:
         for n in self.names.nodes:

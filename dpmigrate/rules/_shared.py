@@ -66,10 +66,5 @@ def scaled_backward(script: Script, backward: ast.Call) -> Edit:
     node = backward.func.value
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scale" and node.args:
         node = node.args[0]  # a scaler of the script's own
-    template = "{}"
-    if script.losses.of_backward(backward).norm is Norm.SUM:
-        simple = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
-        template = f"{'{}' if simple else '({})'} * {script.ddp}.world_size()"
-    if scales(script):
-        return Wrap(script.span(node), f"{scaler_name(script)}.scale({template})")
-    return Wrap(script.span(node), f"({template})" if node is backward.func.value else template)
+    template = f"{script.ddp}.sum_loss({{}})" if script.losses.of_backward(backward).norm is Norm.SUM else "{}"
+    return Wrap(script.span(node), f"{scaler_name(script)}.scale({template})" if scales(script) else template)

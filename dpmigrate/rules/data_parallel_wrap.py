@@ -16,7 +16,7 @@ model = nn.DataParallel(model, device_ids=[0, 1]).cuda()
 ```
 becomes
 ```python
-model = ddp.wrap(model).cuda()
+model = ddp.wrap(model.cuda())
 ```
 
 ## When it is not fixed
@@ -28,12 +28,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import After, AddImport, Delete, DropArg, Edit, Replace
+from dpmigrate.edit import AddImport, After, Delete, DropArg, Edit, Replace, Wrap
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import wrap_argument
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import wrap_arguments
+from dpmigrate.rules._shared import wrap_arguments, wrap_code
 
 
 @rule("DPM101", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -53,12 +53,30 @@ def data_parallel_wrap(script: Script) -> Iterator[Hit]:
 
 
 def _in_place(script: Script, call: ast.Call) -> Iterator[Edit]:
+    moved = _moved(script, call)
+    arg = wrap_argument(call)
+    if moved is not None and arg is not None and "cuda" not in script.text(arg):
+        yield Replace(script.span(call), script.text(arg))
+        yield Wrap(script.span(moved), wrap_code(script, "{}"))
+        return
     yield Replace(script.span(call.func), f"{script.ddp}.wrap")
     for i, name in enumerate(("device_ids", "output_device", "dim"), 1):
         if script.argument(call, name, i) is not None:
             yield DropArg(script.span(call), name, i if len(call.args) > i else None)
     if script.settings.sync_bn:
         yield from wrap_arguments(script, call)
+
+
+def _moved(script: Script, call: ast.Call) -> ast.Call | None:
+    """``DataParallel(net).cuda()``: the outermost call that moves the wrapper; the model is moved first and wrapped then."""
+    outer: ast.Call | None = None
+    node: ast.AST = call
+    while True:
+        attribute = script.names.parent[node]
+        after = script.names.parent.get(attribute)
+        if not (isinstance(attribute, ast.Attribute) and attribute.attr in ("cuda", "to") and isinstance(after, ast.Call) and after.func is attribute):
+            return outer
+        outer, node = after, after
 
 
 def _taken_out(script: Script, call: ast.Call) -> Iterator[Edit]:
@@ -76,4 +94,4 @@ def _after(script: Script, call: ast.Call) -> Iterator[Edit]:
     """The wrap that follows the test, once for all branches."""
     for w in script.wraps.wraps:
         if w.how == "after" and script.names.is_inside(call, w.stmt):
-            yield After(script.span(w.stmt), f"{w.target} = {script.ddp}.wrap({w.target}{', sync_bn=True' if script.settings.sync_bn else ''})")
+            yield After(script.span(w.stmt), f"{w.target} = {wrap_code(script, w.target)}")

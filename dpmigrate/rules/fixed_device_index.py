@@ -58,15 +58,15 @@ def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
         device = script.argument(call, "device", 0)
         if device is not None and _is_number(script, device):
             yield call, DropArg(script.span(call), "device", 0 if call.args else None, ("non_blocking",) if len(call.args) > 1 else ())
-    numbers: dict[ast.AST, None] = {}
+    numbers: dict[ast.AST, str] = {}
     for call, func in script.methods("to"):
         device = script.argument(call, "device", 0)
         if device is not None and not isinstance(device, ast.Constant | ast.Attribute):
-            numbers |= {v.node: None for v in script.values.eval(device) if v.kind == "const" and _is_int(v.node)}
+            numbers |= {v.node: "local_rank" for v in script.values.eval(device) if v.kind == "const" and _is_int(v.node)}
         elif device is not None and (_is_int(device) or _is_number(script, device)):
-            numbers[device] = None
-    for n in numbers:
-        yield n, Replace(script.span(n), f"{script.ddp}.device()")
+            numbers[device] = "device"
+    for n, name in numbers.items():
+        yield n, Replace(script.span(n), f"{script.ddp}.{name}()")
 
 
 def _names_index(node: ast.expr) -> bool:

@@ -15,8 +15,9 @@ loss.backward()
 becomes
 ```python
 loss = F.mse_loss(out, y, reduction="sum")
-(loss * ddp.world_size()).backward()
+ddp.sum_loss(loss).backward()
 ```
+`ddp.sum_loss` leaves the value as it is; its gradient is summed over the ranks instead of averaged.
 
 ## When it is not fixed
 When part of the loss is a mean and part a sum (DPM305).

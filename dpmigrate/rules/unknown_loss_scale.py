@@ -36,5 +36,5 @@ def unknown_loss_scale(script: Script) -> Iterator[Hit]:
             why = loss.why or f"what {script.text(loss.node)[:60].splitlines()[0]} is normalised by is not known"
             yield Hit(
                 call, f"{why}: right only if the loss is a mean over the samples of the batch",
-                advice="if it is a sum, write (loss * ddp.world_size()).backward(); if it compares samples with each other, gather them first",
+                advice="if it is a sum, write ddp.sum_loss(loss).backward(); if it compares samples with each other, gather them first",
             )  # fmt: skip

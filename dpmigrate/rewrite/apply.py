@@ -1,0 +1,137 @@
+"""A plan carried out on a file's text: one libcst parse, one transform, one code generation.
+
+The transform goes only where the plan has an anchor, and works on the *updated* node: what an inner edit did survives the outer one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+import libcst as cst
+
+from dpmigrate.edit import DropArg, DropItem, Hoist, MainOnly, Replace, SetArg, SetItem, Wrap
+from dpmigrate.rewrite import expressions, rows
+from dpmigrate.rewrite.anchors import Anchors, Refused, Site, code_of
+from dpmigrate.rewrite.bodies import Bodies
+from dpmigrate.rewrite.compose import Plan
+from dpmigrate.rewrite.imports import add_imports
+from dpmigrate.rewrite.schedule import ExpressionEdit, Work, schedule, spans
+from dpmigrate.rewrite.syntax import check_strings, parsed
+
+__all__ = ["Refused", "apply"]
+
+_TAIL = re.compile(r"(?:\r\n|\r|\n)\s*[^\S\r\n]\s*\Z")
+
+
+def apply(text: str, plan: Plan) -> str:
+    """The text after the edits of the plan; raises ``Refused`` where one cannot be carried out exactly."""
+    tree = parsed(text)
+    text, tail = _without_tail(text)
+    with _refusing():
+        module = cst.parse_module(text)
+        anchors = Anchors(module, text, spans(plan.edits))
+        if anchors.generated != text:
+            raise Refused("libcst does not reproduce the file byte for byte (form feed or lone carriage return?)")
+        work = schedule(plan.edits, anchors)
+        check_strings(tree, work.sites)
+        if not plan.edits:
+            return text + tail
+        result = module.visit(_Carry(work))
+        return result.code + tail
+
+
+def _without_tail(text: str) -> tuple[str, str]:
+    """The text, and a last line of white space only, which libcst would not reproduce."""
+    match = _TAIL.search(text)
+    if match is None:
+        return text, ""
+    cut = match.start() + (2 if text.startswith("\r\n", match.start()) else 1)
+    return text[:cut], text[cut:]
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What libcst cannot do is no crash of ours but a file left as it is."""
+    try:
+        yield
+    except cst.ParserSyntaxError as error:
+        raise Refused(f"unsupported syntax at line {error.raw_line}: {error.message}") from error
+    except cst.CSTValidationError as error:
+        raise Refused(f"an edit does not fit its place: {error}") from error
+    except RecursionError as error:
+        raise Refused("the code is nested too deeply to be rewritten") from error
+
+
+class _Carry(cst.CSTTransformer):
+    """Carries out the scheduled edits while leaving each node."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__()
+        self.work = work
+        self.bodies = Bodies(work.around, work.ranges, work.first)
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        return node in self.work.path
+
+    def on_leave(  # type: ignore[override]  # the base ties the result to the type of the node, which Replace may change
+        self, original_node: cst.CSTNode, updated_node: cst.CSTNode
+    ) -> cst.CSTNode:
+        if original_node not in self.work.path:
+            return updated_node
+        node = updated_node
+        if original_node in self.work.expressions:
+            site, edits = self.work.expressions[original_node]
+            for edit in edits:
+                assert isinstance(node, cst.BaseExpression)
+                node = self._edited(node, edit, site)
+        node = self.bodies.rewritten(original_node, node)
+        if isinstance(node, cst.Module):
+            node = add_imports(node, self.work.imports)
+        if isinstance(node, cst.FormattedString):
+            _check_quotes(original_node, node)
+        return node
+
+    def _edited(self, node: cst.BaseExpression, edit: ExpressionEdit, site: Site) -> cst.BaseExpression:
+        match edit:  # schedule has made sure that the node is of the kind that the edit is for
+            case Replace():
+                return expressions.replace(node, edit.code, site)
+            case DropArg():
+                return rows.drop_arg(cast("cst.Call", node), edit)
+            case SetArg():
+                return rows.set_arg(cast("cst.Call", node), edit, _values(site.node))
+            case DropItem():
+                return rows.drop_item(cast("cst.Dict", node), edit)
+            case SetItem():
+                return rows.set_item(cast("cst.Dict", node), edit, _values(site.node))
+            case MainOnly():
+                return expressions.main_only(cast("cst.Call", node), edit.prefix)
+            case Wrap():
+                return expressions.wrap(node, edit.template, site)
+            case Hoist():
+                return self._hoisted(node, edit, site)
+
+    def _hoisted(self, node: cst.BaseExpression, edit: Hoist, site: Site) -> cst.BaseExpression:
+        target = cst.AssignTarget(cst.Name(edit.name))
+        assignment = cst.Assign([target], expressions.standing_alone(node))
+        self.work.around[self.work.holders[site.node]].hoisted.append(cst.SimpleStatementLine([assignment]))
+        return expressions.name_for(node, edit.name, site)
+
+
+def _values(node: cst.CSTNode) -> frozenset[cst.CSTNode]:
+    """The values of a call or a display as they were before any edit."""
+    holders = node.args if isinstance(node, cst.Call) else cast("cst.Dict", node).elements
+    return frozenset(holder.value for holder in holders)
+
+
+def _check_quotes(original: cst.CSTNode, updated: cst.FormattedString) -> None:
+    """Before Python 3.12 no quote of the f-string itself, no backslash and no comment may stand in its expressions."""
+    for sign in (updated.quote, "\\", "#", "\n"):
+        if _inside(cast("cst.FormattedString", original)).count(sign) < _inside(updated).count(sign):
+            raise Refused(f"an edit would put {sign!r} into an f-string")
+
+
+def _inside(string: cst.FormattedString) -> str:
+    return code_of([part for part in string.parts if isinstance(part, cst.FormattedStringExpression)])

@@ -1,0 +1,86 @@
+"""From bytes to parsed text. Bad input is data (a Problem), never an exception."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpmigrate.model import Problem
+
+#: files above this size are generated or data; parsing them costs seconds and hundreds of megabytes
+SIZE_LIMIT = 2_000_000
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One parsed file. ``text`` has no BOM and the newlines of the file."""
+
+    name: str
+    data: bytes
+    text: str
+    encoding: str
+    bom: bool
+    tree: ast.Module
+
+    def encode(self, text: str) -> bytes | Problem:
+        """The bytes that hold ``text`` in the file's own encoding."""
+        try:
+            body = text.encode(self.encoding)
+        except UnicodeEncodeError as e:
+            return Problem(f"the new text cannot be written in the file's encoding {self.encoding}: {e.reason}")
+        return _BOM + body if self.bom else body
+
+
+def read(path: Path) -> Source | Problem:
+    """Read and parse a file."""
+    try:
+        data = path.read_bytes()
+    except OSError as e:
+        return Problem(f"cannot be read: {e.strerror or e}")
+    return parse(data, str(path))
+
+
+def parse(data: bytes, name: str) -> Source | Problem:
+    """Decode as Python would (cookie, BOM, UTF-8) and parse."""
+    if len(data) > SIZE_LIMIT:
+        return Problem(f"larger than {SIZE_LIMIT // 1_000_000} MB: not analysed")
+    if b"\0" in data:
+        return Problem("contains a NUL byte: not Python source", data[: data.index(b"\0")].count(b"\n") + 1)
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        bom = data.startswith(_BOM)
+        text = data.decode("utf-8-sig" if bom else encoding)
+    except (SyntaxError, LookupError) as e:
+        return Problem(f"unknown encoding: {e}", 1)
+    except UnicodeDecodeError as e:
+        line = data[: e.start].count(b"\n") + 1
+        return Problem(f"cannot be decoded as {e.encoding}: byte 0x{data[e.start]:02x}", line)
+    return _parsed(data, name, text, "utf-8" if bom else encoding, bom)
+
+
+def _parsed(data: bytes, name: str, text: str, encoding: str, bom: bool) -> Source | Problem:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except SyntaxError as e:
+        return Problem(f"syntax error: {e.msg}{_hint(text, e)}", e.lineno, e.offset)
+    except (RecursionError, MemoryError):
+        return Problem("nested too deeply to be parsed")
+    except ValueError as e:
+        return Problem(f"cannot be parsed: {e}")
+    return Source(name, data, text, encoding, bom, tree)
+
+
+def _hint(text: str, error: SyntaxError) -> str:
+    """What Python 2 source looks like, and what helps."""
+    lines = text.splitlines()
+    line = lines[error.lineno - 1] if error.lineno and error.lineno <= len(lines) else ""
+    old = "print" in (error.msg or "") or re.search(r"\b(print\s+[^(\s=]|except\s+\w+\s*,\s*\w+|async\s*=|exec\s+['\"])", line)
+    return " (Python 2 source? modernise it first, e.g. with 2to3 or futurize)" if old else ""

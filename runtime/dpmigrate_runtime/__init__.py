@@ -1,0 +1,48 @@
+"""What a migrated training script calls: process group, data shards, checkpoints, sums and rank-0 output.
+
+Rewritten code reads ``import dpmigrate_runtime as ddp``. Every function does the obvious single-process thing when the script is
+started by plain ``python``, so the same file also runs without ``torchrun``. Needs torch >= 2.4 and the standard library only.
+"""
+
+from __future__ import annotations
+
+from ._checkpoint import save
+from ._data import distribute, local_batch, shard
+from ._exchange import any_rank, barrier, from_main
+from ._model import clean_keys, sync_buffers, unwrap, wrap
+from ._process_group import cleanup, setup
+from ._rank0 import main_first, main_only, main_path
+from ._reduce import mean_all, sum_all
+from ._samplers import shard_sampler
+from ._seeds import seed_ranks
+from ._state import device, is_main, local_rank, rank, world_size
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "any_rank",
+    "barrier",
+    "clean_keys",
+    "cleanup",
+    "device",
+    "distribute",
+    "from_main",
+    "is_main",
+    "local_batch",
+    "local_rank",
+    "main_first",
+    "main_only",
+    "main_path",
+    "mean_all",
+    "rank",
+    "save",
+    "seed_ranks",
+    "setup",
+    "shard",
+    "shard_sampler",
+    "sum_all",
+    "sync_buffers",
+    "unwrap",
+    "world_size",
+    "wrap",
+]

@@ -1,0 +1,157 @@
+"""DataLoaders: equal shares for training, exact shares for evaluation."""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import torch
+from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, RandomSampler, SequentialSampler
+
+from ._exchange import from_main
+from ._samplers import SharedDraw, ShardSampler, StridedSampler, strided_length
+from ._seeds import common_seed
+from ._state import rank, world_size
+
+_KEPT = ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context", "generator")
+_KEPT += ("prefetch_factor", "persistent_workers")
+_SHARDS: weakref.WeakKeyDictionary[DataLoader[Any], DataLoader[Any]] = weakref.WeakKeyDictionary()
+
+
+def local_batch(size: int) -> int:
+    """This rank's part of a global batch of ``size`` samples, so that steps and learning rate keep their meaning.
+
+    Raises ValueError when the parts would not be equal, TypeError when ``size`` is no whole number.
+    """
+    size, world = operator.index(size), world_size()
+    if size >= 1 and size % world == 0:
+        return size // world
+    below = size // world * world
+    usable = f"{below} or {below + world}" if below >= world else f"{world}"
+    raise ValueError(f"a global batch of {size} cannot be divided over {world} process(es) equally; nearest usable: {usable}")
+
+
+def _rebuild(loader: DataLoader[Any], **changed: Any) -> DataLoader[Any]:
+    kept = {name: getattr(loader, name) for name in _KEPT}
+    if loader.pin_memory_device:
+        # passed only when it was given: newer versions of torch deprecate it
+        kept["pin_memory_device"] = loader.pin_memory_device
+    if not getattr(loader, "in_order", True):
+        kept["in_order"] = False
+    try:
+        return type(loader)(loader.dataset, **changed, **kept)
+    except TypeError as error:
+        raise TypeError(
+            f"{type(loader).__name__} cannot be rebuilt for one rank, its constructor differs from DataLoader's: {error}"
+        ) from error
+
+
+def _parts(loader: DataLoader[Any]) -> tuple[Any, int | None, bool]:
+    """What draws the indices, the batch size and drop_last; batch size None when the items drawn are used as they come."""
+    batches = loader.batch_sampler
+    if type(batches) is BatchSampler:
+        return batches.sampler, batches.batch_size, batches.drop_last
+    return (loader.sampler if batches is None else batches), None, False
+
+
+def _is_permutation(sampler: Any, dataset: Any) -> bool:
+    return type(sampler) is RandomSampler and not sampler.replacement and sampler.num_samples == len(dataset)
+
+
+def _is_sequence(sampler: Any, dataset: Any) -> bool:
+    return type(sampler) is SequentialSampler and len(sampler) == len(dataset)
+
+
+def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLoader[Any]:
+    """A clone of a training DataLoader for this rank, whose ``.sampler.set_epoch(epoch)`` can be called. A collective.
+
+    Random and sequential order become torch's DistributedSampler; any other sampler, and a batch sampler of the script's own, is
+    sharded from one shared draw. The batch size becomes ``local_batch(batch_size)`` unless ``keep_batch_size``; the rest is kept.
+    In one process samples, batches and drop_last are those of the original.
+
+    Raises TypeError for an IterableDataset (only its author can split it) and for a loader that cannot be rebuilt, ValueError when
+    the batch cannot be divided.
+    """
+    if not isinstance(loader, DataLoader):
+        raise TypeError(f"distribute() takes a torch DataLoader, not {type(loader).__name__}")
+    if isinstance(loader.dataset, IterableDataset):
+        raise TypeError(
+            "an IterableDataset has no indices to divide between ranks; let the dataset yield every world_size()-th item itself"
+        )
+    if isinstance(loader.sampler, DistributedSampler | ShardSampler):
+        return loader
+    sampler, batch_size, drop_last = _parts(loader)
+    generator = getattr(sampler, "generator", None)
+    seed = int(from_main(generator.initial_seed() if isinstance(generator, torch.Generator) else common_seed())) % 2**63
+    shuffled = _is_permutation(sampler, loader.dataset)
+    mine: Any
+    if shuffled or _is_sequence(sampler, loader.dataset):
+        mine = DistributedSampler(loader.dataset, world_size(), rank(), shuffle=shuffled, seed=seed, drop_last=drop_last)
+    else:
+        mine = ShardSampler(SharedDraw(sampler, seed), drop_last)
+    if batch_size is not None:
+        size = batch_size if keep_batch_size else local_batch(batch_size)
+        return _rebuild(loader, batch_size=size, sampler=mine, drop_last=drop_last)
+    if loader.batch_sampler is None:
+        return _rebuild(loader, batch_size=None, sampler=mine)
+    clone = _rebuild(loader, batch_sampler=mine)
+    # DataLoader forbids setting it afterwards and ignores it beside a batch sampler; set_epoch must be found at the usual place
+    clone.__dict__["sampler"] = mine
+    return clone
+
+
+class _Every:
+    """Every world_size-th batch of an iterable that cannot be divided before it is read."""
+
+    def __init__(self, batches: Any) -> None:
+        self.batches = batches
+
+    def __iter__(self) -> Iterator[Any]:
+        return islice(iter(self.batches), rank(), None, world_size())
+
+    def __len__(self) -> int:
+        return strided_length(len(self.batches))
+
+    def __getattr__(self, name: str) -> Any:
+        # .dataset, .batch_size
+        return getattr(self.__dict__["batches"], name)
+
+
+def shard(loader: Any) -> Any:
+    """This rank's batches of an evaluation DataLoader, for exact evaluation: batch k goes to rank k % world_size.
+
+    Batches are composed as the loader would compose them, none is padded or loaded in vain; a shuffled order becomes sequential.
+    A training loader of rewritten code is put back to the whole dataset and the global batch. Ranks can have unequal numbers of
+    batches (also none): no collective may stand in the loop. An IterableDataset, or any other iterable, is read in full by every
+    rank. In one process the loader itself is returned.
+    """
+    if world_size() == 1:
+        return loader
+    if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
+        return _Every(loader)
+    # one clone per loader, so that persistent workers persist
+    if loader not in _SHARDS:
+        _SHARDS[loader] = _shard(loader)
+    return _SHARDS[loader]
+
+
+def _shard(loader: DataLoader[Any]) -> DataLoader[Any]:
+    sampler, batch_size, drop_last = _parts(loader)
+    draw: SharedDraw | None = None
+    if isinstance(sampler, DistributedSampler | ShardSampler) and batch_size is not None:
+        batch_size *= world_size()
+    if isinstance(sampler, ShardSampler):
+        draw = sampler.shared
+        sampler = draw.inner
+    elif isinstance(sampler, DistributedSampler) or _is_permutation(sampler, loader.dataset):
+        sampler = SequentialSampler(loader.dataset)  # type: ignore[arg-type]
+    if batch_size is not None:
+        sampler = BatchSampler(sampler, batch_size, drop_last)
+        draw = None if draw is None else SharedDraw(sampler, draw.seed)
+    mine = StridedSampler(draw or SharedDraw(sampler, common_seed()))
+    if batch_size is None and loader.batch_sampler is None:
+        return _rebuild(loader, batch_size=None, sampler=mine)
+    return _rebuild(loader, batch_sampler=mine)

@@ -1,0 +1,144 @@
+"""Wrapping a model in DistributedDataParallel, and getting the bare model and its plain keys back."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from ._state import STATE, device, wire, world_size
+
+_PREFIXES = ("module.", "_orig_mod.")
+
+
+class Single(nn.Module):
+    """DistributedDataParallel's face without its work: ``.module``, ``no_sync()`` and keys with ``module.``, for one process.
+
+    A real DDP of one process costs 0.27 ms a step, 12% of a 2 ms step.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+        # as DDP, which does not switch the mode of the model it is given
+        self.training = module.training
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module(*args, **kwargs)
+
+    def no_sync(self) -> AbstractContextManager[None]:
+        """Nothing is synchronised here anyway."""
+        return nullcontext()
+
+
+def wrap(model: nn.Module, sync_bn: bool = False) -> nn.Module:
+    """``model`` in DistributedDataParallel; in one process, or without a trainable parameter, in a stand-in with ``.module``.
+
+    A wrapped model is returned as it is, nn.DataParallel is taken off first, and a model on the CPU is moved to ``device()``.
+    ``sync_bn`` turns BatchNorm layers into SyncBatchNorm, which needs CUDA: on the CPU a warning is given instead. Unused
+    parameters are not searched for: that switch breaks working programs (pitfalls 1.3). Errors are those of DDP.
+    """
+    if isinstance(getattr(model, "_orig_mod", model), DistributedDataParallel | Single):
+        return model
+    if isinstance(model, nn.DataParallel):
+        model = model.module
+    place = device()
+    if place.type == "cuda" and any(parameter.device.type == "cpu" for parameter in model.parameters()):
+        # in place: parameter objects, and with them an optimiser that was made before, stay valid
+        model.to(place)
+    if world_size() == 1:
+        return Single(model)
+    if sync_bn:
+        model = _synchronise(model, place)
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        return Single(model)
+    wrapped = DistributedDataParallel(model, device_ids=[place.index] if place.type == "cuda" else None)
+    STATE.wrapped.add(wrapped)
+    return wrapped
+
+
+def _synchronise(model: nn.Module, place: torch.device) -> nn.Module:
+    if place.type == "cuda":
+        converted: nn.Module = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+        return converted
+    warnings.warn("sync_bn: SyncBatchNorm needs CUDA; each rank normalises over its own part of the batch", stacklevel=3)
+    return model
+
+
+def unwrap(model: Any) -> Any:
+    """The bare model under DistributedDataParallel, nn.DataParallel, ``wrap``'s stand-in and torch.compile, in any nesting."""
+    while True:
+        if isinstance(model, DistributedDataParallel | nn.DataParallel | Single):
+            model = model.module
+        elif isinstance(model, nn.Module) and "_orig_mod" in model._modules:
+            model = model._orig_mod
+        else:
+            return model
+
+
+def clean_keys(state_dict: Any) -> Any:
+    """``state_dict`` without the ``module.`` and ``_orig_mod.`` that wrappers put before every key; for loading into a bare model.
+
+    Only a prefix that *all* keys carry is taken off (a wrapper's always is), so a model with a part of its own named ``module``
+    keeps its keys; prefixes further inside stay too. Type, order and ``_metadata`` are kept. What is no dict, or has nothing to
+    take off, is returned unchanged.
+    """
+    if not isinstance(state_dict, dict):
+        return state_dict
+    clean = dict(state_dict)
+    while clean and all(isinstance(key, str) and key.startswith(_PREFIXES) for key in clean):
+        shorter = {_strip(key): value for key, value in clean.items()}
+        if len(shorter) < len(clean):
+            break
+        clean = shorter
+    if clean.keys() == state_dict.keys():
+        return state_dict
+    result = type(state_dict)(clean)
+    metadata = getattr(state_dict, "_metadata", None)
+    if metadata is not None:
+        result._metadata = type(metadata)(_clean_metadata(metadata))  # type: ignore[attr-defined]
+    return result
+
+
+def _strip(key: str) -> str:
+    for prefix in _PREFIXES:
+        if key.startswith(prefix):
+            return key[len(prefix) :]
+    return key
+
+
+def _clean_metadata(metadata: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    # names of modules, not of parameters: the wrapper itself is "" and the bare model is "module"
+    for key, value in metadata.items():
+        name = key + "."
+        while name.startswith(_PREFIXES):
+            name = _strip(name)
+        if key == "" or name != ".":
+            yield name[:-1], value
+
+
+def sync_buffers(*models: Any) -> None:
+    """Copy rank 0's buffers (running means, counters) to every rank, in one broadcast. A collective.
+
+    Needed before an evaluation through the bare model: each rank's BatchNorm has seen its own shard only (3.89 against 2.49 for
+    the same input). Nothing happens in one process or when no model has buffers.
+    """
+    if world_size() == 1:
+        return
+    buffers = [buffer for model in models for buffer in unwrap(model).buffers()]
+    if not buffers:
+        return
+    # as bytes: one message for all types, including those that gloo cannot name (int16)
+    parts = [buffer.detach().to(wire()).contiguous().reshape(-1).view(torch.uint8) for buffer in buffers]
+    packed = torch.cat(parts)
+    dist.broadcast(packed, src=0)
+    with torch.no_grad():
+        for buffer, part in zip(buffers, packed.split([len(part) for part in parts]), strict=True):
+            # clone: a view into the packed bytes need not be aligned for the buffer's type
+            buffer.copy_(part.clone().view(buffer.dtype).reshape(buffer.shape))

@@ -1,0 +1,108 @@
+"""Start and end of the process group."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import sys
+import warnings
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+from ._launch import Launch, backend, check_device, read_launch
+from ._quiet import quiet, report_failures
+from ._seeds import share_streams
+from ._state import DEFAULT_TIMEOUT, STATE, rank, world_size
+
+
+def setup(timeout: float = DEFAULT_TIMEOUT) -> None:
+    """Join the process group that the launcher describes, or make a group of one under plain ``python``.
+
+    ``timeout``: seconds after which a waiting collective fails. With several processes the random streams of rank 0 become
+    everybody's, and the other ranks fall silent (stdout, logging up to WARNING, warnings, tqdm). A second call does nothing, and so
+    does a call in a DataLoader worker; a group that somebody else made is used as it is.
+
+    Raises RuntimeError naming the environment variable that is missing or wrong, ValueError for a timeout that is not positive.
+    """
+    if STATE.active or multiprocessing.parent_process() is not None:
+        return
+    if not timeout > 0:
+        raise ValueError(f"timeout must be a positive number of seconds, but it is {timeout!r}")
+    foreign = dist.is_initialized()
+    if not foreign:
+        _init(read_launch(), timedelta(seconds=timeout))
+    STATE.active, STATE.owns_group, STATE.timeout = True, not foreign, timeout
+    if world_size() > 1:
+        share_streams()
+        _settle()
+
+
+def _settle() -> None:
+    if STATE.quieted:
+        return
+    STATE.quieted = True
+    report_failures()
+    if rank() != 0:
+        quiet()
+
+
+def _init(launch: Launch, timeout: timedelta) -> None:
+    chosen = backend()
+    device = check_device(launch.local_rank)
+    _bind_defaults_early()
+    store: dist.Store
+    if launch.world_size == 1:
+        # in memory: needs no port, so two single-process runs never collide
+        store = dist.HashStore()
+    else:
+        store, _, _ = next(dist.rendezvous("env://", timeout=timeout))  # type: ignore[no-untyped-call]
+        store.set_timeout(timeout)
+    # torchrun's store outlives a group: a second group (one per fold) must not find the addresses of the first
+    store = dist.PrefixStore(f"dpmigrate/{STATE.generation}", store)
+    STATE.generation += 1
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    dist.init_process_group(
+        chosen,
+        store=store,
+        rank=launch.rank,
+        world_size=launch.world_size,
+        timeout=timeout,
+        # tells NCCL the GPU, which it otherwise guesses from the rank, with a warning at the first barrier
+        device_id=device if chosen == "nccl" else None,
+    )
+
+
+def _bind_defaults_early() -> None:
+    # The functions of this module take the default group as default argument, bound at import. DDP's constructor imports it; were
+    # that after init_process_group, the defaults would hold the group for ever, its gloo threads would outlive destroy, and some
+    # processes would abort at interpreter exit (pytorch/pytorch#179291; 5 of 40 jobs without this line, 0 of 90 with it).
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import torch.distributed.nn.functional  # noqa: F401
+
+
+def cleanup() -> None:
+    """Leave the process group: wait for the others, let go of what holds the group, destroy it. Safe to call twice.
+
+    For the normal end of the program. While an exception is on its way the wait is left out, because the other ranks may never
+    come. A group that somebody else made is not destroyed. The models stay usable through ``.module``.
+    """
+    if not STATE.active or multiprocessing.parent_process() is not None:
+        return
+    if world_size() > 1 and sys.exc_info()[0] is None:
+        dist.barrier()
+    for model in list(STATE.wrapped):
+        # each of these references keeps the group, and with it its worker threads, alive
+        model._remove_autograd_hooks()
+        model.reducer = None
+        model.logger = None
+        model.process_group = None
+    STATE.wrapped.clear()
+    if STATE.owns_group:
+        dist.destroy_process_group()
+    STATE.active = STATE.owns_group = False
+    STATE.common_seed = None
+    gc.collect()

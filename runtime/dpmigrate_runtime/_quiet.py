@@ -1,0 +1,67 @@
+"""One place that keeps the other ranks quiet, instead of an ``if`` round each of a script's prints and bars."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import sys
+import warnings
+from types import TracebackType
+from typing import Any
+
+# tqdm.std.tqdm.__init__(self, iterable, desc, total, leave, file, ncols, mininterval, maxinterval, miniters, ascii, disable, ...)
+_DISABLE_POSITION = 10
+
+
+def quiet() -> None:
+    """Silence print, logging up to WARNING, warnings and tqdm in this process. stderr stays: tracebacks must be seen."""
+    sys.stdout.flush()
+    # a real file, because scripts and libraries ask stdout for .buffer, .fileno() and .isatty()
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - lives as long as the process
+    logging.disable(logging.WARNING)
+    warnings.simplefilter("ignore")
+    # read by tqdm >= 4.66 when it is imported (tqdm.utils.envwrap); one that is already imported needs the patch below
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    bars = sys.modules.get("tqdm.std")
+    if bars is not None:
+        _disable_bars(bars.tqdm)
+
+
+def _disable_bars(bar: Any) -> None:
+    # patching the class in place reaches `from tqdm import tqdm`, trange and the subclasses in tqdm.auto and tqdm.asyncio
+    original = bar.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        if len(args) > _DISABLE_POSITION:
+            args = (*args[:_DISABLE_POSITION], True, *args[_DISABLE_POSITION + 1 :])
+        else:
+            kwargs["disable"] = True
+        original(self, *args, **kwargs)
+
+    bar.__init__ = init
+
+
+def report_failures() -> None:
+    """Hand an uncaught exception to torchrun, whose summary otherwise says only "traceback: To enable traceback see ...".
+
+    Does what ``torch.distributed.elastic.multiprocessing.errors.record`` does, without a decorator round the script's main.
+    """
+    if not os.environ.get("TORCHELASTIC_ERROR_FILE"):
+        return
+    from torch.distributed.elastic.multiprocessing.errors import get_error_handler
+
+    handler = get_error_handler()
+    previous = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, Exception):
+            try:
+                # the handler formats the exception being handled, and inside an excepthook none is
+                raise error.with_traceback(trace)
+            except Exception as caught:
+                handler.record_exception(caught)
+        previous(kind, error, trace)
+
+    sys.excepthook = hook

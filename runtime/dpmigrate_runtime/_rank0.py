@@ -1,0 +1,100 @@
+"""What only rank 0 does, or does first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from torch.distributed.distributed_c10d import _get_default_store
+
+from ._state import STATE, is_main, world_size
+
+
+@contextmanager
+def main_first() -> Iterator[None]:
+    """Rank 0 runs the body, then the others run it: for downloads and other files that must be made once.
+
+    Waits on the group's store and not in a collective, so the body may take up to ``setup``'s timeout whatever the backend.
+    Raises RuntimeError on the other ranks, with rank 0's message, when the body fails there or does not end in time.
+    """
+    if world_size() == 1:
+        yield
+        return
+    key = f"dpmigrate/main_first/{STATE.sections}"
+    STATE.sections += 1
+    store = _get_default_store()
+    if is_main():
+        try:
+            yield
+        except BaseException as error:
+            store.set(key, f"{type(error).__name__}: {error}")
+            raise
+        store.set(key, "")
+        return
+    try:
+        store.wait([key], timedelta(seconds=STATE.timeout))
+    except RuntimeError as error:
+        raise RuntimeError(f"rank 0 did not end its main_first() block within {STATE.timeout:g} s, or is gone") from error
+    failure = store.get(key).decode()
+    if failure:
+        raise RuntimeError(f"main_first() block failed on rank 0: {failure}")
+    yield
+
+
+class Nothing:
+    """Stands on the other ranks for an object that exists on rank 0 only: takes any call, gives no value."""
+
+    def __getattr__(self, name: str) -> Nothing:
+        if name.startswith("__") and name.endswith("__"):
+            # copy, pickle and numpy ask for protocols by such names and would take any answer for a yes
+            raise AttributeError(name)
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        pass
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Nothing:
+        return self
+
+    def __enter__(self) -> Nothing:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        pass
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __getitem__(self, key: Any) -> Any:
+        raise RuntimeError(f"[{key!r}] asks for a value that exists on rank 0 only; compute it on every rank or use from_main()")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass
+
+    def __str__(self) -> str:
+        return ""
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return ""
+
+
+def main_only(factory: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """``factory(*args, **kwargs)`` on rank 0, a null object elsewhere: for summary writers, loggers and progress displays.
+
+    Attributes and calls of the null object give the null object; it is false, empty, a context manager, and prints as ''.
+    Indexing it raises RuntimeError, because a number read from it would differ from rank 0's.
+    """
+    return factory(*args, **kwargs) if is_main() else Nothing()
+
+
+def main_path(path: Any) -> Any:
+    """``path`` on rank 0 and os.devnull elsewhere, so that ``open(main_path(p), "w")`` writes once."""
+    return path if is_main() else os.devnull

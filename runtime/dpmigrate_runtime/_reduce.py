@@ -1,0 +1,139 @@
+"""Sums over the ranks that keep the kind of what they are given."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from ._state import device, wire, world_size
+
+
+@dataclass(frozen=True)
+class _Sign:
+    """What one rank holds of one value. ``kind``: number, numpy, tensor or, for what cannot be summed, bad."""
+
+    kind: str
+    dtype: str
+    shape: tuple[int, ...] = ()
+    zero: bool = False
+
+    def __str__(self) -> str:
+        shape = f" of shape {self.shape}" if self.kind in ("tensor", "numpy") else ""
+        return f"{self.kind} ({self.dtype}){shape}"
+
+
+def sum_all(*values: Any) -> Any:
+    """The sum of each value over all ranks, the same on every rank; one value gives itself, several a tuple. A collective.
+
+    Takes numbers, tensors and numpy arrays of any shape. An int (or bool) gives an int, summed in int64; a float a float, summed in
+    float64; a tensor or array one of its own dtype, shape and device (bool: int64). A rank whose shard was empty may hold a plain 0
+    where the others hold a float, a tensor or an array: it gets what they get. In one process the values are returned unchanged.
+
+    Raises on every rank: ValueError when the ranks hold different shapes or numbers of values, TypeError for what cannot be
+    summed, OverflowError when a sum does not fit the values' own integer dtype.
+    """
+    if world_size() > 1:
+        values = tuple(_sum(values))
+    return values[0] if len(values) == 1 else values
+
+
+def mean_all(*values: Any) -> Any:
+    """The mean of each value over the ranks (not over samples: that is a ``sum_all`` of sums and counts), as float. A collective."""
+    sums, world = sum_all(*values), world_size()
+    return sums / world if len(values) == 1 else tuple(one / world for one in sums)
+
+
+def _is_numpy(value: Any) -> bool:
+    return "numpy" in sys.modules and hasattr(value, "__array__") and hasattr(value, "dtype") and not isinstance(value, torch.Tensor)
+
+
+def _tensor(value: Any) -> torch.Tensor:
+    # numpy has kinds that torch lacks (uint16, strings): those are refused by the caller
+    return torch.from_numpy(sys.modules["numpy"].array(value)) if _is_numpy(value) else torch.as_tensor(value)
+
+
+def _sign(value: Any) -> _Sign:
+    if isinstance(value, torch.Tensor) or _is_numpy(value):
+        kind = "tensor" if isinstance(value, torch.Tensor) else "numpy"
+        try:
+            as_tensor = _tensor(value)
+        except TypeError:
+            return _Sign("bad", f"numpy {value.dtype}")
+        name = str(as_tensor.dtype).removeprefix("torch.")
+        if as_tensor.is_complex() or as_tensor.layout != torch.strided:
+            return _Sign("bad", f"{kind} {name} {as_tensor.layout}")
+        return _Sign(kind, name, tuple(as_tensor.shape))
+    if isinstance(value, int | float):
+        return _Sign("number", "float" if isinstance(value, float) else "int", zero=value == 0)
+    return _Sign("bad", type(value).__name__)
+
+
+def _sum(values: tuple[Any, ...]) -> list[Any]:
+    ranks: list[list[_Sign]] = [[] for _ in range(world_size())]
+    dist.all_gather_object(ranks, [_sign(value) for value in values])
+    counts = [len(signs) for signs in ranks]
+    if len(set(counts)) > 1:
+        raise ValueError(f"sum_all: the ranks passed different numbers of values: {counts}")
+    merged = [_merge(position, list(signs)) for position, signs in enumerate(zip(*ranks, strict=True))]
+    totals: dict[int, torch.Tensor] = {}
+    for wide in (torch.int64, torch.float64):
+        here = [i for i, sign in enumerate(merged) if _is_float(sign) == wide.is_floating_point]
+        if here:
+            totals.update(zip(here, _reduce([values[i] for i in here], [merged[i] for i in here], wide), strict=True))
+    return [_give_back(totals[i], value, merged[i]) for i, value in enumerate(values)]
+
+
+def _dtype(sign: _Sign) -> torch.dtype:
+    found: torch.dtype = {"int": torch.int64, "float": torch.float64}.get(sign.dtype) or getattr(torch, sign.dtype)
+    return found
+
+
+def _is_float(sign: _Sign) -> bool:
+    return _dtype(sign).is_floating_point
+
+
+def _merge(position: int, signs: list[_Sign]) -> _Sign:
+    """The kind, dtype and shape that all ranks get back for one value."""
+    for rank, sign in enumerate(signs):
+        if sign.kind == "bad":
+            raise TypeError(f"sum_all: value {position} on rank {rank} cannot be summed: {sign.dtype}")
+    arrays = [sign for sign in signs if sign.kind != "number"]
+    if not arrays:
+        return _Sign("number", "float" if any(map(_is_float, signs)) else "int")
+    shape = arrays[0].shape
+    if any(sign.shape != shape and not sign.zero for sign in signs):
+        held = "; ".join(f"rank {rank}: {sign}" for rank, sign in enumerate(signs))
+        raise ValueError(f"sum_all: value {position} differs between the ranks: {held}")
+    dtype = functools.reduce(torch.promote_types, map(_dtype, arrays))
+    if dtype == torch.bool:
+        dtype = torch.int64
+    if any(map(_is_float, signs)) and not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()
+    kind = "tensor" if any(sign.kind == "tensor" for sign in arrays) else "numpy"
+    return _Sign(kind, str(dtype).removeprefix("torch."), shape)
+
+
+def _reduce(values: list[Any], signs: list[_Sign], wide: torch.dtype) -> list[torch.Tensor]:
+    # wide types: float32 counters stop at 2**24, uint8 wraps, gloo cannot send int16
+    parts = [_tensor(value).detach().to(wire(), wide).expand(sign.shape).reshape(-1) for value, sign in zip(values, signs, strict=True)]
+    packed = torch.cat(parts)
+    dist.all_reduce(packed)
+    return [part.reshape(sign.shape) for part, sign in zip(packed.split([len(part) for part in parts]), signs, strict=True)]
+
+
+def _give_back(total: torch.Tensor, value: Any, sign: _Sign) -> Any:
+    if sign.kind == "number":
+        return total.item()
+    dtype = _dtype(sign)
+    narrow = total.to(dtype)
+    if not dtype.is_floating_point and not torch.equal(narrow.to(torch.int64), total):
+        raise OverflowError(f"sum_all: the sum does not fit into {dtype}; count in int64")
+    if sign.kind == "numpy":
+        array = narrow.cpu().numpy()
+        return array if getattr(value, "shape", sign.shape) != () or isinstance(value, sys.modules["numpy"].ndarray) else array[()]
+    return narrow.to(value.device if isinstance(value, torch.Tensor) else device(), copy=True)

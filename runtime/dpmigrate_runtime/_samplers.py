@@ -1,0 +1,95 @@
+"""Samplers that give each rank its share of one draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import Sampler
+
+from ._seeds import common_seed, seeded
+from ._state import rank, world_size
+
+
+class SharedDraw:
+    """One pass over a sampler (or batch sampler) that comes out the same on every rank, whatever their random streams hold."""
+
+    def __init__(self, inner: Any, seed: int) -> None:
+        self.inner = inner
+        self.seed = seed
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+        for part in self._chain():
+            if hasattr(part, "set_epoch"):
+                part.set_epoch(epoch)
+
+    def draw(self) -> list[Any]:
+        """All items of the pass, drawn under the seed and the epoch."""
+        found = [getattr(part, "generator", None) for part in self._chain()]
+        with seeded(self.seed + self.epoch, [one for one in found if isinstance(one, torch.Generator)]):
+            return list(self.inner)
+
+    def _chain(self) -> Iterator[Any]:
+        # a batch sampler holds the sampler that draws as .sampler
+        part, seen = self.inner, set[int]()
+        while part is not None and id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            part = getattr(part, "sampler", None)
+
+
+class ShardSampler(Sampler[Any]):
+    """This rank's equal share of a shared draw, as torch's DistributedSampler does it for a permutation: padded or cut, strided."""
+
+    def __init__(self, draw: SharedDraw, drop_last: bool = False) -> None:
+        self.shared = draw
+        self.drop_last = drop_last
+
+    def __iter__(self) -> Iterator[Any]:
+        items, world = self.shared.draw(), world_size()
+        count = self._share(len(items)) * world
+        while items and len(items) < count:
+            items += items[: count - len(items)]
+        return iter(items[:count][rank() :: world])
+
+    def __len__(self) -> int:
+        return self._share(len(self.shared.inner))
+
+    def _share(self, length: int) -> int:
+        world = world_size()
+        return length // world if self.drop_last else -(-length // world)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the draw of this epoch; without it every epoch repeats the first one (as with DistributedSampler)."""
+        self.shared.set_epoch(epoch)
+
+
+class StridedSampler(Sampler[Any]):
+    """Every world_size-th item of a shared draw, nothing padded: rank r has items r, r+W, r+2W, ..."""
+
+    def __init__(self, draw: SharedDraw) -> None:
+        self.shared = draw
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.shared.draw()[rank() :: world_size()])
+
+    def __len__(self) -> int:
+        return strided_length(len(self.shared.inner))
+
+
+def strided_length(length: int) -> int:
+    """How many of ``length`` items are this rank's."""
+    return len(range(rank(), length, world_size()))
+
+
+def shard_sampler(sampler: Any) -> ShardSampler:
+    """A sampler for this rank made from any other one (weighted, subset, own): one draw for all ranks, strided over them.
+
+    The draw depends on the seed of torch's generator (the same on all ranks after ``setup``) and on ``set_epoch``; torch, random and
+    numpy streams and the sampler's own generator are seeded for it and then put back. It is padded to equal length by repeating
+    from its start. A sampler with random state elsewhere must keep that equal on all ranks itself.
+    """
+    return sampler if isinstance(sampler, ShardSampler) else ShardSampler(SharedDraw(sampler, common_seed()))

@@ -1,0 +1,62 @@
+"""The one piece of state that the package keeps, and the questions about this process's place."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from ._launch import device_for, read_launch
+
+DEFAULT_TIMEOUT = 600.0
+
+
+@dataclass
+class State:
+    """What ``setup`` did. ``common_seed`` is set by ``seed_ranks``, after which torch.initial_seed() differs between ranks."""
+
+    active: bool = False
+    owns_group: bool = False
+    timeout: float = DEFAULT_TIMEOUT
+    generation: int = 0
+    sections: int = 0
+    quieted: bool = False
+    common_seed: int | None = None
+    wrapped: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
+
+
+STATE = State()
+
+
+def rank() -> int:
+    """Number of this process in the job, from 0. Before ``setup`` from the environment (RuntimeError if that is malformed)."""
+    return dist.get_rank() if dist.is_initialized() else read_launch().rank
+
+
+def local_rank() -> int:
+    """Number of this process on its machine, from 0; without LOCAL_RANK (a group made by somebody else) the rank."""
+    launch = read_launch()
+    return launch.local_rank if launch.launched else rank()
+
+
+def world_size() -> int:
+    """How many processes work on the job; 1 under plain ``python``."""
+    return dist.get_world_size() if dist.is_initialized() else read_launch().world_size
+
+
+def is_main() -> bool:
+    """Whether this is rank 0, the process that prints and writes files."""
+    return rank() == 0
+
+
+def device() -> torch.device:
+    """``cuda:local_rank``, or ``cpu`` without CUDA. MPS is not offered: DistributedDataParallel does not support it."""
+    return device_for(local_rank())
+
+
+def wire() -> torch.device:
+    """Where a tensor must lie to be sent: NCCL moves CUDA tensors only, gloo is at home on the CPU."""
+    return device() if dist.get_backend() == "nccl" else torch.device("cpu")

@@ -1,0 +1,69 @@
+"""The way from text to migrated text, as the engine goes it, for tests that look at its stages."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpmigrate import rules
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Finding, Severity
+from dpmigrate.rewrite.apply import apply
+from dpmigrate.rewrite.compose import Plan, compose
+from dpmigrate.settings import Settings
+from dpmigrate.source import Source, parse
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fixture: a script, what is known of it, and its settings."""
+
+    name: str
+    path: Path
+    facts: dict[str, Any]
+
+    @property
+    def before(self) -> str:
+        return (self.path / "before.py").read_bytes().decode()
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(amp=bool(self.facts.get("amp")), sync_bn=bool(self.facts.get("sync_bn")), batch=self.facts.get("batch", "global"))
+
+
+def cases() -> list[Case]:
+    """Every fixture, by name."""
+    return [Case(p.name, p, tomllib.loads((p / "case.toml").read_text())) for p in sorted(FIXTURES.iterdir()) if (p / "case.toml").exists()]
+
+
+def script(text: str, settings: Settings | None = None) -> Script:
+    """The facts of a piece of source."""
+    source = parse(text.encode(), "test.py")
+    assert isinstance(source, Source), source
+    return Script(source, settings or Settings())
+
+
+def findings(text: str, settings: Settings | None = None) -> tuple[Finding, ...]:
+    """What the rules say of a piece of source."""
+    return rules.check(script(text, settings))
+
+
+def blocked(found: tuple[Finding, ...]) -> list[Finding]:
+    return [f for f in found if f.severity is Severity.BLOCKER]
+
+
+def planned(text: str, settings: Settings | None = None) -> Plan:
+    """The edits of a piece of source."""
+    return compose(findings(text, settings))
+
+
+def migrate(text: str, settings: Settings | None = None) -> str | None:
+    """The migrated source; None where the program is exempt or refused."""
+    found = findings(text, settings)
+    if blocked(found) or not any(f.edits for f in found):
+        return None
+    return apply(text, compose(found))
