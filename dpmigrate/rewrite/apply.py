@@ -39,6 +39,7 @@ def apply(text: str, plan: Plan) -> str:
         check_strings(tree, work.sites)
         if not plan.edits:
             return text + tail
+        work.path.add(module)  # the way to the imports, if to nothing else
         result = module.visit(_Carry(work))
         return result.code + tail
 
@@ -110,7 +111,7 @@ class _Carry(cst.CSTTransformer):
                 return expressions.main_only(cast("cst.Call", node), edit.prefix)
             case Wrap():
                 return expressions.wrap(node, edit.template, site)
-            case Hoist():
+            case _:
                 return self._hoisted(node, edit, site)
 
     def _hoisted(self, node: cst.BaseExpression, edit: Hoist, site: Site) -> cst.BaseExpression:

@@ -149,8 +149,7 @@ def _check_values(owned: Sequence[_Owned]) -> None:
         if not (isinstance(first[0], SetArg) and isinstance(second[0], SetArg) and _is_one_value(first[0], second[0])):
             raise Conflict(first, second, "different wishes for one argument or item")
     for first, second in _pairs(owned, _place):
-        if _argument(first[0]) != _argument(second[0]):
-            raise Conflict(first, second, "two names for one positional argument")
+        raise Conflict(first, second, "two names for one positional argument")
 
 
 def _is_one_value(first: SetArg, second: SetArg) -> bool:

@@ -166,10 +166,11 @@ class _Freedom:
     def _open_imports(self) -> None:
         self._open(_start(self._tree.body[0]) - 1 if self._tree.body else 0, -1)
         self._open(0, 1)
-        for node in self._tree.body:
-            self._open(_end(node), 1)
-            if not isinstance(node, (ast.Import, ast.ImportFrom, ast.Try, ast.If, ast.Expr)):
+        for place, node in enumerate(self._tree.body):
+            docstring = place == 0 and isinstance(node, ast.Expr)
+            if not docstring and not isinstance(node, (ast.Import, ast.ImportFrom, ast.Try, ast.If)):
                 break
+            self._open(_end(node), 1)
 
 
 def _start(node: ast.stmt) -> int:

@@ -33,7 +33,18 @@ _LOOSE: Final = (
 _RANKS: Final = {name: rank for rank, names in enumerate(_LOOSE) for name in names}
 _ATOM: Final = len(_LOOSE)
 #: parents whose value may be any expression without parentheses (not: tuple, generator, yield, walrus)
-_ROOMY: Final = (cst.Arg, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Expr, cst.Element, cst.DictElement, cst.Index, cst.Slice)
+_ROOMY: Final = (
+    cst.Arg,
+    cst.Assign,
+    cst.AnnAssign,
+    cst.AugAssign,
+    cst.Return,
+    cst.Expr,
+    cst.Element,
+    cst.DictElement,
+    cst.Index,
+    cst.Slice,
+)
 
 
 @lru_cache(maxsize=512)

@@ -33,7 +33,8 @@ def add_imports(module: cst.Module, codes: Iterable[str]) -> cst.Module:
             module = module.with_changes(header=top)
         if place < len(body) and not _stands_apart(body[place]):
             body[place] = with_leading(body[place], [cst.EmptyLine(indent=False), *leading(body[place])])
-    return module.with_changes(body=[*body[:place], *new, *body[place:]])
+    ends = module.has_trailing_newline or not (module.body or module.header or module.footer)  # an empty file ends as lines do
+    return module.with_changes(body=[*body[:place], *new, *body[place:]], has_trailing_newline=ends)
 
 
 def _place(body: Sequence[Statement]) -> tuple[int, bool]:

@@ -34,8 +34,8 @@ ExpressionEdit = Replace | DropArg | SetArg | DropItem | SetItem | MainOnly | Wr
 
 #: in which order edits act on one expression
 _ORDER = (Replace, DropArg, SetArg, DropItem, SetItem, MainOnly, Wrap, Hoist)
-#: names inside these exist nowhere else, so that nothing can be hoisted out
-_SCOPES = (cst.Lambda, cst.BaseComp)
+#: a simple statement lets expressions be hoisted out; names inside the others may exist nowhere else, or later
+_BORDERS = (cst.BaseSmallStatement, cst.BaseCompoundStatement, cst.Lambda, cst.BaseComp)
 
 
 @dataclass
@@ -105,11 +105,9 @@ def _expression(work: Work, edit: ExpressionEdit, anchors: Anchors) -> None:
 
 def _holder(edit: Hoist, site: Site) -> cst.CSTNode:
     """The simple statement around an expression that is to be hoisted out of it."""
-    for outer in reversed(site.ancestors):
-        if isinstance(outer, cst.BaseSmallStatement):
-            return outer
-        if isinstance(outer, (*_SCOPES, cst.BaseCompoundStatement)):
-            break
+    outer = next(node for node in reversed(site.ancestors) if isinstance(node, _BORDERS))
+    if isinstance(outer, cst.BaseSmallStatement):
+        return outer
     raise Refused(f"the expression at line {edit.node.line} cannot be taken out of its statement", edit.node)
 
 
@@ -135,9 +133,7 @@ def _statement(work: Work, edit: StatementEdit, anchors: Anchors) -> None:
 
 def _container(edit: StatementEdit, site: Site) -> cst.CSTNode:
     """The block that the statement is one of."""
-    for outer in reversed(site.ancestors):
-        if isinstance(outer, (cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite)):
-            return outer
-        if not isinstance(outer, cst.SimpleStatementLine):
-            break
+    outer = next(node for node in reversed(site.ancestors) if not isinstance(node, cst.SimpleStatementLine))
+    if isinstance(outer, (cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite)):
+        return outer
     raise Refused(f"nothing can stand beside the elif at line {anchor(edit).line}", anchor(edit))

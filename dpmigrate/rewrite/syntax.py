@@ -18,8 +18,10 @@ def parsed(text: str) -> ast.Module:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError) as error:
         raise Refused(f"not valid Python: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise Refused("the code is nested too deeply to be rewritten") from error
 
 
 def check_strings(tree: ast.Module, sites: Mapping[Span, Site]) -> None:

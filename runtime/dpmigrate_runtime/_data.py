@@ -12,12 +12,21 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, RandomSampler, SequentialSampler
 
 from ._exchange import from_main
-from ._samplers import SharedDraw, ShardSampler, StridedSampler, strided_length
+from ._samplers import ShardSampler, SharedDraw, StridedSampler, strided_length
 from ._seeds import common_seed
 from ._state import rank, world_size
 
-_KEPT = ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context", "generator")
-_KEPT += ("prefetch_factor", "persistent_workers")
+_KEPT = (
+    "num_workers",
+    "collate_fn",
+    "pin_memory",
+    "timeout",
+    "worker_init_fn",
+    "multiprocessing_context",
+    "generator",
+    "prefetch_factor",
+    "persistent_workers",
+)
 _SHARDS: weakref.WeakKeyDictionary[DataLoader[Any], DataLoader[Any]] = weakref.WeakKeyDictionary()
 
 
@@ -81,9 +90,9 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
         raise TypeError(
             "an IterableDataset has no indices to divide between ranks; let the dataset yield every world_size()-th item itself"
         )
-    if isinstance(loader.sampler, DistributedSampler | ShardSampler):
-        return loader
     sampler, batch_size, drop_last = _parts(loader)
+    if isinstance(sampler, DistributedSampler | ShardSampler):
+        return loader
     generator = getattr(sampler, "generator", None)
     seed = int(from_main(generator.initial_seed() if isinstance(generator, torch.Generator) else common_seed())) % 2**63
     shuffled = _is_permutation(sampler, loader.dataset)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -65,7 +64,7 @@ def wrap(model: nn.Module, sync_bn: bool = False) -> nn.Module:
 
 def _synchronise(model: nn.Module, place: torch.device) -> nn.Module:
     if place.type == "cuda":
-        converted: nn.Module = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+        converted: nn.Module = nn.SyncBatchNorm.convert_sync_batchnorm(model)  # type: ignore[no-untyped-call]
         return converted
     warnings.warn("sync_bn: SyncBatchNorm needs CUDA; each rank normalises over its own part of the batch", stacklevel=3)
     return model
@@ -91,36 +90,26 @@ def clean_keys(state_dict: Any) -> Any:
     """
     if not isinstance(state_dict, dict):
         return state_dict
-    clean = dict(state_dict)
-    while clean and all(isinstance(key, str) and key.startswith(_PREFIXES) for key in clean):
-        shorter = {_strip(key): value for key, value in clean.items()}
-        if len(shorter) < len(clean):
+    keys, rounds = list(state_dict), 0
+    while keys and all(isinstance(key, str) and key.startswith(_PREFIXES) for key in keys):
+        shorter = [_strip(key) for key in keys]
+        if len(set(shorter)) < len(keys):
             break
-        clean = shorter
-    if clean.keys() == state_dict.keys():
+        keys, rounds = shorter, rounds + 1
+    if not rounds:
         return state_dict
-    result = type(state_dict)(clean)
+    result = type(state_dict)(zip(keys, state_dict.values(), strict=True))
     metadata = getattr(state_dict, "_metadata", None)
     if metadata is not None:
-        result._metadata = type(metadata)(_clean_metadata(metadata))  # type: ignore[attr-defined]
+        # by module: the wrapper's own entry "" comes first and is replaced by that of the bare model, "module"
+        result._metadata = type(metadata)((_strip(f"{key}.", rounds)[:-1], value) for key, value in metadata.items())  # type: ignore[attr-defined]
     return result
 
 
-def _strip(key: str) -> str:
-    for prefix in _PREFIXES:
-        if key.startswith(prefix):
-            return key[len(prefix) :]
+def _strip(key: str, rounds: int = 1) -> str:
+    for _ in range(rounds):
+        key = next((key.removeprefix(prefix) for prefix in _PREFIXES if key.startswith(prefix)), key)
     return key
-
-
-def _clean_metadata(metadata: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    # names of modules, not of parameters: the wrapper itself is "" and the bare model is "module"
-    for key, value in metadata.items():
-        name = key + "."
-        while name.startswith(_PREFIXES):
-            name = _strip(name)
-        if key == "" or name != ".":
-            yield name[:-1], value
 
 
 def sync_buffers(*models: Any) -> None:
@@ -139,6 +128,6 @@ def sync_buffers(*models: Any) -> None:
     packed = torch.cat(parts)
     dist.broadcast(packed, src=0)
     with torch.no_grad():
-        for buffer, part in zip(buffers, packed.split([len(part) for part in parts]), strict=True):
+        for buffer, part in zip(buffers, torch.split(packed, [len(part) for part in parts]), strict=True):
             # clone: a view into the packed bytes need not be aligned for the buffer's type
             buffer.copy_(part.clone().view(buffer.dtype).reshape(buffer.shape))

@@ -10,6 +10,8 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 
 from ._launch import Launch, backend, check_device, read_launch
 from ._quiet import quiet, report_failures
@@ -52,15 +54,15 @@ def _init(launch: Launch, timeout: timedelta) -> None:
     chosen = backend()
     device = check_device(launch.local_rank)
     _bind_defaults_early()
-    store: dist.Store
+    store: Store
     if launch.world_size == 1:
         # in memory: needs no port, so two single-process runs never collide
-        store = dist.HashStore()
+        store = dist.HashStore()  # type: ignore[attr-defined]
     else:
-        store, _, _ = next(dist.rendezvous("env://", timeout=timeout))  # type: ignore[no-untyped-call]
+        store, _, _ = next(rendezvous("env://", timeout=timeout))
         store.set_timeout(timeout)
     # torchrun's store outlives a group: a second group (one per fold) must not find the addresses of the first
-    store = dist.PrefixStore(f"dpmigrate/{STATE.generation}", store)
+    store = PrefixStore(f"dpmigrate/{STATE.generation}", store)
     STATE.generation += 1
     if device.type == "cuda":
         torch.cuda.set_device(device)

@@ -54,7 +54,11 @@ def _is_numpy(value: Any) -> bool:
 
 def _tensor(value: Any) -> torch.Tensor:
     # numpy has kinds that torch lacks (uint16, strings): those are refused by the caller
-    return torch.from_numpy(sys.modules["numpy"].array(value)) if _is_numpy(value) else torch.as_tensor(value)
+    if _is_numpy(value):
+        return torch.from_numpy(sys.modules["numpy"].array(value))
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else torch.int64)
 
 
 def _sign(value: Any) -> _Sign:
@@ -62,7 +66,7 @@ def _sign(value: Any) -> _Sign:
         kind = "tensor" if isinstance(value, torch.Tensor) else "numpy"
         try:
             as_tensor = _tensor(value)
-        except TypeError:
+        except (TypeError, ValueError):
             return _Sign("bad", f"numpy {value.dtype}")
         name = str(as_tensor.dtype).removeprefix("torch.")
         if as_tensor.is_complex() or as_tensor.layout != torch.strided:
@@ -120,10 +124,10 @@ def _merge(position: int, signs: list[_Sign]) -> _Sign:
 
 def _reduce(values: list[Any], signs: list[_Sign], wide: torch.dtype) -> list[torch.Tensor]:
     # wide types: float32 counters stop at 2**24, uint8 wraps, gloo cannot send int16
-    parts = [_tensor(value).detach().to(wire(), wide).expand(sign.shape).reshape(-1) for value, sign in zip(values, signs, strict=True)]
+    parts = [_tensor(value).to(wire(), wide).expand(sign.shape).reshape(-1) for value, sign in zip(values, signs, strict=True)]
     packed = torch.cat(parts)
     dist.all_reduce(packed)
-    return [part.reshape(sign.shape) for part, sign in zip(packed.split([len(part) for part in parts]), signs, strict=True)]
+    return [part.reshape(sign.shape) for part, sign in zip(torch.split(packed, [len(part) for part in parts]), signs, strict=True)]
 
 
 def _give_back(total: torch.Tensor, value: Any, sign: _Sign) -> Any:

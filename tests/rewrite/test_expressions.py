@@ -43,7 +43,12 @@ def test_refused(carry, marked, edits):
         pytest.param("x = ⟦(a, b)⟧\n", "c", "x = c\n", id="tuple with its parentheses"),
         pytest.param("x = (⟦(a, b)⟧)\n", "c", "x = c\n", id="tuple in parentheses"),
         pytest.param("for i in ⟦a, b⟧: pass\n", "c", "for i in c: pass\n", id="bare tuple"),
-        pytest.param("x = f(\n  (  # why\n    ⟦(  # that\n      a, b)⟧))\n", "c", "x = f(\n  (  # why\n    c))\n", id="tuple with comments in its parentheses"),
+        pytest.param(
+            "x = f(\n  (  # why\n    ⟦(  # that\n      a, b)⟧))\n",
+            "c",
+            "x = f(\n  (  # why\n    c))\n",
+            id="tuple with comments in its parentheses",
+        ),
         pytest.param("def f():\n    x = ⟦a⟧\n", "(yield)", "def f():\n    x = (yield)\n", id="parentheses of the code"),
         pytest.param("x = not ⟦a⟧\n", "b == c", "x = not (b == c)\n", id="comparison under not"),
         pytest.param("é = 'ß'; x = ⟦a⟧\n", "b", "é = 'ß'; x = b\n", id="columns count bytes"),
@@ -79,6 +84,10 @@ def test_replace(check, marked, code, expected):
         pytest.param("x = ⟦(a, b)⟧\n", "f({})", "x = f((a, b))\n", id="tuple"),
         pytest.param("for i in ⟦a, b⟧: pass\n", "f({})", "for i in f((a, b)): pass\n", id="bare tuple"),
         pytest.param("x = f⟦(i for i in y)⟧\n", "g({})", "x = f(g((i for i in y)))\n", id="generator in the brackets of the call"),
+        pytest.param(
+            "x = f⟦( i for i in y )⟧\n", "g({})", "x = f( g((i for i in y)) )\n", id="generator with spaces in the brackets of the call"
+        ),
+        pytest.param("x = ⟦1⟧\n", "{}.real", "x = (1).real\n", id="attribute of a number"),
         pytest.param("x = ⟦a⟧\n", "{}", "x = a\n", id="nothing but the hole"),
         pytest.param("x = f(⟦a⟧, ⟦a⟧)\n", "g({}, a)", "x = f(g(a, a), a)\n", id="only the marked one"),
     ],
@@ -105,14 +114,18 @@ def test_main_only(check, marked, expected):
     ("marked", "expected"),
     [
         pytest.param(
-            "x = DataLoader(⟦Foo(a, # c\n b)⟧, 1)\n", "data = Foo(a, # c\n b)\nx = DataLoader(data, 1)\n", id="over two lines, with a comment"
+            "x = DataLoader(⟦Foo(a, # c\n b)⟧, 1)\n",
+            "data = Foo(a, # c\n b)\nx = DataLoader(data, 1)\n",
+            id="over two lines, with a comment",
         ),
         pytest.param("x = f(⟦a\n  .b()⟧)\n", "data = (a\n  .b())\nx = f(data)\n", id="line break that relied on the call's brackets"),
         pytest.param("x = f((⟦a\n  .b⟧))\n", "data = (a\n  .b)\nx = f(data)\n", id="own parentheses go with it"),
         pytest.param("x = f⟦(i for i in y)⟧\n", "data = (i for i in y)\nx = f(data)\n", id="lone generator"),
         pytest.param("x = f((  # why\n  ⟦a⟧))\n", "data = a\nx = f((  # why\n  data))\n", id="comment inside the parentheses"),
         pytest.param("x = f((⟦a := b⟧))\n", "data = (a := b)\nx = f(data)\n", id="walrus"),
-        pytest.param("y = 1\n\n# loaders\nx = f(⟦g()⟧)  # end\n", "y = 1\n\n# loaders\ndata = g()\nx = f(data)  # end\n", id="comment stays above"),
+        pytest.param(
+            "y = 1\n\n# loaders\nx = f(⟦g()⟧)  # end\n", "y = 1\n\n# loaders\ndata = g()\nx = f(data)  # end\n", id="comment stays above"
+        ),
         pytest.param("if a: x = f(⟦g()⟧)\n", "if a:\n    data = g()\n    x = f(data)\n", id="one-line suite"),
         pytest.param("y = 1; x = f(⟦g()⟧); z = 2\n", "y = 1\ndata = g()\nx = f(data); z = 2\n", id="shared line"),
         pytest.param("def f():\n\n    return(⟦g()⟧)\n", "def f():\n\n    data = g()\n    return(data)\n", id="against a keyword"),

@@ -38,13 +38,14 @@ def test_refused(carry, marked, edits):
         pytest.param("if a:\n    ⟦x⟧  # c\n", "if a:\n    new\n    x  # c\n", id="in a block"),
         pytest.param("if a: ⟦x⟧  # c\n", "if a:\n    new\n    x  # c\n", id="one-line suite"),
         pytest.param("if a: x; ⟦y⟧; z\nelse: b\n", "if a:\n    x\n    new\n    y; z\nelse: b\n", id="one-line suite of several"),
+        pytest.param("a; b  # c\n⟦x⟧\n", "a; b  # c\nnew\nx\n", id="below a shared line"),
         pytest.param("a = 1; ⟦b = 2⟧; c = 3;  # c\n", "a = 1\nnew\nb = 2; c = 3;  # c\n", id="shared line"),
         pytest.param("a\n\n\n⟦def f():\n    pass⟧\n", "a\n\n\nnew\n\n\ndef f():\n    pass\n", id="a definition keeps its distance"),
         pytest.param("a\n\n\n@d\n⟦class A:\n    pass⟧\n", "a\n\n\nnew\n\n\n@d\nclass A:\n    pass\n", id="decorator"),
         pytest.param("if a:\n\t⟦x⟧\n", "if a:\n\tnew\n\tx\n", id="tabs"),
         pytest.param("if a:\n  ⟦x⟧\n", "if a:\n  new\n  x\n", id="two spaces"),
         pytest.param("⟦if a:\n    x;⟧\n", "new\nif a:\n    x;\n", id="semicolon at the end of a compound"),
-        pytest.param("⟦for a in b:\n    x\n    # end⟧\n".replace("\n    # end⟧", "⟧\n    # end"), "new\nfor a in b:\n    x\n    # end\n", id="comment at the end"),
+        pytest.param("⟦for a in b:\n    x⟧\n    # end\n", "new\nfor a in b:\n    x\n    # end\n", id="comment at the end"),
     ],
 )
 def test_before(check, marked, expected):
@@ -60,9 +61,13 @@ def test_before(check, marked, expected):
         pytest.param("⟦a = 1⟧; b = 2  # c\n", "a = 1\nnew\nb = 2  # c\n", id="shared line"),
         pytest.param("⟦for a in b:\n    x⟧\ny\n", "for a in b:\n    x\nnew\ny\n", id="compound"),
         pytest.param("⟦for a in b: x⟧\ny\n", "for a in b: x\nnew\ny\n", id="one-line compound"),
-        pytest.param("⟦for a in b:\n    x⟧\n    # end\ny\n", "for a in b:\n    x\n    # end\nnew\ny\n", id="comment at the end of a compound"),
+        pytest.param(
+            "⟦for a in b:\n    x⟧\n    # end\ny\n", "for a in b:\n    x\n    # end\nnew\ny\n", id="comment at the end of a compound"
+        ),
         pytest.param("⟦def f():\n    pass⟧\n\n\nx\n", "def f():\n    pass\n\n\nnew\n\n\nx\n", id="definition"),
-        pytest.param("class A:\n    ⟦def f(self): pass⟧\n\n    x = 1\n", "class A:\n    def f(self): pass\n\n    new\n\n    x = 1\n", id="method"),
+        pytest.param(
+            "class A:\n    ⟦def f(self): pass⟧\n\n    x = 1\n", "class A:\n    def f(self): pass\n\n    new\n\n    x = 1\n", id="method"
+        ),
     ],
 )
 def test_after(check, marked, expected):
@@ -80,10 +85,18 @@ def test_after(check, marked, expected):
         pytest.param("if a:\n    x\n⟦elif b:\n    y⟧\n", "if a:\n    x\nelif b:\n    new\n    y\n", id="elif"),
         pytest.param("@d\n⟦def f():\n    x⟧\n", "@d\ndef f():\n    new\n    x\n", id="def"),
         pytest.param('⟦def f():\n    """Doc."""\n    x⟧\n', 'def f():\n    """Doc."""\n    new\n    x\n', id="after a docstring"),
-        pytest.param('⟦def f():\n    "Doc" "."\n\n    # c\n    x⟧\n', 'def f():\n    "Doc" "."\n\n    new\n    # c\n    x\n', id="blank line below the docstring"),
+        pytest.param(
+            '⟦def f():\n    "Doc" "."\n\n    # c\n    x⟧\n',
+            'def f():\n    "Doc" "."\n\n    new\n    # c\n    x\n',
+            id="blank line below the docstring",
+        ),
         pytest.param('⟦def f():\n    """Doc."""⟧\n', 'def f():\n    """Doc."""\n    new\n', id="only a docstring"),
         pytest.param("⟦def f(): pass⟧\n", "def f():\n    new\n    pass\n", id="one-line def"),
-        pytest.param("⟦async def f():\n    async for a in b:\n        x⟧\n", "async def f():\n    new\n    async for a in b:\n        x\n", id="async"),
+        pytest.param(
+            "⟦async def f():\n    async for a in b:\n        x⟧\n",
+            "async def f():\n    new\n    async for a in b:\n        x\n",
+            id="async",
+        ),
         pytest.param("⟦for a in b:\n\n    x⟧\n", "for a in b:\n    new\n\n    x\n", id="blank line at the start"),
     ],
 )
@@ -127,9 +140,13 @@ def test_code_of_several_lines_takes_the_indentation_of_the_file(check, indent):
         pytest.param("if a: ⟦x⟧; ⟦y⟧; z\n", f"if a:\n    {MAIN}\n        x; y\n    z\n", id="one-line suite of several"),
         pytest.param("a = 1; ⟦⟦b = 2⟧⟧; c = 3\n", f"a = 1\n{MAIN}\n    b = 2\nc = 3\n", id="shared line"),
         pytest.param("@d\n⟦⟦def f():\n    x⟧⟧\n", f"{MAIN}\n    @d\n    def f():\n        x\n", id="definition"),
-        pytest.param("⟦⟦if a:\n    x⟧⟧\n    # end\nelse_\n", f"{MAIN}\n    if a:\n        x\n        # end\nelse_\n", id="comment at its end"),
+        pytest.param(
+            "⟦⟦if a:\n    x⟧⟧\n    # end\nelse_\n", f"{MAIN}\n    if a:\n        x\n        # end\nelse_\n", id="comment at its end"
+        ),
         pytest.param("for a in b:\n\t⟦⟦x⟧⟧\n\ty\n", f"for a in b:\n\t{MAIN}\n\t\tx\n\ty\n", id="tabs"),
-        pytest.param("if a:\n  b\n  if c:\n      ⟦⟦x⟧⟧\n", f"if a:\n  b\n  if c:\n      {MAIN}\n          x\n", id="a block with its own indentation"),
+        pytest.param(
+            "if a:\n  b\n  if c:\n      ⟦⟦x⟧⟧\n", f"if a:\n  b\n  if c:\n      {MAIN}\n          x\n", id="a block with its own indentation"
+        ),
     ],
 )
 def test_enclose(check, marked, expected):
@@ -140,16 +157,29 @@ def test_enclose(check, marked, expected):
     ("marked", "edits", "expected"),
     [
         pytest.param("⟦x⟧\n\n⟦y⟧\nz\n", lambda s: [Enclose(n, n, MAIN) for n in s], f"{MAIN}\n    x\n\n    y\nz\n", id="neighbours merge"),
-        pytest.param("⟦x⟧\n# c\n⟦y⟧\n", lambda s: [Enclose(n, n, MAIN) for n in s], f"{MAIN}\n    x\n# c\n{MAIN}\n    y\n", id="not across a comment"),
-        pytest.param("⟦x⟧\nz\n⟦y⟧\n", lambda s: [Enclose(n, n, MAIN) for n in s], f"{MAIN}\n    x\nz\n{MAIN}\n    y\n", id="not across a statement"),
         pytest.param(
-            "⟦x⟧\n⟦y⟧\n", lambda s: [Enclose(s[0], s[0], MAIN), Enclose(s[1], s[1], "if a:")], f"{MAIN}\n    x\nif a:\n    y\n", id="not under another header"
+            "⟦x⟧\n# c\n⟦y⟧\n", lambda s: [Enclose(n, n, MAIN) for n in s], f"{MAIN}\n    x\n# c\n{MAIN}\n    y\n", id="not across a comment"
         ),
         pytest.param(
-            "⟦x⟧\n⟦y⟧\n", lambda s: [*(Enclose(n, n, MAIN) for n in s), Before(s[1], "new")], f"{MAIN}\n    x\nnew\n{MAIN}\n    y\n", id="not across an insertion"
+            "⟦x⟧\nz\n⟦y⟧\n", lambda s: [Enclose(n, n, MAIN) for n in s], f"{MAIN}\n    x\nz\n{MAIN}\n    y\n", id="not across a statement"
         ),
         pytest.param(
-            "⟦x⟧\n⟦y⟧\n⟦z⟧\n", lambda s: [*(Enclose(n, n, MAIN) for n in (s[0], s[2])), Delete(s[1])], f"{MAIN}\n    x\n    z\n", id="across a deletion"
+            "⟦x⟧\n⟦y⟧\n",
+            lambda s: [Enclose(s[0], s[0], MAIN), Enclose(s[1], s[1], "if a:")],
+            f"{MAIN}\n    x\nif a:\n    y\n",
+            id="not under another header",
+        ),
+        pytest.param(
+            "⟦x⟧\n⟦y⟧\n",
+            lambda s: [*(Enclose(n, n, MAIN) for n in s), Before(s[1], "new")],
+            f"{MAIN}\n    x\nnew\n{MAIN}\n    y\n",
+            id="not across an insertion",
+        ),
+        pytest.param(
+            "⟦x⟧\n⟦y⟧\n⟦z⟧\n",
+            lambda s: [*(Enclose(n, n, MAIN) for n in (s[0], s[2])), Delete(s[1])],
+            f"{MAIN}\n    x\n    z\n",
+            id="across a deletion",
         ),
         pytest.param(
             "⟦x⟧\n⟦y⟧\n",
@@ -165,14 +195,27 @@ def test_enclose(check, marked, expected):
         ),
         pytest.param("⟦x⟧\n⟦y⟧\n", lambda s: [Enclose(s[0], s[1], MAIN), Delete(s[0])], f"{MAIN}\n    y\n", id="first statement deleted"),
         pytest.param(
-            "# top\n\n# c\n⟦x⟧\n⟦y⟧\n", lambda s: [Enclose(s[0], s[1], MAIN), Delete(s[0]), Delete(s[1]), After(s[1], "z")], "# top\n\n# c\nz\n", id="all deleted"
+            "# top\n\n# c\n⟦x⟧\n⟦y⟧\n",
+            lambda s: [Enclose(s[0], s[1], MAIN), Delete(s[0]), Delete(s[1]), After(s[1], "z")],
+            "# top\n\n# c\nz\n",
+            id="all deleted",
         ),
         pytest.param(
-            "⟦x = f(⟦g()⟧)⟧\n", lambda s: [Enclose(s[0], s[0], MAIN), Hoist(s[1], "a"), Before(s[0], "b")], f"b\n{MAIN}\n    a = g()\n    x = f(a)\n", id="hoists stand inside"
+            "⟦x = f(⟦g()⟧)⟧\n",
+            lambda s: [Enclose(s[0], s[0], MAIN), Hoist(s[1], "a"), Before(s[0], "b")],
+            f"b\n{MAIN}\n    a = g()\n    x = f(a)\n",
+            id="hoists stand inside",
         ),
         pytest.param(
             "⟦for i in ⟦j⟧:\n    ⟦save(⟦m⟧.state(), 1)⟧⟧\n",
-            lambda s: [Enclose(s[0], s[0], "if a:"), Enclose(s[2], s[2], MAIN), Wrap(s[3], "{}.module"), SetArg(s[2], "k", "2"), Wrap(s[1], "t({})"), First(s[0], "z")],
+            lambda s: [
+                Enclose(s[0], s[0], "if a:"),
+                Enclose(s[2], s[2], MAIN),
+                Wrap(s[3], "{}.module"),
+                SetArg(s[2], "k", "2"),
+                Wrap(s[1], "t({})"),
+                First(s[0], "z"),
+            ],
             f"if a:\n    for i in t(j):\n        z\n        {MAIN}\n            save(m.module.state(), 1, k=2)\n",
             id="edits nest",
         ),
@@ -202,7 +245,11 @@ def test_enclose_with_company(check, marked, edits, expected):
         pytest.param("@d\n⟦def f():\n    pass⟧\n    # end\nx\n", "x\n", id="definition with decorator and comment"),
         pytest.param("def f(): ⟦x⟧\n", "def f(): pass\n", id="function on one line"),
         pytest.param("def f():\n    ⟦x⟧\n", "def f():\n    pass\n", id="function"),
-        pytest.param("class A:\n    def f(self):\n        # c\n        ⟦x⟧\n    y = 1\n", "class A:\n    def f(self):\n        pass\n        # c\n    y = 1\n", id="method"),
+        pytest.param(
+            "class A:\n    def f(self):\n        # c\n        ⟦x⟧\n    y = 1\n",
+            "class A:\n    def f(self):\n        pass\n        # c\n    y = 1\n",
+            id="method",
+        ),
         pytest.param("for a in b:\n    ⟦x⟧\nelse:\n    y\n", "for a in b:\n    pass\nelse:\n    y\n", id="for with else"),
         pytest.param("a\n# c\nif b:\n    ⟦x⟧\n    # d\ny\n", "a\n# c\ny\n", id="if"),
         pytest.param("if b: ⟦x⟧\ny\n", "y\n", id="if on one line"),
@@ -212,7 +259,9 @@ def test_enclose_with_company(check, marked, edits, expected):
         pytest.param("try:\n    y\nexcept E:\n    z\nelse:\n    ⟦x⟧\n", "try:\n    y\nexcept E:\n    z\n", id="else of a try"),
         pytest.param("try:\n    ⟦x⟧\nfinally:\n    z\n", "try:\n    pass\nfinally:\n    z\n", id="try"),
         pytest.param("if a:\n    y\nelif b:\n    ⟦x⟧\nz\n", "if a:\n    y\nz\n", id="last elif"),
-        pytest.param("if a:\n    y\nelif b:\n    ⟦x⟧\nelse:\n    z\n", "if a:\n    y\nelif b:\n    pass\nelse:\n    z\n", id="elif before else"),
+        pytest.param(
+            "if a:\n    y\nelif b:\n    ⟦x⟧\nelse:\n    z\n", "if a:\n    y\nelif b:\n    pass\nelse:\n    z\n", id="elif before else"
+        ),
         pytest.param("def f():\n    if a:\n        if b:\n            ⟦x⟧\n    y\n", "def f():\n    y\n", id="if in if"),
         pytest.param("for i in j:\n    if a:\n        ⟦x⟧\n", "for i in j:\n    pass\n", id="if in for"),
         pytest.param("if a:\n    y\nelse:\n    if b:\n        ⟦x⟧\nz\n", "if a:\n    y\nz\n", id="if in else"),
@@ -227,13 +276,23 @@ def test_delete(check, marked, expected):
     ("marked", "edits", "expected"),
     [
         pytest.param("if a:\n    ⟦x⟧\nelse:\n    ⟦y⟧\nz\n", lambda s: [Delete(s[0]), Delete(s[1])], "z\n", id="both branches"),
-        pytest.param("a\n\n# c\n⟦x⟧\n\nb\n", lambda s: [Delete(s[0]), Before(s[0], "new")], "a\n\n# c\nnew\n\nb\n", id="before takes its place"),
-        pytest.param("a\n\n# c\n⟦x⟧\n\nb\n", lambda s: [Delete(s[0]), After(s[0], "new")], "a\n\n# c\nnew\n\nb\n", id="after takes its place"),
         pytest.param(
-            "a\n# c\n⟦if b:\n    ⟦x⟧⟧\ny\n", lambda s: [Delete(s[1]), After(s[0], "new")], "a\n# c\nnew\ny\n", id="after an if that dies takes its place"
+            "a\n\n# c\n⟦x⟧\n\nb\n", lambda s: [Delete(s[0]), Before(s[0], "new")], "a\n\n# c\nnew\n\nb\n", id="before takes its place"
         ),
         pytest.param(
-            "⟦if b:\n    ⟦x⟧⟧\n", lambda s: [Delete(s[1]), Before(s[0], "new"), After(s[0], "old")], "new\nold\n", id="before and after an if that dies"
+            "a\n\n# c\n⟦x⟧\n\nb\n", lambda s: [Delete(s[0]), After(s[0], "new")], "a\n\n# c\nnew\n\nb\n", id="after takes its place"
+        ),
+        pytest.param(
+            "a\n# c\n⟦if b:\n    ⟦x⟧⟧\ny\n",
+            lambda s: [Delete(s[1]), After(s[0], "new")],
+            "a\n# c\nnew\ny\n",
+            id="after an if that dies takes its place",
+        ),
+        pytest.param(
+            "⟦if b:\n    ⟦x⟧⟧\n",
+            lambda s: [Delete(s[1]), Before(s[0], "new"), After(s[0], "old")],
+            "new\nold\n",
+            id="before and after an if that dies",
         ),
         pytest.param("if b: ⟦x⟧\n", lambda s: [Delete(s[0]), After(s[0], "new")], "if b:\n    new\n", id="inside an if that lives on"),
         pytest.param("a\n\n# c\n⟦x⟧\n# d\n⟦y⟧\nz\n", lambda s: [Delete(n) for n in s], "a\n\n# c\n# d\nz\n", id="two neighbours"),

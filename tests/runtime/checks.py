@@ -1,0 +1,258 @@
+"""Behaviours that hold for any number of processes. Each check runs on every rank of a job, in one process and in two."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dpmigrate_runtime as ddp
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import nn
+
+CHECKS: dict[str, Callable[[], None]] = {}
+
+
+def check(run: Callable[[], None]) -> Callable[[], None]:
+    CHECKS[run.__name__] = run
+    return run
+
+
+def everyone(value: Any) -> list[Any]:
+    """The value of each rank."""
+    box = [None] * ddp.world_size()
+    dist.all_gather_object(box, value)
+    return box
+
+
+def raises(kind: type[Exception], text: str, run: Callable[[], Any]) -> None:
+    try:
+        run()
+    except kind as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(f"no {kind.__name__}")
+
+
+@check
+def place() -> None:
+    assert everyone(ddp.rank()) == list(range(ddp.world_size()))
+    assert ddp.local_rank() == ddp.rank()
+    assert ddp.is_main() == (ddp.rank() == 0)
+    assert ddp.device() == torch.device("cpu")
+    ddp.setup()
+    ddp.barrier()
+
+
+@check
+def common_streams() -> None:
+    drawn = everyone((torch.rand(1).item(), random.random(), float(np.random.rand()), torch.initial_seed()))
+    assert len(set(drawn)) == 1
+
+
+@check
+def wrapped_model() -> None:
+    torch.manual_seed(ddp.rank())
+    bare = nn.Linear(3, 1)
+    model = ddp.wrap(bare)
+    assert ddp.wrap(model) is model
+    assert model.module is bare
+    assert ddp.unwrap(model) is bare
+    assert list(model.state_dict()) == [f"module.{key}" for key in bare.state_dict()]
+    assert len({tuple(weight) for weight in everyone(bare.weight.detach().reshape(-1).tolist())}) == 1
+    with model.no_sync():
+        model(torch.ones(2, 3) * (ddp.rank() + 1)).mean().backward()
+    assert bare.weight.grad is not None
+    assert bare.weight.grad[0, 0].item() == ddp.rank() + 1
+    model.zero_grad()
+    model(torch.ones(2, 3) * (ddp.rank() + 1)).mean().backward()
+    assert bare.weight.grad is not None
+    assert bare.weight.grad[0, 0].item() == (ddp.world_size() + 1) / 2
+
+
+@check
+def wrap_odd_models() -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always" if ddp.is_main() else "ignore")
+        ddp.wrap(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), sync_bn=True)
+    assert len(seen) == (1 if ddp.world_size() > 1 and ddp.is_main() else 0)
+    frozen = nn.Linear(2, 2).requires_grad_(False)
+    assert torch.equal(ddp.wrap(frozen)(torch.ones(1, 2)), frozen(torch.ones(1, 2)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        inner = nn.Linear(2, 2)
+        assert ddp.wrap(nn.DataParallel(inner)).module is inner
+
+
+@check
+def buffers() -> None:
+    model, bare = nn.Module(), nn.BatchNorm1d(2)
+    for name, dtype in {"flags": torch.bool, "small": torch.int16, "tiny": torch.float16, "pair": torch.complex64}.items():
+        model.register_buffer(name, torch.full((3,), ddp.rank()).to(dtype))
+    model.register_buffer("point", torch.tensor(ddp.rank()))
+    bare(torch.randn(4, 2) + ddp.rank())
+    ddp.sync_buffers(model, bare, nn.Linear(1, 1))
+    ddp.sync_buffers(nn.Linear(1, 1))
+    assert all(not buffer.any() for buffer in model.buffers())
+    assert len(set(everyone(str(bare.running_mean)))) == 1
+    assert bare.num_batches_tracked == 1
+
+
+@check
+def sums_of_numbers() -> None:
+    world, big = ddp.world_size(), 2**60
+    assert ddp.sum_all(big + ddp.rank()) == sum(big + rank for rank in range(world))
+    assert ddp.sum_all(1, 0.5, True) == (world, world / 2, world)
+    assert [type(one) for one in ddp.sum_all(1, 0.5)] == [int, float]
+    assert ddp.sum_all() == ()
+    assert ddp.mean_all(3) == 3
+    assert type(ddp.mean_all(3)) is float
+    assert ddp.mean_all(float(ddp.rank()), 2) == ((world - 1) / 2, 2.0)
+    assert ddp.sum_all(0.1) == sum([0.1] * world)
+
+
+@check
+def sums_of_tensors() -> None:
+    world = ddp.world_size()
+    for dtype in (torch.uint8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        total = ddp.sum_all(torch.full((2, 3), 3, dtype=dtype))
+        assert total.dtype == dtype
+        assert torch.equal(total, torch.full((2, 3), 3 * world, dtype=dtype))
+    point, empty = ddp.sum_all(torch.tensor(2.0, requires_grad=True), torch.zeros(0))
+    assert point.shape == ()
+    assert empty.shape == (0,)
+    assert ddp.sum_all(torch.tensor([True, False])).tolist() == [world, 0]
+    assert torch.equal(ddp.mean_all(torch.tensor([2, 4])), torch.tensor([2.0, 4.0]))
+
+
+@check
+def sums_of_arrays() -> None:
+    world = ddp.world_size()
+    array = ddp.sum_all(np.ones((2, 2), dtype=np.float32))
+    assert isinstance(array, np.ndarray)
+    assert array.dtype == np.float32
+    assert array.tolist() == [[world] * 2] * 2
+    scalar = ddp.sum_all(np.float64(0.5))
+    assert isinstance(scalar, np.float64)
+    assert scalar == world / 2
+    assert isinstance(ddp.sum_all(np.array(1)), np.ndarray)
+
+
+@check
+def sums_over_an_empty_shard() -> None:
+    if ddp.world_size() == 1:
+        return
+    full = ddp.is_main()
+    assert ddp.sum_all(2.5 if full else 0) == 2.5
+    for value in (torch.tensor(7), torch.tensor([1.5, 2.0]), torch.tensor([[3]])):
+        total = ddp.sum_all(value if full else 0)
+        assert torch.equal(total, value)
+        assert total.dtype == value.dtype
+    assert ddp.sum_all(np.array([1, 2]) if full else 0).tolist() == [1, 2]
+    assert ddp.sum_all(np.float32(1.5) if full else 0) == np.float32(1.5)
+    assert ddp.sum_all(torch.tensor(2) if full else 0.5).item() == 2.5
+
+
+@check
+def sums_that_cannot_be() -> None:
+    if ddp.world_size() == 1:
+        return
+    full = ddp.is_main()
+    raises(ValueError, "different numbers of values: [2, 1]", lambda: ddp.sum_all(*([1, 1] if full else [1])))
+    raises(ValueError, "rank 1: tensor (float32) of shape (3,)", lambda: ddp.sum_all(torch.zeros(2 if full else 3)))
+    raises(ValueError, "value 1 differs", lambda: ddp.sum_all(1, torch.zeros(2) if full else 1))
+    raises(TypeError, "value 0 on rank 1 cannot be summed: NoneType", lambda: ddp.sum_all(1 if full else None))
+    raises(TypeError, "complex64", lambda: ddp.sum_all(torch.zeros(1, dtype=torch.complex64)))
+    raises(TypeError, "sparse", lambda: ddp.sum_all(torch.eye(2).to_sparse()))
+    raises(TypeError, "numpy <U1", lambda: ddp.sum_all(np.array("a")))
+    raises(OverflowError, "uint8", lambda: ddp.sum_all(torch.tensor(250, dtype=torch.uint8)))
+    assert ddp.sum_all(1) == ddp.world_size()
+
+
+@check
+def exchanges() -> None:
+    last = ddp.rank() == ddp.world_size() - 1
+    assert ddp.any_rank(last)
+    assert ddp.any_rank(torch.tensor(last)) is True
+    assert ddp.any_rank(False) is False
+    assert ddp.from_main(ddp.rank()) == 0
+    got = ddp.from_main({"t": torch.full((2,), ddp.rank()), "n": [ddp.rank(), None]})
+    assert got["n"] == [0, None]
+    assert got["t"].tolist() == [0, 0]
+    assert got["t"].device.type == "cpu"
+
+
+@check
+def one_checkpoint() -> None:
+    folder = Path(ddp.from_main(tempfile.mkdtemp() if ddp.is_main() else ""))
+    ddp.save({"rank": ddp.rank()}, folder / "state.pt")
+    ddp.barrier()
+    assert torch.load(folder / "state.pt") == {"rank": 0}
+    assert os.listdir(folder) == ["state.pt"]
+    with open(ddp.main_path(folder / "log.txt"), "w") as log:
+        log.write(f"rank {ddp.rank()}")
+    ddp.barrier()
+    assert (folder / "log.txt").read_text() == "rank 0"
+
+
+@check
+def main_goes_first() -> None:
+    folder = Path(ddp.from_main(tempfile.mkdtemp() if ddp.is_main() else ""))
+    for name in ("one", "two"):
+        with ddp.main_first():
+            seen = (folder / name).exists()
+            (folder / name).mkdir(exist_ok=True)
+            with ddp.main_first():
+                (folder / name / str(ddp.rank())).touch()
+        assert seen != ddp.is_main()
+
+    def fails() -> None:
+        with ddp.main_first():
+            raise OSError("disk full")
+
+    raises(OSError if ddp.is_main() else RuntimeError, "disk full", fails)
+
+
+@check
+def main_has_the_writer() -> None:
+    made = ddp.main_only(list, "ab")
+    assert bool(made) == ddp.is_main()
+    assert list(made) == (["a", "b"] if ddp.is_main() else [])
+
+
+@check
+def only_main_is_heard() -> None:
+    silent = not ddp.is_main()
+    assert (sys.stdout.name == os.devnull) == silent
+    assert logging.getLogger("any").isEnabledFor(logging.WARNING) != silent
+    assert logging.getLogger("any").isEnabledFor(logging.ERROR)
+    from tqdm import tqdm, trange
+    from tqdm.auto import tqdm as auto
+
+    with open(os.devnull, "w") as out:
+        bars = [tqdm([1], file=out), auto([1], file=out), trange(1, file=out), tqdm([1], file=out, disable=False)]
+        assert all(bar.disable == silent for bar in bars)
+        positional = tqdm([1], "d", None, False, out, None, 0.1, 10, None, None, False, "it")
+        assert positional.disable == silent
+        for bar in [*bars, positional]:
+            bar.close()
+
+
+@check
+def zz_last_streams_apart() -> None:
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    ddp.seed_ranks()
+    assert torch.equal(torch.get_rng_state(), before) == ddp.is_main()
+    drawn = everyone((torch.rand(1).item(), random.random(), float(np.random.rand())))
+    assert len(set(drawn)) == ddp.world_size()
+    sampler = ddp.shard_sampler(torch.utils.data.SubsetRandomSampler(range(10)))
+    assert sorted(sum(everyone(list(sampler)), [])) == list(range(10))

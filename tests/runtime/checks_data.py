@@ -1,0 +1,214 @@
+"""Checks of samplers and loaders; see checks.py."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import dpmigrate_runtime as ddp
+import torch
+from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, RandomSampler, SequentialSampler, SubsetRandomSampler
+from torch.utils.data import WeightedRandomSampler
+
+from tests.runtime.checks import check, everyone, raises
+
+
+class Stream(IterableDataset[int]):
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(10))
+
+    def __len__(self) -> int:
+        return 10
+
+
+class Epochs(SubsetRandomSampler):
+    """A sampler with an epoch of its own."""
+
+    epoch = -1
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+
+class Named(DataLoader[Any]):
+    """A loader whose constructor nobody can guess."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(range(4), batch_size=2)  # type: ignore[arg-type]
+        self.name = name
+
+
+def batches(loader: Any) -> list[Any]:
+    return [batch.tolist() if isinstance(batch, torch.Tensor) else batch for batch in loader]
+
+
+def flat(parts: Any) -> list[int]:
+    return [item for part in parts for item in (flat(part) if isinstance(part, list) else [part])]
+
+
+def together(loader: Any) -> list[Any]:
+    """The batches of all ranks in the order of one process: batch k from rank k % world_size."""
+    shares = everyone(batches(loader))
+    world = len(shares)
+    return [shares[k % world][k // world] for k in range(sum(map(len, shares)))]
+
+
+@check
+def local_batches() -> None:
+    world = ddp.world_size()
+    assert ddp.local_batch(6 * world) == 6
+    raises(ValueError, f"nearest usable: {world}", lambda: ddp.local_batch(0))
+    raises(TypeError, "", lambda: ddp.local_batch("8"))  # type: ignore[arg-type]
+    if world == 2:
+        raises(ValueError, "batch of 7 cannot be divided over 2 process(es) equally; nearest usable: 6 or 8", lambda: ddp.local_batch(7))
+
+
+@check
+def distribute_shuffled() -> None:
+    for size, drop in ((23, False), (23, True), (19, True), (24, False)):
+        source = DataLoader(range(size), batch_size=4, shuffle=True, drop_last=drop, collate_fn=list)  # type: ignore[arg-type]
+        loader = ddp.distribute(source)
+        assert ddp.distribute(loader) is loader
+        assert isinstance(loader.sampler, DistributedSampler)
+        assert len(loader) == len(source)
+        assert loader.collate_fn is list
+        orders = []
+        for epoch in (0, 1):
+            loader.sampler.set_epoch(epoch)
+            seen = flat(everyone(batches(loader)))
+            assert len(batches(loader)) == len(source)
+            assert set(seen) == set(range(size)) if not drop else len(set(seen)) == len(seen)
+            orders.append(seen)
+        assert orders[0] != orders[1]
+
+
+@check
+def distribute_follows_the_seed() -> None:
+    def order(seed: int, generator: torch.Generator | None = None) -> list[int]:
+        torch.manual_seed(seed)
+        return flat(batches(ddp.distribute(DataLoader(range(40), batch_size=8, shuffle=True, generator=generator))))  # type: ignore[arg-type]
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+    assert order(1, torch.Generator().manual_seed(3)) == order(2, torch.Generator().manual_seed(3))
+
+
+@check
+def distribute_in_order() -> None:
+    source = DataLoader(range(8), batch_size=4)  # type: ignore[arg-type]
+    loader = ddp.distribute(source, keep_batch_size=True)
+    assert loader.batch_size == 4
+    loader.sampler.set_epoch(3)  # type: ignore[attr-defined]
+    assert sorted(flat(everyone(batches(loader)))) == list(range(8))
+
+
+@check
+def distribute_drawn() -> None:
+    weighted = WeightedRandomSampler([0.0, 1.0, 1.0, 2.0], 20)
+    loader = ddp.distribute(DataLoader(range(4), batch_size=4, sampler=weighted))  # type: ignore[arg-type]
+    assert len(loader) == 5
+    seen = Counter(flat(everyone(batches(loader))))
+    assert seen.total() == 20
+    assert 0 not in seen
+    loader.sampler.set_epoch(1)  # type: ignore[attr-defined]
+    assert Counter(flat(everyone(batches(loader)))) != seen
+    few = ddp.distribute(DataLoader(range(40), batch_size=4, sampler=RandomSampler(range(40), num_samples=11), drop_last=True))  # type: ignore[arg-type]
+    assert len(few) == len(batches(few)) == 2
+
+
+@check
+def distribute_batch_samplers() -> None:
+    plain = BatchSampler(RandomSampler(range(12)), 4, False)
+    loader = ddp.distribute(DataLoader(range(12), batch_sampler=plain))  # type: ignore[arg-type]
+    assert len(loader) == 3
+    own = [[0, 1], [2], [3, 4, 5]]
+    loader = ddp.distribute(DataLoader(range(6), batch_sampler=own))  # type: ignore[arg-type]
+    assert ddp.distribute(loader) is loader
+    loader.sampler.set_epoch(1)  # type: ignore[attr-defined]
+    shares = everyone(batches(loader))
+    assert {tuple(batch) for share in shares for batch in share} == {(0, 1), (2,), (3, 4, 5)}
+    assert len({len(share) for share in shares}) == 1
+    assert together(ddp.shard(loader))[:3] == own
+
+
+@check
+def distribute_unbatched() -> None:
+    loader = ddp.distribute(DataLoader(range(6), batch_size=None, shuffle=True))  # type: ignore[arg-type]
+    loader.sampler.set_epoch(1)  # type: ignore[attr-defined]
+    assert sorted(flat(everyone(batches(loader)))) == list(range(6))
+    assert together(ddp.shard(DataLoader(range(5), batch_size=None))) == list(range(5))  # type: ignore[arg-type]
+
+
+@check
+def distribute_what_cannot_be() -> None:
+    raises(TypeError, "IterableDataset", lambda: ddp.distribute(DataLoader(Stream())))
+    raises(TypeError, "not list", lambda: ddp.distribute([1]))  # type: ignore[arg-type]
+    raises(TypeError, "Named cannot be rebuilt", lambda: ddp.distribute(Named("x")))
+
+
+@check
+def workers_are_kept() -> None:
+    source = DataLoader(range(8), batch_size=2, num_workers=1, prefetch_factor=3, persistent_workers=True, timeout=50)  # type: ignore[arg-type]
+    loader = ddp.distribute(source)
+    assert (loader.num_workers, loader.prefetch_factor, loader.persistent_workers, loader.timeout) == (1, 3, True, 50)
+    part = ddp.shard(source)
+    assert ddp.shard(source) is part
+    assert together(part) == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    source.__dict__["pin_memory_device"], source.__dict__["in_order"] = "cuda", False
+    loader = ddp.distribute(source)
+    assert (loader.pin_memory_device, loader.in_order) == ("cuda", False)
+
+
+@check
+def sharded_draws() -> None:
+    before = torch.get_rng_state()
+    generator = torch.Generator().manual_seed(9)
+    inner = Epochs(range(7), generator=generator)
+    sampler = ddp.shard_sampler(inner)
+    assert ddp.shard_sampler(sampler) is sampler
+    sampler.set_epoch(2)
+    assert inner.epoch == 2
+    shares = everyone(list(sampler))
+    assert {len(share) for share in shares} == {len(sampler)}
+    assert set(flat(shares)) == set(range(7))
+    assert len(flat(shares)) == -(-7 // len(shares)) * len(shares)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(generator.get_state(), torch.Generator().manual_seed(9).get_state())
+    assert list(ddp.shard_sampler([])) == []
+    assert list(ddp.shard_sampler([7])) == [7]
+
+
+@check
+def shard_is_exact() -> None:
+    for size, drop in ((11, False), (11, True), (1, False), (12, False)):
+        source = DataLoader(range(size), batch_size=2, drop_last=drop)  # type: ignore[arg-type]
+        part = ddp.shard(source)
+        assert len(part) == len(batches(part))
+        assert together(part) == batches(source)
+    shuffled = ddp.shard(DataLoader(range(9), batch_size=2, shuffle=True))  # type: ignore[arg-type]
+    assert sorted(flat(together(shuffled))) == list(range(9))
+    subset = ddp.shard(DataLoader(range(9), batch_size=2, sampler=SubsetRandomSampler([1, 3, 5])))  # type: ignore[arg-type]
+    assert sorted(flat(together(subset))) == [1, 3, 5]
+    grouped = ddp.shard(DataLoader(range(6), batch_sampler=[[5, 0], [1]]))  # type: ignore[arg-type]
+    assert together(grouped) == [[5, 0], [1]]
+    ordered = ddp.shard(DataLoader(range(9), batch_size=4, sampler=SequentialSampler(range(5))))  # type: ignore[arg-type]
+    assert together(ordered) == [[0, 1, 2, 3], [4]]
+
+
+@check
+def shard_undoes_distribute() -> None:
+    loader = ddp.distribute(DataLoader(range(10), batch_size=4))  # type: ignore[arg-type]
+    assert together(ddp.shard(loader)) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    weighted = WeightedRandomSampler([1.0, 1.0], 10)
+    drawn = ddp.distribute(DataLoader(range(2), batch_size=4, sampler=weighted))  # type: ignore[arg-type]
+    assert [len(batch) for batch in together(ddp.shard(drawn))] == [4, 4, 2]
+
+
+@check
+def shard_of_streams() -> None:
+    part = ddp.shard(DataLoader(Stream(), batch_size=4))
+    assert together(part) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert len(part) == len(batches(part))
+    assert part.batch_size == 4
+    assert together(ddp.shard([1, 2, 3])) == [1, 2, 3]

@@ -1,0 +1,30 @@
+"""The runtime on the path, and a group of one for tests in this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.runtime.launching import LAUNCHER, RUNTIME
+
+sys.path.insert(0, str(RUNTIME))
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """No launcher variable is set."""
+    for name in LAUNCHER:
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+@pytest.fixture
+def group(plain: pytest.MonkeyPatch) -> Iterator[None]:
+    """A group of one process, made by ``setup``."""
+    import dpmigrate_runtime as ddp
+
+    ddp.setup()
+    yield
+    ddp.cleanup()

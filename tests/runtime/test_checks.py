@@ -1,0 +1,41 @@
+"""Every check of checks.py and checks_data.py, in one process and in a torchrun job of two."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.runtime import checks_data  # noqa: F401
+from tests.runtime.checks import CHECKS
+from tests.runtime.launching import HERE, torchrun
+
+
+@pytest.mark.usefixtures("group")
+@pytest.mark.parametrize("name", sorted(CHECKS))
+def test_one_process(name: str) -> None:
+    CHECKS[name]()
+
+
+@pytest.fixture(scope="session")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("job")
+    end = torchrun(2, str(HERE / "worker.py"), str(folder))
+    (folder / "log").write_text("\n".join([str(end.codes), *end.out, *end.err]))
+    (folder / "code").write_text(str(end.codes[0]))
+    return folder
+
+
+@pytest.mark.parametrize("name", sorted(CHECKS))
+def test_two_ranks(name: str, job: Path) -> None:
+    for rank in (0, 1):
+        path = job / f"{rank}.json"
+        assert path.exists(), (job / "log").read_text()
+        error = json.loads(path.read_text()).get(name, "not reached")
+        assert not error, f"rank {rank}: {error}"
+
+
+def test_job_ends_well(job: Path) -> None:
+    assert (job / "code").read_text() == "0", (job / "log").read_text()
+    assert [(job / f"{rank}.again").read_text() for rank in (0, 1)] == ["2", "2"]

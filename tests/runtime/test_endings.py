@@ -1,0 +1,59 @@
+"""How jobs end: well, with threads gone; badly, soon and with the cause shown."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.runtime.launching import HERE, alone, environment, ranks, torchrun
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+
+
+@needs_proc
+@pytest.mark.parametrize("attempt", range(3))
+def test_only_the_main_thread_is_left(attempt: int) -> None:
+    end = ranks(2, str(HERE / "exit_proof.py"))
+    assert end.codes == [0, 0], end.err
+    assert [err.strip() for err in end.err] == ['["python"]'] * 2
+
+
+@needs_proc
+def test_the_same_file_runs_alone() -> None:
+    end = alone(str(HERE / "exit_proof.py"))
+    assert end.codes == [0], end.err
+    assert end.err[0].strip() == '["python"]'
+
+
+def test_failing_rank_ends_the_job() -> None:
+    end = torchrun(2, str(HERE / "failing.py"))
+    assert end.codes[0] != 0
+    # the traceback itself, and torchrun's summary with the cause in it
+    assert end.err[0].count("ValueError: the cause of it all") >= 2, end.err[0]
+    assert end.seconds < 60
+
+
+def test_cleanup_in_finally_does_not_wait() -> None:
+    end = ranks(2, str(HERE / "failing.py"), "finally")
+    assert 0 not in end.codes
+    assert "the cause of it all" in end.err[1]
+
+
+def test_kill_during_save_leaves_the_last_checkpoint(tmp_path: Path) -> None:
+    target = tmp_path / "state.pt"
+    command = [sys.executable, str(HERE / "saving.py"), str(target)]
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as job:
+        assert job.stdout is not None
+        for _ in range(3):
+            last = int(job.stdout.readline())
+        while not list(tmp_path.glob(".state.pt.partial-*")):
+            assert job.poll() is None
+        job.kill()
+    state = torch.load(target)
+    assert state["number"] >= last
+    assert state["weights"].unique().item() == state["number"]
+    assert not list(tmp_path.glob("*.pt.*"))

@@ -1,0 +1,54 @@
+"""One rank of a job that runs all checks and writes ``<folder>/<rank>.json``: the error of each check, or ''."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+if "COVERAGE_PROCESS_START" in os.environ:
+    import coverage
+
+    coverage.process_startup()
+
+import dpmigrate_runtime as ddp
+import torch
+
+# imported before setup, as scripts do it
+import tqdm.auto  # noqa: F401
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.runtime import checks_data  # noqa: E402, F401
+from tests.runtime.checks import CHECKS  # noqa: E402
+
+
+def run_all() -> dict[str, str]:
+    report = {}
+    for name in sorted(CHECKS):
+        try:
+            CHECKS[name]()
+        except Exception:  # noqa: BLE001 - the report is the result
+            report[name] = traceback.format_exc()
+            # the other ranks may be a collective ahead: what comes after would fail for no reason of its own
+            break
+        report[name] = ""
+    return report
+
+
+def main(folder: Path) -> None:
+    torch.set_num_threads(1)
+    ddp.setup(timeout=20)
+    (folder / f"{ddp.rank()}.json").write_text(json.dumps(run_all()))
+    ddp.cleanup()
+    # a second group in the same job, as scripts make one per fold
+    ddp.setup(timeout=20)
+    total = ddp.sum_all(1)
+    ddp.cleanup()
+    (folder / f"{ddp.rank()}.again").write_text(str(total))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
