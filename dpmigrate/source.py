@@ -37,13 +37,12 @@ class Source:
         return _BOM + body if self.bom else body
 
 
-def read(path: Path) -> Source | Problem:
-    """Read and parse a file."""
+def read_bytes(path: Path) -> bytes | Problem:
+    """The bytes of a file."""
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as e:
         return Problem(f"cannot be read: {e.strerror or e}")
-    return parse(data, str(path))
 
 
 def parse(data: bytes, name: str) -> Source | Problem:
@@ -53,6 +52,7 @@ def parse(data: bytes, name: str) -> Source | Problem:
     if b"\0" in data:
         return Problem("contains a NUL byte: not Python source", data[: data.index(b"\0")].count(b"\n") + 1)
     try:
+        # a cookie stands in the first two lines; more of the file is not needed for it
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         bom = data.startswith(_BOM)
         text = data.decode("utf-8-sig" if bom else encoding)

@@ -71,6 +71,8 @@ class Script:
         """Why there is nothing to migrate; '' if there is."""
         if self.distributed and not self.half_migrated:
             return self.distributed
+        if not any(d == "torch" or d.startswith("torch.") for d in self.names.imports.values()) and not self.names.stars:
+            return "torch is not imported in this file"
         if not self.roles.backwards:
             return "no backward() in this file: nothing is trained here"
         return ""

@@ -76,7 +76,7 @@ def _problems(script: Script, stepping: list[steps.Step]) -> Iterator[Hit]:
             yield Hit(backward, "autocast cannot be placed: the forward pass is not a statement beside this backward()", severity=Severity.BLOCKER, advice=advice)
     if not stepping or len({script.names.function(s.call) for s in stepping}) > 1:
         yield Hit(script.roles.backwards[0], "the scaler cannot be placed: optimizer steps are not found in one function", severity=Severity.BLOCKER, advice=advice)
-    beside = {id(c) for s in stepping for c in s.clips}
+    beside = {id(n) for s in stepping for c in s.clips for n in ast.walk(c)}
     for node in script.names.nodes:
         if isinstance(node, ast.Expr | ast.Assign) and steps.clips(script.roles, node) and id(node) not in beside and script.roles.region(node) in ("train", "both"):
             yield Hit(node, "gradients are clipped outside the block of the optimizer's step: the scale cannot be taken out once", severity=Severity.BLOCKER, advice=advice)

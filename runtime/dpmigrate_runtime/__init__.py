@@ -12,7 +12,7 @@ from ._exchange import any_rank, barrier, from_main
 from ._model import clean_keys, sync_buffers, unwrap, wrap
 from ._process_group import cleanup, setup
 from ._rank0 import main_first, main_only, main_path
-from ._reduce import mean_all, sum_all
+from ._reduce import mean_all, sum_all, sum_loss
 from ._samplers import shard_sampler
 from ._seeds import seed_ranks
 from ._state import device, is_main, local_rank, rank, world_size
@@ -41,6 +41,7 @@ __all__ = [
     "shard",
     "shard_sampler",
     "sum_all",
+    "sum_loss",
     "sync_buffers",
     "unwrap",
     "world_size",

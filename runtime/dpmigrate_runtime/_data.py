@@ -129,6 +129,15 @@ class _Every:
         return getattr(self.__dict__["batches"], name)
 
 
+def is_divided(loader: Any) -> bool:
+    """Whether the ranks go through different parts of ``loader``: it came from ``shard``, ``distribute`` or has their samplers."""
+    # a progress bar holds what it shows as .iterable
+    loader = getattr(loader, "iterable", loader)
+    batches = getattr(loader, "batch_sampler", None)
+    samplers = (getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None))
+    return isinstance(loader, _Every) or any(isinstance(one, DistributedSampler | ShardSampler | StridedSampler) for one in samplers)
+
+
 def shard(loader: Any) -> Any:
     """This rank's batches of an evaluation DataLoader, for exact evaluation: batch k goes to rank k % world_size.
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from ._data import is_divided
 from ._state import device, wire, world_size
 
 
@@ -27,25 +28,45 @@ class _Sign:
         return f"{self.kind} ({self.dtype}){shape}"
 
 
-def sum_all(*values: Any) -> Any:
+def sum_all(*values: Any, over: Any = None) -> Any:
     """The sum of each value over all ranks, the same on every rank; one value gives itself, several a tuple. A collective.
 
     Takes numbers, tensors and numpy arrays of any shape. An int (or bool) gives an int, summed in int64; a float a float, summed in
     float64; a tensor or array one of its own dtype, shape and device (bool: int64). A rank whose shard was empty may hold a plain 0
     where the others hold a float, a tensor or an array: it gets what they get. In one process the values are returned unchanged.
 
+    ``over`` names the loader whose loop made the values, where one loop serves divided and undivided loaders: nothing is summed when
+    every rank went through all of it.
+
     Raises on every rank: ValueError when the ranks hold different shapes or numbers of values, TypeError for what cannot be
     summed, OverflowError when a sum does not fit the values' own integer dtype.
     """
-    if world_size() > 1:
+    if world_size() > 1 and (over is None or is_divided(over)):
         values = tuple(_sum(values))
     return values[0] if len(values) == 1 else values
 
 
-def mean_all(*values: Any) -> Any:
-    """The mean of each value over the ranks (not over samples: that is a ``sum_all`` of sums and counts), as float. A collective."""
-    sums, world = sum_all(*values), world_size()
+def mean_all(*values: Any, over: Any = None) -> Any:
+    """The mean of each value over the ranks (not over samples: that is a ``sum_all`` of sums and counts), as float. A collective.
+
+    ``over`` and the errors are those of ``sum_all``.
+    """
+    sums, world = sum_all(*values, over=over), (world_size() if over is None or is_divided(over) else 1)
     return sums / world if len(values) == 1 else tuple(one / world for one in sums)
+
+
+def sum_loss(loss: torch.Tensor) -> torch.Tensor:
+    """``loss`` itself, with a gradient that DDP's averaging over the ranks turns into their sum: for a loss that sums over the batch.
+
+    Any shape. Not a collective. DDP divides gradients by the number of ranks, so such a loss trains W times too slowly without it.
+    """
+    world = world_size()
+    if world == 1 or not loss.requires_grad:
+        return loss
+    # a view has a place of its own in the graph: other uses of the loss keep their gradient, and its value stays exact
+    same = loss.view_as(loss)
+    same.register_hook(lambda gradient: gradient * world)  # type: ignore[no-untyped-call]
+    return same
 
 
 def _is_numpy(value: Any) -> bool:

@@ -69,7 +69,7 @@ def tensors(value: Any, prefix: str = "") -> dict[str, torch.Tensor]:
     if isinstance(value, torch.nn.Module):
         return tensors(value.state_dict(), prefix)
     if isinstance(value, dict):
-        return {k: t for name, v in value.items() for k, t in tensors(v, f"{prefix}.{str(name).removeprefix('module.')}").items()}
+        return {k: t for name, v in value.items() for k, t in tensors(v, f"{prefix}.{str(name).removeprefix('module.').replace('.module.', '.')}").items()}
     if isinstance(value, list | tuple):
         return {k: t for i, v in enumerate(value) for k, t in tensors(v, f"{prefix}[{i}]").items()}
     return {}

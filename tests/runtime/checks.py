@@ -10,6 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dpmigrate_runtime as ddp
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.utils.data import DataLoader
 
 CHECKS: dict[str, Callable[[], None]] = {}
 
@@ -178,6 +180,34 @@ def sums_that_cannot_be() -> None:
 
 
 @check
+def sums_over_a_loader() -> None:
+    world, full = ddp.world_size(), DataLoader(range(4))  # type: ignore[arg-type]
+    assert ddp.sum_all(2, 0.5, over=full) == (2, 0.5)
+    assert ddp.mean_all(2, over=full) == 2.0
+    part = ddp.distribute(DataLoader(range(4), batch_size=2))  # type: ignore[arg-type]
+    bar = SimpleNamespace(iterable=part)
+    for divided in (part, ddp.shard(full), ddp.shard([1, 2]), bar):
+        assert ddp.sum_all(2, over=divided) == 2 * world
+        assert ddp.mean_all(2, over=divided) == 2.0
+
+
+@check
+def summed_loss() -> None:
+    weight = torch.tensor([2.0, 3.0], requires_grad=True)
+    loss = (weight**2).sum()
+    kept = ddp.sum_loss(loss)
+    assert kept.item() == 13.0
+    kept.backward(retain_graph=True)
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [4.0 * ddp.world_size(), 6.0 * ddp.world_size()]
+    weight.grad = None
+    loss.backward()
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [4.0, 6.0]
+    assert ddp.sum_loss(loss.detach()).item() == 13.0
+
+
+@check
 def exchanges() -> None:
     last = ddp.rank() == ddp.world_size() - 1
     assert ddp.any_rank(last)
@@ -255,4 +285,4 @@ def zz_last_streams_apart() -> None:
     drawn = everyone((torch.rand(1).item(), random.random(), float(np.random.rand())))
     assert len(set(drawn)) == ddp.world_size()
     sampler = ddp.shard_sampler(torch.utils.data.SubsetRandomSampler(range(10)))
-    assert sorted(sum(everyone(list(sampler)), [])) == list(range(10))
+    assert sorted(item for share in everyone(list(sampler)) for item in share) == list(range(10))

@@ -8,8 +8,16 @@ from typing import Any
 
 import dpmigrate_runtime as ddp
 import torch
-from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, RandomSampler, SequentialSampler, SubsetRandomSampler
-from torch.utils.data import WeightedRandomSampler
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 
 from tests.runtime.checks import check, everyone, raises
 

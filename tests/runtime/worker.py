@@ -21,8 +21,8 @@ import tqdm.auto  # noqa: F401
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.runtime import checks_data  # noqa: E402, F401
-from tests.runtime.checks import CHECKS  # noqa: E402
+from tests.runtime import checks_data  # noqa: F401
+from tests.runtime.checks import CHECKS
 
 
 def run_all() -> dict[str, str]:

@@ -1,0 +1,7 @@
+"""``python -m dpmigrate``."""
+
+from __future__ import annotations
+
+from dpmigrate.cli import main
+
+main()

@@ -1,0 +1,270 @@
+"""The command line: options in, exit code out; the work is the engine's.
+
+Imports stand inside the commands, so that ``--version`` and ``check`` start in a few times the time of Python itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+import click
+
+from dpmigrate import __version__
+
+if TYPE_CHECKING:
+    from dpmigrate.engine import Target
+    from dpmigrate.model import Outcome
+    from dpmigrate.settings import Settings
+
+#: from this many files on, a terminal gets a progress bar
+MANY = 50
+
+_paths = click.argument("paths", nargs=-1, type=click.Path(path_type=str))
+_format = click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to report.")
+_stdin = click.option("--stdin-filename", default="<stdin>", help="The name to report for source that comes from '-'.")
+
+
+def _codes(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(name, multiple=True, metavar="CODE", help=text)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dpmigrate")
+def cli() -> None:
+    """Move PyTorch training scripts from one GPU or nn.DataParallel to DistributedDataParallel."""
+
+
+@cli.command()
+@_paths
+@_codes("--select", "Report only these codes (or prefixes: DPM2); may be given several times.")
+@_codes("--ignore", "Leave out these codes (or prefixes).")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 where there are findings; unreadable files still exit 2.")
+@_format
+@_stdin
+def check(paths: tuple[str, ...], select: tuple[str, ...], ignore: tuple[str, ...], exit_zero: bool, output_format: str, stdin_filename: str) -> None:
+    """Say what would break, or silently change, if the programs ran under DistributedDataParallel.
+
+    PATHS are files, directories, or '-' for standard input; the current directory if none is given.
+    """
+    from dpmigrate import engine
+    from dpmigrate.model import Status
+    from dpmigrate.settings import Settings
+
+    settings = Settings(select=_split(select), ignore=_split(ignore))
+    targets = list(_targets(paths, stdin_filename))
+    outcomes = list(_progress(engine.check(targets, settings), len(targets)))
+    if output_format == "json":
+        _json(outcomes)
+    else:
+        _check_text(outcomes, settings)
+    failed = any(o.status is Status.FAILED for o in outcomes)
+    found = any(o.status is Status.FINDINGS for o in outcomes)
+    sys.exit(2 if failed else 1 if found and not exit_zero else 0)
+
+
+def _check_text(outcomes: Sequence[Outcome], settings: Settings) -> None:
+    from dataclasses import replace
+
+    from dpmigrate.report import text
+
+    style, terminal = _style()
+    for o in outcomes:
+        shown = tuple(f for f in o.findings if _wanted(f.code, settings))
+        _lines(text.findings(replace(o, findings=shown), style, source=terminal))
+    _lines(text.check_summary(outcomes, style))
+
+
+def _wanted(code: str, settings: Settings) -> bool:
+    return (not settings.select or code.startswith(settings.select)) and not (settings.ignore and code.startswith(settings.ignore))
+
+
+@cli.command()
+@_paths
+@click.option("--diff", is_flag=True, help="Show what would be written, and write nothing.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the result of one file here instead of in place.")
+@click.option("--amp", is_flag=True, help="Add mixed precision: autocast and, for float16, a GradScaler.")
+@click.option("--amp-dtype", type=click.Choice(["float16", "bfloat16"]), default="float16", show_default=True)
+@click.option(
+    "--batch", type=click.Choice(["global", "per-rank"]), default="global", show_default=True, help="What the script's batch size stays: that of all ranks together, or of each."
+)
+@click.option("--sync-bn", is_flag=True, help="Compute BatchNorm statistics over all ranks (on GPUs).")
+@click.option("--vendor", is_flag=True, help="Copy the runtime package beside the script, so that it needs nothing but torch.")
+@_codes("--select", "Make only the optional changes of these codes; what every migration needs is always made.")
+@_codes("--ignore", "Leave out the optional changes of these codes.")
+@_format
+@_stdin
+def apply(
+    paths: tuple[str, ...], diff: bool, output: Path | None, amp: bool, amp_dtype: Literal["float16", "bfloat16"], batch: Literal["global", "per-rank"], sync_bn: bool,
+    vendor: bool, select: tuple[str, ...], ignore: tuple[str, ...], output_format: str, stdin_filename: str,
+) -> None:  # fmt: skip
+    """Rewrite programs for DistributedDataParallel, in place, each as a whole or not at all."""
+    from dpmigrate import engine
+    from dpmigrate.model import Status
+    from dpmigrate.settings import Settings
+
+    settings = Settings(amp, amp_dtype, batch, sync_bn, _split(select), _split(ignore))
+    targets = list(_targets(paths, stdin_filename))
+    if output is not None and len(targets) != 1:
+        raise click.UsageError("--output takes the result of one file")
+    piped = "-" in paths
+    how = engine.Writing(write=not diff and (not piped or output is not None), output=output, vendor=vendor)
+    outcomes = list(_progress(engine.apply(targets, settings, how), len(targets)))
+    if output_format == "json":
+        _json(outcomes)
+    else:
+        _apply_text(outcomes, how, diff=diff, piped=piped)
+    failed = any(o.status is Status.FAILED for o in outcomes)
+    sys.exit(2 if failed else 1 if any(_left(o) for o in outcomes) else 0)
+
+
+def _left(outcome: Outcome) -> bool:
+    """Whether something was refused or is left to the user."""
+    from dpmigrate.model import Status
+    from dpmigrate.report import text
+
+    return outcome.status is Status.REFUSED or (outcome.status is Status.CHANGED and bool(text.left(outcome.findings)))
+
+
+def _apply_text(outcomes: Sequence[Outcome], how: Any, *, diff: bool, piped: bool) -> None:
+    from dpmigrate.model import Status
+    from dpmigrate.report import text
+
+    if piped and not diff and how.output is None:  # a filter: the program goes to stdout, words about it to stderr
+        _filter(outcomes)
+        return
+    style, _ = _style()
+    quiet = len(outcomes) > 1
+    for o in outcomes:
+        if quiet and o.status is Status.UNCHANGED and "already" not in o.reason:
+            continue
+        written = None if not how.write else str(how.output) if how.output is not None else o.path
+        _lines(text.apply_result(o, style, written=written, diff=diff))
+    if quiet:
+        _lines([text.totals(outcomes)])
+
+
+def _filter(outcomes: Sequence[Outcome]) -> None:
+    from dpmigrate.report import text
+
+    for o in outcomes:
+        _out(o.after if o.after is not None else o.before)
+        for line in text.apply_result(o, text.Style(False), written=None, diff=False):
+            print(line, file=sys.stderr)
+
+
+@cli.command()
+@click.argument("code")
+def explain(code: str) -> None:
+    """Print the page of a rule: what it finds, why it matters, an example, when it is not fixed."""
+    from dpmigrate import docs
+
+    page = docs.page(code)
+    if page is None:
+        raise click.UsageError(f"no rule is called {code!r}; 'dpmigrate rules' lists them")
+    _out(page)
+
+
+@cli.command("rules")
+@click.option("--markdown", is_flag=True, help="The whole reference as Markdown.")
+def list_rules(markdown: bool) -> None:
+    """List the rules."""
+    from dpmigrate import docs
+
+    _out(docs.markdown() if markdown else docs.table())
+
+
+@cli.command()
+def demo() -> None:
+    """Migrate a bundled DataParallel script, run both versions, and compare them."""
+    from dpmigrate.demo import run_demo
+
+    sys.exit(run_demo(lambda line: _lines([line])))
+
+
+# ------------------------------------------------------------------ in and out
+def _split(codes: Iterable[str]) -> tuple[str, ...]:
+    return tuple(c.strip().upper() for item in codes for c in item.split(",") if c.strip())
+
+
+def _targets(paths: tuple[str, ...], stdin_filename: str) -> Iterator[Target]:
+    from dpmigrate.walk import find
+
+    if "-" in paths:
+        stream = sys.stdin.buffer if sys.stdin is not None else None
+        yield stdin_filename, stream.read() if stream is not None else b""
+    named = tuple(p for p in paths if p != "-")
+    if named or not paths:
+        yield from find(named or (".",))
+
+
+def _progress(outcomes: Iterator[Outcome], total: int) -> Iterator[Outcome]:
+    if total < MANY or not sys.stderr.isatty():
+        yield from outcomes
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(outcomes, "Reading", total, console=Console(stderr=True), transient=True)
+
+
+def _style() -> tuple[Any, bool]:
+    """Colours, and whether a person is looking at a terminal."""
+    from dpmigrate.report import text
+
+    terminal = sys.stdout.isatty()
+    return text.Style(terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"), terminal
+
+
+def _lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        _out(line + "\n")
+
+
+def _out(text: str) -> None:
+    """Raw to stdout, in its encoding; a character that it lacks is escaped, never an error."""
+    stream = sys.stdout
+    stream.write(text.encode(stream.encoding or "utf-8", "backslashreplace").decode(stream.encoding or "utf-8"))
+
+
+def _json(outcomes: Sequence[Outcome]) -> None:
+    from dpmigrate.report import machine
+
+    _out(machine.document(outcomes))
+
+
+def main() -> NoReturn:
+    """The console script. A closed pipe ends it quietly, as other filters do."""
+    try:
+        cli.main(standalone_mode=False)
+        code = 0
+    except click.exceptions.Exit as e:
+        code = e.exit_code
+    except click.exceptions.Abort:
+        code = 130
+    except click.ClickException as e:
+        e.show()
+        code = e.exit_code
+    except SystemExit as e:
+        code = e.code if isinstance(e.code, int) else 1
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:
+        code = _closed_pipe()
+    try:
+        sys.stdout.flush()
+    except (BrokenPipeError, ValueError):
+        code = _closed_pipe()
+    except OSError as e:
+        print(f"dpmigrate: cannot write to stdout: {e.strerror}", file=sys.stderr)
+        code = _closed_pipe(2)
+    sys.exit(code)
+
+
+def _closed_pipe(code: int = 0) -> int:
+    """Point stdout at nothing, so that Python's own flush at exit does not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code

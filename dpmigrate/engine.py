@@ -1,0 +1,138 @@
+"""The whole flow of check and apply: read, find, plan, rewrite, verify, write. Nothing else writes files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpmigrate import rules, writing
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Finding, Outcome, Problem, Severity, Status
+from dpmigrate.settings import Settings
+from dpmigrate.source import Source, parse, read_bytes
+
+Target = Path | tuple[Path, Problem] | tuple[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What apply does with a result: in place, to ``output``, or nowhere (``--diff``)."""
+
+    write: bool = True
+    output: Path | None = None
+    vendor: bool = False
+
+
+def check(targets: Iterable[Target], settings: Settings) -> Iterator[Outcome]:
+    """One outcome a file; never an exception for what a file holds."""
+    for target in targets:
+        yield _guarded(target, lambda name, data: _check(name, data, settings))
+
+
+def apply(targets: Iterable[Target], settings: Settings, how: Writing) -> Iterator[Outcome]:
+    """Migrate each program, all or nothing; files that are refused stay byte-identical."""
+    for target in targets:
+        yield _guarded(target, lambda name, data: _apply(name, data, settings, how))
+
+
+def _guarded(target: Target, step: Callable[[str, bytes], Outcome]) -> Outcome:
+    if isinstance(target, Path):
+        name = str(target)
+        data = read_bytes(target)
+        if isinstance(data, Problem):
+            return Outcome(name, Status.FAILED, problem=data)
+    else:
+        name = str(target[0])
+        if isinstance(target[1], Problem):
+            return Outcome(name, Status.FAILED, problem=target[1])
+        data = target[1]
+    try:
+        return step(name, data)
+    except RecursionError:
+        return Outcome(name, Status.FAILED, problem=Problem("nested too deeply to be analysed"))
+    except Exception as e:  # a fault of ours must not stop the other files, nor pass in silence
+        return Outcome(name, Status.FAILED, problem=Problem(f"internal error, please report it: {type(e).__name__}: {e}"))
+
+
+def _check(name: str, data: bytes, settings: Settings) -> Outcome:
+    script = _script(name, data, settings)
+    if not isinstance(script, Script):
+        return script
+    found = rules.check(script)
+    status = Status.FINDINGS if found else Status.CLEAN
+    return Outcome(name, status, found, script.exempt, before=script.source.text)
+
+
+def _script(name: str, data: bytes, settings: Settings) -> Script | Outcome:
+    """The facts of a file, or its outcome where nothing in it is for us."""
+    if not any(literal in data for literal in rules.literals()) and _plain(data):
+        return Outcome(name, Status.CLEAN, reason="nothing is trained in this file")
+    source = parse(data, name)
+    if isinstance(source, Problem):
+        return Outcome(name, Status.FAILED, problem=source)
+    return Script(source, settings)
+
+
+def _plain(data: bytes) -> bool:
+    """Whether the byte filter can be trusted: text in which the literals stand as they are."""
+    return b"\0" not in data and not data.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
+def _apply(name: str, data: bytes, settings: Settings, how: Writing) -> Outcome:
+    script = _script(name, data, settings)
+    if not isinstance(script, Script):
+        return Outcome(name, Status.UNCHANGED if script.status is Status.CLEAN else script.status, reason=script.reason, problem=script.problem)
+    found = rules.check(script)
+    text = script.source.text
+    if script.exempt or not any(f.edits for f in found):
+        blocked = any(f.severity is Severity.BLOCKER for f in found)
+        return Outcome(name, Status.REFUSED if blocked else Status.UNCHANGED, found, script.exempt or "nothing to change", before=text)
+    if any(f.severity is Severity.BLOCKER for f in found):
+        return Outcome(name, Status.REFUSED, found, before=text)
+    after = rewritten(script, found)
+    if isinstance(after, Problem):
+        return Outcome(name, Status.REFUSED, found, after.message, before=text)
+    encoded = script.source.encode(after)
+    problem = encoded if isinstance(encoded, Problem) else _write(name, script.source, encoded, how)
+    if problem is not None:
+        return Outcome(name, Status.FAILED, found, problem=problem, before=text)
+    return Outcome(name, Status.CHANGED, found, before=text, after=after, notes=rules.notes(script))
+
+
+def rewritten(script: Script, found: Sequence[Finding]) -> str | Problem:
+    """The migrated text after all self-checks, or what stood in the way."""
+    from dpmigrate.rewrite.apply import Refused, apply
+    from dpmigrate.rewrite.compose import Conflict, compose
+    from dpmigrate.rewrite.verify import verify
+
+    text = script.source.text
+    try:
+        plan = compose(found)
+        after = apply(text, plan)
+    except Conflict as e:
+        return Problem(f"two rules disagree, please report it: {e}")
+    except Refused as e:
+        where = f"line {e.span.line}: " if e.span is not None else ""
+        return Problem(f"{where}{e.message}")
+    wrong = verify(text, after, plan, lambda new: _recheck(new, script))
+    return Problem(f"the result failed a self-check, please report it: {wrong[0]}") if wrong else after
+
+
+def _recheck(text: str, script: Script) -> list[str]:
+    """What a second run would still find in the result."""
+    source = parse(text.encode("utf-8", "surrogatepass"), script.source.name)
+    if isinstance(source, Problem):
+        return [source.message]
+    again = Script(source, script.settings)
+    return [] if again.exempt else ["a second run would not recognise the result as migrated"]
+
+
+def _write(name: str, source: Source, data: bytes, how: Writing) -> Problem | None:
+    if not how.write:
+        return None
+    target = how.output if how.output is not None else Path(name)
+    problem = writing.create(target, data) if how.output is not None else writing.write(target, source.data, data)
+    if problem is None and how.vendor:
+        problem = writing.vendor(target.parent)
+    return problem

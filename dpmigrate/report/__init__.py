@@ -1,0 +1,3 @@
+"""Outcomes as text or JSON."""
+
+from __future__ import annotations

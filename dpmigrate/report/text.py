@@ -1,0 +1,147 @@
+"""Outcomes for people: findings a line each, then what apply does, what it leaves, and how to start the result.
+
+Lines are made plain; colour is put on whole pieces of our own (path, code, severity) and only on a terminal. No text of the user's is ever
+interpreted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+
+from dpmigrate.model import Finding, Outcome, Severity, Status
+from dpmigrate.report.plain import safe
+
+_COLOURS = {Severity.BLOCKER: "1;31", Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
+
+
+class Style:
+    """ANSI colours, or none."""
+
+    def __init__(self, colour: bool) -> None:
+        self.colour = colour
+
+    def paint(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+
+def split(text: str) -> list[str]:
+    """Lines as Python counts them."""
+    return re.split(r"\r\n|\r|\n", text)
+
+
+def column(line: str, offset: int) -> int:
+    """The column from 1, in characters, of a UTF-8 byte offset."""
+    return len(line.encode()[:offset].decode("utf-8", "replace")) + 1
+
+
+def findings(outcome: Outcome, style: Style, *, source: bool) -> Iterator[str]:
+    """``path:line:col: CODE severity message``, with the line and a caret where ``source`` is asked for."""
+    path, lines = safe(outcome.path), split(outcome.before)
+    if outcome.problem is not None:
+        p = outcome.problem
+        where = f":{p.line}" + (f":{p.col}" if p.col else "") if p.line else ""
+        yield f"{style.paint(path + where, '1')}: {style.paint('error', '1;31')} {safe(p.message)}"
+    for f in outcome.findings:
+        line = lines[f.span.line - 1] if f.span.line <= len(lines) else ""
+        col = column(line, f.span.col)
+        severity = style.paint(f.severity.value, _COLOURS[f.severity])
+        yield f"{style.paint(f'{path}:{f.span.line}:{col}', '1')}: {f.code} {severity} {safe(f.message)}"
+        if source:
+            end = column(line, f.span.end_col) if f.span.end_line == f.span.line else len(line) + 1
+            yield f"    {safe(line)}"
+            yield f"    {' ' * (col - 1)}{style.paint('^' * max(1, end - col), '32')}"
+        if f.advice:
+            yield f"    help: {safe(f.advice)}"
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n} {word}" + ("" if n == 1 else "s")
+
+
+def left(found: Sequence[Finding]) -> list[Finding]:
+    """What apply leaves to the user."""
+    return [f for f in found if not f.edits and f.severity in (Severity.ERROR, Severity.WARNING)]
+
+
+def check_summary(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
+    """What apply would do with what was found."""
+    for o in outcomes:
+        path = safe(o.path)
+        if o.status is not Status.FINDINGS:
+            continue
+        blockers = [f for f in o.findings if f.severity is Severity.BLOCKER]
+        fixed = [f for f in o.findings if f.edits]
+        if blockers:
+            yield f"{style.paint(path, '1')}: apply will refuse this program:"
+            yield from (f"  line {f.span.line}: {safe(f.message)} ({f.code})" for f in blockers)
+            continue
+        yield f"{style.paint(path, '1')}: apply will make {_count(len(fixed), 'change')} by itself."
+        rest = left(o.findings)
+        if rest:
+            yield "  Left to you:"
+            yield from (f"  line {f.span.line}: {safe(f.message)} ({f.code}){'; ' + safe(f.advice) if f.advice else ''}" for f in rest)
+    done = [o for o in outcomes if o.reason and o.status is Status.CLEAN and "train" not in o.reason and "torch" not in o.reason.split(" is ")[0]]
+    yield from (f"{safe(o.path)}: nothing to migrate: {safe(o.reason)}" for o in done)
+    yield totals(outcomes)
+
+
+def totals(outcomes: Sequence[Outcome]) -> str:
+    """The last line: files by what became of them."""
+    names = {
+        Status.FINDINGS: "with findings", Status.CHANGED: "migrated", Status.REFUSED: "refused", Status.FAILED: "failed", Status.UNCHANGED: "unchanged", Status.CLEAN: "clean",
+    }  # fmt: skip
+    parts = [f"{n} {word}" for status, word in names.items() if (n := sum(o.status is status for o in outcomes))]
+    return f"{_count(len(outcomes), 'file')}: {', '.join(parts)}." if parts else "No Python files."
+
+
+def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: bool) -> Iterator[str]:
+    """What became of one program. ``written`` is where the result went, None if nowhere."""
+    path = safe(outcome.path)
+    if outcome.status is Status.FAILED:
+        yield from findings(outcome, style, source=False)
+    elif outcome.status is Status.UNCHANGED:
+        yield f"{path}: unchanged: {safe(outcome.reason)}"
+    elif outcome.status is Status.REFUSED:
+        yield f"{style.paint(path, '1')}: {style.paint('refused', '1;31')}, left as it is{': ' + safe(outcome.reason) if outcome.reason else ':'}"
+        for f in outcome.findings:
+            if f.severity is Severity.BLOCKER:
+                yield f"  {path}:{f.span.line}: {f.code} {safe(f.message)}"
+                if f.advice:
+                    yield f"    help: {safe(f.advice)}"
+    else:
+        if diff:
+            yield from unified(outcome, style)
+        yield from _migrated(outcome, style, written)
+
+
+def _migrated(outcome: Outcome, style: Style, written: str | None) -> Iterator[str]:
+    path = safe(outcome.path)
+    changes = sum(bool(f.edits) for f in outcome.findings)
+    what = f"migrated, {_count(changes, 'change')}" if written is not None else f"would be migrated, {_count(changes, 'change')}; nothing was written"
+    target = f" -> {safe(written)}" if written is not None and written != outcome.path else ""
+    yield f"{style.paint(path + target, '1')}: {style.paint(what, '32')}"
+    yield from (f"  {safe(n)}" for n in outcome.notes)
+    for f in left(outcome.findings):
+        yield f"  Left to you, line {f.span.line} of the original: {safe(f.message)} ({f.code})"
+        if f.advice:
+            yield f"    help: {safe(f.advice)}"
+    yield f"  Start it with: torchrun --standalone --nproc-per-node=NUMBER_OF_GPUS {safe(written or outcome.path)}"
+
+
+def unified(outcome: Outcome, style: Style) -> Iterator[str]:
+    """The unified diff of exactly what is written."""
+    before, after = outcome.before.splitlines(keepends=True), (outcome.after or "").splitlines(keepends=True)
+    for line in difflib.unified_diff(before, after, f"a/{outcome.path}", f"b/{outcome.path}"):
+        text = line.rstrip("\r\n")
+        shown = safe(text.expandtabs(4)) if style.colour else _raw(text)
+        code = "32" if text.startswith("+") else "31" if text.startswith("-") else "36" if text.startswith("@") else ""
+        yield style.paint(shown, code) if code else shown
+        if not line.endswith(("\n", "\r")):
+            yield "\\ No newline at end of file"
+
+
+def _raw(text: str) -> str:
+    """A diff that goes to a file or a pipe keeps tabs and all printable text; only what could drive a terminal is escaped."""
+    return "\t".join(safe(part) for part in text.split("\t"))
