@@ -87,7 +87,8 @@ def _apply(name: str, data: bytes, settings: Settings, how: Writing) -> Outcome:
     text = script.source.text
     if script.exempt or not any(f.edits for f in found):
         blocked = any(f.severity is Severity.BLOCKER for f in found)
-        return Outcome(name, Status.REFUSED if blocked else Status.UNCHANGED, found, script.exempt or "nothing to change", before=text)
+        reason = "" if blocked else script.exempt or "nothing to change"
+        return Outcome(name, Status.REFUSED if blocked else Status.UNCHANGED, found, reason, before=text)
     if any(f.severity is Severity.BLOCKER for f in found):
         return Outcome(name, Status.REFUSED, found, before=text)
     after = rewritten(script, found)

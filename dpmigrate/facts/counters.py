@@ -135,6 +135,15 @@ def _reads(names: Names, loop: BatchLoop, name: str, own: list[ast.stmt]) -> tup
     return inside, after
 
 
+def collected(names: Names, loop: BatchLoop) -> list[str]:
+    """The lists that the loop appends to and that are read after it."""
+    found: dict[str, None] = {}
+    for n in ast.walk(loop.node):
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("append", "extend") and isinstance(n.func.value, ast.Name):
+            found[n.func.value.id] = None
+    return [name for name in found if _reads(names, loop, name, [])[1]]
+
+
 # ------------------------------------------------------------------ is the loop nothing but counting?
 def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...], own: set[int]) -> tuple[str, ast.AST]:
     names = roles.names

@@ -281,7 +281,7 @@ class Values:
             if inside:
                 return "before"
             later = position(node) > position(w.stmt)
-            if later and not new and self._other_branch(node, w.stmt):
+            if later and not new and self.other_branch(node, w.stmt):
                 return ""
             return "after" if later else "before"
         if not isinstance(here, FunctionNode) or here in seen:
@@ -300,7 +300,7 @@ class Values:
     def _called_from(self, function: ast.AST, caller: ast.AST) -> bool:
         return any(self.names.is_inside(c, caller) for c in self.callers.get(function, []))
 
-    def _other_branch(self, node: ast.AST, stmt: ast.stmt) -> bool:
+    def other_branch(self, node: ast.AST, stmt: ast.stmt) -> bool:
         """Whether the two stand in different branches of one ``if``."""
         for a in self.names.ancestors(stmt):
             if isinstance(a, ast.If) and self.names.is_inside(node, a):

@@ -133,7 +133,7 @@ def _migrated(outcome: Outcome, style: Style, written: str | None) -> Iterator[s
 def unified(outcome: Outcome, style: Style) -> Iterator[str]:
     """The unified diff of exactly what is written."""
     before, after = outcome.before.splitlines(keepends=True), (outcome.after or "").splitlines(keepends=True)
-    for line in difflib.unified_diff(before, after, f"a/{outcome.path}", f"b/{outcome.path}"):
+    for line in difflib.unified_diff(before, after, f"a/{outcome.path.lstrip('/')}", f"b/{outcome.path.lstrip('/')}"):
         text = line.rstrip("\r\n")
         shown = safe(text.expandtabs(4)) if style.colour else _raw(text)
         code = "32" if text.startswith("+") else "31" if text.startswith("-") else "36" if text.startswith("@") else ""

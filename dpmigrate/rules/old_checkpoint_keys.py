@@ -36,5 +36,6 @@ def old_checkpoint_keys(script: Script) -> Iterator[Hit]:
         return
     for call, func in script.methods("load_state_dict"):
         state = script.argument(call, "state_dict", 0)
-        if state is not None and script.roles.model_vals(func.value):
+        stateful = any(v.qual.startswith(("torch.optim.", "torch.amp.", "torch.cuda.amp.")) for v in script.values.eval(func.value))
+        if state is not None and not stateful:
             yield Hit(state, "old checkpoints of this program have module. in their keys", (Wrap(script.span(state), f"{script.ddp}.clean_keys({{}})"),))

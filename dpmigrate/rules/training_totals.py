@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.edit import After, Edit
-from dpmigrate.facts.counters import Holds, holds
+from dpmigrate.facts.counters import Holds, collected, holds
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -52,6 +52,8 @@ def training_totals(script: Script) -> Iterator[Hit]:
         known = [n for k in (Holds.SUM, Holds.MEAN) for n in by_kind.get(k, [])]
         if edits:
             yield Hit(loop.node, f"{', '.join(known)} would cover one rank's share of the epoch", tuple(edits))
+        for name in collected(script.names, loop):
+            yield Hit(loop.node, f"the list {name}, read after the loop, holds rank 0's share", severity=Severity.NOTE, advice="gather it if the numbers made from it must cover the epoch")
         for name in by_kind.get(Holds.UNKNOWN, []):
             yield Hit(loop.node, f"{name}, read after the loop, covers rank 0's share: what it adds up is not known", severity=Severity.NOTE, advice="reduce it with ddp.sum_all or ddp.mean_all if it must be exact")
 
