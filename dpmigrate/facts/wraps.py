@@ -59,6 +59,7 @@ class Wrapping:
         self._new()
         if self.wraps or self.removed:
             self._refresh()
+            self._verify()
 
     def plan(self) -> WrapPlan:
         return WrapPlan(tuple(self.wraps), frozenset(self.removed), tuple(self.problems))
@@ -120,6 +121,13 @@ class Wrapping:
         inner = frozenset(x for v in self.values.vars.get(key, ()) for x in self.values.inner(v))
         self.sites.append(WrapSite(stmt, stmt, key, Val("wrapped", stmt), inner))
 
+    def _verify(self) -> None:
+        """With all wraps in place every training pass must go through one."""
+        named = {id(n) for n, _ in self.problems}
+        for call in self.roles.forward_calls:
+            if self.roles.region(call) in ("train", "both") and self.roles.wrapped(call.func) is not True and id(call) not in named:
+                self.problems.append((call, f"{ast.unparse(call.func)} would be trained without the wrapper here"))
+
     # ------------------------------------------------------------------ models that nothing wraps
     def _new(self) -> None:
         roles, done = self.roles, set()
@@ -151,6 +159,9 @@ class Wrapping:
             self.problems.append((writes[0], f"{ast.unparse(node)} is given its model in several functions"))
             return
         block, last = self._common_block(writes)
+        if self._reaches_loop(block[last]):
+            self.problems.append((block[last], f"{ast.unparse(node)} is given another value where training runs"))
+            return
         train = next((i for i, s in enumerate(block) if i > last and self._reaches_loop(s)), len(block))
         site = last
         for i in range(last + 1, train):
@@ -177,6 +188,8 @@ class Wrapping:
 
     def _gives_model(self, stmt: ast.stmt) -> bool:
         value = getattr(stmt, "value", None)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("train", "eval"):
+            return False  # model = model.eval() gives it itself
         return not (isinstance(value, ast.Constant) and value.value is None)
 
     def _written(self, stmt: ast.stmt, key: Key) -> ast.expr:

@@ -63,7 +63,8 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
     assert dataset is not None
     name = script.text(dataset)
     if not _plain(dataset):
-        name = script.fresh("train_set")
+        inline = [c for c in script.train_loader_calls if (d := script.argument(c, "dataset", 0)) is not None and not _plain(d)]
+        name = script.fresh("train_set" if call is inline[0] else f"train_set_{inline.index(call) + 1}")
         yield Hoist(script.span(dataset), name)
     shuffle, drop_last = script.argument(call, "shuffle", 2), script.argument(call, "drop_last", 8)
     options = ""
