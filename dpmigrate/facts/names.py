@@ -212,9 +212,22 @@ class Names:
             base = f"{star}.{node.id}" if star else f"?.{node.id}"
         else:
             base = self.imports.get((id(owner), node.id), "")
-            if not base:
+            if not base or self._rebound(owner, node):
                 return ""
         return ".".join([base, *reversed(parts)])
+
+    def _rebound(self, owner: Scope, node: ast.Name) -> bool:
+        """Whether an imported name has been given another value before: ``import model`` … ``model = model.Net()``."""
+        others = [b for b in owner.bindings[node.id] if b.how in ("assign", "for", "with") and not self._stand_in(b)]
+        if not others or not isinstance(node.ctx, ast.Load):
+            return bool(others)
+        first = min(others, key=lambda b: position(b.target))
+        return position(node) > position(first.target) and not (first.value is not None and self.is_inside(node, first.value))
+
+    def _stand_in(self, b: Binding) -> bool:
+        """``except ImportError: Writer = None``: what takes the place of a missing import does not hide it."""
+        nothing = isinstance(b.value, ast.Constant) and b.value.value is None
+        return nothing or any(isinstance(a, ast.ExceptHandler) for a in self.ancestors(b.target))
 
     def function(self, node: ast.AST) -> FunctionNode | ast.Module:
         """The innermost ``def`` round the node, or the module."""

@@ -183,7 +183,9 @@ class Roles:
                 node = node.args[0]
             elif isinstance(node, ast.Name):
                 bound = [b for b in self.names.bindings(self.names.scope_of[node], node.id) if b.how != "aug"]
-                value = bound[0].value if len(bound) == 1 and bound[0].how in ("assign", "with") and not bound[0].path else None
+                value = bound[0].value if len(bound) == 1 and bound[0].how in ("assign", "with") else None
+                for part in bound[0].path if value is not None else ():  # total, bar = 0.0, tqdm(loader)
+                    value = value.elts[part] if isinstance(value, ast.Tuple) and isinstance(part, int) and part < len(value.elts) else None
                 if isinstance(value, ast.Call) and value.args and _last(value.func) in TRANSPARENT:
                     node = value
                 else:

@@ -43,15 +43,39 @@ def batch_coupled_loss(script: Script) -> Iterator[Hit]:
 
 
 def _product(script: Script, node: ast.AST) -> bool:
-    """A matrix product with a transposed matrix, in training code."""
+    """A product or distance of every sample with every sample, in training code."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        return _transposed(node.right)
-    if isinstance(node, ast.Call) and script.names.dotted(node.func) in ("torch.mm", "torch.matmul") and len(node.args) == 2:
-        return _transposed(node.args[1])
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("mm", "matmul") and bool(node.args) and _transposed(node.args[0])
+        return _transposed(node.right) or _transposed(node.left)
+    if not isinstance(node, ast.Call):
+        return False
+    dotted = script.names.dotted(node.func)
+    if dotted in ("torch.mm", "torch.matmul"):
+        return any(_transposed(a) for a in node.args)
+    if dotted in ("torch.cdist", "torch.nn.functional.pdist", "torch.pdist"):
+        return True
+    if dotted.endswith(".cosine_similarity"):
+        return sum(_has_new_axis(a) for a in node.args) == 2
+    if dotted == "torch.einsum" and node.args and isinstance(node.args[0], ast.Constant):
+        return _outer(str(node.args[0].value))
+    return isinstance(node.func, ast.Attribute) and node.func.attr in ("mm", "matmul") and any(_transposed(a) for a in node.args)
 
 
 def _transposed(node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in ("T", "mT")
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("t", "transpose")
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    return node.func.attr in ("t", "transpose") or (node.func.attr in ("contiguous", "detach", "float", "clone") and _transposed(node.func.value))
+
+
+def _has_new_axis(node: ast.expr) -> bool:
+    return any(isinstance(n, ast.Attribute) and n.attr == "unsqueeze" for n in ast.walk(node)) or any(
+        isinstance(n, ast.Constant) and n.value is None for n in ast.walk(node)
+    )
+
+
+def _outer(equation: str) -> bool:
+    """``id,jd->ij``: two operands that keep a letter each."""
+    left, _, right = equation.replace(" ", "").partition("->")
+    parts = left.split(",")
+    return len(parts) == 2 and len(right) == 2 and right[0] in parts[0] and right[1] in parts[1] and right[0] not in parts[1] and right[1] not in parts[0]

@@ -59,7 +59,7 @@ def _instead(script: Script, backward: ast.Call) -> str:
     if any(isinstance(n, ast.Call) and (script.names.dotted(n.func) == "?.next" or isinstance(n.func, ast.Attribute) and n.func.attr in ("next", "__next__")) for n in inside):
         return "batches are taken with next()"
     if isinstance(loop, ast.For):
-        return f"the loop goes over {ast.unparse(loop.iter)}"
+        return f"the loop goes over {ast.unparse(loop.iter)}, which is not a DataLoader that this file builds"
     if isinstance(loop, ast.While):
         return "the loop is a while loop that makes its own batches"
     return "it stands in a function that no loop of this file calls"
