@@ -262,6 +262,24 @@ class Script:
             out.setdefault(repeat, EpochPlace(repeat, stmt, loader, made))
         return list(out.values())
 
+    # ------------------------------------------------------------------ where ranks meet
+    @cached_property
+    def meetings(self) -> tuple[ast.AST, ...]:
+        """The nodes of the migrated program at which every rank waits for the others: training loops and evaluation loops that are split."""
+        split = [b.node for b in self.roles.eval_loops if not self.counting(b).obstacle]
+        return (*(b.node for b in self.roles.train_loops), *split)
+
+    def leading_to(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The node and every call that may lead to it, through the functions of this file."""
+        todo, seen = [node], set()
+        while todo:
+            n = todo.pop()
+            yield n
+            function = self.names.function(n)
+            if function not in seen:
+                seen.add(function)
+                todo += self.values.callers.get(function, [])
+
     # ------------------------------------------------------------------ evaluation
     def evaluated_models(self, loop: BatchLoop) -> list[str]:
         """The wrapped models that the loop itself calls, as written there."""

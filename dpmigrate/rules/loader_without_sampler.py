@@ -29,7 +29,9 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, After, DropArg, Edit, Hoist, SetArg, Wrap
+from dpmigrate.facts.names import position
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.wraps import is_main_guard
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._shared import LOADER_PARAMETERS
@@ -74,6 +76,9 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
         options += f", shuffle={script.text(shuffle)}"
     if drop_last is not None and not (isinstance(drop_last, ast.Constant) and not drop_last.value):
         options += f", drop_last={script.text(drop_last)}"
+    seed = _seed(script, call)
+    if seed and not (isinstance(shuffle, ast.Constant) and not shuffle.value) and shuffle is not None:
+        options += f", seed={seed}"
     if shuffle is not None:
         positional = 2 if len(call.args) > 2 else None
         yield DropArg(span, "shuffle", positional, LOADER_PARAMETERS[3 : len(call.args)] if positional else ())
@@ -82,6 +87,28 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
         yield DropArg(span, "sampler", 3, LOADER_PARAMETERS[4 : len(call.args)])
     yield SetArg(span, "sampler", f"DistributedSampler({name}{options})")
     yield _IMPORT
+
+
+def _seed(script: Script, loader: ast.Call) -> str:
+    """The script's own seed, where it is set without condition and seen where the loader is built: another seed is another order, as before."""
+    for call in script.calls("torch.manual_seed"):
+        value = call.args[0] if call.args else None
+        stmt = script.names.statement(call)
+        here = script.names.function(call)
+        if here is not script.names.function(loader) and not isinstance(here, ast.Module):
+            continue
+        if any(isinstance(a, ast.If | ast.Try | ast.For | ast.While) and not is_main_guard(a) for a in script.names.ancestors(stmt)):
+            continue
+        if here is script.names.function(loader) and position(call) > position(loader):
+            continue
+        if isinstance(value, ast.Constant) and isinstance(value.value, int):
+            return script.text(value)
+        base = value.value if isinstance(value, ast.Attribute) else value
+        if isinstance(value, ast.Name | ast.Attribute) and isinstance(base, ast.Name):
+            same = [script.names.owner(script.names.scope_of[n], base.id) for n in (base, loader)]
+            if same[0] is not None and same[0] is same[1]:
+                return script.text(value)
+    return ""
 
 
 def _plain(node: ast.expr) -> bool:

@@ -1,0 +1,57 @@
+"""A seed is taken from the clock, so every rank has another one.
+
+## What it finds
+`torch.manual_seed`, `random.seed` and `numpy.random.seed` with a value from the time, the process id or the system's random numbers.
+
+## Why it matters
+Until data are split and the model is built, all ranks must draw the same numbers: with different seeds 85 of 200 validation samples were trained on by some rank.
+
+## Example
+```python
+torch.manual_seed(int(time.time()))
+```
+becomes
+```python
+torch.manual_seed(ddp.from_main(int(time.time())))
+```
+
+## When it is not fixed
+Seeds that come out of functions of other files.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.edit import AddImport, Wrap
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+_SEEDS = (
+    "torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "numpy.random.seed", "random.seed",
+    "numpy.random.default_rng", "numpy.random.RandomState",
+)  # fmt: skip
+_SOURCES = ("time.", "datetime.", "os.urandom", "os.getpid", "uuid.", "secrets.", "torch.seed", "torch.initial_seed")
+
+
+@rule("DPM209", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
+def seed_differs_per_rank(script: Script) -> Iterator[Hit]:
+    done: set[ast.expr] = set()
+    for call in script.calls(*_SEEDS):
+        for arg in call.args[:1]:
+            for node in _origins(script, arg):
+                if node not in done:
+                    done.add(node)
+                    yield Hit(node, "every rank would have another seed", (Wrap(script.span(node), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line)))
+
+
+def _origins(script: Script, node: ast.expr) -> Iterator[ast.expr]:
+    """The expressions that take a seed from outside: the argument itself, or what its name is given."""
+    if any(isinstance(n, ast.Call) and script.names.dotted(n.func).startswith(_SOURCES) for n in ast.walk(node)):
+        yield node
+    elif isinstance(node, ast.Name):
+        for b in script.names.bindings(script.names.scope_of[node], node.id):
+            if b.how == "assign" and isinstance(b.value, ast.expr) and not b.path and not script.names.is_inside(node, b.value):
+                yield from _origins(script, b.value)
