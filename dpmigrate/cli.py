@@ -89,7 +89,11 @@ def _wanted(code: str, settings: Settings) -> bool:
 @click.option("--amp", is_flag=True, help="Add mixed precision: autocast and, for float16, a GradScaler.")
 @click.option("--amp-dtype", type=click.Choice(["float16", "bfloat16"]), default="float16", show_default=True)
 @click.option(
-    "--batch", type=click.Choice(["global", "per-rank"]), default="global", show_default=True, help="What the script's batch size stays: that of all ranks together, or of each."
+    "--batch",
+    type=click.Choice(["global", "per-rank"]),
+    default="global",
+    show_default=True,
+    help="What the script's batch size stays: that of all ranks together, or of each.",
 )
 @click.option("--sync-bn", is_flag=True, help="Compute BatchNorm statistics over all ranks (on GPUs).")
 @click.option("--vendor", is_flag=True, help="Copy the runtime package beside the script, so that it needs nothing but torch.")
@@ -98,9 +102,19 @@ def _wanted(code: str, settings: Settings) -> bool:
 @_format
 @_stdin
 def apply(
-    paths: tuple[str, ...], diff: bool, output: Path | None, amp: bool, amp_dtype: Literal["float16", "bfloat16"], batch: Literal["global", "per-rank"], sync_bn: bool,
-    vendor: bool, select: tuple[str, ...], ignore: tuple[str, ...], output_format: str, stdin_filename: str,
-) -> None:  # fmt: skip
+    paths: tuple[str, ...],
+    diff: bool,
+    output: Path | None,
+    amp: bool,
+    amp_dtype: Literal["float16", "bfloat16"],
+    batch: Literal["global", "per-rank"],
+    sync_bn: bool,
+    vendor: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    output_format: str,
+    stdin_filename: str,
+) -> None:
     """Rewrite programs for DistributedDataParallel, in place, each as a whole or not at all."""
     from dpmigrate import engine
     from dpmigrate.model import Status

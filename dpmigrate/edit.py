@@ -13,7 +13,10 @@ from dpmigrate.model import Span
 
 @dataclass(frozen=True, slots=True)
 class SetArg:
-    """Give the call at ``call`` the keyword argument ``name=value``; an argument already there (keyword, or the positional at ``index``) is replaced."""
+    """Give the call at ``call`` the keyword argument ``name=value``.
+
+    An argument already there (keyword, or the positional at ``index``) is replaced.
+    """
 
     call: Span
     name: str
@@ -23,7 +26,10 @@ class SetArg:
 
 @dataclass(frozen=True, slots=True)
 class DropArg:
-    """Remove the keyword argument ``name`` of the call, or the positional one at ``index``. Positionals after it become keywords by ``following`` (their names in order)."""
+    """Remove the keyword argument ``name`` of the call, or the positional one at ``index``.
+
+    Positionals after it become keywords by ``following`` (their names in order). Refused where the argument is absent.
+    """
 
     call: Span
     name: str
@@ -74,7 +80,10 @@ class MainOnly:
 
 @dataclass(frozen=True, slots=True)
 class Hoist:
-    """Move the expression at ``node`` into ``name = expression`` before the simple statement that holds it, leaving ``name``."""
+    """Move the expression at ``node`` into ``name = expression`` before the simple statement that holds it, leaving ``name``.
+
+    Refused outside a simple statement and through a lambda or comprehension.
+    """
 
     node: Span
     name: str
@@ -106,7 +115,10 @@ class First:
 
 @dataclass(frozen=True, slots=True)
 class Enclose:
-    """Put the sibling statements from ``first`` to ``last`` under ``header`` (``if ddp.is_main():``). Neighbours with one header merge."""
+    """Put the sibling statements from ``first`` to ``last`` under ``header`` (``if ddp.is_main():``). Neighbours with one header merge.
+
+    ``Before`` on ``first`` and ``After`` on ``last`` stand outside the header; hoisted statements stand inside.
+    """
 
     first: Span
     last: Span

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpmigrate.model import Problem
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pathspec
 
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages", "venv", "env"})
-_Ignore = tuple[Path, "pathspec.PathSpec"]
+_Ignore = tuple[Path, "pathspec.PathSpec[Any]"]
 
 
 def find(paths: tuple[str, ...]) -> Iterator[Path | tuple[Path, Problem]]:
@@ -118,5 +118,5 @@ def _ignored(path: Path, ignores: tuple[_Ignore, ...], *, folder: bool = False) 
         if full.is_relative_to(base):
             result = spec.check_file(full.relative_to(base).as_posix() + ("/" if folder else ""))
             if result.include is not None:
-                return result.include
+                return bool(result.include)
     return False

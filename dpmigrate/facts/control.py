@@ -41,7 +41,7 @@ def exits(names: Names, roles: Roles, loop: Loop) -> Iterator[Exit]:
             continue
         if isinstance(n, ast.Return | ast.Expr) and inner is not loop and inner is not None and any(b.node is inner for b in roles.batch_loops):
             continue
-        tests = [a.test for a in names.ancestors(n) if isinstance(a, ast.If) and names.is_inside(a, loop) and a is not loop]
+        tests = [a.test for a in names.ancestors(n) if isinstance(a, ast.If) and names.is_inside(a, loop)]
         caught = any(isinstance(a, ast.ExceptHandler) and names.is_inside(a, loop) for a in names.ancestors(n))
         varying = [t for t in tests if not uniform(names, t)]
         if caught or varying:
@@ -120,11 +120,11 @@ def _uniform_attribute(names: Names, node: ast.Attribute, depth: int) -> bool:
             if isinstance(stmt, ast.AugAssign):
                 if not isinstance(stmt.value, ast.Constant) or _under_varying_test(names, stmt, depth):
                     return False
-            elif isinstance(stmt, ast.Assign) and not uniform(names, stmt.value, depth - 1):
-                return False
-            elif not isinstance(stmt, ast.Assign | ast.AnnAssign):
-                return False
-            elif _under_varying_test(names, stmt, depth):
+            elif (
+                (isinstance(stmt, ast.Assign) and not uniform(names, stmt.value, depth - 1))
+                or not isinstance(stmt, ast.Assign | ast.AnnAssign)
+                or _under_varying_test(names, stmt, depth)
+            ):
                 return False
     return True
 

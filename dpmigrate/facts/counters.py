@@ -48,8 +48,40 @@ _PURE_BUILTINS = frozenset({"len", "int", "float", "range", "zip", "sum", "max",
 _PURE_MODULES = ("torch.", "math.", "numpy.", "torch.nn.functional.", "sklearn.metrics.")
 _IMPURE = frozenset({"torch.save", "numpy.save", "numpy.savetxt", "torch.manual_seed", "torch.autograd.backward"})
 _IMPURE_METHODS = frozenset(
-    "append extend insert update add write writelines log info debug warning error display set_postfix set_description add_scalar add_image "
-    "print step backward reset close flush setdefault pop remove clear save put send set_postfix_str compute".split()
+    [
+        "append",
+        "extend",
+        "insert",
+        "update",
+        "add",
+        "write",
+        "writelines",
+        "log",
+        "info",
+        "debug",
+        "warning",
+        "error",
+        "display",
+        "set_postfix",
+        "set_description",
+        "add_scalar",
+        "add_image",
+        "print",
+        "step",
+        "backward",
+        "reset",
+        "close",
+        "flush",
+        "setdefault",
+        "pop",
+        "remove",
+        "clear",
+        "save",
+        "put",
+        "send",
+        "set_postfix_str",
+        "compute",
+    ]
 )
 
 
@@ -98,9 +130,9 @@ def _addition(stmt: ast.stmt, name: str) -> ast.expr | None:
 def _own_statements(loop: BatchLoop, name: str) -> list[ast.AST]:
     out: list[ast.AST] = []
     for n in ast.walk(loop.node):
-        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id == name:
-            out.append(n)
-        elif isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) and n.targets[0].id == name:
+        if (isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id == name) or (
+            isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) and n.targets[0].id == name
+        ):
             out.append(n)
     return out
 
@@ -198,7 +230,7 @@ def _impure(roles: Roles, call: ast.Call, own: set[int]) -> str:
     """Why the call may leave a trace; '' if it cannot."""
     names, func = roles.names, call.func
     text = ast.unparse(func)
-    if roles.model_vals(func) or any(id(a) in own for a in names.ancestors(call)) and isinstance(func, ast.Attribute) and func.attr == "item":
+    if roles.model_vals(func) or (any(id(a) in own for a in names.ancestors(call)) and isinstance(func, ast.Attribute) and func.attr == "item"):
         return ""
     dotted = names.dotted(func)
     if dotted in _IMPURE or text == "print":
@@ -211,7 +243,9 @@ def _impure(roles: Roles, call: ast.Call, own: set[int]) -> str:
         for n in ast.walk(function):
             if isinstance(n, ast.Global | ast.Yield):
                 return f"{text}() may have an effect in every batch"
-            if isinstance(n, ast.Call) and (isinstance(n.func, ast.Name) and n.func.id in ("print", "open") or _last(n) in _IMPURE_METHODS - {"append", "update"}):
+            if isinstance(n, ast.Call) and (
+                (isinstance(n.func, ast.Name) and n.func.id in ("print", "open")) or _last(n) in _IMPURE_METHODS - {"append", "update"}
+            ):
                 return f"{text}() may have an effect in every batch"
         return ""
     vals = roles.values.eval(func)
@@ -284,10 +318,6 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: set[str], 
 def _through_name(roles: Roles, loop: BatchLoop, node: ast.Name, losses: set[str], sums: bool, depth: int) -> Holds:
     if depth == 0:
         return Holds.UNKNOWN
-    values = [
-        n.value
-        for n in ast.walk(loop.node)
-        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
-    ]
+    values = [n.value for n in ast.walk(loop.node) if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)]
     kinds = {_addition_kind(roles, loop, v, losses, sums, depth - 1) for v in values}
     return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN

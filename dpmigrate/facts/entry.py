@@ -14,7 +14,22 @@ _IDLE = frozenset(
     {"torch.cuda.is_available", "torch.cuda.device_count", "os.getenv", "?.int", "?.float", "?.str", "?.len", "?.dict", "?.list", "?.sorted"}
     | {"?.callable", "?.tuple", "?.set", "?.range", "torch.set_default_dtype", "torch.set_num_threads", "collections.namedtuple", "?.getattr", "?.hasattr"}
 )
-_IDLE_METHODS = frozenset({"add_argument", "parse_args", "set_defaults", "add_mutually_exclusive_group", "parse_known_args", "startswith", "islower", "insert", "append", "format", "split", "join"})
+_IDLE_METHODS = frozenset(
+    {
+        "add_argument",
+        "parse_args",
+        "set_defaults",
+        "add_mutually_exclusive_group",
+        "parse_known_args",
+        "startswith",
+        "islower",
+        "insert",
+        "append",
+        "format",
+        "split",
+        "join",
+    }
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -36,14 +36,54 @@ class Loss:
 
 _FUNCTIONAL = "torch.nn.functional."
 _MODULES = frozenset(
-    "L1Loss NLLLoss PoissonNLLLoss GaussianNLLLoss KLDivLoss MSELoss BCELoss BCEWithLogitsLoss HingeEmbeddingLoss SmoothL1Loss HuberLoss "
-    "SoftMarginLoss CrossEntropyLoss MultiLabelSoftMarginLoss CosineEmbeddingLoss MultiMarginLoss MultiLabelMarginLoss MarginRankingLoss "
-    "TripletMarginLoss CTCLoss TripletMarginWithDistanceLoss NLLLoss2d".split()
+    [
+        "L1Loss",
+        "NLLLoss",
+        "PoissonNLLLoss",
+        "GaussianNLLLoss",
+        "KLDivLoss",
+        "MSELoss",
+        "BCELoss",
+        "BCEWithLogitsLoss",
+        "HingeEmbeddingLoss",
+        "SmoothL1Loss",
+        "HuberLoss",
+        "SoftMarginLoss",
+        "CrossEntropyLoss",
+        "MultiLabelSoftMarginLoss",
+        "CosineEmbeddingLoss",
+        "MultiMarginLoss",
+        "MultiLabelMarginLoss",
+        "MarginRankingLoss",
+        "TripletMarginLoss",
+        "CTCLoss",
+        "TripletMarginWithDistanceLoss",
+        "NLLLoss2d",
+    ]
 )
 _FUNCTIONS = frozenset(
-    "l1_loss nll_loss poisson_nll_loss gaussian_nll_loss kl_div mse_loss binary_cross_entropy binary_cross_entropy_with_logits smooth_l1_loss "
-    "huber_loss soft_margin_loss cross_entropy multilabel_soft_margin_loss cosine_embedding_loss multi_margin_loss hinge_embedding_loss "
-    "margin_ranking_loss triplet_margin_loss ctc_loss multilabel_margin_loss".split()
+    [
+        "l1_loss",
+        "nll_loss",
+        "poisson_nll_loss",
+        "gaussian_nll_loss",
+        "kl_div",
+        "mse_loss",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "smooth_l1_loss",
+        "huber_loss",
+        "soft_margin_loss",
+        "cross_entropy",
+        "multilabel_soft_margin_loss",
+        "cosine_embedding_loss",
+        "multi_margin_loss",
+        "hinge_embedding_loss",
+        "margin_ranking_loss",
+        "triplet_margin_loss",
+        "ctc_loss",
+        "multilabel_margin_loss",
+    ]
 )
 _UNWEIGHTED = frozenset({"CTCLoss", "ctc_loss"})  # divides by target lengths as well
 _KEEP = frozenset({"to", "cuda", "float", "double", "contiguous", "squeeze", "unsqueeze", "view", "reshape", "clone", "scale", "requires_grad_", "half"})
@@ -166,7 +206,9 @@ class Losses:
             values = [b.value for b in self.names.bindings(self.names.scope_of[node], node.id) if b.how == "assign"]
             return bool(values) and all(isinstance(v, ast.expr) and self._batch_size(v) for v in values)
         text = ast.unparse(node).replace(" ", "")
-        return text.endswith((".size(0)", ".shape[0]", ".size()[0]")) or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len")
+        return text.endswith((".size(0)", ".shape[0]", ".size()[0]")) or (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
+        )
 
     # ------------------------------------------------------------------ calls
     def _call(self, node: ast.Call) -> Loss:

@@ -130,9 +130,7 @@ class Names:
             self._target(scope, node.target, node.value, (), "assign")
         elif isinstance(node, ast.AugAssign):
             self._target(scope, node.target, node, (), "aug")
-        elif isinstance(node, ast.For | ast.AsyncFor):
-            self._target(scope, node.target, node.iter, ("*",), "for")
-        elif isinstance(node, ast.comprehension):
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
             self._target(scope, node.target, node.iter, ("*",), "for")
         elif isinstance(node, ast.With | ast.AsyncWith):
             for item in node.items:

@@ -69,8 +69,7 @@ class Roles:
         if not any(isinstance(n, ast.Attribute) and n.attr == "parameters" for a in call.args for n in ast.walk(a)):
             return False
         return any(
-            isinstance(c.func, ast.Attribute) and c.func.attr == "step" and any(v.node is call for v in self.values.eval(c.func.value))
-            for c in self.calls
+            isinstance(c.func, ast.Attribute) and c.func.attr == "step" and any(v.node is call for v in self.values.eval(c.func.value)) for c in self.calls
         )
 
     def _receivers(self, todo: list[ast.expr]) -> Iterator[ast.expr]:

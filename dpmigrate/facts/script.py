@@ -12,8 +12,8 @@ from dpmigrate.facts import counters, losses
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loaders import critical_star
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position, span
-from dpmigrate.facts.roles import BatchLoop, Roles
 from dpmigrate.facts.phases import Phases, phases
+from dpmigrate.facts.roles import BatchLoop, Roles
 from dpmigrate.facts.values import NONE, Vals, Values
 from dpmigrate.facts.wraps import Wrapping, WrapPlan
 from dpmigrate.model import Span
@@ -299,7 +299,8 @@ class Script:
                     return True
                 if self.names.dotted(n).startswith(("torchvision.models.", "timm.", "transformers.")):
                     return True
-        return any(isinstance(n, ast.ClassDef) and not self._known_bases(n) for n in self.names.nodes if isinstance(n, ast.ClassDef) and self.values.is_module_class(n))
+        classes = [n for n in self.names.nodes if isinstance(n, ast.ClassDef) and self.values.is_module_class(n)]
+        return not all(self._known_bases(c) for c in classes)
 
     def _known_bases(self, cls: ast.ClassDef) -> bool:
         """Whether the layers that the class builds are torch's own or of this file."""

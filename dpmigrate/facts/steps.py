@@ -70,7 +70,7 @@ def steps(roles: Roles) -> list[Step]:
     for call in roles.calls:
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr == "step" and not call.args:
-            stepped = tuple(made[v.node] for v in roles.values.eval(func.value) if v.node in made)  # type: ignore[index]
+            stepped = tuple(made[v.node] for v in roles.values.eval(func.value) if v.node in made)
             stmt = roles.names.parent[call]
             if stepped and isinstance(stmt, ast.Expr):
                 out.append(Step(call, stmt, func.value, stepped, tuple(_clips(roles, stmt))))

@@ -111,9 +111,7 @@ class Wrapping:
         for a in self.names.ancestors(stmt):
             if isinstance(a, FunctionNode | ast.ClassDef | ast.For | ast.While):
                 break
-            if isinstance(a, ast.If) and not is_main_guard(a):
-                found = a
-            elif isinstance(a, ast.Try) and found is not None:
+            if (isinstance(a, ast.If) and not is_main_guard(a)) or (isinstance(a, ast.Try) and found is not None):
                 found = a
         return found
 

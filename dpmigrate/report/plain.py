@@ -9,7 +9,9 @@ _BREAKING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 def safe(text: str) -> str:
     """Control characters, bidirectional overrides and line breaks escaped; tabs become spaces so that carets stay in place."""
-    return "".join(c if c == " " or unicodedata.category(c) not in _BREAKING else " " if c == "\t" else c.encode("unicode_escape").decode() for c in _printable(text))
+    return "".join(
+        c if c == " " or unicodedata.category(c) not in _BREAKING else " " if c == "\t" else c.encode("unicode_escape").decode() for c in _printable(text)
+    )
 
 
 def _printable(text: str) -> str:

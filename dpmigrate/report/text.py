@@ -90,8 +90,13 @@ def check_summary(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
 def totals(outcomes: Sequence[Outcome]) -> str:
     """The last line: files by what became of them."""
     names = {
-        Status.FINDINGS: "with findings", Status.CHANGED: "migrated", Status.REFUSED: "refused", Status.FAILED: "failed", Status.UNCHANGED: "unchanged", Status.CLEAN: "clean",
-    }  # fmt: skip
+        Status.FINDINGS: "with findings",
+        Status.CHANGED: "migrated",
+        Status.REFUSED: "refused",
+        Status.FAILED: "failed",
+        Status.UNCHANGED: "unchanged",
+        Status.CLEAN: "clean",
+    }
     parts = [f"{n} {word}" for status, word in names.items() if (n := sum(o.status is status for o in outcomes))]
     return f"{_count(len(outcomes), 'file')}: {', '.join(parts)}." if parts else "No Python files."
 

@@ -89,9 +89,7 @@ class _Recorder(CodegenState):
         self.stack.pop()
 
     @contextmanager
-    def record_syntactic_position(
-        self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
-    ) -> Iterator[None]:
+    def record_syntactic_position(self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None) -> Iterator[None]:
         start = self.offset
         if isinstance(node, (cst.Tuple, cst.GeneratorExp)):
             yield

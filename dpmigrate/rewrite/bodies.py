@@ -17,9 +17,7 @@ _Branching = (cst.If, cst.For, cst.While, cst.Try, cst.TryStar)
 class Bodies:
     """Carries out what the plan does to statements; remembers the blocks that it emptied and the ``if`` that died with them."""
 
-    def __init__(
-        self, around: dict[cst.CSTNode, Around], ranges: dict[cst.CSTNode, list[Range]], first: dict[cst.CSTNode, list[str]]
-    ) -> None:
+    def __init__(self, around: dict[cst.CSTNode, Around], ranges: dict[cst.CSTNode, list[Range]], first: dict[cst.CSTNode, list[str]]) -> None:
         self._around = around
         self._ranges = ranges
         self._first = first

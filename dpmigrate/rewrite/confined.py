@@ -26,13 +26,9 @@ def strayed(before: str, after: str, plan: Plan) -> tuple[str, ...]:
     freedom.grant_deleted(edit.stmt for edit in plan.edits if isinstance(edit, Delete))
     cursor = 0
     for start, end in freedom.kept_runs():
-        place = _find(
-            new, old[start:end], cursor, fixed_start=start == 0 and not freedom.gaps[0], fixed_end=end == len(old) and not freedom.gaps[end]
-        )
+        place = _find(new, old[start:end], cursor, fixed_start=start == 0 and not freedom.gaps[0], fixed_end=end == len(old) and not freedom.gaps[end])
         if place is None:
-            return (
-                f"line {start + 1}{f' to {end}' if end > start + 1 else ''}: changed, or something new stands beside it, though no edit names it",
-            )
+            return (f"line {start + 1}{f' to {end}' if end > start + 1 else ''}: changed, or something new stands beside it, though no edit names it",)
         cursor = place + end - start
     return ()
 

@@ -56,9 +56,7 @@ def _is_future(statement: Statement) -> bool:
 
 
 def _only_imports(statement: Statement) -> bool:
-    return isinstance(statement, cst.SimpleStatementLine) and all(
-        isinstance(small, (cst.Import, cst.ImportFrom)) for small in statement.body
-    )
+    return isinstance(statement, cst.SimpleStatementLine) and all(isinstance(small, (cst.Import, cst.ImportFrom)) for small in statement.body)
 
 
 def _guarded_imports(statement: Statement) -> bool:

@@ -200,9 +200,7 @@ def set_item(display: cst.Dict, edit: SetItem, untouched: frozenset[cst.CSTNode]
         old = display.elements[places[-1]]
         if old.value not in untouched:
             raise Refused(f"two edits for the item {edit.key!r}", edit.dict)
-        return display.with_changes(
-            elements=[*display.elements[: places[-1]], old.with_changes(value=value), *display.elements[places[-1] + 1 :]]
-        )
+        return display.with_changes(elements=[*display.elements[: places[-1]], old.with_changes(value=value), *display.elements[places[-1] + 1 :]])
     row = _read_items(display)
     row.insert(len(row.entries), cst.DictElement(cst.SimpleString(_quoted(edit.key, display)), value))
     return _write_items(display, row)
@@ -223,9 +221,7 @@ def _find_items(display: cst.Dict, key: str) -> list[int]:
     return [
         place
         for place, element in enumerate(display.elements)
-        if isinstance(element, cst.DictElement)
-        and isinstance(element.key, (cst.SimpleString, cst.ConcatenatedString))
-        and element.key.evaluated_value == key
+        if isinstance(element, cst.DictElement) and isinstance(element.key, (cst.SimpleString, cst.ConcatenatedString)) and element.key.evaluated_value == key
     ]
 
 

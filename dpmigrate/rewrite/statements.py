@@ -105,7 +105,11 @@ class Block:
         self._keep_last_comments()
         self._outs = self._level(0, len(self._pieces), self._ranges, nested=False)
         #: comment lines that stood above a deleted statement, with nothing left below them
-        self.footer: Lines = self._pending if self._pending and has_comment(self._pending) else ()
+        left = self._left_above()
+        self.footer: Lines = left if left and has_comment(left) else ()
+
+    def _left_above(self) -> Lines | None:
+        return self._pending
 
     def statements(self) -> list[Statement]:
         """The new statements, each on a line of its own unless it shared one and still can."""

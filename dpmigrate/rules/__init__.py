@@ -54,7 +54,10 @@ def notes(script: Script) -> tuple[str, ...]:
     if s.batch == "global":
         out.append("Batch size: the one in the script stays the global batch; each rank takes an equal share, so the learning rate stays right.")
     else:
-        out.append("Batch size: each rank keeps the script's batch size, so the global batch grows with the number of ranks; scale the learning rate (linearly, with warm-up).")
+        out.append(
+            "Batch size: each rank keeps the script's batch size, so the global batch grows with the number of ranks; "
+            "scale the learning rate (linearly, with warm-up)."
+        )
     loops = [(b, script.counting(b)) for b in script.roles.eval_loops]
     split = sum(not c.obstacle for _, c in loops)
     if split:

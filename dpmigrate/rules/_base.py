@@ -68,9 +68,7 @@ TRAINING = (b".backward(", b".backward (")
 _RULES: dict[str, Rule] = {}
 
 
-def rule(
-    code: str, *, severity: Severity, fix: Fix = Fix.NONE, core: bool = False, literals: tuple[bytes, ...] = TRAINING
-) -> Callable[[Check], Check]:
+def rule(code: str, *, severity: Severity, fix: Fix = Fix.NONE, core: bool = False, literals: tuple[bytes, ...] = TRAINING) -> Callable[[Check], Check]:
     """Register the function as the rule ``code``."""
 
     def register(run: Check) -> Check:

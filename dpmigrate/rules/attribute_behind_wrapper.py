@@ -30,7 +30,26 @@ from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
 #: what the wrapper answers as the model does
-_BOTH = frozenset("parameters train eval zero_grad training module to cuda cpu half float double no_sync requires_grad_ forward __class__".split())
+_BOTH = frozenset(
+    [
+        "parameters",
+        "train",
+        "eval",
+        "zero_grad",
+        "training",
+        "module",
+        "to",
+        "cuda",
+        "cpu",
+        "half",
+        "float",
+        "double",
+        "no_sync",
+        "requires_grad_",
+        "forward",
+        "__class__",
+    ]
+)
 
 
 @rule("DPM107", severity=Severity.ERROR, fix=Fix.SAFE, core=True)

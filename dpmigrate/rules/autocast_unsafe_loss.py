@@ -33,4 +33,8 @@ def autocast_unsafe_loss(script: Script) -> Iterator[Hit]:
     if not script.settings.amp:
         return
     for call in script.calls("torch.nn.BCELoss", "torch.nn.functional.binary_cross_entropy"):
-        yield Hit(call, f"{script.text(call.func)} is unsafe under autocast", advice="use BCEWithLogitsLoss / binary_cross_entropy_with_logits and take the sigmoid out of the model")
+        yield Hit(
+            call,
+            f"{script.text(call.func)} is unsafe under autocast",
+            advice="use BCEWithLogitsLoss / binary_cross_entropy_with_logits and take the sigmoid out of the model",
+        )

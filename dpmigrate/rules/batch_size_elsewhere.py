@@ -29,7 +29,28 @@ from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
-_SHAPES = frozenset("view reshape expand zeros ones randn rand full empty repeat resize_ new_zeros new_ones new_full unflatten arange normal tile".split())
+_SHAPES = frozenset(
+    [
+        "view",
+        "reshape",
+        "expand",
+        "zeros",
+        "ones",
+        "randn",
+        "rand",
+        "full",
+        "empty",
+        "repeat",
+        "resize_",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "unflatten",
+        "arange",
+        "normal",
+        "tile",
+    ]
+)
 
 
 @rule("DPM203", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -44,7 +65,12 @@ def batch_size_elsewhere(script: Script) -> Iterator[Hit]:
         if call is None or call in script.roles.loader_calls or script.roles.inside_module(node):
             continue
         if any(v.node is call for v in script.roles.models):
-            yield Hit(node, f"{script.text(node)} goes into the model; a rank's batch is smaller", severity=Severity.BLOCKER, advice="size such state from the input: x.size(0)")
+            yield Hit(
+                node,
+                f"{script.text(node)} goes into the model; a rank's batch is smaller",
+                severity=Severity.BLOCKER,
+                advice="size such state from the input: x.size(0)",
+            )
         elif isinstance(call.func, ast.Attribute | ast.Name) and ast.unparse(call.func).rsplit(".", 1)[-1] in _SHAPES:
             yield from _shape(script, node)
 
@@ -54,4 +80,9 @@ def _shape(script: Script, node: ast.expr) -> Iterator[Hit]:
     if region == "train":
         yield Hit(node, "a rank's batch is smaller than the global batch size", (Wrap(script.span(node), f"{script.ddp}.local_batch({{}})"),))
     elif region == "both":
-        yield Hit(node, "this shape is used in training and evaluation, whose batches differ", severity=Severity.BLOCKER, advice="take the size from the input: x.size(0)")
+        yield Hit(
+            node,
+            "this shape is used in training and evaluation, whose batches differ",
+            severity=Severity.BLOCKER,
+            advice="take the size from the input: x.size(0)",
+        )

@@ -45,4 +45,8 @@ def batch_size_not_divided(script: Script) -> Iterator[Hit]:
                 advice="give the loader a batch_size, or run apply with --batch per-rank",
             )  # fmt: skip
         else:
-            yield Hit(size, "the global batch would grow with the number of ranks", (Wrap(script.span(size), f"{script.ddp}.local_batch({{}})"), AddImport(script.import_line)))
+            yield Hit(
+                size,
+                "the global batch would grow with the number of ranks",
+                (Wrap(script.span(size), f"{script.ddp}.local_batch({{}})"), AddImport(script.import_line)),
+            )

@@ -30,8 +30,37 @@ from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
 
 _HARMLESS = frozenset(
-    "parameters named_parameters train eval zero_grad state_dict load_state_dict modules named_modules children named_children buffers to cuda cpu apply forward "
-    "requires_grad_ no_sync join half float double flatten_parameters init_hidden update_ema step_ema get_lr num_parameters".split()
+    [
+        "parameters",
+        "named_parameters",
+        "train",
+        "eval",
+        "zero_grad",
+        "state_dict",
+        "load_state_dict",
+        "modules",
+        "named_modules",
+        "children",
+        "named_children",
+        "buffers",
+        "to",
+        "cuda",
+        "cpu",
+        "apply",
+        "forward",
+        "requires_grad_",
+        "no_sync",
+        "join",
+        "half",
+        "float",
+        "double",
+        "flatten_parameters",
+        "init_hidden",
+        "update_ema",
+        "step_ema",
+        "get_lr",
+        "num_parameters",
+    ]
 )
 
 

@@ -46,7 +46,9 @@ def data_parallel_wrap(script: Script) -> Iterator[Hit]:
             assert isinstance(w.node, ast.Call)
             yield Hit(w.node, "DataParallel becomes DistributedDataParallel, one process a GPU", (*_in_place(script, w.node), new))
     for call in sorted(script.wraps.removed, key=lambda c: c.lineno):
-        yield Hit(call, "this DataParallel wrap goes; the whole model is wrapped on every device instead", (*_taken_out(script, call), *_after(script, call), new))
+        yield Hit(
+            call, "this DataParallel wrap goes; the whole model is wrapped on every device instead", (*_taken_out(script, call), *_after(script, call), new)
+        )
     for call in script.calls("isinstance", "?.isinstance"):
         if len(call.args) == 2 and script.names.dotted(call.args[1]).endswith("DataParallel"):
             yield Hit(call, "a test for DataParallel is false under DDP", (Replace(script.span(call), f'hasattr({script.text(call.args[0])}, "module")'),))

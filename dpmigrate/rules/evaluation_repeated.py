@@ -61,5 +61,3 @@ def _split(script: Script, loop: BatchLoop, count: Counting) -> Iterator[Edit]:
     models = script.evaluated_models(loop)
     if models and script.may_have_buffers:
         yield Before(script.span(loop.node), f"{script.ddp}.sync_buffers({', '.join(models)})")
-
-

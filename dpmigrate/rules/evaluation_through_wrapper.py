@@ -4,8 +4,8 @@
 Calls of a wrapped model outside training: in evaluation loops, for samples and pictures.
 
 ## Why it matters
-The wrapper's forward may talk to the other ranks (buffers). Ranks that have a different number of batches, or a part of the program that only one rank runs, then
-hang. Evaluation needs no gradients, so it calls the bare module.
+The wrapper's forward may talk to the other ranks (buffers). Ranks that have a different number of batches, or a part of the program that only one
+rank runs, then hang. Evaluation needs no gradients, so it calls the bare module.
 
 ## Example
 ```python

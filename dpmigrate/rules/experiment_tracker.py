@@ -44,10 +44,18 @@ def experiment_tracker(script: Script) -> Iterator[Hit]:
         stmt = script.is_statement(call)
         if any(isinstance(a, ast.Call) and script.names.dotted(a.func).startswith(_MODULES) for a in script.names.ancestors(call) if isinstance(a, ast.expr)):
             continue
-        edit: Edit = Enclose(script.span(stmt), script.span(stmt), f"if {script.ddp}.is_main():") if stmt else MainOnly(script.span(call), f"{script.ddp}.main_only")
+        edit: Edit = (
+            Enclose(script.span(stmt), script.span(stmt), f"if {script.ddp}.is_main():") if stmt else MainOnly(script.span(call), f"{script.ddp}.main_only")
+        )
         yield Hit(call, "every rank would report a run of its own", (edit, new))
     for node in script.names.nodes:
-        if isinstance(node, ast.Attribute) and script.names.dotted(node) in ("wandb.config", "wandb.run") and isinstance(script.names.parent[node], ast.Attribute):
+        if (
+            isinstance(node, ast.Attribute)
+            and script.names.dotted(node) in ("wandb.config", "wandb.run")
+            and isinstance(script.names.parent[node], ast.Attribute)
+        ):
             parent = script.names.parent[node]
             if isinstance(parent.ctx, ast.Load) and not isinstance(script.names.parent[parent], ast.Call):  # type: ignore[attr-defined]
-                yield Hit(node, f"{script.text(parent)} exists on rank 0 only", severity=Severity.BLOCKER, advice="read the value from the script's own settings")
+                yield Hit(
+                    node, f"{script.text(parent)} exists on rank 0 only", severity=Severity.BLOCKER, advice="read the value from the script's own settings"
+                )

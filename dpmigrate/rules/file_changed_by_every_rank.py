@@ -31,11 +31,57 @@ from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
 _DOTTED = frozenset(
-    "shutil.copyfile shutil.copy shutil.copy2 shutil.copytree shutil.move shutil.rmtree shutil.make_archive os.remove os.unlink os.rename os.replace os.rmdir os.symlink "
-    "os.system os.removedirs numpy.save numpy.savez numpy.savez_compressed numpy.savetxt torchvision.utils.save_image cv2.imwrite imageio.imwrite "
-    "imageio.imsave imageio.mimsave matplotlib.pyplot.savefig matplotlib.pyplot.show matplotlib.pyplot.imsave scipy.io.savemat skimage.io.imsave joblib.dump".split()
+    [
+        "shutil.copyfile",
+        "shutil.copy",
+        "shutil.copy2",
+        "shutil.copytree",
+        "shutil.move",
+        "shutil.rmtree",
+        "shutil.make_archive",
+        "os.remove",
+        "os.unlink",
+        "os.rename",
+        "os.replace",
+        "os.rmdir",
+        "os.symlink",
+        "os.system",
+        "os.removedirs",
+        "numpy.save",
+        "numpy.savez",
+        "numpy.savez_compressed",
+        "numpy.savetxt",
+        "torchvision.utils.save_image",
+        "cv2.imwrite",
+        "imageio.imwrite",
+        "imageio.imsave",
+        "imageio.mimsave",
+        "matplotlib.pyplot.savefig",
+        "matplotlib.pyplot.show",
+        "matplotlib.pyplot.imsave",
+        "scipy.io.savemat",
+        "skimage.io.imsave",
+        "joblib.dump",
+    ]
 )
-_METHODS = frozenset("savefig to_csv to_json to_excel to_pickle to_parquet write_text write_bytes save_pretrained unlink rmdir save_image imwrite symlink_to".split())
+_METHODS = frozenset(
+    [
+        "savefig",
+        "to_csv",
+        "to_json",
+        "to_excel",
+        "to_pickle",
+        "to_parquet",
+        "write_text",
+        "write_bytes",
+        "save_pretrained",
+        "unlink",
+        "rmdir",
+        "save_image",
+        "imwrite",
+        "symlink_to",
+    ]
+)
 
 
 @rule("DPM507", severity=Severity.ERROR, fix=Fix.SAFE)

@@ -54,12 +54,12 @@ def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
     for call in script.calls("torch.device"):
         if script.argument(call, "index", 1) is not None:
             yield call, DropArg(script.span(call), "index", 1 if len(call.args) > 1 else None)
-    for call, func in script.methods("cuda"):
+    for call, _ in script.methods("cuda"):
         device = script.argument(call, "device", 0)
         if device is not None and _is_number(script, device):
             yield call, DropArg(script.span(call), "device", 0 if call.args else None, ("non_blocking",) if len(call.args) > 1 else ())
     numbers: dict[ast.AST, str] = {}
-    for call, func in script.methods("to"):
+    for call, _ in script.methods("to"):
         device = script.argument(call, "device", 0)
         if device is not None and not isinstance(device, ast.Constant | ast.Attribute):
             numbers |= {v.node: "local_rank" for v in script.values.eval(device) if v.kind == "const" and _is_int(v.node)}

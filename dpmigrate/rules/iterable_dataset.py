@@ -33,4 +33,8 @@ def iterable_dataset(script: Script) -> Iterator[Hit]:
         dataset = script.argument(call, "dataset", 0)
         for v in script.values.eval(dataset):
             if v.cls is not None and any(script.names.dotted(b).endswith("IterableDataset") for c in script.values.bases(v.cls) for b in c.bases):
-                yield Hit(call, f"{v.cls.name} is an IterableDataset: it cannot be divided by a sampler", advice="divide the stream by rank and worker inside the data set, or use a map-style Dataset")
+                yield Hit(
+                    call,
+                    f"{v.cls.name} is an IterableDataset: it cannot be divided by a sampler",
+                    advice="divide the stream by rank and worker inside the data set, or use a map-style Dataset",
+                )

@@ -54,7 +54,11 @@ def loader_without_sampler(script: Script) -> Iterator[Hit]:
         if script.reads_statically(call):
             sampler = script.argument(call, "sampler", 3)
             if sampler is not None and not (isinstance(sampler, ast.Constant) and sampler.value is None):
-                yield Hit(call, "this loader has a sampler of its own: every rank would draw for itself", (Wrap(script.span(sampler), f"{script.ddp}.shard_sampler({{}})"), new))
+                yield Hit(
+                    call,
+                    "this loader has a sampler of its own: every rank would draw for itself",
+                    (Wrap(script.span(sampler), f"{script.ddp}.shard_sampler({{}})"), new),
+                )
             else:
                 yield Hit(call, message, tuple(_sampler(script, call)))
 

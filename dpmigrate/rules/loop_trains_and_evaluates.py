@@ -1,8 +1,8 @@
 """One loop serves training and evaluation, and which loader trains cannot be told.
 
 ## What it finds
-A loop over a DataLoader in which `backward()` stands under a test on the phase that is not known from the calls of the function (`run_epoch(loader, optimizer)`) or
-from a loop over literals (`for phase in ("train", "val")`).
+A loop over a DataLoader in which `backward()` stands under a test on the phase that is not known from the calls of the function (`run_epoch(loader,
+optimizer)`) or from a loop over literals (`for phase in ("train", "val")`).
 
 ## Why it matters
 The training loader is divided over the ranks with padding, so that all take the same number of steps; an evaluation must see every sample

@@ -4,8 +4,8 @@
 With `--amp`: the forward pass and loss of every training step, optimizer steps, gradient clipping, and checkpoints that hold an optimizer's state.
 
 ## Why it matters
-autocast round forward and loss halves memory and uses tensor cores; float16 needs a GradScaler, whose scale must be taken out of the gradients before they are clipped (a norm of
-3.7e4 was seen instead of 0.56) and whose state belongs to the checkpoint.
+autocast round forward and loss halves memory and uses tensor cores; float16 needs a GradScaler, whose scale must be taken out of the gradients before
+they are clipped (a norm of 3.7e4 was seen instead of 0.56) and whose state belongs to the checkpoint.
 
 ## Example
 ```python
@@ -42,7 +42,6 @@ from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._shared import scaled_backward, scaler_name
 
 
-
 @rule("DPM321", severity=Severity.NOTE, fix=Fix.SAFE, core=True)
 def mixed_precision(script: Script) -> Iterator[Hit]:
     if not script.settings.amp:
@@ -73,13 +72,27 @@ def _problems(script: Script, stepping: list[steps.Step]) -> Iterator[Hit]:
     advice = "write the step as: loss = …; loss.backward(); clip; optimizer.step() in one block, or migrate without --amp"
     for backward in script.roles.backwards:
         if steps.forward_of(script.roles, backward) is None:
-            yield Hit(backward, "autocast cannot be placed: the forward pass is not a statement beside this backward()", severity=Severity.BLOCKER, advice=advice)
+            yield Hit(
+                backward, "autocast cannot be placed: the forward pass is not a statement beside this backward()", severity=Severity.BLOCKER, advice=advice
+            )
     if not stepping or len({script.names.function(s.call) for s in stepping}) > 1:
-        yield Hit(script.roles.backwards[0], "the scaler cannot be placed: optimizer steps are not found in one function", severity=Severity.BLOCKER, advice=advice)
+        yield Hit(
+            script.roles.backwards[0], "the scaler cannot be placed: optimizer steps are not found in one function", severity=Severity.BLOCKER, advice=advice
+        )
     beside = {id(n) for s in stepping for c in s.clips for n in ast.walk(c)}
     for node in script.names.nodes:
-        if isinstance(node, ast.Expr | ast.Assign) and steps.clips(script.roles, node) and id(node) not in beside and script.roles.region(node) in ("train", "both"):
-            yield Hit(node, "gradients are clipped outside the block of the optimizer's step: the scale cannot be taken out once", severity=Severity.BLOCKER, advice=advice)
+        if (
+            isinstance(node, ast.Expr | ast.Assign)
+            and steps.clips(script.roles, node)
+            and id(node) not in beside
+            and script.roles.region(node) in ("train", "both")
+        ):
+            yield Hit(
+                node,
+                "gradients are clipped outside the block of the optimizer's step: the scale cannot be taken out once",
+                severity=Severity.BLOCKER,
+                advice=advice,
+            )
 
 
 def _torch(script: Script) -> list[Edit]:

@@ -29,4 +29,8 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM909", severity=Severity.BLOCKER)
 def no_entry(script: Script) -> Iterator[Hit]:
     if script.entry is None:
-        yield Hit(script.roles.backwards[0], "this module trains, but another script must start it", advice="programs of several files are not migrated yet: put the training and its start into one file")
+        yield Hit(
+            script.roles.backwards[0],
+            "this module trains, but another script must start it",
+            advice="programs of several files are not migrated yet: put the training and its start into one file",
+        )

@@ -56,7 +56,10 @@ def _instead(script: Script, backward: ast.Call) -> str:
         return "no DataLoader is built in this file"
     loop = next((a for a in script.names.ancestors(backward) if isinstance(a, Loop)), None)
     inside = list(ast.walk(loop)) if loop is not None else []
-    if any(isinstance(n, ast.Call) and (script.names.dotted(n.func) == "?.next" or isinstance(n.func, ast.Attribute) and n.func.attr in ("next", "__next__")) for n in inside):
+    if any(
+        isinstance(n, ast.Call) and (script.names.dotted(n.func) == "?.next" or (isinstance(n.func, ast.Attribute) and n.func.attr in ("next", "__next__")))
+        for n in inside
+    ):
         return "batches are taken with next()"
     if isinstance(loop, ast.For):
         return f"the loop goes over {ast.unparse(loop.iter)}, which is not a DataLoader that this file builds"

@@ -46,5 +46,11 @@ def parallel_primitives(script: Script) -> Iterator[Hit]:
         for base in bases:
             if script.names.dotted(base) in DATA_PARALLEL:
                 yield Hit(base, "a class derived from DataParallel", advice="wrap the plain model; put the extra methods on the model itself")
-    for call in script.calls("torch.multiprocessing.spawn", "torch.multiprocessing.Process", "torch.multiprocessing.start_processes", "multiprocessing.Process"):
-        yield Hit(call, "the script starts processes of its own; torchrun does that for DDP", advice="call the worker function once and let torchrun start the processes")
+    for call in script.calls(
+        "torch.multiprocessing.spawn", "torch.multiprocessing.Process", "torch.multiprocessing.start_processes", "multiprocessing.Process"
+    ):
+        yield Hit(
+            call,
+            "the script starts processes of its own; torchrun does that for DDP",
+            advice="call the worker function once and let torchrun start the processes",
+        )

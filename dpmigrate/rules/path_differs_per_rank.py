@@ -34,7 +34,26 @@ _CLOCKS = (
     "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow", "datetime.now", "time.strftime", "time.ctime", "time.asctime", "time.time",
     "uuid.uuid4", "uuid.uuid1", "tempfile.mkdtemp", "tempfile.mkstemp", "os.getpid",
 )  # fmt: skip
-_PATHS = frozenset("join makedirs mkdir open save SummaryWriter Path savefig FileHandler basicConfig exists isdir to_csv load configure init".split())
+_PATHS = frozenset(
+    [
+        "join",
+        "makedirs",
+        "mkdir",
+        "open",
+        "save",
+        "SummaryWriter",
+        "Path",
+        "savefig",
+        "FileHandler",
+        "basicConfig",
+        "exists",
+        "isdir",
+        "to_csv",
+        "load",
+        "configure",
+        "init",
+    ]
+)
 
 
 @rule("DPM506", severity=Severity.ERROR, fix=Fix.SAFE)

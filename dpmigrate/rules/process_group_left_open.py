@@ -4,8 +4,9 @@
 The end of the program, and `sys.exit()` on the way that ends it normally.
 
 ## Why it matters
-A program that ends right after its last backward aborts now and then at interpreter exit (6 of 20 with gloo), and the launcher reports a failure although all work is done.
-`ddp.cleanup()` stands on the normal path only: in a `finally` it would make a failing rank wait for the others until the timeout.
+A program that ends right after its last backward aborts now and then at interpreter exit (6 of 20 with gloo), and the launcher reports a failure
+although all work is done. `ddp.cleanup()` stands on the normal path only: in a `finally` it would make a failing rank wait for the others until the
+timeout.
 
 ## Example
 ```python

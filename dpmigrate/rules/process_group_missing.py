@@ -4,8 +4,9 @@
 The place where the program starts: the first statement that runs, or the body of the `__main__` guard.
 
 ## Why it matters
-Everything else needs it. `ddp.setup()` reads what torchrun gives, chooses NCCL on GPUs and gloo on CPUs, makes the rank's GPU the current one, gives all ranks the random streams of rank 0
-and silences the other ranks. Without torchrun it makes a group of one, so the program still runs as `python train.py`.
+Everything else needs it. `ddp.setup()` reads what torchrun gives, chooses NCCL on GPUs and gloo on CPUs, makes the rank's GPU the current one, gives
+all ranks the random streams of rank 0 and silences the other ranks. Without torchrun it makes a group of one, so the program still runs as `python
+train.py`.
 
 ## Example
 ```python

@@ -4,8 +4,8 @@
 The loop over epochs.
 
 ## Why it matters
-Until the data are split and the model is built all ranks must draw the same (unseeded splits leaked 85 of 200 validation samples). From then on equal streams mean the same augmentation and the
-same dropout masks on every rank.
+Until the data are split and the model is built all ranks must draw the same (unseeded splits leaked 85 of 200 validation samples). From then on equal
+streams mean the same augmentation and the same dropout masks on every rank.
 
 ## Example
 ```python
@@ -43,6 +43,10 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
     for loop in outer:
         functions = script.roles.all_entered(loop)
         if any(script.names.is_inside(b, loop) or script.names.function(b) in functions for b in built):
-            yield Hit(loop, "the model or the data are built inside this loop: all ranks keep one random stream, so augmentation and dropout are the same on every rank", severity=Severity.NOTE)
+            yield Hit(
+                loop,
+                "the model or the data are built inside this loop: all ranks keep one random stream, so augmentation and dropout are the same on every rank",
+                severity=Severity.NOTE,
+            )
         else:
             yield Hit(loop, "all ranks would draw the same augmentation and dropout", (Before(script.span(loop), f"{script.ddp}.seed_ranks()"),))

@@ -4,8 +4,8 @@
 `torch.save`, however it is imported, in the script or in a helper function.
 
 ## Why it matters
-Ranks that write one file at once tear it (1 of 40 unreadable), and a reader that comes meanwhile finds half of it. `ddp.save` writes on rank 0 only, to a temporary
-file that replaces the old one when it is complete.
+Ranks that write one file at once tear it (1 of 40 unreadable), and a reader that comes meanwhile finds half of it. `ddp.save` writes on rank 0 only,
+to a temporary file that replaces the old one when it is complete.
 
 ## Example
 ```python
@@ -45,4 +45,8 @@ def _whole_model(script: Script) -> Iterator[Hit]:
             continue
         state = script.roles.wrapped(obj)
         if any(v.kind == "wrapped" for v in script.roles.model_vals(obj)):
-            yield Hit(obj, "the wrapper would be pickled; it can be loaded only where a process group runs", (Wrap(script.span(obj), "{}.module" if state else f"{script.ddp}.unwrap({{}})"),))
+            yield Hit(
+                obj,
+                "the wrapper would be pickled; it can be loaded only where a process group runs",
+                (Wrap(script.span(obj), "{}.module" if state else f"{script.ddp}.unwrap({{}})"),),
+            )

@@ -4,7 +4,8 @@
 `torch.manual_seed`, `random.seed` and `numpy.random.seed` with a value from the time, the process id or the system's random numbers.
 
 ## Why it matters
-Until data are split and the model is built, all ranks must draw the same numbers: with different seeds 85 of 200 validation samples were trained on by some rank.
+Until data are split and the model is built, all ranks must draw the same numbers: with different seeds 85 of 200 validation samples were trained on
+by some rank.
 
 ## Example
 ```python
@@ -44,7 +45,9 @@ def seed_differs_per_rank(script: Script) -> Iterator[Hit]:
             for node in _origins(script, arg):
                 if node not in done:
                     done.add(node)
-                    yield Hit(node, "every rank would have another seed", (Wrap(script.span(node), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line)))
+                    yield Hit(
+                        node, "every rank would have another seed", (Wrap(script.span(node), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line))
+                    )
 
 
 def _origins(script: Script, node: ast.expr) -> Iterator[ast.expr]:

@@ -4,8 +4,8 @@
 `list(set(…))`, `tuple(set(…))` and `enumerate(set(…))` where data are prepared.
 
 ## Why it matters
-Python hashes strings differently in every process. A vocabulary or class list made from an unsorted set gives the same word different numbers on different ranks: the gradients that
-are averaged belong to different words, and nothing reports it.
+Python hashes strings differently in every process. A vocabulary or class list made from an unsorted set gives the same word different numbers on
+different ranks: the gradients that are averaged belong to different words, and nothing reports it.
 
 ## Example
 ```python
@@ -36,10 +36,15 @@ def set_order_per_rank(script: Script) -> Iterator[Hit]:
     for call in script.calls("?.list", "?.tuple", "?.enumerate"):
         if not call.args or not _is_set(script, call.args[0]) or script.roles.region(call) != "outside" or script.names.cls(call) is not None:
             continue
-        if any(isinstance(a, ast.Call) and script.names.dotted(a.func) in ("?.sorted", "?.len", "?.set", "?.sum", "?.max", "?.min") for a in script.names.ancestors(call)):
+        if any(
+            isinstance(a, ast.Call) and script.names.dotted(a.func) in ("?.sorted", "?.len", "?.set", "?.sum", "?.max", "?.min")
+            for a in script.names.ancestors(call)
+        ):
             continue
         counted = script.names.dotted(call.func) == "?.enumerate"
-        edit: Edit = Wrap(script.span(call.args[0]), f"{script.ddp}.from_main(list({{}}))") if counted else Wrap(script.span(call), f"{script.ddp}.from_main({{}})")
+        edit: Edit = (
+            Wrap(script.span(call.args[0]), f"{script.ddp}.from_main(list({{}}))") if counted else Wrap(script.span(call), f"{script.ddp}.from_main({{}})")
+        )
         yield Hit(call, "the order of a set differs between processes", (edit, AddImport(script.import_line)))
 
 

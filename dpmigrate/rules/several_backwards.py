@@ -24,6 +24,7 @@ Always: it is a refusal.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from dpmigrate.facts.names import position
@@ -42,10 +43,14 @@ def several_backwards(script: Script) -> Iterator[Hit]:
         for function, calls in by_function.items():
             calls.sort(key=position)
             forwards = [c for c in script.roles.forward_calls if script.names.function(c) is function]
-            for first, second in zip(calls, calls[1:], strict=False):
+            for first, second in itertools.pairwise(calls):
                 between = [c for c in forwards if position(first) < position(c) < position(second)]
                 if not between:
-                    yield Hit(second, "this backward() follows another without a forward pass in between: its gradients are not averaged", advice="add the losses and call backward() once")
+                    yield Hit(
+                        second,
+                        "this backward() follows another without a forward pass in between: its gradients are not averaged",
+                        advice="add the losses and call backward() once",
+                    )
 
 
 def _alternatives(script: Script, call: ast.Call, calls: list[ast.Call]) -> bool:

@@ -43,9 +43,15 @@ def stop_on_local_value(script: Script) -> Iterator[Hit]:
             yield Hit(loop.test, "the ranks may leave this loop at different turns", (_together(script, loop.test),))
         for e in exits(script.names, script.roles, loop):
             if e.test is None:
-                yield Hit(e.node, "the loop is left in an exception handler, on one rank", severity=Severity.BLOCKER, advice="let the exception end the program")
+                yield Hit(
+                    e.node, "the loop is left in an exception handler, on one rank", severity=Severity.BLOCKER, advice="let the exception end the program"
+                )
                 continue
-            tests = [a.test for a in script.names.ancestors(e.node) if isinstance(a, ast.If) and script.names.is_inside(a, loop) and not uniform(script.names, a.test)]
+            tests = [
+                a.test
+                for a in script.names.ancestors(e.node)
+                if isinstance(a, ast.If) and script.names.is_inside(a, loop) and not uniform(script.names, a.test)
+            ]
             edits: tuple[Edit, ...] = tuple(_together(script, t) for t in tests if t not in seen)
             seen.update(tests)
             if edits:
@@ -54,5 +60,3 @@ def stop_on_local_value(script: Script) -> Iterator[Hit]:
 
 def _together(script: Script, test: ast.expr) -> Edit:
     return Wrap(script.span(test), f"{script.ddp}.any_rank({{}})")
-
-

@@ -38,4 +38,6 @@ _WRITERS = (
 @rule("DPM503", severity=Severity.WARNING, fix=Fix.SAFE)
 def summary_writer(script: Script) -> Iterator[Hit]:
     for call in script.calls(*_WRITERS):
-        yield Hit(call, "every rank would write an event file of its own", (MainOnly(script.span(call), f"{script.ddp}.main_only"), AddImport(script.import_line)))
+        yield Hit(
+            call, "every rank would write an event file of its own", (MainOnly(script.span(call), f"{script.ddp}.main_only"), AddImport(script.import_line))
+        )

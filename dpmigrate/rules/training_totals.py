@@ -53,8 +53,16 @@ def training_totals(script: Script) -> Iterator[Hit]:
         if edits:
             yield Hit(loop.node, f"{', '.join(known)} would cover one rank's share of the epoch", tuple(edits))
         for name in collected(script.names, loop):
-            yield Hit(loop.node, f"the list {name}, read after the loop, holds rank 0's share", severity=Severity.NOTE, advice="gather it if the numbers made from it must cover the epoch")
+            yield Hit(
+                loop.node,
+                f"the list {name}, read after the loop, holds rank 0's share",
+                severity=Severity.NOTE,
+                advice="gather it if the numbers made from it must cover the epoch",
+            )
         for name in by_kind.get(Holds.UNKNOWN, []):
-            yield Hit(loop.node, f"{name}, read after the loop, covers rank 0's share: what it adds up is not known", severity=Severity.NOTE, advice="reduce it with ddp.sum_all or ddp.mean_all if it must be exact")
-
-
+            yield Hit(
+                loop.node,
+                f"{name}, read after the loop, covers rank 0's share: what it adds up is not known",
+                severity=Severity.NOTE,
+                advice="reduce it with ddp.sum_all or ddp.mean_all if it must be exact",
+            )

@@ -35,5 +35,9 @@ def two_parallel_paths(script: Script) -> Iterator[Hit]:
         return
     for call in script.roles.calls:
         if script.values.is_wrap(call):
-            yield Hit(call, f"DataParallel in a program that {script.distributed}", advice="use the program's own distributed mode, or remove one of the two paths first")
+            yield Hit(
+                call,
+                f"DataParallel in a program that {script.distributed}",
+                advice="use the program's own distributed mode, or remove one of the two paths first",
+            )
             return

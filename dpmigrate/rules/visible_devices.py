@@ -4,7 +4,8 @@
 `os.environ["CUDA_VISIBLE_DEVICES"] = …` in the script.
 
 ## Why it matters
-Every rank would see the same few GPUs, often one; the second rank fails with "invalid device ordinal". The choice belongs to the command that starts the program.
+Every rank would see the same few GPUs, often one; the second rank fails with "invalid device ordinal". The choice belongs to the command that starts
+the program.
 
 ## Example
 ```python

@@ -5,8 +5,8 @@ Outside the training loop, a wrapped model as an argument of a function of anoth
 `summary(model, …)`, an evaluation function.
 
 ## Why it matters
-A copy of the wrapper is a second wrapper with a reducer of its own and keys with `module.`; a function that reads attributes of the model finds none; one that evaluates
-should not wait for other ranks.
+A copy of the wrapper is a second wrapper with a reducer of its own and keys with `module.`; a function that reads attributes of the model finds none;
+one that evaluates should not wait for other ranks.
 
 ## Example
 ```python

@@ -53,9 +53,7 @@ def _rebuild(loader: DataLoader[Any], **changed: Any) -> DataLoader[Any]:
     try:
         return type(loader)(loader.dataset, **changed, **kept)
     except TypeError as error:
-        raise TypeError(
-            f"{type(loader).__name__} cannot be rebuilt for one rank, its constructor differs from DataLoader's: {error}"
-        ) from error
+        raise TypeError(f"{type(loader).__name__} cannot be rebuilt for one rank, its constructor differs from DataLoader's: {error}") from error
 
 
 def _parts(loader: DataLoader[Any]) -> tuple[Any, int | None, bool]:
@@ -87,9 +85,7 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
     if not isinstance(loader, DataLoader):
         raise TypeError(f"distribute() takes a torch DataLoader, not {type(loader).__name__}")
     if isinstance(loader.dataset, IterableDataset):
-        raise TypeError(
-            "an IterableDataset has no indices to divide between ranks; let the dataset yield every world_size()-th item itself"
-        )
+        raise TypeError("an IterableDataset has no indices to divide between ranks; let the dataset yield every world_size()-th item itself")
     sampler, batch_size, drop_last = _parts(loader)
     if isinstance(sampler, DistributedSampler | ShardSampler):
         return loader

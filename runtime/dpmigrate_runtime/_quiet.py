@@ -60,7 +60,7 @@ def report_failures() -> None:
             try:
                 # the handler formats the exception being handled, and inside an excepthook none is
                 raise error.with_traceback(trace)
-            except Exception as caught:  # noqa: BLE001 - whatever it was, it is reported and then handled as before
+            except Exception as caught:
                 handler.record_exception(caught)
         previous(kind, error, trace)
 

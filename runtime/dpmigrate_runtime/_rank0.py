@@ -59,7 +59,7 @@ class Nothing:
     def __call__(self, *args: Any, **kwargs: Any) -> Nothing:
         return self
 
-    def __enter__(self) -> Nothing:  # noqa: PYI034 - typing.Self needs Python 3.11
+    def __enter__(self) -> Nothing:
         return self
 
     def __exit__(self, *exc_info: object) -> None:

@@ -76,9 +76,7 @@ def test_conflict(one, other):
         pytest.param((SetArg(INNER, "k", "1"), SetArg(INNER, "l", "1"), DropArg(INNER, "m")), id="several arguments"),
         pytest.param((SetArg(INNER, "k", "1"), SetArg(LATER, "k", "2")), id="one argument of two calls"),
         pytest.param((SetArg(INNER, "k", "1"), MainOnly(INNER, "f"), Wrap(INNER, "f({})"), Hoist(INNER, "a")), id="kinds in company"),
-        pytest.param(
-            (Replace(INNER, "a"), Before(INNER, "b"), Enclose(INNER, INNER, MAIN)), id="statement of the replaced expression's span"
-        ),
+        pytest.param((Replace(INNER, "a"), Before(INNER, "b"), Enclose(INNER, INNER, MAIN)), id="statement of the replaced expression's span"),
         pytest.param((Replace(DEEPER, "a"), Wrap(INNER, "f({})")), id="replacement inside a wrap"),
         pytest.param((Enclose(OUTER, OUTER, "if a:"), Enclose(INNER, LATER, MAIN)), id="nested ranges"),
         pytest.param((Enclose(INNER, INNER, MAIN), Enclose(LATER, LATER, MAIN)), id="neighbouring ranges"),
@@ -98,24 +96,16 @@ def test_nothing():
     [
         pytest.param((AddImport("import a"), AddImport("import a")), (AddImport("import a"),), id="equal edits merge"),
         pytest.param((Replace(INNER, "a"), Replace(INNER, "a")), (Replace(INNER, "a"),), id="equal replacements merge"),
-        pytest.param(
-            (SetArg(INNER, "k", "1"), SetArg(INNER, "k", "1", 2)), (SetArg(INNER, "k", "1", 2),), id="the value that knows its position"
-        ),
+        pytest.param((SetArg(INNER, "k", "1"), SetArg(INNER, "k", "1", 2)), (SetArg(INNER, "k", "1", 2),), id="the value that knows its position"),
         pytest.param((Delete(OUTER), Wrap(INNER, "f({})"), Delete(LATER)), (Delete(OUTER),), id="deleted code needs no edits"),
-        pytest.param(
-            (Delete(OUTER), First(OUTER, "a"), Enclose(OUTER, OUTER, MAIN)), (Delete(OUTER),), id="nor does the deleted statement"
-        ),
+        pytest.param((Delete(OUTER), First(OUTER, "a"), Enclose(OUTER, OUTER, MAIN)), (Delete(OUTER),), id="nor does the deleted statement"),
         pytest.param(
             (Delete(OUTER), Before(OUTER, "a"), After(OUTER, "b")),
             (Before(OUTER, "a"), After(OUTER, "b"), Delete(OUTER)),
             id="but what goes beside it stays",
         ),
-        pytest.param(
-            (Enclose(OUTER, OUTER, MAIN), Enclose(INNER, INNER, MAIN)), (Enclose(OUTER, OUTER, MAIN),), id="equal guard under a guard"
-        ),
-        pytest.param(
-            (Delete(INNER), Enclose(INNER, LATER, MAIN)), (Delete(INNER), Enclose(INNER, LATER, MAIN)), id="deleted within a guard"
-        ),
+        pytest.param((Enclose(OUTER, OUTER, MAIN), Enclose(INNER, INNER, MAIN)), (Enclose(OUTER, OUTER, MAIN),), id="equal guard under a guard"),
+        pytest.param((Delete(INNER), Enclose(INNER, LATER, MAIN)), (Delete(INNER), Enclose(INNER, LATER, MAIN)), id="deleted within a guard"),
     ],
 )
 def test_what_is_left(edits, left):

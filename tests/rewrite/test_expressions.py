@@ -84,9 +84,7 @@ def test_replace(check, marked, code, expected):
         pytest.param("x = ⟦(a, b)⟧\n", "f({})", "x = f((a, b))\n", id="tuple"),
         pytest.param("for i in ⟦a, b⟧: pass\n", "f({})", "for i in f((a, b)): pass\n", id="bare tuple"),
         pytest.param("x = f⟦(i for i in y)⟧\n", "g({})", "x = f(g((i for i in y)))\n", id="generator in the brackets of the call"),
-        pytest.param(
-            "x = f⟦( i for i in y )⟧\n", "g({})", "x = f( g((i for i in y)) )\n", id="generator with spaces in the brackets of the call"
-        ),
+        pytest.param("x = f⟦( i for i in y )⟧\n", "g({})", "x = f( g((i for i in y)) )\n", id="generator with spaces in the brackets of the call"),
         pytest.param("x = ⟦1⟧\n", "{}.real", "x = (1).real\n", id="attribute of a number"),
         pytest.param("x = ⟦a⟧\n", "{}", "x = a\n", id="nothing but the hole"),
         pytest.param("x = f(⟦a⟧, ⟦a⟧)\n", "g({}, a)", "x = f(g(a, a), a)\n", id="only the marked one"),
@@ -123,9 +121,7 @@ def test_main_only(check, marked, expected):
         pytest.param("x = f⟦(i for i in y)⟧\n", "data = (i for i in y)\nx = f(data)\n", id="lone generator"),
         pytest.param("x = f((  # why\n  ⟦a⟧))\n", "data = a\nx = f((  # why\n  data))\n", id="comment inside the parentheses"),
         pytest.param("x = f((⟦a := b⟧))\n", "data = (a := b)\nx = f(data)\n", id="walrus"),
-        pytest.param(
-            "y = 1\n\n# loaders\nx = f(⟦g()⟧)  # end\n", "y = 1\n\n# loaders\ndata = g()\nx = f(data)  # end\n", id="comment stays above"
-        ),
+        pytest.param("y = 1\n\n# loaders\nx = f(⟦g()⟧)  # end\n", "y = 1\n\n# loaders\ndata = g()\nx = f(data)  # end\n", id="comment stays above"),
         pytest.param("if a: x = f(⟦g()⟧)\n", "if a:\n    data = g()\n    x = f(data)\n", id="one-line suite"),
         pytest.param("y = 1; x = f(⟦g()⟧); z = 2\n", "y = 1\ndata = g()\nx = f(data); z = 2\n", id="shared line"),
         pytest.param("def f():\n\n    return(⟦g()⟧)\n", "def f():\n\n    data = g()\n    return(data)\n", id="against a keyword"),

@@ -36,9 +36,7 @@ def test_nothing_to_add(check, text, code):
         pytest.param('"""Doc."""\nx\n', f'"""Doc."""\n\n{NEW}\n\nx\n', id="docstring"),
         pytest.param('"""Doc."""\n\nx\n', f'"""Doc."""\n\n{NEW}\n\nx\n', id="docstring with a blank line"),
         pytest.param('"""Doc."""\n', f'"""Doc."""\n\n{NEW}\n', id="only a docstring"),
-        pytest.param(
-            "from __future__ import annotations\nx\n", f"from __future__ import annotations\n\n{NEW}\n\nx\n", id="only a future import"
-        ),
+        pytest.param("from __future__ import annotations\nx\n", f"from __future__ import annotations\n\n{NEW}\n\nx\n", id="only a future import"),
         pytest.param(
             '"""Doc."""\nfrom __future__ import division\n\nimport os\n\nx\n',
             f'"""Doc."""\nfrom __future__ import division\n\nimport os\n{NEW}\n\nx\n',
@@ -56,17 +54,13 @@ def test_nothing_to_add(check, text, code):
             f"import a\ntry:\n    import b\nexcept ImportError:\n    b = None\nimport c\n{NEW}\nx\n",
             id="below a guarded import",
         ),
-        pytest.param(
-            "import a\nif T:\n    import b\nx\n", f"import a\n{NEW}\nif T:\n    import b\nx\n", id="never inside a guarded import"
-        ),
+        pytest.param("import a\nif T:\n    import b\nx\n", f"import a\n{NEW}\nif T:\n    import b\nx\n", id="never inside a guarded import"),
         pytest.param(
             "import a\ntry:\n    import b\n    x\nfinally: pass\nimport c\n",
             f"import a\n{NEW}\ntry:\n    import b\n    x\nfinally: pass\nimport c\n",
             id="a try that does more",
         ),
-        pytest.param(
-            "import a\nif T: import b\nimport c\n", f"import a\n{NEW}\nif T: import b\nimport c\n", id="one-line guard ends the block"
-        ),
+        pytest.param("import a\nif T: import b\nimport c\n", f"import a\n{NEW}\nif T: import b\nimport c\n", id="one-line guard ends the block"),
         pytest.param("from torch import nn\n", f"from torch import nn\n{NEW}\n", id="another module"),
     ],
 )

@@ -51,12 +51,8 @@ def test_refused(carry, marked, edits):
         pytest.param("f(\n    a, b\n)", "f(\n    a, b, new=1\n)", id="several a line"),
         pytest.param("f(a,\n  b, c)", "f(a,\n  b, c, new=1)", id="several on some lines"),
         pytest.param("f(a, b  # c\n)", "f(a, b, new=1  # c\n)", id="comment behind several"),
-        pytest.param(
-            "f(\n    a,  # ca\n    b,  # cb\n)", "f(\n    a,  # ca\n    b,  # cb\n    new=1,\n)", id="comments stay with their arguments"
-        ),
-        pytest.param(
-            "f(\n    a,  # ca\n    b  # cb\n)", "f(\n    a,  # ca\n    b,  # cb\n    new=1\n)", id="comment behind the last, no comma"
-        ),
+        pytest.param("f(\n    a,  # ca\n    b,  # cb\n)", "f(\n    a,  # ca\n    b,  # cb\n    new=1,\n)", id="comments stay with their arguments"),
+        pytest.param("f(\n    a,  # ca\n    b  # cb\n)", "f(\n    a,  # ca\n    b,  # cb\n    new=1\n)", id="comment behind the last, no comma"),
         pytest.param("f(\n    a,\n    # end\n)", "f(\n    a,\n    new=1,\n    # end\n)", id="comment on its own line"),
         pytest.param("f(\n    a,\n    **k,\n)", "f(\n    a,\n    new=1,\n    **k,\n)", id="one a line, before the trailing keywords"),
         pytest.param("f(\n\ta,\n\tb,\n)", "f(\n\ta,\n\tb,\n\tnew=1,\n)", id="tabs"),
@@ -103,12 +99,8 @@ def test_set_arg_with_its_position(check, before, index, after):
         pytest.param("f(a, k=1,\n  b=2)", "f(a,\n  b=2)", id="at the end of a line of several"),
         pytest.param("f(a,\n  k=1, b=2)", "f(a,\n  b=2)", id="at the start of a line of several"),
         pytest.param("f(\n    a, k=1\n)", "f(\n    a\n)", id="the last of a line of several"),
-        pytest.param(
-            "f(\n    a,  # ca\n    k=1,  # ck\n    b=2,  # cb\n)", "f(\n    a,  # ca\n    b=2,  # cb\n)", id="its comment goes, others stay"
-        ),
-        pytest.param(
-            "f(\n    a,\n    # ck\n    k=1,\n    # cb\n    b=2,\n)", "f(\n    a,\n    # ck\n    # cb\n    b=2,\n)", id="comment lines stay"
-        ),
+        pytest.param("f(\n    a,  # ca\n    k=1,  # ck\n    b=2,  # cb\n)", "f(\n    a,  # ca\n    b=2,  # cb\n)", id="its comment goes, others stay"),
+        pytest.param("f(\n    a,\n    # ck\n    k=1,\n    # cb\n    b=2,\n)", "f(\n    a,\n    # ck\n    # cb\n    b=2,\n)", id="comment lines stay"),
     ],
 )
 def test_drop_arg(check, before, after):
@@ -122,9 +114,7 @@ def test_drop_arg(check, before, after):
         pytest.param("f(a, b, c, d)", [("k", 1, ("c", "d"))], "f(a, c=c, d=d)", id="those behind get names"),
         pytest.param("f(a, b, c, z=d, **e)", [("k", 1, ("c", "d"))], "f(a, c=c, z=d, **e)", id="keywords keep theirs"),
         pytest.param("f(a, b, c, d)", [("k", 1, ("l", "m")), ("l", 2, ("m",))], "f(a, m=d)", id="two neighbours"),
-        pytest.param(
-            "f(a, b, c, d)", [("l", 2, ("m",)), ("k", 1, ("l", "m"))], "f(a, m=d)", id="two neighbours, given the other way round"
-        ),
+        pytest.param("f(a, b, c, d)", [("l", 2, ("m",)), ("k", 1, ("l", "m"))], "f(a, m=d)", id="two neighbours, given the other way round"),
     ],
 )
 def test_drop_arg_with_its_position(check, before, drops, after):

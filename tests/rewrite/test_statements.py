@@ -61,13 +61,9 @@ def test_before(check, marked, expected):
         pytest.param("⟦a = 1⟧; b = 2  # c\n", "a = 1\nnew\nb = 2  # c\n", id="shared line"),
         pytest.param("⟦for a in b:\n    x⟧\ny\n", "for a in b:\n    x\nnew\ny\n", id="compound"),
         pytest.param("⟦for a in b: x⟧\ny\n", "for a in b: x\nnew\ny\n", id="one-line compound"),
-        pytest.param(
-            "⟦for a in b:\n    x⟧\n    # end\ny\n", "for a in b:\n    x\n    # end\nnew\ny\n", id="comment at the end of a compound"
-        ),
+        pytest.param("⟦for a in b:\n    x⟧\n    # end\ny\n", "for a in b:\n    x\n    # end\nnew\ny\n", id="comment at the end of a compound"),
         pytest.param("⟦def f():\n    pass⟧\n\n\nx\n", "def f():\n    pass\n\n\nnew\n\n\nx\n", id="definition"),
-        pytest.param(
-            "class A:\n    ⟦def f(self): pass⟧\n\n    x = 1\n", "class A:\n    def f(self): pass\n\n    new\n\n    x = 1\n", id="method"
-        ),
+        pytest.param("class A:\n    ⟦def f(self): pass⟧\n\n    x = 1\n", "class A:\n    def f(self): pass\n\n    new\n\n    x = 1\n", id="method"),
     ],
 )
 def test_after(check, marked, expected):
@@ -140,13 +136,9 @@ def test_code_of_several_lines_takes_the_indentation_of_the_file(check, indent):
         pytest.param("if a: ⟦x⟧; ⟦y⟧; z\n", f"if a:\n    {MAIN}\n        x; y\n    z\n", id="one-line suite of several"),
         pytest.param("a = 1; ⟦⟦b = 2⟧⟧; c = 3\n", f"a = 1\n{MAIN}\n    b = 2\nc = 3\n", id="shared line"),
         pytest.param("@d\n⟦⟦def f():\n    x⟧⟧\n", f"{MAIN}\n    @d\n    def f():\n        x\n", id="definition"),
-        pytest.param(
-            "⟦⟦if a:\n    x⟧⟧\n    # end\nelse_\n", f"{MAIN}\n    if a:\n        x\n        # end\nelse_\n", id="comment at its end"
-        ),
+        pytest.param("⟦⟦if a:\n    x⟧⟧\n    # end\nelse_\n", f"{MAIN}\n    if a:\n        x\n        # end\nelse_\n", id="comment at its end"),
         pytest.param("for a in b:\n\t⟦⟦x⟧⟧\n\ty\n", f"for a in b:\n\t{MAIN}\n\t\tx\n\ty\n", id="tabs"),
-        pytest.param(
-            "if a:\n  b\n  if c:\n      ⟦⟦x⟧⟧\n", f"if a:\n  b\n  if c:\n      {MAIN}\n          x\n", id="a block with its own indentation"
-        ),
+        pytest.param("if a:\n  b\n  if c:\n      ⟦⟦x⟧⟧\n", f"if a:\n  b\n  if c:\n      {MAIN}\n          x\n", id="a block with its own indentation"),
     ],
 )
 def test_enclose(check, marked, expected):
@@ -157,12 +149,8 @@ def test_enclose(check, marked, expected):
     ("marked", "edits", "expected"),
     [
         pytest.param("⟦x⟧\n\n⟦y⟧\nz\n", lambda s: [Enclose(n, n, MAIN) for n in s], f"{MAIN}\n    x\n\n    y\nz\n", id="neighbours merge"),
-        pytest.param(
-            "⟦x⟧\n# c\n⟦y⟧\n", lambda s: [Enclose(n, n, MAIN) for n in s], f"{MAIN}\n    x\n# c\n{MAIN}\n    y\n", id="not across a comment"
-        ),
-        pytest.param(
-            "⟦x⟧\nz\n⟦y⟧\n", lambda s: [Enclose(n, n, MAIN) for n in s], f"{MAIN}\n    x\nz\n{MAIN}\n    y\n", id="not across a statement"
-        ),
+        pytest.param("⟦x⟧\n# c\n⟦y⟧\n", lambda s: [Enclose(n, n, MAIN) for n in s], f"{MAIN}\n    x\n# c\n{MAIN}\n    y\n", id="not across a comment"),
+        pytest.param("⟦x⟧\nz\n⟦y⟧\n", lambda s: [Enclose(n, n, MAIN) for n in s], f"{MAIN}\n    x\nz\n{MAIN}\n    y\n", id="not across a statement"),
         pytest.param(
             "⟦x⟧\n⟦y⟧\n",
             lambda s: [Enclose(s[0], s[0], MAIN), Enclose(s[1], s[1], "if a:")],
@@ -259,9 +247,7 @@ def test_enclose_with_company(check, marked, edits, expected):
         pytest.param("try:\n    y\nexcept E:\n    z\nelse:\n    ⟦x⟧\n", "try:\n    y\nexcept E:\n    z\n", id="else of a try"),
         pytest.param("try:\n    ⟦x⟧\nfinally:\n    z\n", "try:\n    pass\nfinally:\n    z\n", id="try"),
         pytest.param("if a:\n    y\nelif b:\n    ⟦x⟧\nz\n", "if a:\n    y\nz\n", id="last elif"),
-        pytest.param(
-            "if a:\n    y\nelif b:\n    ⟦x⟧\nelse:\n    z\n", "if a:\n    y\nelif b:\n    pass\nelse:\n    z\n", id="elif before else"
-        ),
+        pytest.param("if a:\n    y\nelif b:\n    ⟦x⟧\nelse:\n    z\n", "if a:\n    y\nelif b:\n    pass\nelse:\n    z\n", id="elif before else"),
         pytest.param("def f():\n    if a:\n        if b:\n            ⟦x⟧\n    y\n", "def f():\n    y\n", id="if in if"),
         pytest.param("for i in j:\n    if a:\n        ⟦x⟧\n", "for i in j:\n    pass\n", id="if in for"),
         pytest.param("if a:\n    y\nelse:\n    if b:\n        ⟦x⟧\nz\n", "if a:\n    y\nz\n", id="if in else"),
@@ -276,12 +262,8 @@ def test_delete(check, marked, expected):
     ("marked", "edits", "expected"),
     [
         pytest.param("if a:\n    ⟦x⟧\nelse:\n    ⟦y⟧\nz\n", lambda s: [Delete(s[0]), Delete(s[1])], "z\n", id="both branches"),
-        pytest.param(
-            "a\n\n# c\n⟦x⟧\n\nb\n", lambda s: [Delete(s[0]), Before(s[0], "new")], "a\n\n# c\nnew\n\nb\n", id="before takes its place"
-        ),
-        pytest.param(
-            "a\n\n# c\n⟦x⟧\n\nb\n", lambda s: [Delete(s[0]), After(s[0], "new")], "a\n\n# c\nnew\n\nb\n", id="after takes its place"
-        ),
+        pytest.param("a\n\n# c\n⟦x⟧\n\nb\n", lambda s: [Delete(s[0]), Before(s[0], "new")], "a\n\n# c\nnew\n\nb\n", id="before takes its place"),
+        pytest.param("a\n\n# c\n⟦x⟧\n\nb\n", lambda s: [Delete(s[0]), After(s[0], "new")], "a\n\n# c\nnew\n\nb\n", id="after takes its place"),
         pytest.param(
             "a\n# c\n⟦if b:\n    ⟦x⟧⟧\ny\n",
             lambda s: [Delete(s[1]), After(s[0], "new")],

@@ -124,9 +124,7 @@ def test_no_hang(text):
         pytest.param("if ddp.is_main():\n    ddp.barrier()\n", id="is_main"),
         pytest.param("if ddp.rank() == 0:\n    ddp.barrier()\n", id="rank"),
         pytest.param("if a and not ddp.is_main():\n    b\nelse:\n    ddp.barrier()\n", id="other branch"),
-        pytest.param(
-            "import dpmigrate_runtime as rt\nif rt.is_main():\n    for a in b:\n        x = rt.sum_all(a)\n", id="other alias, nested"
-        ),
+        pytest.param("import dpmigrate_runtime as rt\nif rt.is_main():\n    for a in b:\n        x = rt.sum_all(a)\n", id="other alias, nested"),
         pytest.param("import dpmigrate_runtime\nif dpmigrate_runtime.is_main():\n    dpmigrate_runtime.setup()\n", id="no alias"),
         pytest.param("ddp.is_main() and ddp.barrier()\n", id="and"),
         pytest.param("x = ddp.sum_all(a) if ddp.is_main() else 0\n", id="conditional expression"),

@@ -170,9 +170,7 @@ def test_quiet_without_bars(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_heavy_is_imported_and_names_are_exact() -> None:
     sources = [path.read_text() for path in (RUNTIME / "dpmigrate_runtime").glob("*.py")]
-    assert not any(
-        line.startswith(("import numpy", "import tqdm", "from numpy", "from tqdm")) for text in sources for line in text.splitlines()
-    )
+    assert not any(line.startswith(("import numpy", "import tqdm", "from numpy", "from tqdm")) for text in sources for line in text.splitlines())
     contract = pytest.importorskip("dpmigrate.contract")
     assert sorted(ddp.__all__) == ddp.__all__
     assert set(ddp.__all__) == set(contract.NAMES)
