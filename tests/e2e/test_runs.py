@@ -15,7 +15,7 @@ import torch
 from tests.e2e.running import Run, files, kinds, numbers, run, tensors
 from tests.pipeline import Case, cases, migrate
 
-RUNNABLE = [c for c in cases() if c.facts["expect"] == "migrate" and c.facts.get("run") and not c.facts.get("amp")]
+RUNNABLE = [c for c in cases() if c.facts["expect"] == "migrate" and c.facts.get("run")]
 CHOSEN = [c for c in RUNNABLE if c.facts.get("e2e")]
 TOLERANCE = 2e-6
 
@@ -40,7 +40,8 @@ def test_migrated_program_trains_like_the_original(case: Case, tmp_path: Path) -
     assert kinds(ranks.lines) == kinds(original.lines)
     assert ranks.outputs[1] == ""
     assert files(original.folder) == files(plain.folder) == files(ranks.folder)
-    fixed = case.facts.get("order") == "fixed" and case.facts.get("exact", True)
+    # half precision is another computation: there the run, its files and its lines are compared, not its numbers
+    fixed = case.facts.get("order") == "fixed" and case.facts.get("exact", True) and not case.settings.amp
     for result in (plain, ranks):
         same_structure(case, original, result)
         if fixed:
