@@ -1,7 +1,7 @@
-"""Every rank opens an event file.
+"""Every rank opens an event or log file of its own.
 
 ## What it finds
-`SummaryWriter` of `torch.utils.tensorboard` and `tensorboardX`.
+`SummaryWriter` of `torch.utils.tensorboard` and `tensorboardX`, and classes of other files that are called a Logger or Writer.
 
 ## Why it matters
 W event files in one folder: the curves of all ranks, mixed.
@@ -22,6 +22,7 @@ Always fixed.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, MainOnly
@@ -37,7 +38,16 @@ _WRITERS = (
 
 @rule("DPM503", severity=Severity.WARNING, fix=Fix.SAFE)
 def summary_writer(script: Script) -> Iterator[Hit]:
-    for call in script.calls(*_WRITERS):
-        yield Hit(
-            call, "every rank would write an event file of its own", (MainOnly(script.span(call), f"{script.ddp}.main_only"), AddImport(script.import_line))
-        )
+    known = list(script.calls(*_WRITERS))
+    for call in [*known, *(c for c in script.roles.calls if c not in known and _foreign_logger(script, c))]:
+        edits = (MainOnly(script.span(call), f"{script.ddp}.main_only"), AddImport(script.import_line))
+        yield Hit(call, "every rank would write a file of its own", edits)
+
+
+def _foreign_logger(script: Script, call: ast.Call) -> bool:
+    """``Logger(path)`` of another file: what it writes cannot be seen here, that it writes says its name."""
+    dotted = script.names.dotted(call.func)
+    name = dotted.rsplit(".", 1)[-1]
+    if not dotted or dotted.startswith(("logging.", "torch.", "csv.", "wandb.", "mlflow.")) or not name.endswith(("Logger", "Writer")):
+        return False
+    return name[:1].isupper() and (not dotted.startswith("?.") or bool(script.names.stars))
