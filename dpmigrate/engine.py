@@ -1,16 +1,22 @@
-"""The whole flow of check and apply: read, find, plan, rewrite, verify, write. Nothing else writes files."""
+"""The whole flow of check and apply: read, find, plan, rewrite, verify, write. Nothing else writes files.
+
+Facts, rules and rewriting are imported when the first file needs them: most files of a tree need none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dpmigrate import rules, writing
-from dpmigrate.facts.script import Script
+from dpmigrate.literals import TRAINING
 from dpmigrate.model import Finding, Outcome, Problem, Severity, Status
 from dpmigrate.settings import Settings
-from dpmigrate.source import Source, parse, read_bytes
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+    from dpmigrate.source import Source
 
 Target = Path | tuple[Path, Problem] | tuple[str, bytes]
 
@@ -39,7 +45,7 @@ def apply(targets: Iterable[Target], settings: Settings, how: Writing) -> Iterat
 def _guarded(target: Target, step: Callable[[str, bytes], Outcome]) -> Outcome:
     if isinstance(target, Path):
         name = str(target)
-        data = read_bytes(target)
+        data = _read(target)
         if isinstance(data, Problem):
             return Outcome(name, Status.FAILED, problem=data)
     else:
@@ -55,10 +61,19 @@ def _guarded(target: Target, step: Callable[[str, bytes], Outcome]) -> Outcome:
         return Outcome(name, Status.FAILED, problem=Problem(f"internal error, please report it: {type(e).__name__}: {e}"))
 
 
+def _read(path: Path) -> bytes | Problem:
+    try:
+        return path.read_bytes()
+    except OSError as e:
+        return Problem(f"cannot be read: {e.strerror or e}")
+
+
 def _check(name: str, data: bytes, settings: Settings) -> Outcome:
     script = _script(name, data, settings)
-    if not isinstance(script, Script):
+    if isinstance(script, Outcome):
         return script
+    from dpmigrate import rules
+
     found = rules.check(script)
     status = Status.FINDINGS if found else Status.CLEAN
     return Outcome(name, status, found, script.exempt, before=script.source.text)
@@ -66,8 +81,11 @@ def _check(name: str, data: bytes, settings: Settings) -> Outcome:
 
 def _script(name: str, data: bytes, settings: Settings) -> Script | Outcome:
     """The facts of a file, or its outcome where nothing in it is for us."""
-    if not any(literal in data for literal in rules.literals()) and _plain(data):
+    if not any(literal in data for literal in TRAINING) and _plain(data):
         return Outcome(name, Status.CLEAN, reason="nothing is trained in this file")
+    from dpmigrate.facts.script import Script
+    from dpmigrate.source import parse
+
     source = parse(data, name)
     if isinstance(source, Problem):
         return Outcome(name, Status.FAILED, problem=source)
@@ -81,8 +99,10 @@ def _plain(data: bytes) -> bool:
 
 def _apply(name: str, data: bytes, settings: Settings, how: Writing) -> Outcome:
     script = _script(name, data, settings)
-    if not isinstance(script, Script):
+    if isinstance(script, Outcome):
         return Outcome(name, Status.UNCHANGED if script.status is Status.CLEAN else script.status, reason=script.reason, problem=script.problem)
+    from dpmigrate import rules
+
     found = rules.check(script)
     text = script.source.text
     if script.exempt or not any(f.edits for f in found):
@@ -122,6 +142,9 @@ def rewritten(script: Script, found: Sequence[Finding]) -> str | Problem:
 
 def _recheck(text: str, script: Script) -> list[str]:
     """What a second run would still find in the result."""
+    from dpmigrate.facts.script import Script
+    from dpmigrate.source import parse
+
     source = parse(text.encode("utf-8", "surrogatepass"), script.source.name)
     if isinstance(source, Problem):
         return [source.message]
@@ -132,6 +155,8 @@ def _recheck(text: str, script: Script) -> list[str]:
 def _write(name: str, source: Source, data: bytes, how: Writing) -> Problem | None:
     if not how.write:
         return None
+    from dpmigrate import writing
+
     target = how.output if how.output is not None else Path(name)
     problem = writing.create(target, data) if how.output is not None else writing.write(target, source.data, data)
     if problem is None and how.vendor:

@@ -13,7 +13,7 @@ from dpmigrate.rules._base import Rule, registered
 #: the one rule that speaks of programs with a distributed path of their own
 HALF_MIGRATED = "DPM910"
 
-__all__ = ["Rule", "all_rules", "check", "literals", "notes"]
+__all__ = ["Rule", "all_rules", "check", "notes"]
 
 
 @cache
@@ -23,11 +23,6 @@ def all_rules() -> tuple[Rule, ...]:
         if not info.name.startswith("_"):
             importlib.import_module(f"{__name__}.{info.name}")
     return tuple(sorted(registered().values(), key=lambda r: r.code))
-
-
-def literals() -> frozenset[bytes]:
-    """A file that holds none of these has nothing for any rule."""
-    return frozenset(x for r in all_rules() for x in r.literals)
 
 
 def wanted(rule: Rule, script: Script) -> bool:

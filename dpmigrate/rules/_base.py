@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from dpmigrate.edit import Edit
 from dpmigrate.facts.script import Script
+from dpmigrate.literals import TRAINING
 from dpmigrate.model import Finding, Fix, Severity
 
 
@@ -61,9 +62,6 @@ class Rule:
             fix = Fix.SAFE if hit.edits else Fix.NONE
             yield Finding(self.code, script.span(hit.node), hit.message, hit.severity or self.severity, hit.edits, fix, hit.advice)
 
-
-#: training needs one of these; every rule speaks only of programs that train
-TRAINING = (b".backward(", b".backward (")
 
 _RULES: dict[str, Rule] = {}
 

@@ -1,0 +1,11 @@
+"""What the byte filter looks for: a file that holds none of these has nothing for any rule, and is not even parsed.
+
+It stands apart from the rules so that a filtered-out file costs no more than this import; ``tests/test_registry.py`` holds it against the literals of all rules.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: every rule speaks only of programs that train
+TRAINING: Final = (b".backward(", b".backward (")
