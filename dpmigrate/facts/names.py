@@ -71,6 +71,7 @@ class Names:
         self.imports: dict[tuple[int, str], str] = {}  # (id of scope, name) -> dotted name
         self.stars: list[str] = []
         self.nodes: list[ast.AST] = []
+        self._dotted: dict[ast.AST, str] = {}
         self.module = Scope(tree, None, "")
         self.opened[tree] = self.module
         self._walk(tree, self.module)
@@ -197,6 +198,11 @@ class Names:
 
     def dotted(self, node: ast.AST) -> str:
         """The dotted name that an expression means through imports: ``nn.DataParallel`` → ``torch.nn.DataParallel``; '' if it is none."""
+        if node not in self._dotted:
+            self._dotted[node] = self._resolve(node)
+        return self._dotted[node]
+
+    def _resolve(self, node: ast.AST) -> str:
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)

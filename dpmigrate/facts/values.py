@@ -71,11 +71,13 @@ class Values:
         self._classes = {n.name: n for n in names.nodes if isinstance(n, ast.ClassDef)}
         self._changed = True
         self._busy: set[int] = set()
+        self._known: dict[ast.AST, Vals] | None = None
         self._settle()
         self._find_wraps()
         if self.wraps:  # now that the wraps are known, again with order
             self.vars, self.returns, self.items = {}, {}, {}
             self._settle()
+        self._known = {}  # from here on nothing changes
 
     # ------------------------------------------------------------------ building
     def _settle(self) -> None:
@@ -332,11 +334,17 @@ class Values:
         """The objects that the expression may mean; empty if unknown."""
         if node is None or id(node) in self._busy:
             return NONE
+        if self._known is not None and node in self._known:
+            return self._known[node]
+        whole = not self._busy  # inside another evaluation a cycle may have cut the answer short
         self._busy.add(id(node))
         try:
-            return self._eval(node)
+            vals = self._eval(node)
         finally:
             self._busy.discard(id(node))
+        if whole and self._known is not None:
+            self._known[node] = vals
+        return vals
 
     def _eval(self, node: ast.AST) -> Vals:
         if isinstance(node, ast.Name):
