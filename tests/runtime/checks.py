@@ -227,6 +227,7 @@ def one_checkpoint() -> None:
     ddp.barrier()
     assert torch.load(folder / "state.pt") == {"rank": 0}
     assert os.listdir(folder) == ["state.pt"]
+    ddp.barrier()  # the next file comes when every rank has looked
     with open(ddp.main_path(folder / "log.txt"), "w") as log:
         log.write(f"rank {ddp.rank()}")
     ddp.barrier()
