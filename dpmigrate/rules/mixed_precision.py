@@ -44,7 +44,7 @@ from dpmigrate.rules._shared import scaled_backward, scaler_name
 
 @rule("DPM321", severity=Severity.NOTE, fix=Fix.SAFE, core=True)
 def mixed_precision(script: Script) -> Iterator[Hit]:
-    if not script.settings.amp:
+    if not script.settings.amp or not script.roles.train_loops:
         return
     own = next((c for c in script.roles.calls if script.names.dotted(c.func).endswith(".autocast")), None)
     if own is not None:
