@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import Edit, SetArg, Wrap
+from dpmigrate.edit import Edit, Enclose, MainOnly, SetArg, Wrap
 from dpmigrate.facts import steps
+from dpmigrate.facts.control import uniform
 from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.roles import BatchLoop
 from dpmigrate.facts.script import Script
 
 #: DataLoader's parameters in order (torch.utils.data.DataLoader)
@@ -68,3 +71,161 @@ def scaled_backward(script: Script, backward: ast.Call) -> Edit:
         node = node.args[0]  # a scaler of the script's own
     template = f"{script.ddp}.sum_loss({{}})" if script.losses.of_backward(backward).norm is Norm.SUM else "{}"
     return Wrap(script.span(node), f"{scaler_name(script)}.scale({template})" if scales(script) else template)
+
+
+# ---------------------------------------------------------------------- where the ranks go together, and where they may part
+def in_step(script: Script, node: ast.AST) -> bool:
+    """Whether all ranks run the node together: its function is called from the module's own code, not by a worker process or a library."""
+    todo, seen = [script.names.function(node)], set()
+    while todo:
+        function = todo.pop()
+        if not isinstance(function, FunctionNode) or script.roles.reaches_backward(function):
+            return True  # also a main() that app.run(main) calls: it trains
+        if function not in seen:
+            seen.add(function)
+            todo += [script.names.function(c) for c in script.values.callers.get(function, [])]
+    return False
+
+
+def local_tests(script: Script, node: ast.AST) -> Iterator[ast.expr]:
+    """The tests round a node, through the functions that lead to it, that may fall out differently on different ranks."""
+    for place in script.leading_to(node):
+        for a in script.names.ancestors(place):
+            if isinstance(a, FunctionNode):
+                break
+            if isinstance(a, ast.If | ast.IfExp) and not script.names.is_inside(place, a.test) and not uniform(script.names, a.test):
+                yield a.test
+
+
+def asks_files(script: Script, test: ast.expr) -> bool:
+    """Whether the test looks at files, which another rank may be writing: ``os.path.exists(p)``, ``p.is_file()``."""
+    called = [n.func for n in ast.walk(test) if isinstance(n, ast.Call)]
+    return any(script.names.dotted(f).startswith(("os.path.", "os.listdir")) or (isinstance(f, ast.Attribute) and f.attr in _FILE_TESTS) for f in called)
+
+
+_FILE_TESTS = frozenset({"exists", "is_file", "is_dir", "isfile", "isdir", "glob", "iterdir", "is_downloaded"})
+
+
+def before_file_tests(script: Script, stmt: ast.stmt) -> ast.stmt:
+    """The statement, or the outermost ``if`` round it that looks at files: what ranks do together must come before such a test."""
+    found = stmt
+    for a in script.names.ancestors(stmt):
+        if isinstance(a, FunctionNode):
+            break
+        if isinstance(a, ast.If) and asks_files(script, a.test):
+            found = a
+    return found
+
+
+def meets(script: Script, node: ast.AST) -> bool:
+    """Whether running the node leads to a place at which every rank waits for the others."""
+    functions = script.roles.all_entered(node)
+    return any(script.names.is_inside(m, node) or script.names.function(m) in functions for m in script.meetings)
+
+
+def plateau_metrics(script: Script) -> Iterator[ast.expr]:
+    """What ReduceLROnPlateau schedulers are stepped on."""
+    for call, func in script.methods("step"):
+        metric = script.argument(call, "metrics", 0)
+        if metric is not None and any(v.kind == "call" and v.qual.endswith(".ReduceLROnPlateau") for v in script.values.eval(func.value)):
+            yield metric
+
+
+def late_loads(script: Script) -> Iterator[ast.Call]:
+    """The ``torch.load`` calls that may read a file which this program has just written."""
+    if any(True for _ in script.calls("torch.save")):
+        yield from (c for c in script.calls("torch.load") if _after_training(script, c, frozenset()))
+
+
+def _after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
+    """Whether training may have run before the node: an earlier statement of its function, or of a caller, reaches backward."""
+    function = script.names.function(node)
+    for stmt in (n for s in function.body for n in ast.walk(s) if isinstance(n, ast.stmt)):
+        if isinstance(stmt, FunctionNode | ast.ClassDef) or script.names.function(stmt) is not function:
+            continue
+        if position(stmt) < position(node) and not script.names.is_inside(node, stmt) and script.roles.reaches_backward(stmt):
+            if not script.values.other_branch(node, stmt):
+                return True
+    for a in script.names.ancestors(node):
+        if isinstance(a, ast.For | ast.While) and script.names.function(a) is function and script.roles.reaches_backward(a):
+            return True
+    if not isinstance(function, FunctionNode) or function in seen:
+        return False
+    return any(_after_training(script, c, seen | {function}) for c in script.values.callers.get(function, []))
+
+
+# ---------------------------------------------------------------------- what only rank 0 does
+TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.")
+FILE_FUNCTIONS = frozenset(
+    {f"shutil.{n}" for n in ("copyfile", "copy", "copy2", "copytree", "move", "rmtree", "make_archive")}
+    | {f"os.{n}" for n in ("remove", "unlink", "rename", "replace", "rmdir", "symlink", "system", "removedirs")}
+    | {f"numpy.{n}" for n in ("save", "savez", "savez_compressed", "savetxt")}
+    | {f"matplotlib.pyplot.{n}" for n in ("savefig", "show", "imsave")}
+    | {"torchvision.utils.save_image", "cv2.imwrite", "imageio.imwrite", "imageio.imsave", "imageio.mimsave"}
+    | {"scipy.io.savemat", "skimage.io.imsave", "joblib.dump"}
+)
+FILE_METHODS = frozenset(
+    {"savefig", "to_csv", "to_json", "to_excel", "to_pickle", "to_parquet", "write_text", "write_bytes"}
+    | {"save_pretrained", "unlink", "rmdir", "save_image", "imwrite", "symlink_to"}
+)
+
+
+def changes_files(script: Script, call: ast.Call) -> bool:
+    """Whether the call writes, moves or removes a file by itself."""
+    return script.names.dotted(call.func) in FILE_FUNCTIONS or (isinstance(call.func, ast.Attribute) and call.func.attr in FILE_METHODS)
+
+
+def left_to_main(script: Script, node: ast.AST) -> bool:
+    """Whether the node stands in a statement that only rank 0 will run."""
+    stmt = script.names.statement(node)
+    if not (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call)):
+        return False
+    return changes_files(script, stmt.value) or script.names.dotted(stmt.value.func).startswith(TRACKERS)
+
+
+def by_main(script: Script, call: ast.Call) -> Edit:
+    """The call on rank 0 only: its statement under a guard, or the call alone where its value is used or its arguments need all ranks."""
+    stmt = script.is_statement(call)
+    if stmt is None or meets(script, stmt):
+        return MainOnly(script.span(call), f"{script.ddp}.main_only")
+    return Enclose(script.span(stmt), script.span(stmt), f"if {script.ddp}.is_main():")
+
+
+# ---------------------------------------------------------------------- counters
+_ZEROS = frozenset({"torch.zeros", "numpy.zeros"})
+
+
+def from_zero(script: Script, loop: BatchLoop, name: str) -> bool:
+    """Whether the counter is 0 whenever the loop begins, so that its end is the sum over the batches and nothing else."""
+    names = script.names
+    function = names.function(loop.node)
+    stores = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) and names.function(n) is function]
+    earlier = [n for n in stores if position(n) < position(loop.node)]
+    if not earlier:
+        return False
+    last = max(earlier, key=position)
+    stmt = names.statement(last)
+    for a in names.ancestors(loop.node):
+        if a is function:
+            break
+        if isinstance(a, Loop) and not names.is_inside(stmt, a):
+            return False
+    return isinstance(stmt, ast.Assign) and _zero(script, _given(stmt, last))
+
+
+def _given(stmt: ast.Assign, target: ast.Name) -> ast.expr:
+    """What the assignment gives the name."""
+    for t in stmt.targets:
+        if isinstance(t, ast.Tuple) and isinstance(stmt.value, ast.Tuple) and target in t.elts:
+            return stmt.value.elts[t.elts.index(target)]
+    return stmt.value
+
+
+def _zero(script: Script, node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value == 0
+    if not isinstance(node, ast.Call):
+        return False
+    if script.names.dotted(node.func) == "torch.tensor":
+        return bool(node.args) and all(isinstance(n, ast.List | ast.Load) or (isinstance(n, ast.Constant) and n.value == 0) for n in ast.walk(node.args[0]))
+    return script.names.dotted(node.func) in _ZEROS

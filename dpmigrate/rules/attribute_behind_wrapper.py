@@ -1,7 +1,8 @@
 """An attribute of the model is read through the wrapper.
 
 ## What it finds
-`model.fc`, `model.state_dict()`, `model.load_state_dict(…)`, `model.config` and methods of the model's own, where `model` is the wrapper.
+`model.fc`, `model.state_dict()`, `model.load_state_dict(…)`, `model.config` and methods of the model's own, `model[0]`, `len(model)`
+and `getattr(model, "fc")`, where `model` is the wrapper.
 
 ## Why it matters
 The wrapper has no attributes of the model: AttributeError. Its `state_dict` has keys with a `module.` prefix that no other program can load.
@@ -56,10 +57,27 @@ _BOTH = frozenset(
 def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
     roles = script.roles
     for node in script.names.nodes:
-        if not isinstance(node, ast.Attribute) or node.attr in _BOTH or roles.inside_module(node):
+        if roles.inside_module(node):
             continue
-        if not any(v.kind == "wrapped" for v in roles.model_vals(node.value)):
-            continue
-        template = "{}.module" if roles.wrapped(node.value) else f"{script.ddp}.unwrap({{}})"
-        what = "has keys with the prefix module." if node.attr in ("state_dict", "load_state_dict") else "is not found on the wrapper"
-        yield Hit(node, f"{script.text(node)} {what}", (Wrap(script.span(node.value), template),))
+        for value in _behind(script, node):
+            if any(v.kind == "wrapped" for v in roles.model_vals(value)):
+                template = "{}.module" if roles.wrapped(value) else f"{script.ddp}.unwrap({{}})"
+                keys = isinstance(node, ast.Attribute) and node.attr in ("state_dict", "load_state_dict")
+                what = "has keys with the prefix module." if keys else "is not found on the wrapper"
+                yield Hit(node, f"{_named(script, node)} {what}", (Wrap(script.span(value), template),))
+
+
+def _behind(script: Script, node: ast.AST) -> Iterator[ast.expr]:
+    """The model of ``model.x``, ``model[0]``, ``for layer in model`` and ``len(model)``."""
+    if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr not in _BOTH):
+        yield node.value
+    elif isinstance(node, ast.For | ast.comprehension):
+        yield node.iter
+    elif isinstance(node, ast.Call) and script.names.dotted(node.func) in ("?.len", "?.list", "?.iter", "?.enumerate", "?.getattr", "?.hasattr") and node.args:
+        asked = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], ast.Constant) else None
+        if asked not in _BOTH:
+            yield node.args[0]
+
+
+def _named(script: Script, node: ast.AST) -> str:
+    return script.text(node.iter if isinstance(node, ast.For | ast.comprehension) else node)

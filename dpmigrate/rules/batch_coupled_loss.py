@@ -33,13 +33,32 @@ _NAMES = ("ntxent", "nt_xent", "supcon", "simclr", "infonce", "info_nce", "contr
 def batch_coupled_loss(script: Script) -> Iterator[Hit]:
     advice = "gather the features of all ranks with gradient before they are compared, or train with one process"
     for node in script.names.nodes:
-        if script.roles.inside_module(node) or script.roles.region(node) not in ("train", "both") if _product(script, node) else True:
+        if not _product(script, node) or script.roles.region(node) not in ("train", "both"):
             continue
+        if script.roles.inside_module(node) and not _in_loss(script, node):
+            continue  # attention inside a model compares the parts of a sample
         yield Hit(node, "the samples of a batch are compared with each other: with the batch divided this is another loss", advice=advice)
     for call in script.roles.calls:
-        name = ast.unparse(call.func).rsplit(".", 1)[-1].lower().replace("loss", "loss")
-        if any(w in name.replace("-", "") for w in _NAMES) and script.roles.region(call) == "train":
+        if script.roles.region(call) in ("train", "both") and any(w in name.lower() for name in _called(script, call) for w in _NAMES):
             yield Hit(call, f"{script.text(call.func)} compares the samples of a batch with each other", advice=advice)
+
+
+def _called(script: Script, call: ast.Call) -> Iterator[str]:
+    """The names of what is called: as written, and of the class that made it."""
+    yield ast.unparse(call.func).rsplit(".", 1)[-1]
+    for v in script.values.eval(call.func):
+        yield v.cls.name if v.cls is not None else v.qual.rsplit(".", 1)[-1]
+
+
+def _in_loss(script: Script, node: ast.AST) -> bool:
+    """Whether the node stands in a module that training calls beside the model: a loss of this file."""
+    cls = script.names.cls(node)
+    for call in script.roles.calls:
+        if script.roles.inside_module(call) or script.roles.model_vals(call.func) or script.roles.region(call) not in ("train", "both"):
+            continue
+        if any(v.kind == "object" and v.cls is not None and cls in script.values.bases(v.cls) for v in script.values.eval(call.func)):
+            return True
+    return False
 
 
 def _product(script: Script, node: ast.AST) -> bool:

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import Wrap
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.values import Key
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
@@ -57,9 +58,13 @@ _SHAPES = frozenset(
 def batch_size_elsewhere(script: Script) -> Iterator[Hit]:
     if script.settings.batch == "per-rank":
         return
-    sizes = {ast.unparse(s) for c in script.train_loader_calls if isinstance(s := script.argument(c, "batch_size", 1), ast.Name | ast.Attribute)}
+    sizes = [s for c in script.train_loader_calls if isinstance(s := script.argument(c, "batch_size", 1), ast.Name | ast.Attribute)]
+    settings = {ast.unparse(s) for s in sizes if isinstance(s, ast.Attribute)}
+    variables = {key for s in sizes for key, _ in script.roles.roots(s)}
     for node in script.names.nodes:
-        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load) or ast.unparse(node) not in sizes:
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        if not (_means(script, node, variables) if isinstance(node, ast.Name) else ast.unparse(node) in settings):
             continue
         call = next((a for a in script.names.ancestors(node) if isinstance(a, ast.Call)), None)
         if call is None or call in script.roles.loader_calls or script.roles.inside_module(node):
@@ -73,6 +78,14 @@ def batch_size_elsewhere(script: Script) -> Iterator[Hit]:
             )
         elif isinstance(call.func, ast.Attribute | ast.Name) and ast.unparse(call.func).rsplit(".", 1)[-1] in _SHAPES:
             yield from _shape(script, node)
+
+
+def _means(script: Script, node: ast.Name, variables: set[Key]) -> bool:
+    """Whether the name is the setting: the loader's variable, or a parameter that is given it, and not the size of a batch at hand."""
+    bindings = script.names.bindings(script.names.scope_of[node], node.id)
+    if any(b.how != "param" and script.roles.region(b.target) != "outside" for b in bindings):
+        return False
+    return bool({key for key, _ in script.roles.roots(node)} & variables)
 
 
 def _shape(script: Script, node: ast.expr) -> Iterator[Hit]:

@@ -1,7 +1,7 @@
 """A training pass goes round the wrapper's forward.
 
 ## What it finds
-`model.module(x)`, and methods of the model other than `forward` that are called with gradients in the training loop.
+`model.module(x)`, `model.encoder(x)`, `model.heads[0](x)`, and methods of the model other than `forward` that are called with gradients in the training loop.
 
 ## Why it matters
 DistributedDataParallel prepares the reduction of gradients in its own `forward`. A pass that does not go through it is not reduced: the ranks drift apart
@@ -69,12 +69,29 @@ def bypassed_forward(script: Script) -> Iterator[Hit]:
     roles, advice = script.roles, "call the wrapped model itself; let forward() do what the method does"
     for call in roles.calls:
         func = call.func
-        if not isinstance(func, ast.Attribute) or roles.inside_module(call):
+        if not isinstance(func, ast.Attribute | ast.Subscript) or roles.inside_module(call):
             continue
-        if func.attr == "module" and roles.wrapped(func.value) is not False and roles.model_vals(func.value) and roles.region(call) in ("train", "both"):
+        if _part(script, func) and roles.region(call) in ("train", "both"):
+            yield Hit(call, f"{script.text(func)}(…) in training is a part of the model without its wrapper: its gradients are not averaged", advice=advice)
+        elif isinstance(func, ast.Subscript):
+            continue
+        elif func.attr == "module" and roles.wrapped(func.value) is not False and roles.model_vals(func.value) and roles.region(call) in ("train", "both"):
             yield Hit(call, f"{script.text(func)}(…) in training goes round the wrapper: its gradients are not averaged", advice=advice)
         elif roles.model_vals(func.value) and func.attr not in _HARMLESS and roles.region(call) in ("train", "both") and _trains(script, call, func.attr):
             yield Hit(call, f"{script.text(func)}(…) in training does not go through forward(): its gradients are not averaged", advice=advice)
+
+
+def _part(script: Script, func: ast.Attribute | ast.Subscript) -> bool:
+    """``model.encoder.conv``, ``model.heads[0]``: a module inside the model, called by itself."""
+    node: ast.expr = func.value
+    while isinstance(node, ast.Attribute | ast.Subscript) and not script.roles.model_vals(node):
+        node = node.value
+    if not script.roles.model_vals(node) or (node is func.value and isinstance(func, ast.Attribute)):
+        return False
+    called = [func.value, func] if isinstance(func, ast.Attribute) and func.attr == "forward" else [func]
+    return isinstance(func, ast.Subscript) or any(
+        v.qual.startswith("torch.nn.") or (v.cls is not None and script.values.is_module_class(v.cls)) for n in called for v in script.values.eval(n)
+    )
 
 
 def _trains(script: Script, call: ast.Call, name: str) -> bool:

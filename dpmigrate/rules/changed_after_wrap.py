@@ -1,7 +1,7 @@
 """The model's parameters are changed after the wrap.
 
 ## What it finds
-`requires_grad` set, or a layer replaced, on a wrapped model.
+`requires_grad` set (also by `requires_grad_()`), or a layer replaced (`model.module.fc = …`, `model.module.layers[6] = …`, `add_module`), on a wrapped model.
 
 ## Why it matters
 DistributedDataParallel looks at the parameters once, when it is built. Parameters frozen later fail at the second step; parameters unfrozen or added
@@ -27,6 +27,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
@@ -36,29 +37,59 @@ from dpmigrate.rules._base import Hit, rule
 def changed_after_wrap(script: Script) -> Iterator[Hit]:
     roles, advice = script.roles, "change the model before it is wrapped"
     for node in script.names.nodes:
-        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Store) or roles.inside_module(node):
+        if roles.inside_module(node):
             continue
-        stmt = script.names.statement(node)
-        if node.attr == "requires_grad" and _of_wrapped(script, node.value):
-            yield Hit(node, "requires_grad is set after the wrap: DDP has already looked at the parameters", advice=advice)
-        elif isinstance(stmt, ast.Assign) and _inside_wrapped(script, node) and any(v.qual.startswith("torch.nn.") for v in script.values.eval(stmt.value)):
+        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
+            if _of_wrapped(script, node.value):
+                yield Hit(node, "requires_grad is set after the wrap: DDP has already looked at the parameters", advice=advice)
+        elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store) and _new_layer(script, node):
             yield Hit(node, f"{script.text(node)} is replaced after the wrap: its parameters are never reduced", advice=advice)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _wrapped_part(script, node.func.value, _DEPTH):
+            if node.func.attr == "requires_grad_":
+                yield Hit(node, "requires_grad is set after the wrap: DDP has already looked at the parameters", advice=advice)
+            elif node.func.attr in ("add_module", "register_parameter", "register_module"):
+                yield Hit(node, f"{script.text(node.func)}(…) after the wrap: the new parameters are never reduced", advice=advice)
 
 
-def _inside_wrapped(script: Script, node: ast.Attribute) -> bool:
-    value = node.value
-    if isinstance(value, ast.Attribute) and value.attr == "module":
-        value = value.value
-    return bool(script.roles.model_vals(value)) and script.roles.wrapped(value) is not False
+_DEPTH = 4
+
+
+def _new_layer(script: Script, node: ast.Attribute | ast.Subscript) -> bool:
+    """A place inside a wrapped model that is given a layer."""
+    stmt = script.names.statement(node)
+    if not isinstance(stmt, ast.Assign) or not any(v.qual.startswith("torch.nn.") for v in script.values.eval(stmt.value)):
+        return False
+    return _wrapped_part(script, node.value, _DEPTH)
+
+
+def _wrapped_part(script: Script, node: ast.expr, depth: int) -> bool:
+    """Whether the expression may be a wrapped model, what is inside its wrapper, or a part of either."""
+    while True:
+        if script.roles.model_vals(node) and script.roles.wrapped(node) is not False:
+            return True
+        if not isinstance(node, ast.Attribute | ast.Subscript):
+            break
+        node = node.value
+    if not isinstance(node, ast.Name) or not depth:
+        return False
+    scope = script.names.scope_of[node]
+    for b in script.names.bindings(scope, node.id):
+        if b.how == "param" and isinstance(scope.node, FunctionNode):  # freeze(model.module)
+            given = (script.roles.passed(c, scope.node, node.id) for c in script.values.callers.get(scope.node, []))
+            if any(e is not None and _wrapped_part(script, e, depth - 1) for e in given):
+                return True
+        elif b.how == "assign" and isinstance(b.value, ast.Attribute) and _wrapped_part(script, b.value, depth - 1):  # inner = model.module
+            return True
+    return False
 
 
 def _of_wrapped(script: Script, node: ast.expr) -> bool:
-    """``p`` of ``for p in model.parameters()`` where the model is wrapped."""
+    """``p`` of ``for p in model.parameters()``, or a parameter by name, where the model is wrapped."""
     if not isinstance(node, ast.Name):
-        return False
+        return _wrapped_part(script, node, _DEPTH)
     for b in script.names.bindings(script.names.scope_of[node], node.id):
         if b.how == "for" and b.value is not None and script.names.is_inside(node, script.names.statement(b.target)):
             for n in ast.walk(b.value):
-                if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters") and _inside_wrapped(script, n):
+                if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters") and _wrapped_part(script, n.value, _DEPTH):
                     return True
     return False

@@ -34,5 +34,5 @@ def closure_optimizer(script: Script) -> Iterator[Hit]:
             yield Hit(o.call, "LBFGS calls the loss a different number of times on each rank", advice=advice)
     stepped = {o.call for o in script.roles.optimizers}
     for call, func in script.methods("step"):
-        if call.args and any(v.node in stepped for v in script.values.eval(func.value)):
+        if script.argument(call, "closure", 0) is not None and any(v.node in stepped for v in script.values.eval(func.value)):
             yield Hit(call, "step(closure) evaluates the loss inside the optimizer, on local data only", advice=advice)

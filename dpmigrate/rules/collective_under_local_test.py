@@ -1,7 +1,8 @@
 """Ranks may not all reach a place where they wait for each other.
 
 ## What it finds
-A training loop, or an evaluation that is split over the ranks, under an `if` whose test may differ between ranks: `if val_loss < best: test(…)`.
+A training loop, or an evaluation that is split over the ranks, under an `if` (or after a `return`, or in a conditional
+expression) whose test may differ between ranks: `if val_loss < best: test(…)`.
 
 ## Why it matters
 A rank that finds the test false does not take part, and the others wait for it until the timeout. Values that were computed in full on every rank may differ
@@ -19,7 +20,7 @@ if ddp.any_rank(val_loss < best):
 ```
 
 ## When it is not fixed
-Tests in conditional expressions and exception handlers.
+`val_loss < best and test(…)`, and exception handlers, are refused.
 """
 
 from __future__ import annotations
@@ -29,22 +30,56 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import late_loads, local_tests, plateau_metrics
 
 
 @rule("DPM511", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def collective_under_local_test(script: Script) -> Iterator[Hit]:
     tests: dict[ast.expr, None] = {}
-    for meeting in script.meetings:
-        for node in script.leading_to(meeting):
-            for a in script.names.ancestors(node):
-                if isinstance(a, FunctionNode):
-                    break
-                if isinstance(a, ast.If) and not script.names.is_inside(node, a.test) and not uniform(script.names, a.test):
-                    tests[a.test] = None
+    places = [*script.meetings, *plateau_metrics(script), *late_loads(script)]
+    for place in places:
+        for test in (*local_tests(script, place), *_ends_before(script, place)):
+            tests[test] = None
+    for node, what in _alone(script, places):
+        yield Hit(
+            node, f"all ranks wait for each other further on, but {what}", severity=Severity.BLOCKER, advice="call it in a statement of its own, on every rank"
+        )
     for test in tests:
         edits = (Wrap(script.span(test), f"{script.ddp}.any_rank({{}})"), AddImport(script.import_line))
         yield Hit(test, "all ranks must go the same way here: they wait for each other further on", edits)
+
+
+def _ends_before(script: Script, place: ast.AST) -> Iterator[ast.expr]:
+    """The tests of a ``return`` that would end a function before it comes to the place."""
+    for node in script.leading_to(place):
+        function = script.names.function(node)
+        for r in ast.walk(function):
+            if isinstance(r, ast.Return) and script.names.function(r) is function and position(r) < position(node):
+                around = [a for a in script.names.ancestors(r) if isinstance(a, ast.If) and not script.names.is_inside(node, a)]
+                yield from (a.test for a in around if script.names.function(a) is function and not uniform(script.names, a.test))
+
+
+def _alone(script: Script, places: list[ast.AST]) -> Iterator[tuple[ast.AST, str]]:
+    """Where a rank may come to the place, or not, in a way that no test decides that could be shared."""
+    done: set[ast.AST] = set()
+    for place in places:
+        for node in script.leading_to(place):
+            inner = node
+            for a in script.names.ancestors(node):
+                if isinstance(a, FunctionNode):
+                    break
+                if isinstance(a, ast.BoolOp) and inner is not a.values[0] and not all(uniform(script.names, v) for v in a.values[: a.values.index(inner)]):  # type: ignore[arg-type]
+                    what = "this part of the test is not reached by every rank"
+                elif isinstance(a, ast.ExceptHandler):
+                    what = "only a rank that meets an exception comes here"
+                else:
+                    inner = a
+                    continue
+                if node not in done:
+                    done.add(node)
+                    yield node, what
+                break

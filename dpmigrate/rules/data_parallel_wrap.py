@@ -20,7 +20,7 @@ model = ddp.wrap(model.cuda())
 ```
 
 ## When it is not fixed
-When the wrap stands under a condition and is not bound to a variable.
+When the wrap stands under a condition and is not bound to a variable, or its arguments are hidden behind `*` or `**`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, After, Delete, DropArg, Edit, Replace, Wrap
+from dpmigrate.edit import AddImport, After, Delete, DropArg, Edit, Replace, SetArg, Wrap
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import wrap_argument
 from dpmigrate.model import Fix, Severity
@@ -44,6 +44,12 @@ def data_parallel_wrap(script: Script) -> Iterator[Hit]:
     for w in script.wraps.wraps:
         if w.how == "call":
             assert isinstance(w.node, ast.Call)
+            if _opaque(w.node):
+                yield Hit(
+                    w.node, "the arguments of this DataParallel call cannot be read", severity=Severity.BLOCKER,
+                    advice="write it as nn.DataParallel(model)",
+                )  # fmt: skip
+                continue
             yield Hit(w.node, "DataParallel becomes DistributedDataParallel, one process a GPU", (*_in_place(script, w.node), new))
     for call in sorted(script.wraps.removed, key=lambda c: c.lineno):
         yield Hit(
@@ -62,11 +68,21 @@ def _in_place(script: Script, call: ast.Call) -> Iterator[Edit]:
         yield Wrap(script.span(moved), wrap_code(script, "{}"))
         return
     yield Replace(script.span(call.func), f"{script.ddp}.wrap")
+    if not call.args and arg is not None:
+        yield DropArg(script.span(call), "module")
+        yield SetArg(script.span(call), "model", script.text(arg))
     for i, name in enumerate(("device_ids", "output_device", "dim"), 1):
         if script.argument(call, name, i) is not None:
             yield DropArg(script.span(call), name, i if len(call.args) > i else None)
     if script.settings.sync_bn:
         yield from wrap_arguments(script, call)
+
+
+def _opaque(call: ast.Call) -> bool:
+    """Whether ``*`` or ``**`` hides arguments, or the module is made inside ``module=…``."""
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        return True
+    return not call.args and not isinstance(wrap_argument(call), ast.Name | ast.Attribute)
 
 
 def _moved(script: Script, call: ast.Call) -> ast.Call | None:

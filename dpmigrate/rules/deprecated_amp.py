@@ -39,19 +39,23 @@ _NEW = {
 }
 
 
+#: the parameters of the old classes, in order; the new ones have the device before them
+_PARAMETERS = {
+    "torch.autocast": ("enabled", "dtype", "cache_enabled"),
+    "torch.amp.GradScaler": ("init_scale", "growth_factor", "backoff_factor", "growth_interval", "enabled"),
+}
+
+
 @rule("DPM316", severity=Severity.NOTE, fix=Fix.SAFE)
 def deprecated_amp(script: Script) -> Iterator[Hit]:
     for call in script.calls(*_NEW):
         new = _NEW.get(script.names.dotted(call.func))
         if new is None or any(isinstance(a, ast.Starred) for a in call.args):
             continue
-        arguments = ", ".join(['"cuda"', *([f"enabled={script.text(call.args[0])}"] if call.args and new == "torch.autocast" else map(script.text, call.args))])
-        keywords = "".join(f", {k.arg}={script.text(k.value)}" if k.arg else f", **{script.text(k.value)}" for k in call.keywords)
-        if new == "torch.amp.GradScaler" and call.args:
-            arguments = f'"cuda", init_scale={script.text(call.args[0])}'
-            if len(call.args) > 1:
-                continue
-        edits: list[Edit] = [Replace(script.span(call), f"{new}({arguments}{keywords})")]
-        if not any(i == "torch" for (s, _), i in script.names.imports.items() if s == id(script.names.module)):
+        positional = [f"{name}={script.text(a)}" for name, a in zip(_PARAMETERS[new], call.args, strict=False)]
+        keywords = [f"{k.arg}={script.text(k.value)}" if k.arg else f"**{script.text(k.value)}" for k in call.keywords]
+        arguments = ", ".join(['"cuda"', *positional, *keywords])
+        edits: list[Edit] = [Replace(script.span(call), f"{new}({arguments})")]
+        if script.names.imports.get((id(script.names.module), "torch")) != "torch":
             edits.append(AddImport("import torch"))
         yield Hit(call, f"{script.text(call.func)} is deprecated", tuple(edits))

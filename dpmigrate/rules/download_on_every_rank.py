@@ -18,7 +18,7 @@ with ddp.main_first():
 Rank 0 goes first; the others then find the files.
 
 ## When it is not fixed
-Downloads inside classes or functions of other files.
+Downloads inside models, methods of data sets that worker processes call, and functions of other files. A statement that also trains or evaluates is refused.
 """
 
 from __future__ import annotations
@@ -30,13 +30,22 @@ from dpmigrate.edit import AddImport, Enclose
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import downloads
+from dpmigrate.rules._shared import before_file_tests, downloads, in_step, meets
 
 
 @rule("DPM508", severity=Severity.ERROR, fix=Fix.SAFE)
 def download_on_every_rank(script: Script) -> Iterator[Hit]:
     for stmt in script.names.nodes:
         simple = isinstance(stmt, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.AugAssign)
-        if simple and not script.roles.inside_module(stmt) and downloads(script, stmt):
+        if simple and not script.roles.inside_module(stmt) and in_step(script, stmt) and downloads(script, stmt):
+            assert isinstance(stmt, ast.stmt)
+            whole = before_file_tests(script, stmt)  # `if not os.path.exists(…)` must not be asked while rank 0 writes
             header = f"with {script.ddp}.main_first():"
-            yield Hit(stmt, "all ranks would fetch these files at once", (Enclose(script.span(stmt), script.span(stmt), header), AddImport(script.import_line)))
+            edits = (Enclose(script.span(whole), script.span(whole), header), AddImport(script.import_line))
+            if meets(script, whole):
+                yield Hit(
+                    stmt, "all ranks would fetch these files at once, in a statement in which they also wait for each other", severity=Severity.BLOCKER,
+                    advice="fetch the files in a statement of its own, before the training",
+                )  # fmt: skip
+            else:
+                yield Hit(stmt, "all ranks would fetch these files at once", edits)

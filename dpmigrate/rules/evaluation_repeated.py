@@ -21,11 +21,13 @@ correct = ddp.sum_all(correct)
 ```
 
 ## When it is not fixed
-When the loop prints, collects, leaves early or uses the number of the batch: then every rank evaluates the full set, and the report says why.
+When the loop prints, collects, leaves early, uses the number of the batch, or goes on with counters that are not 0: then every rank evaluates
+the full set, and the report says why.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import After, Before, Edit, Wrap
@@ -34,6 +36,7 @@ from dpmigrate.facts.roles import BatchLoop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import from_zero
 
 
 @rule("DPM601", severity=Severity.NOTE, fix=Fix.SAFE, core=True)
@@ -42,16 +45,30 @@ def evaluation_repeated(script: Script) -> Iterator[Hit]:
         if loop.trains:
             continue
         count = script.counting(loop)
+        obstacle = count.obstacle or _obstacle(script, loop, count)
         divided = loop.loaders & script.train_loaders
-        if loop.evaluates and not count.obstacle:
+        if loop.evaluates and not obstacle:
             yield Hit(loop.node, "the batches are dealt out to the ranks and the counters summed", tuple(_split(script, loop, count)))
         elif divided:
             yield Hit(
-                loop.node, f"this loop goes over the training loader, which is divided over the ranks, and cannot be split exactly: {count.obstacle}",
+                loop.node, f"this loop goes over the training loader, which is divided over the ranks, and cannot be split exactly: {obstacle}",
                 severity=Severity.BLOCKER, advice="give this loop a loader of its own",
             )  # fmt: skip
         elif loop.evaluates:
-            yield Hit(loop.node, f"every rank evaluates the full set (exact, not faster): {count.obstacle}")
+            yield Hit(loop.node, f"every rank evaluates the full set (exact, not faster): {obstacle}")
+
+
+def _obstacle(script: Script, loop: BatchLoop, count: Counting) -> str:
+    """What the counting itself does not show: counters that bring something along, batches that are kept for another loop."""
+    for c in count.counters:
+        if not from_zero(script, loop, c.name):
+            return f"{c.name} is not 0 when the loop begins"
+    if not script.names.is_inside(loop.source, loop.node):
+        kept = {ast.unparse(n) for n in ast.walk(loop.node.iter) if isinstance(n, ast.Name)}
+        for other in script.roles.batch_loops:
+            if other is not loop and kept & {ast.unparse(n) for n in ast.walk(other.node.iter) if isinstance(n, ast.Name)}:
+                return f"the batches in {' and '.join(sorted(kept))} are used by another loop"
+    return ""
 
 
 def _split(script: Script, loop: BatchLoop, count: Counting) -> Iterator[Edit]:

@@ -19,7 +19,7 @@ if ddp.is_main():
 ```
 
 ## When it is not fixed
-Values read back from the tracker (`wandb.config.lr`): they exist on rank 0 only.
+Values read back from the tracker (`wandb.config.lr`, `config = wandb.config`): they exist on rank 0 only.
 """
 
 from __future__ import annotations
@@ -27,35 +27,43 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Edit, Enclose, MainOnly
+from dpmigrate.edit import AddImport, Enclose
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-
-_MODULES = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.")
+from dpmigrate.rules._shared import TRACKERS, by_main
 
 
 @rule("DPM504", severity=Severity.WARNING, fix=Fix.SAFE)
 def experiment_tracker(script: Script) -> Iterator[Hit]:
     new = AddImport(script.import_line)
     for call in script.roles.calls:
-        if not script.names.dotted(call.func).startswith(_MODULES):
-            continue
-        stmt = script.is_statement(call)
-        if any(isinstance(a, ast.Call) and script.names.dotted(a.func).startswith(_MODULES) for a in script.names.ancestors(call) if isinstance(a, ast.expr)):
-            continue
-        edit: Edit = (
-            Enclose(script.span(stmt), script.span(stmt), f"if {script.ddp}.is_main():") if stmt else MainOnly(script.span(call), f"{script.ddp}.main_only")
-        )
-        yield Hit(call, "every rank would report a run of its own", (edit, new))
+        if _tracks(script, call) and not any(_tracks(script, a) for a in script.names.ancestors(call) if isinstance(a, ast.expr)):
+            yield Hit(call, "every rank would report a run of its own", (by_main(script, call), new))
     for node in script.names.nodes:
-        if (
-            isinstance(node, ast.Attribute)
-            and script.names.dotted(node) in ("wandb.config", "wandb.run")
-            and isinstance(script.names.parent[node], ast.Attribute)
-        ):
-            parent = script.names.parent[node]
-            if isinstance(parent.ctx, ast.Load) and not isinstance(script.names.parent[parent], ast.Call):  # type: ignore[attr-defined]
-                yield Hit(
-                    node, f"{script.text(parent)} exists on rank 0 only", severity=Severity.BLOCKER, advice="read the value from the script's own settings"
-                )
+        if not isinstance(node, ast.Name | ast.Attribute) or script.names.dotted(node) not in ("wandb.config", "wandb.run"):
+            continue
+        stmt = script.names.statement(node)
+        if isinstance(stmt, ast.Assign) and any(script.names.is_inside(node, t) for t in stmt.targets):
+            header = f"if {script.ddp}.is_main():"
+            yield Hit(node, "what is noted for the run is known on rank 0 only", (Enclose(script.span(stmt), script.span(stmt), header), new))
+        elif _is_read(script, node):
+            yield Hit(node, f"{script.text(node)} exists on rank 0 only", severity=Severity.BLOCKER, advice="read the value from the script's own settings")
+
+
+def _tracks(script: Script, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and script.names.dotted(node.func).startswith(TRACKERS)
+
+
+def _is_read(script: Script, node: ast.expr) -> bool:
+    """Whether a value is taken from the run: not a call of its methods, an argument of the tracker's own, or a question whether it is there."""
+    whole: ast.AST = node
+    for a in script.names.ancestors(node):
+        if isinstance(a, ast.stmt):
+            return not (isinstance(a, ast.If | ast.While) and whole is node)
+        if _tracks(script, a):
+            return False
+        if isinstance(a, ast.Compare) and any(isinstance(c, ast.Constant) and c.value is None for c in a.comparators):
+            return False
+        whole = a
+    raise AssertionError("an expression stands in a statement")

@@ -44,7 +44,7 @@ def fixed_device_index(script: Script) -> Iterator[Hit]:
 def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
     done: set[int] = set()
     for node in script.names.nodes:
-        if isinstance(node, ast.expr) and _names_index(node) and not any(id(a) in done for a in script.names.ancestors(node)):
+        if isinstance(node, ast.expr) and _names_index(node) and not any(id(a) in done for a in script.names.ancestors(node)) and not _in_map(script, node):
             done.add(id(node))
             yield node, Replace(script.span(node), '"cuda"')
     for call in script.calls("torch.cuda.set_device"):
@@ -52,8 +52,15 @@ def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
         if stmt is not None:
             yield call, Delete(script.span(stmt))
     for call in script.calls("torch.device"):
+        device = script.argument(call, "device", 0)
         if script.argument(call, "index", 1) is not None:
             yield call, DropArg(script.span(call), "index", 1 if len(call.args) > 1 else None)
+        elif device is not None and _is_number(script, device):
+            yield call, Replace(script.span(device), '"cuda"')
+    for call in script.calls("torch.cuda.device"):
+        device = script.argument(call, "device", 0)
+        if device is not None and _is_number(script, device):
+            yield call, Replace(script.span(device), f"{script.ddp}.local_rank()")
     for call, _ in script.methods("cuda"):
         device = script.argument(call, "device", 0)
         if device is not None and _is_number(script, device):
@@ -67,6 +74,12 @@ def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
             numbers[device] = "device"
     for n, name in numbers.items():
         yield n, Replace(script.span(n), f"{script.ddp}.{name}()")
+
+
+def _in_map(script: Script, node: ast.expr) -> bool:
+    """A name in the dict of ``map_location``, which is replaced as a whole (DPM405)."""
+    parent = script.names.parent[node]
+    return isinstance(parent, ast.Dict) and isinstance(above := script.names.parent[parent], ast.keyword) and above.arg == "map_location"
 
 
 def _names_index(node: ast.expr) -> bool:

@@ -34,6 +34,19 @@ from dpmigrate.rules._base import Hit, rule
 def gradients_by_hand(script: Script) -> Iterator[Hit]:
     for call in script.calls("torch.autograd.grad", "torch.autograd.backward", "torch.func.grad", "torch.func.functional_call"):
         wanted = script.argument(call, "inputs", 1)
-        about = [] if wanted is None else list(ast.walk(wanted))
-        if wanted is None or any(isinstance(n, ast.Attribute) and n.attr in ("parameters", "weight", "bias") for n in about) or "param" in ast.unparse(wanted):
+        if wanted is None or _parameters(script, wanted, 4):
             yield Hit(call, "gradients taken this way are not averaged over the ranks", advice="use loss.backward(), which DDP hooks into")
+
+
+def _parameters(script: Script, node: ast.expr, depth: int) -> bool:
+    """Whether the expression means parameters, directly or through names."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters", "weight", "bias"):
+            return True
+        if isinstance(n, ast.Name) and "param" in n.id:
+            return True
+        if isinstance(n, ast.Name) and depth:
+            given = [b.value for b in script.names.bindings(script.names.scope_of[n], n.id) if b.how in ("assign", "for") and isinstance(b.value, ast.expr)]
+            if any(_parameters(script, v, depth - 1) for v in given if not script.names.is_inside(n, v)):
+                return True
+    return False

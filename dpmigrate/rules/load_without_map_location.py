@@ -1,7 +1,7 @@
 """A checkpoint is loaded onto the GPU it was saved from.
 
 ## What it finds
-`torch.load` without `map_location`.
+`torch.load` without `map_location`, with `None`, or with a dict of GPUs.
 
 ## Why it matters
 The file remembers cuda:0. Every rank would put its copy there: W contexts on one GPU, out of memory.
@@ -16,11 +16,12 @@ checkpoint = torch.load(path, map_location=ddp.device())
 ```
 
 ## When it is not fixed
-Always fixed.
+When the arguments are hidden behind `**`.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, SetArg
@@ -32,6 +33,8 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM405", severity=Severity.ERROR, fix=Fix.SAFE)
 def load_without_map_location(script: Script) -> Iterator[Hit]:
     for call in script.calls("torch.load"):
-        if script.argument(call, "map_location", 1) is None and not any(k.arg is None for k in call.keywords):
-            edits = (SetArg(script.span(call), "map_location", f"{script.ddp}.device()"), AddImport(script.import_line))
+        given = script.argument(call, "map_location", 1)
+        nowhere = isinstance(given, ast.Dict) or (isinstance(given, ast.Constant) and given.value is None)
+        if nowhere or (given is None and not any(k.arg is None for k in call.keywords)):
+            edits = (SetArg(script.span(call), "map_location", f"{script.ddp}.device()", 1), AddImport(script.import_line))
             yield Hit(call, "every rank would load onto the GPU that the file was saved from", edits)

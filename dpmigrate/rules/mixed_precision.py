@@ -25,8 +25,8 @@ scaler.update()
 ```
 
 ## When it is not fixed
-A program that has autocast already keeps its own. A loss that is not assigned to a name before `backward()`, clipping outside the block of the step, and steps
-spread over functions are refused.
+A program that has autocast already keeps its own. A loss that is not assigned to a name before `backward()`, clipping outside the block of the step, gradients
+that are used by hand before the step, and steps spread over functions are refused.
 """
 
 from __future__ import annotations
@@ -94,6 +94,22 @@ def _problems(script: Script, stepping: list[steps.Step]) -> Iterator[Hit]:
                 advice=advice,
             )
 
+    if script.settings.amp_dtype == "float16":
+        for node in script.names.nodes:
+            if _reads_gradients(script, node) and script.roles.region(node) in ("train", "both"):
+                why = "gradients are used here while they still carry the scale"
+                yield Hit(node, why, severity=Severity.BLOCKER, advice="migrate with --amp-dtype bfloat16, which needs no scale, or without --amp")
+
+
+def _reads_gradients(script: Script, node: ast.AST) -> bool:
+    """``p.grad.data.clamp_(…)``, or a function of another file that clips."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == "grad" and isinstance(node.ctx, ast.Load) and not script.names.dotted(node)
+    if not isinstance(node, ast.Call) or any(True for _ in script.values.targets(node)):
+        return False
+    dotted = script.names.dotted(node.func)
+    return bool(dotted) and dotted not in steps.CLIPPING and "clip" in dotted.rsplit(".", 1)[-1] and not dotted.startswith(("torch.", "numpy."))
+
 
 def _torch(script: Script) -> list[Edit]:
     known = any(dotted == "torch" and name == "torch" for (s, name), dotted in script.names.imports.items() if s == id(script.names.module))
@@ -141,7 +157,15 @@ def _state(script: Script, scaler: str) -> Iterator[Hit]:
         parent = script.names.parent[call]
         if func.attr == "state_dict" and isinstance(parent, ast.Dict):
             yield Hit(call, "the scaler's state is saved with the optimizer's", (SetItem(script.span(parent), "scaler", f"{scaler}.state_dict()"),))
-        elif func.attr == "load_state_dict" and isinstance(parent, ast.Expr) and call.args and isinstance(call.args[0], ast.Subscript):
+        elif func.attr == "load_state_dict" and isinstance(parent, ast.Expr) and call.args and _is_item(call.args[0]):
+            assert isinstance(call.args[0], ast.Subscript)
             held = script.text(call.args[0].value)
             code = f'if "scaler" in {held}:\n    {scaler}.load_state_dict({held}["scaler"])'
             yield Hit(call, "the scaler's state is loaded with the optimizer's", (After(script.span(parent), code),))
+
+
+def _is_item(node: ast.expr) -> bool:
+    """``checkpoint["optimizer"]``: an item of something that may be written twice."""
+    if not isinstance(node, ast.Subscript):
+        return False
+    return not any(isinstance(n, ast.Call) for n in ast.walk(node.value))

@@ -16,7 +16,7 @@ run = os.path.join("runs", ddp.from_main(datetime.now()).strftime("%H%M%S"))
 ```
 
 ## When it is not fixed
-Names whose use as a path cannot be seen in this file.
+Names whose use as a path cannot be seen in this file, and files that only rank 0 writes (`plt.savefig(…)`).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dpmigrate.facts.names import Loop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import in_step, left_to_main
 
 _CLOCKS = (
     "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow", "datetime.now", "time.strftime", "time.ctime", "time.asctime", "time.time",
@@ -43,15 +44,12 @@ _PATHS = frozenset(
         "save",
         "SummaryWriter",
         "Path",
-        "savefig",
         "FileHandler",
         "basicConfig",
         "exists",
         "isdir",
-        "to_csv",
         "load",
         "configure",
-        "init",
     ]
 )
 
@@ -59,7 +57,7 @@ _PATHS = frozenset(
 @rule("DPM506", severity=Severity.ERROR, fix=Fix.SAFE)
 def path_differs_per_rank(script: Script) -> Iterator[Hit]:
     for call in script.calls(*_CLOCKS):
-        if any(isinstance(a, Loop) for a in script.names.ancestors(call)):
+        if any(isinstance(a, Loop) for a in script.names.ancestors(call)) or not in_step(script, call) or left_to_main(script, call):
             continue
         if _goes_into_path(script, call, 3):
             yield Hit(call, "each rank would make a path of its own", (Wrap(script.span(call), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line)))
@@ -69,7 +67,9 @@ def _goes_into_path(script: Script, node: ast.AST, depth: int) -> bool:
     """Whether the value of the expression is part of a path argument, directly or through names."""
     for a in script.names.ancestors(node):
         if isinstance(a, ast.Call) and _last(a.func) in _PATHS and not script.names.is_inside(node, a.func):
-            return _last(a.func) != "join" or script.names.dotted(a.func) == "os.path.join" or True
+            return True
+        if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub):
+            return False  # a duration
         if isinstance(a, ast.Assign) and depth:
             return any(_name_in_path(script, t, depth) for t in a.targets)
         if isinstance(a, ast.stmt):
@@ -81,9 +81,6 @@ def _name_in_path(script: Script, target: ast.expr, depth: int) -> bool:
     text = ast.unparse(target)
     for n in script.names.nodes:
         if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load) and ast.unparse(n) == text and n is not target:
-            parent = script.names.parent.get(n)
-            if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub):
-                return False  # a duration
             if _goes_into_path(script, n, depth - 1):
                 return True
     return False

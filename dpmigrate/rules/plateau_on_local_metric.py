@@ -16,23 +16,22 @@ scheduler.step(ddp.mean_all(val_loss))
 ```
 
 ## When it is not fixed
-Always fixed.
+Schedulers of other files and libraries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.edit import Wrap
+from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import plateau_metrics
 
 
 @rule("DPM323", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def plateau_on_local_metric(script: Script) -> Iterator[Hit]:
-    for call, func in script.methods("step"):
-        plateau = any(v.kind == "call" and v.qual.endswith(".ReduceLROnPlateau") for v in script.values.eval(func.value))
-        metric = script.argument(call, "metrics", 0)
-        if plateau and metric is not None:
-            yield Hit(metric, "the ranks must lower the learning rate together", (Wrap(script.span(metric), f"{script.ddp}.mean_all({{}})"),))
+    for metric in plateau_metrics(script):
+        edits = (Wrap(script.span(metric), f"{script.ddp}.mean_all({{}})"), AddImport(script.import_line))
+        yield Hit(metric, "the ranks must lower the learning rate together", edits)

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import After, Before
 from dpmigrate.facts.control import is_exit
-from dpmigrate.facts.names import position
+from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -53,7 +53,8 @@ def process_group_left_open(script: Script) -> Iterator[Hit]:
     else:
         yield Hit(entry.end, "the process group is left open at the end", (After(script.span(entry.end), code),))
     for node in script.names.nodes:
-        if node is not entry.end and is_exit(script.names, node) and _normal(script, node) and position(node) > position(entry.start):
+        inside = isinstance(script.names.function(node), FunctionNode) if isinstance(node, ast.stmt) else False
+        if node is not entry.end and is_exit(script.names, node) and _normal(script, node) and (inside or position(node) > position(entry.start)):
             yield Hit(node, "the program may end here with the process group open", (Before(script.span(node), code),))
 
 

@@ -20,14 +20,16 @@ for epoch in range(epochs):
 ```
 
 ## When it is not fixed
-When the model or the data are built inside the loop (cross-validation): the streams stay equal, so that all ranks build the same.
+When the model or the data are built inside the loop (cross-validation) or after it (a second stage): the streams stay equal, so that all ranks build the same.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import Before
+from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -39,14 +41,30 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
     if not loops:
         return
     outer = [a for a in loops if not any(b is not a and script.names.is_inside(a, b) for b in loops)]
-    built = [w.stmt for w in script.wraps.wraps] + list(script.train_loader_calls)
+    built = [*(w.stmt for w in script.wraps.wraps), *script.train_loader_calls, *script.calls("torch.utils.data.random_split")]
     for loop in outer:
-        functions = script.roles.all_entered(loop)
-        if any(script.names.is_inside(b, loop) or script.names.function(b) in functions for b in built):
+        if any(_again(script, b, loop) for b in built):
             yield Hit(
                 loop,
-                "the model or the data are built inside this loop: all ranks keep one random stream, so augmentation and dropout are the same on every rank",
+                "the model or the data are built inside or after this loop: all ranks keep one random stream, "
+                "so augmentation and dropout are the same on every rank",
                 severity=Severity.NOTE,
             )
         else:
             yield Hit(loop, "all ranks would draw the same augmentation and dropout", (Before(script.span(loop), f"{script.ddp}.seed_ranks()"),))
+
+
+def _again(script: Script, built: ast.AST, loop: Loop) -> bool:
+    """Whether the model or the data may be built once the loop has begun: in it, below it, or in a second call of its function."""
+    names, functions = script.names, script.roles.all_entered(loop)
+    home = names.function(built)
+    if names.is_inside(built, loop) or home in functions:
+        return True
+    for node in script.leading_to(loop):
+        function = names.function(node)
+        for stmt in (s for s in ast.walk(function) if isinstance(s, ast.stmt) and names.function(s) is function and position(s) > position(node)):
+            if isinstance(stmt, FunctionNode | ast.ClassDef) or names.is_inside(stmt, loop):
+                continue
+            if names.is_inside(built, stmt) or home in script.roles.all_entered(stmt):
+                return True
+    return False

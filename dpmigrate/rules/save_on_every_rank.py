@@ -22,6 +22,7 @@ Always fixed.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Replace, Wrap
@@ -32,21 +33,23 @@ from dpmigrate.rules._base import Hit, rule
 
 @rule("DPM401", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def save_on_every_rank(script: Script) -> Iterator[Hit]:
+    done: set[ast.expr] = set()
     for call in script.calls("torch.save"):
         yield Hit(call, "every rank would write this file", (Replace(script.span(call.func), f"{script.ddp}.save"), AddImport(script.import_line)))
-    yield from _whole_model(script)
+        for obj in _saved(script, script.argument(call, "obj", 0)):
+            if obj not in done and any(v.kind == "wrapped" for v in script.roles.model_vals(obj)):
+                done.add(obj)
+                template = "{}.module" if script.roles.wrapped(obj) else f"{script.ddp}.unwrap({{}})"
+                yield Hit(obj, "the wrapper would be pickled; it can be loaded only where a process group runs", (Wrap(script.span(obj), template),))
 
 
-def _whole_model(script: Script) -> Iterator[Hit]:
-    """``torch.save(model, path)``: the module is saved, not the wrapper."""
-    for call in script.calls("torch.save"):
-        obj = script.argument(call, "obj", 0)
-        if obj is None:
-            continue
-        state = script.roles.wrapped(obj)
-        if any(v.kind == "wrapped" for v in script.roles.model_vals(obj)):
-            yield Hit(
-                obj,
-                "the wrapper would be pickled; it can be loaded only where a process group runs",
-                (Wrap(script.span(obj), "{}.module" if state else f"{script.ddp}.unwrap({{}})"),),
-            )
+def _saved(script: Script, obj: ast.expr | None) -> Iterator[ast.expr]:
+    """``model`` of ``save(model, …)``, and of ``save({"model": model}, …)``, through a name too: the module is saved, not the wrapper."""
+    if obj is None:
+        return
+    yield obj
+    for v in script.values.eval(obj):
+        if isinstance(v.node, ast.Dict):
+            yield from v.node.values
+        elif isinstance(v.node, ast.Tuple | ast.List):
+            yield from v.node.elts

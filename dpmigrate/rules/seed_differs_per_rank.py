@@ -1,7 +1,8 @@
 """A seed is taken from the clock, so every rank has another one.
 
 ## What it finds
-`torch.manual_seed`, `random.seed` and `numpy.random.seed` with a value from the time, the process id or the system's random numbers.
+`torch.manual_seed`, `random.seed` and `numpy.random.seed` with a value from the time, the process id or the system's random numbers, or with
+none at all.
 
 ## Why it matters
 Until data are split and the model is built, all ranks must draw the same numbers: with different seeds 85 of 200 validation samples were trained on
@@ -17,7 +18,7 @@ torch.manual_seed(ddp.from_main(int(time.time())))
 ```
 
 ## When it is not fixed
-Seeds that come out of functions of other files.
+Seeds that come out of functions of other files. Functions that worker processes call (`worker_init_fn`) are right as they are.
 """
 
 from __future__ import annotations
@@ -25,23 +26,29 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Wrap
+from dpmigrate.edit import AddImport, Delete, Wrap
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import in_step
 
 _SEEDS = (
     "torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "numpy.random.seed", "random.seed",
-    "numpy.random.default_rng", "numpy.random.RandomState",
+    "numpy.random.default_rng", "numpy.random.RandomState", "torch.seed", "torch.random.seed",
 )  # fmt: skip
-_SOURCES = ("time.", "datetime.", "os.urandom", "os.getpid", "uuid.", "secrets.", "torch.seed", "torch.initial_seed")
+_SOURCES = ("time.", "datetime.", "os.urandom", "os.getpid", "uuid.", "secrets.", "torch.seed", "torch.initial_seed", "random.SystemRandom")
 
 
 @rule("DPM209", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def seed_differs_per_rank(script: Script) -> Iterator[Hit]:
     done: set[ast.expr] = set()
     for call in script.calls(*_SEEDS):
-        for arg in call.args[:1]:
+        stmt = script.is_statement(call)
+        if not in_step(script, call):
+            continue  # worker processes: what torch gives them is made from the common seed
+        if stmt is not None and not call.args and not call.keywords:
+            yield Hit(call, "every rank would have another seed; setup gives all ranks that of rank 0", (Delete(script.span(stmt)),))
+        for arg in [*call.args[:1], *(k.value for k in call.keywords if k.arg in ("seed", "a"))]:
             for node in _origins(script, arg):
                 if node not in done:
                     done.add(node)

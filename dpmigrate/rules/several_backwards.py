@@ -1,7 +1,7 @@
 """Several backward passes follow one forward pass.
 
 ## What it finds
-A training step in which a `backward()` follows another without a forward pass of a model in between.
+A training step in which a `backward()` follows another without a forward pass of a model in between, or is repeated in a loop without one.
 
 ## Why it matters
 The gradients of a wrapped model are reduced once per forward. After two forwards, the second of two backwards is not reduced: the ranks drift apart
@@ -27,7 +27,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from dpmigrate.facts.names import position
+from dpmigrate.facts.names import Loop, position
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
@@ -43,14 +43,27 @@ def several_backwards(script: Script) -> Iterator[Hit]:
         for function, calls in by_function.items():
             calls.sort(key=position)
             forwards = [c for c in script.roles.forward_calls if script.names.function(c) is function]
+            for b in calls:
+                turns = next((a for a in script.names.ancestors(b) if isinstance(a, Loop) and script.names.function(a) is function), None)
+                if turns is not None and turns is not loop.node and not _passes(script, turns):
+                    yield Hit(b, "this backward() is repeated without a forward pass in each turn: its gradients are not averaged", advice=_ADVICE)
             for first, second in itertools.pairwise(calls):
                 between = [c for c in forwards if position(first) < position(c) < position(second)]
                 if not between:
                     yield Hit(
                         second,
                         "this backward() follows another without a forward pass in between: its gradients are not averaged",
-                        advice="add the losses and call backward() once",
+                        advice=_ADVICE,
                     )
+
+
+_ADVICE = "add the losses and call backward() once"
+
+
+def _passes(script: Script, node: ast.AST) -> bool:
+    """Whether a turn of the loop calls a model, itself or in a function."""
+    functions = script.roles.all_entered(node)
+    return any(script.names.is_inside(c, node) or script.names.function(c) in functions for c in script.roles.forward_calls)
 
 
 def _alternatives(script: Script, call: ast.Call, calls: list[ast.Call]) -> bool:

@@ -18,7 +18,8 @@ total_loss = ddp.mean_all(total_loss)
 ```
 
 ## When it is not fixed
-Numbers shown while the loop runs are those of rank 0, and so are meters and totals whose kind cannot be told; the report names them.
+Numbers shown while the loop runs are those of rank 0, and so are meters, totals whose kind cannot be told and sums that go on from
+one epoch to the next; the report names them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import from_zero
 
 
 @rule("DPM602", severity=Severity.WARNING, fix=Fix.SAFE, core=True)
@@ -42,7 +44,9 @@ def training_totals(script: Script) -> Iterator[Hit]:
         by_kind: dict[Holds, list[str]] = {}
         for c in script.counting(loop).counters:
             if c.read_after:
-                by_kind.setdefault(holds(script.roles, loop, c, losses, sums), []).append(c.name)
+                kind = holds(script.roles, loop, c, losses, sums)
+                known_start = kind is not Holds.SUM or from_zero(script, loop, c.name)
+                by_kind.setdefault(kind if known_start else Holds.UNKNOWN, []).append(c.name)
         edits: list[Edit] = []
         for kind, call in ((Holds.SUM, "sum_all"), (Holds.MEAN, "mean_all")):
             if kind in by_kind:

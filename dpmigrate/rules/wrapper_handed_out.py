@@ -2,7 +2,7 @@
 
 ## What it finds
 Outside the training loop, a wrapped model as an argument of a function of another file or library: `copy.deepcopy(model)`, `EMA(model)`,
-`summary(model, …)`, an evaluation function.
+`summary(model, …)`, an evaluation function. Also `writer.add_graph(model, …)`, `isinstance(model, Net)` and `type(model)`.
 
 ## Why it matters
 A copy of the wrapper is a second wrapper with a reducer of its own and keys with `module.`; a function that reads attributes of the model finds none;
@@ -40,15 +40,32 @@ def wrapper_handed_out(script: Script) -> Iterator[Hit]:
     roles = script.roles
     steppers = {o.call for o in roles.optimizers}
     for call in roles.calls:
+        if _asks_class(script, call) or _traces(script, call):
+            yield from _bare(script, call, call.args[:1])
+            continue
         if not _foreign(script, call) or roles.inside_module(call) or roles.region(call) in ("train", "both"):
             continue
         arguments = [*call.args, *(k.value for k in call.keywords)]
         if any(v.node in steppers for a in arguments for v in script.values.eval(a)):
             continue
-        for a in arguments:
-            if isinstance(a, ast.Name | ast.Attribute) and any(v.kind == "wrapped" for v in roles.model_vals(a)):
-                template = "{}.module" if roles.wrapped(a) else f"{script.ddp}.unwrap({{}})"
-                yield Hit(a, f"{script.text(call.func)} is given the wrapper", (Wrap(script.span(a), template),))
+        yield from _bare(script, call, arguments)
+
+
+def _bare(script: Script, call: ast.Call, arguments: list[ast.expr]) -> Iterator[Hit]:
+    for a in arguments:
+        if isinstance(a, ast.Name | ast.Attribute) and any(v.kind == "wrapped" for v in script.roles.model_vals(a)):
+            template = "{}.module" if script.roles.wrapped(a) else f"{script.ddp}.unwrap({{}})"
+            yield Hit(a, f"{script.text(call.func)} is given the wrapper", (Wrap(script.span(a), template),))
+
+
+def _asks_class(script: Script, call: ast.Call) -> bool:
+    """``isinstance(model, Net)``, ``type(model)``: false or another name for the wrapper. A DataParallel program had a wrapper before."""
+    return script.names.dotted(call.func) in ("?.isinstance", "?.type") and not script.from_data_parallel
+
+
+def _traces(script: Script, call: ast.Call) -> bool:
+    """``writer.add_graph(model, …)``: a forward pass on the one rank that has the writer."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "add_graph" and not script.names.dotted(call.func)
 
 
 def _foreign(script: Script, call: ast.Call) -> bool:
