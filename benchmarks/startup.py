@@ -1,6 +1,9 @@
 """Where the time goes, as multiples of a bare Python start: run it on a quiet machine and quote ratios, not seconds.
 
-    python benchmarks/startup.py
+    python benchmarks/startup.py [ROUNDS]
+
+The commands take turns, so that a busy moment falls on all of them; each number is a median. Bytecode is cached in a scratch folder, as it is in
+an installation, whatever the environment says.
 """
 
 from __future__ import annotations
@@ -11,89 +14,99 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RELEVANT = ROOT / "fixtures" / "single_trainer_class" / "before.py"
+RELEVANT = ROOT / "dpmigrate" / "data" / "demo_train.txt"
 TREE_FILES = 1000
 RELEVANT_EVERY = 20
+ROUNDS = 15
+FUNCTION = "def f{}(x):\n    return os.path.join(str(x), '{}')\n\n\n"
+LOADED = "import libcst, dpmigrate.cli, dpmigrate.engine, dpmigrate.rules, dpmigrate.report.text, dpmigrate.rewrite.apply, dpmigrate.rewrite.verify"
 
 
-def median(run: Callable[[], object], rounds: int) -> float:
-    """Seconds of the median round, after one that is not counted."""
-    run()
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+def medians(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Seconds of each one's median round, after one that is not counted."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for i in range(rounds + 1):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            if i:
+                times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(t) for name, t in times.items()}
 
 
-def process(*words: str) -> Callable[[], object]:
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return lambda: subprocess.run([sys.executable, *words], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+def process(cache: Path, *words: str, code: int = 0) -> Callable[[], object]:
+    """A Python process; one that fails would look fast, so its exit code is checked."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    environment |= {"PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": str(cache)}
+    command = [sys.executable, *words]
 
+    def run() -> None:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if done.returncode != code:
+            raise SystemExit(f"{' '.join(words)} ended with {done.returncode}, not {code}:\n{done.stdout}{done.stderr}")
 
-def tool(*words: str) -> Callable[[], object]:
-    return process("-m", "dpmigrate", *words)
+    return run
 
 
 def tree(folder: Path) -> None:
     """A tree of generated files, one in twenty of which trains."""
-    text = RELEVANT.read_text()
+    relevant = RELEVANT.read_text()
+    other = "import os\n\n\n" + "".join(FUNCTION.format(k, k) for k in range(60))
     for i in range(TREE_FILES):
         package = folder / f"package{i // 50}"
-        package.mkdir(exist_ok=True)
-        body = text if i % RELEVANT_EVERY == 0 else "import os\n\n\n" + "".join(f"def f{k}(x):\n    return os.path.join(str(x), '{k}')\n\n\n" for k in range(60))
-        (package / f"module{i}.py").write_text(body)
+        package.mkdir(parents=True, exist_ok=True)
+        (package / f"module{i}.py").write_text(relevant if i % RELEVANT_EVERY == 0 else other)
 
 
-def libcst_seconds(text: str) -> float:
+def libcst_seconds(text: str, rounds: int) -> float:
+    """Parsing one file and writing it out again: what no libcst codemod can avoid."""
     import libcst
 
-    return median(lambda: libcst.parse_module(text).code, 9)
-
-
-def apply_seconds(text: str) -> float:
-    """The rewriting of one file inside a running process: parse, transform, code, without the facts and the self-checks."""
-    from dpmigrate import rules
-    from dpmigrate.facts.script import Script
-    from dpmigrate.rewrite.apply import apply
-    from dpmigrate.rewrite.compose import compose
-    from dpmigrate.settings import Settings
-    from dpmigrate.source import Source, parse
-
-    source = parse(text.encode(), "before.py")
-    assert isinstance(source, Source)
-    plan = compose(rules.check(Script(source, Settings())))
-    return median(lambda: apply(text, plan), 9)
+    return medians({"libcst": lambda: libcst.parse_module(text).code}, rounds)["libcst"]
 
 
 def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     with tempfile.TemporaryDirectory() as scratch:
-        other = Path(scratch) / "other.py"
+        cache, other, relevant, folder = (Path(scratch) / name for name in ("cache", "other.py", "train.py", "tree"))
         other.write_text("print('nothing to see')\n")
-        folder = Path(scratch) / "tree"
-        folder.mkdir()
+        relevant.write_text(RELEVANT.read_text())
         tree(folder)
-        base = median(process("-c", "pass"), 15)
-        rows = [
-            ("--version", median(tool("--version"), 11) / base, "aim 4"),
-            ("check, one filtered-out file", median(tool("check", str(other)), 11) / base, "aim 4"),
-            ("check, one relevant file", median(tool("check", str(RELEVANT)), 11) / base, "aim 6"),
-            (f"check, {TREE_FILES} files, 1 in {RELEVANT_EVERY} relevant", median(tool("check", str(folder)), 3) / base, ""),
-            ("apply --diff, one file", median(tool("apply", "--diff", str(RELEVANT)), 5) / base, ""),
-        ]
-        print(f"python -c pass: {base * 1000:.1f} ms\n")
-        for name, ratio, aim in rows:
-            print(f"{name:45} {ratio:7.1f} x   {aim}")
-        text = RELEVANT.read_text()
-        ratio = apply_seconds(text) / libcst_seconds(text)
-        print(f"\n{'rewriting one file / libcst parse and codegen':45} {ratio:7.1f} x   aim 3")
+        tool = ("-m", "dpmigrate")
+        took = medians(
+            {
+                "bare": process(cache, "-c", "pass"),
+                "version": process(cache, *tool, "--version"),
+                "other": process(cache, *tool, "check", str(other)),
+                "relevant": process(cache, *tool, "check", str(relevant), code=1),
+                "loaded": process(cache, "-c", LOADED),
+                "apply": process(cache, *tool, "apply", "--diff", str(relevant)),
+            },
+            rounds,
+        )
+        took |= medians({"tree": process(cache, *tool, "check", str(folder), code=1)}, max(1, rounds // 5))
+    codegen = libcst_seconds(RELEVANT.read_text(), rounds)
+    bare = took["bare"]
+    lines = [
+        ("python -c pass", 1.0, ""),
+        ("--version", took["version"] / bare, "4"),
+        ("check, one filtered-out file", took["other"] / bare, "4"),
+        ("check, one relevant file", took["relevant"] / bare, "6"),
+        (f"check, {TREE_FILES} files, 1 in {RELEVANT_EVERY} relevant", took["tree"] / bare, ""),
+        ("libcst and the tool, only imported", took["loaded"] / bare, ""),
+        ("apply --diff, one file", took["apply"] / bare, ""),
+    ]
+    print(f"{'':42} {'ms':>8} {'ratio':>8}   aim")
+    for name, ratio, aim in lines:
+        print(f"{name:42} {ratio * bare * 1000:8.1f} {ratio:8.1f}   {aim}".rstrip())
+    print(f"\n{'libcst parse and codegen of that file':42} {codegen * 1000:8.1f} {1:8.1f}")
+    own = took["apply"] - took["loaded"]
+    print(f"{'apply --diff without the imports':42} {own * 1000:8.1f} {own / codegen:8.1f}   3")
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
     main()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpmigrate.literals import TRAINING
+from dpmigrate.literals import FRAMEWORKS, TRAINING
 from dpmigrate.model import Finding, Outcome, Problem, Severity, Status
 from dpmigrate.settings import Settings
 
@@ -69,7 +69,7 @@ def _read(path: Path) -> bytes | Problem:
 
 
 def _check(name: str, data: bytes, settings: Settings) -> Outcome:
-    script = _script(name, data, settings)
+    script = _script(name, data, settings, TRAINING)
     if isinstance(script, Outcome):
         return script
     from dpmigrate import rules
@@ -79,9 +79,9 @@ def _check(name: str, data: bytes, settings: Settings) -> Outcome:
     return Outcome(name, status, found, script.exempt, before=script.source.text)
 
 
-def _script(name: str, data: bytes, settings: Settings) -> Script | Outcome:
+def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, ...]) -> Script | Outcome:
     """The facts of a file, or its outcome where nothing in it is for us."""
-    if not any(literal in data for literal in TRAINING) and _plain(data):
+    if not any(literal in data for literal in literals) and _plain(data):
         return Outcome(name, Status.CLEAN, reason="nothing is trained in this file")
     from dpmigrate.facts.script import Script
     from dpmigrate.source import parse
@@ -98,7 +98,7 @@ def _plain(data: bytes) -> bool:
 
 
 def _apply(name: str, data: bytes, settings: Settings, how: Writing) -> Outcome:
-    script = _script(name, data, settings)
+    script = _script(name, data, settings, FRAMEWORKS)
     if isinstance(script, Outcome):
         return Outcome(name, Status.UNCHANGED if script.status is Status.CLEAN else script.status, reason=script.reason, problem=script.problem)
     from dpmigrate import rules

@@ -1,6 +1,7 @@
 """What the byte filter looks for: a file that holds none of these has nothing for any rule, and is not even parsed.
 
-It stands apart from the rules so that a filtered-out file costs no more than this import; ``tests/test_registry.py`` holds it against the literals of all rules.
+It stands apart from the rules so that a filtered-out file costs no more than this import; ``tests/test_registry.py`` holds it against the literals
+of all rules.
 """
 
 from __future__ import annotations
@@ -9,3 +10,6 @@ from typing import Final
 
 #: every rule speaks only of programs that train
 TRAINING: Final = (b".backward(", b".backward (")
+
+#: apply tells a program that trains by other means from one that does not train, so it reads these as well
+FRAMEWORKS: Final = (*TRAINING, b"torch", b"lightning", b"transformers")

@@ -64,7 +64,8 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
                 template = "{}.module" if roles.wrapped(value) else f"{script.ddp}.unwrap({{}})"
                 keys = isinstance(node, ast.Attribute) and node.attr in ("state_dict", "load_state_dict")
                 what = "has keys with the prefix module." if keys else "is not found on the wrapper"
-                yield Hit(node, f"{_named(script, node)} {what}", (Wrap(script.span(value), template),))
+                place = node.iter if isinstance(node, ast.For | ast.comprehension) else node
+                yield Hit(place, f"{script.text(place)} {what}", (Wrap(script.span(value), template),))
 
 
 def _behind(script: Script, node: ast.AST) -> Iterator[ast.expr]:
@@ -77,7 +78,3 @@ def _behind(script: Script, node: ast.AST) -> Iterator[ast.expr]:
         asked = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], ast.Constant) else None
         if asked not in _BOTH:
             yield node.args[0]
-
-
-def _named(script: Script, node: ast.AST) -> str:
-    return script.text(node.iter if isinstance(node, ast.For | ast.comprehension) else node)

@@ -83,15 +83,25 @@ def bypassed_forward(script: Script) -> Iterator[Hit]:
 
 def _part(script: Script, func: ast.Attribute | ast.Subscript) -> bool:
     """``model.encoder.conv``, ``model.heads[0]``: a module inside the model, called by itself."""
-    node: ast.expr = func.value
-    while isinstance(node, ast.Attribute | ast.Subscript) and not script.roles.model_vals(node):
-        node = node.value
-    if not script.roles.model_vals(node) or (node is func.value and isinstance(func, ast.Attribute)):
-        return False
-    called = [func.value, func] if isinstance(func, ast.Attribute) and func.attr == "forward" else [func]
-    return isinstance(func, ast.Subscript) or any(
-        v.qual.startswith("torch.nn.") or (v.cls is not None and script.values.is_module_class(v.cls)) for n in called for v in script.values.eval(n)
-    )
+    if script.roles.model_vals(func) or (isinstance(func, ast.Attribute) and script.roles.model_vals(func.value)):
+        return False  # the model itself; a method, or a layer: see _trains
+    inner = _unwrapped(script, func)
+    if inner is None or isinstance(func, ast.Subscript):
+        return inner is not None
+    called = [inner, inner.value] if isinstance(inner, ast.Attribute) and inner.attr == "forward" else [inner]
+    vals = [v for n in called for v in script.values.eval(n)]
+    return any(v.qual.startswith("torch.nn.") or (v.cls is not None and script.values.is_module_class(v.cls)) for v in vals)
+
+
+def _unwrapped(script: Script, node: ast.expr) -> ast.expr | None:
+    """The chain of attributes and items as it reads behind the wrapper; None where it does not begin at a model."""
+    if script.roles.model_vals(node):
+        return ast.Attribute(node, "module", ast.Load()) if script.roles.wrapped(node) else node
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        value = _unwrapped(script, node.value)
+        if value is not None:
+            return ast.Attribute(value, node.attr, node.ctx) if isinstance(node, ast.Attribute) else ast.Subscript(value, node.slice, node.ctx)
+    return None
 
 
 def _trains(script: Script, call: ast.Call, name: str) -> bool:

@@ -4,6 +4,8 @@
 A training loop, or an evaluation that is split over the ranks, under an `if` (or after a `return`, or in a conditional
 expression) whose test may differ between ranks: `if val_loss < best: test(…)`.
 
+The same for steps of a scheduler and for `group["lr"] = …`.
+
 ## Why it matters
 A rank that finds the test false does not take part, and the others wait for it until the timeout. Values that were computed in full on every rank may differ
 in the last digit.
@@ -41,9 +43,15 @@ from dpmigrate.rules._shared import late_loads, local_tests, plateau_metrics
 def collective_under_local_test(script: Script) -> Iterator[Hit]:
     tests: dict[ast.expr, None] = {}
     places = [*script.meetings, *plateau_metrics(script), *late_loads(script)]
+    rates = list(_rates(script))
     for place in places:
         for test in (*local_tests(script, place), *_ends_before(script, place)):
             tests[test] = None
+    for rate in rates:
+        tests |= {test: None for test in local_tests(script, rate) if script.roles.about_numbers(test)}
+        for n in ast.walk(script.names.statement(rate)):
+            if isinstance(n, ast.IfExp) and not uniform(script.names, n.test):
+                tests[n.test] = None
     for node, what in _alone(script, places):
         yield Hit(
             node, f"all ranks wait for each other further on, but {what}", severity=Severity.BLOCKER, advice="call it in a statement of its own, on every rank"
@@ -51,6 +59,16 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
     for test in tests:
         edits = (Wrap(script.span(test), f"{script.ddp}.any_rank({{}})"), AddImport(script.import_line))
         yield Hit(test, "all ranks must go the same way here: they wait for each other further on", edits)
+
+
+def _rates(script: Script) -> Iterator[ast.expr]:
+    """Where the learning rate changes: scheduler steps and ``group["lr"] = …``; ranks with other rates drift apart."""
+    for call, func in script.methods("step"):
+        if any(v.qual.startswith("torch.optim.lr_scheduler.") for v in script.values.eval(func.value)):
+            yield call
+    for node in script.names.nodes:
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.slice, ast.Constant) and node.slice.value == "lr":
+            yield node
 
 
 def _ends_before(script: Script, place: ast.AST) -> Iterator[ast.expr]:

@@ -2,7 +2,7 @@
 
 ## What it finds
 A training program in which no optimizer is given the parameters of a model that can be followed, a model reached by two names, a variable
-that may hold the bare model or the wrapper.
+that may hold the bare model or the wrapper, a trained parameter that belongs to no model.
 
 ## Why it matters
 The wrap decides whether gradients are averaged at all. A wrong guess trains one model per rank and reports success.
@@ -22,6 +22,7 @@ Always: it is a refusal. The message says which name could not be followed.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.script import Script
@@ -42,8 +43,36 @@ def untraceable_model(script: Script) -> Iterator[Hit]:
     for o in roles.optimizers:
         if not o.models:
             yield Hit(o.call, "whose parameters this optimizer gets cannot be followed", advice=advice)
+    given = [(o.call, a) for o in roles.optimizers for a in (*o.call.args, *(k.value for k in o.call.keywords))]
+    given += [(c, a) for c, _ in script.methods("add_param_group") for a in c.args]
+    for call, arg in given:
+        loose = next(_loose(script, arg, 4), None)
+        if loose is not None:
+            yield Hit(
+                call, f"{script.text(loose)} is trained, but belongs to no model: its gradient would not be averaged",
+                advice="make it a parameter of the model, and use it in forward()",
+            )  # fmt: skip
     if roles.optimizers and all(o.models for o in roles.optimizers):
         yield from _uncalled(script, advice)
+
+
+def _loose(script: Script, node: ast.expr, depth: int) -> Iterator[ast.expr]:
+    """Parameters made by hand that the expression holds: ``nn.Parameter(…)``, ``torch.zeros(1, requires_grad=True)``."""
+    for n in ast.walk(node):
+        if not isinstance(n, ast.Name | ast.Attribute | ast.Call):
+            continue
+        for v in script.values.eval(n):
+            if isinstance(v.node, ast.List | ast.Tuple) and isinstance(n, ast.Name) and depth:
+                yield from _loose(script, v.node, depth - 1)
+            elif v.kind == "call" and isinstance(v.node, ast.Call) and _by_hand(v.qual, v.node):
+                yield n
+
+
+def _by_hand(qual: str, call: ast.Call) -> bool:
+    if qual in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
+        return True
+    asked = next((k.value for k in call.keywords if k.arg == "requires_grad"), None)
+    return qual.startswith("torch.") and isinstance(asked, ast.Constant) and asked.value is True
 
 
 def _uncalled(script: Script, advice: str) -> Iterator[Hit]:

@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 from collections import Counter
 from textwrap import dedent, indent
 
-from dpmigrate import rules
 from dpmigrate.model import Finding, Severity
 from dpmigrate.rewrite.apply import apply
 from dpmigrate.rewrite.compose import compose
@@ -159,22 +157,3 @@ def after(settings: Settings | None = None, **parts: str | bool) -> list[str]:
 def whole(settings: Settings | None = None, **parts: str | bool) -> str:
     """The migrated program."""
     return migrated(program(**parts), settings)  # type: ignore[arg-type]
-
-
-def all_codes(text: str, settings: Settings | None = None) -> set[str]:
-    """The codes of everything found in a text."""
-    return {f.code for f in findings(text, settings)}
-
-
-def valid(code: str) -> bool:
-    """Whether a registered rule has the code."""
-    return any(r.code == code for r in rules.all_rules())
-
-
-def parses(code: str) -> bool:
-    """Whether a piece of a page is Python."""
-    try:
-        ast.parse(code)
-    except SyntaxError:
-        return False
-    return True

@@ -1,0 +1,89 @@
+"""DPM107: what the wrapper does not answer is asked of the module."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found
+
+_NET = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+    def names(self):
+        return [n for n, _ in self.fc.named_parameters()]
+"""
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"end": "print(list(model.parameters()))"}, id="the wrapper has it too"),
+        pytest.param({"end": "model.eval()"}, id="a mode of both"),
+        pytest.param({"before": "print(model.fc)"}, id="read before the wrap, which comes after it"),
+        pytest.param({"model": "model = nn.DataParallel(Net())", "end": "print(model.module.fc)"}, id="already through .module"),
+        pytest.param({"end": "other = Net()\nprint(other.fc)"}, id="a model that is not trained"),
+        pytest.param({"end": "print('model.fc')  # model.fc"}, id="in a string and a comment"),
+        pytest.param({"net": _NET}, id="inside the class of the model"),
+        pytest.param({"end": "print(optimizer.state_dict())"}, id="the optimizer's own state"),
+        pytest.param({"end": "print(hasattr(model, 'module'))"}, id="a question that the wrapper answers"),
+        pytest.param({"end": "print(len(val_set), val_set[0])"}, id="length and items of something else"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM107", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "pointed", "line"),
+    [
+        pytest.param({"end": "print(model.fc)"}, "model.fc", "print(model.module.fc)", id="attribute"),
+        pytest.param({"end": "model.tag = 3"}, "model.tag", "model.module.tag = 3", id="attribute that is set"),
+        pytest.param({"end": "model.load_state_dict({})"}, "model.load_state_dict", "model.module.load_state_dict({})", id="load_state_dict"),
+        pytest.param({"net": _NET, "end": "print(model.names())"}, "model.names", "print(model.module.names())", id="method of the model"),
+        pytest.param({"end": "net = model\nprint(net.fc)"}, "net.fc", "print(net.module.fc)", id="other name"),
+        pytest.param({"module_level": True, "end": "print(model.fc)"}, "model.fc", "print(model.module.fc)", id="module level"),
+        pytest.param({"defs": "def show(m):\n    print(m.fc)", "end": "show(model)"}, "m.fc", "print(m.module.fc)", id="parameter of a function"),
+        pytest.param({"end": "print(getattr(model, 'fc'))"}, "getattr(model, 'fc')", "print(getattr(model.module, 'fc'))", id="getattr"),
+        pytest.param({"end": "print(len(model))"}, "len(model)", "print(len(model.module))", id="length"),
+        pytest.param({"end": "print(model[0])"}, "model[0]", "print(model.module[0])", id="item of a Sequential"),
+        pytest.param({"end": "for part in model:\n    pass"}, "model", "for part in model.module:", id="loop over a Sequential"),
+        pytest.param({"end": "print([p for p in model])"}, "model", "print([p for p in model.module])", id="comprehension over a Sequential"),
+    ],
+)
+def test_found_and_fixed(parts: dict[str, str], pointed: str, line: str) -> None:
+    assert found("DPM107", **parts) == [pointed]
+    assert line in after(**parts)
+
+
+def test_self_attribute() -> None:
+    trainer = """
+    class Trainer:
+        def __init__(self, loader):
+            self.loader = loader
+            self.model = Net()
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+        def run(self):
+            for epoch in range(2):
+                for x, y in self.loader:
+                    self.optimizer.zero_grad()
+                    loss = F.cross_entropy(self.model(x), y)
+                    loss.backward()
+                    self.optimizer.step()
+            torch.save(self.model.state_dict(), "m.pt")
+    """
+    parts = {"defs": trainer, "model": "", "optimizer": "", "epochs": "if True:", "batches": "if True:", "step": "Trainer(loader).run()"}
+    assert found("DPM107", **parts) == ["self.model.state_dict"]
+    assert 'ddp.save(self.model.module.state_dict(), "m.pt")' in after(**parts)
+
+
+def test_where_it_may_be_either_unwrap_is_written() -> None:
+    """A function that is given the bare model in one call and the wrapper in another."""
+    defs = "def show(m):\n    print(m.fc)"
+    assert "print(ddp.unwrap(m).fc)" in after(defs=defs, model="model = nn.DataParallel(Net())", end="show(model)\nshow(model.module)")

@@ -1,0 +1,84 @@
+"""DPM203: shapes that are made from the global batch size."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.settings import Settings
+from tests.rules.program import STEP, after, found, refused
+
+_LOADER = "loader = DataLoader(train_set, batch_size=bs, shuffle=True)"
+_ARGS = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--bs', type=int, default=16)"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"step": "x = x.view(16, -1)\n" + STEP}, id="a literal is not the setting"),
+        pytest.param({"step": "bs = x.size(0)\nx = x.view(bs, -1)\n" + STEP}, id="rebound to the batch at hand"),
+        pytest.param({"step": "x = x.view(x.size(0), -1)\n" + STEP}, id="the batch at hand"),
+        pytest.param({"step": "print(bs)\n" + STEP}, id="not a shape"),
+        pytest.param({"step": "f(x)\n" + STEP, "defs": "def f(x):\n    bs = x.size(0)\n    return x.view(bs, -1)"}, id="a local of the same name"),
+        pytest.param({"step": "f(x)\n" + STEP, "defs": "def f(x, bs=4):\n    return x.view(bs, -1)"}, id="a parameter of the same name"),
+        pytest.param({"end": "print(torch.zeros(bs))"}, id="outside training"),
+        pytest.param({"end": "val_loader = DataLoader(val_set, batch_size=bs)"}, id="another loader"),
+        pytest.param({"end": "bs += 1"}, id="written, not read"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM203", setup="bs = 16", loader=_LOADER, **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("x = x.view(bs, -1)", "x = x.view(ddp.local_batch(bs), -1)", id="view"),
+        pytest.param("x = torch.reshape(x, shape=(bs, -1))", "x = torch.reshape(x, shape=(ddp.local_batch(bs), -1))", id="keyword"),
+        pytest.param("h = torch.zeros(bs * 2, 3)", "h = torch.zeros(ddp.local_batch(bs) * 2, 3)", id="part of an expression"),
+        pytest.param("h = x.new_zeros(bs)", "h = x.new_zeros(ddp.local_batch(bs))", id="new_zeros"),
+    ],
+)
+def test_shapes_in_training(line: str, new: str) -> None:
+    parts = {"setup": "bs = 16", "loader": _LOADER, "step": f"{line}\n{STEP}"}
+    assert found("DPM203", **parts) == ["bs"]
+    assert after(**parts) == ["loader = DataLoader(train_set, batch_size=ddp.local_batch(bs), sampler=DistributedSampler(train_set))", new]
+
+
+def test_module_level_and_from_import() -> None:
+    parts = {"imports": "from torch import zeros", "setup": "bs = 16", "loader": _LOADER, "step": "h = zeros(bs)\n" + STEP}
+    assert "h = zeros(ddp.local_batch(bs))" in after(module_level=True, **parts)
+
+
+def test_setting_of_the_command_line_in_another_function() -> None:
+    parts = {
+        "imports": _ARGS, "setup": "args = parser.parse_args()", "loader": "loader = DataLoader(train_set, args.bs, True)",
+        "defs": "def flat(args, x):\n    return x.view(args.bs, -1)", "step": "x = flat(args, x)\n" + STEP,
+    }  # fmt: skip
+    assert "return x.view(ddp.local_batch(args.bs), -1)" in after(**parts)
+
+
+def test_parameter_that_is_given_the_setting() -> None:
+    parts = {"setup": "bs = 16", "loader": _LOADER, "defs": "def flat(x, n):\n    return x.view(n, -1)", "step": "x = flat(x, bs)\n" + STEP}
+    assert "return x.view(ddp.local_batch(n), -1)" in after(**parts)
+
+
+def test_a_model_that_is_made_for_the_batch_is_refused() -> None:
+    net = "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.n = n\n        self.fc = nn.Linear(8, 2)\n\n"
+    net += "    def forward(self, x):\n        return self.fc(x)"
+    assert refused("DPM203", net=net, setup="bs = 16", loader=_LOADER, model="model = Net(bs)") == ["bs"]
+
+
+def test_a_shape_of_training_and_evaluation_is_refused() -> None:
+    defs = "def flat(x, bs):\n    return x.view(bs, -1)"
+    end = "val_loader = DataLoader(val_set, batch_size=bs)\nfor x, y in val_loader:\n    print(model(flat(x, bs)))"
+    assert refused("DPM203", defs=defs, setup="bs = 16", loader=_LOADER, step="x = flat(x, bs)\n" + STEP, end=end) == ["bs"]
+
+
+def test_inside_the_model() -> None:
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n\n"
+    net += "    def forward(self, x):\n        return self.fc(x.view(bs, -1))"
+    assert found("DPM203", net=net, defs="bs = 16", loader=_LOADER) == []
+
+
+def test_per_rank_batches_need_nothing() -> None:
+    assert found("DPM203", Settings(batch="per-rank"), setup="bs = 16", loader=_LOADER, step="x = x.view(bs, -1)\n" + STEP) == []

@@ -1,0 +1,41 @@
+"""DPM115: BatchNorm sees a part of the batch."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.model import Severity
+from dpmigrate.settings import Settings
+from tests.rules.program import found, hits
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"end": "nn.GroupNorm(2, 4)"}, id="GroupNorm has no statistics of the batch"),
+        pytest.param({"end": "print('nn.BatchNorm2d')  # nn.BatchNorm2d"}, id="in a string and a comment"),
+        pytest.param({"imports": "from lib import BatchNorm2d", "end": "BatchNorm2d(3)"}, id="another library's"),
+        pytest.param({"model": "model = nn.DataParallel(nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2)))"}, id="DataParallel did the same"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM115", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "pointed"),
+    [
+        pytest.param({"model": "model = nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2))"}, "nn.BatchNorm1d", id="attribute"),
+        pytest.param({"imports": "from torch.nn import BatchNorm2d as BN", "end": "print(BN)"}, "BN", id="from-import with alias"),
+        pytest.param({"defs": "class Part(nn.Module):\n    norm = torch.nn.BatchNorm3d"}, "torch.nn.BatchNorm3d", id="in a class, full name"),
+        pytest.param({"module_level": True, "end": "a = nn.BatchNorm1d(2)\nb = nn.BatchNorm1d(2)"}, "nn.BatchNorm1d", id="said once"),
+    ],
+)
+def test_noted(parts: dict[str, str], pointed: str) -> None:
+    (one,) = hits("DPM115", **parts)
+    assert found("DPM115", **parts) == [pointed]
+    assert one.severity is Severity.NOTE and not one.edits
+
+
+def test_not_with_sync_bn() -> None:
+    assert found("DPM115", Settings(sync_bn=True), end="nn.BatchNorm1d(2)") == []

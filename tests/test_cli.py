@@ -1,0 +1,150 @@
+"""The command line as a user meets it: what is printed, what is written, how it exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline import FIXTURES
+
+ROOT = FIXTURES.parent
+DONE = FIXTURES / "noop_already_ddp" / "before.py"
+REFUSED = FIXTURES / "refuse_no_dataloader" / "before.py"
+MIGRATED = FIXTURES / "single_trainer_class"
+
+
+def run(*words: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run([sys.executable, "-m", "dpmigrate", *words], cwd=cwd, input=stdin, capture_output=True, env=environment)
+
+
+def put(folder: Path, data: bytes, name: str = "train.py") -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("data", [b"", b"# DataParallel\n", b"print(1)\n"], ids=["empty", "comment only", "nothing trained"])
+def test_check_says_clean(tmp_path: Path, data: bytes) -> None:
+    put(tmp_path, data)
+    done = run("check", "train.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, b"1 file: 1 clean.\n")
+
+
+def test_check_reports_path_line_column_code(tmp_path: Path) -> None:
+    put(tmp_path, (MIGRATED / "before.py").read_bytes())
+    done = run("check", cwd=tmp_path)
+    assert done.returncode == 1
+    assert b"train.py:54:9: DPM102 error self.model is not wrapped" in done.stdout
+    assert run("check", "--exit-zero", cwd=tmp_path).returncode == 0
+
+
+def test_check_json_is_one_document(tmp_path: Path) -> None:
+    put(tmp_path, (MIGRATED / "before.py").read_bytes())
+    done = run("check", "--output-format", "json", "train.py", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    assert document["summary"] == {"findings": 1}
+    first = document["files"][0]["findings"][0]
+    assert (first["code"], first["line"], first["column"], first["fix"]) == ("DPM102", 54, 9, "safe")
+
+
+def test_diff_writes_nothing_and_shows_what_apply_writes(tmp_path: Path) -> None:
+    path = put(tmp_path, (MIGRATED / "before.py").read_bytes())
+    shown = run("apply", "--diff", "train.py", cwd=tmp_path)
+    assert path.read_bytes() == (MIGRATED / "before.py").read_bytes()
+    patch = b"".join(line + b"\n" for line in shown.stdout.split(b"\n") if line[:1] in b" +-@\\" and line)
+    subprocess.run(["git", "apply", "--unsafe-paths", "-p1", "-"], cwd=tmp_path, input=patch.split(b"train.py: would")[0], check=True)
+    assert path.read_bytes() == (MIGRATED / "after.py").read_bytes()
+
+
+def test_apply_writes_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
+    path = put(tmp_path, (MIGRATED / "before.py").read_bytes())
+    path.chmod(0o750)
+    done = run("apply", "train.py", cwd=tmp_path)
+    assert done.returncode == 0
+    assert path.read_bytes() == (MIGRATED / "after.py").read_bytes()
+    assert path.stat().st_mode & 0o777 == 0o750
+    assert b"torchrun --standalone --nproc-per-node" in done.stdout
+    again = run("apply", "train.py", cwd=tmp_path)
+    assert again.returncode == 0
+    assert b"unchanged: already uses the dpmigrate runtime" in again.stdout
+    assert os.listdir(tmp_path) == ["train.py"]
+
+
+@pytest.mark.parametrize("name", ["already_ddp", "accelerate", "lightning", "deepspeed", "horovod", "hf_trainer"])
+def test_apply_leaves_distributed_programs_alone(tmp_path: Path, name: str) -> None:
+    data = (FIXTURES / f"noop_{name}" / "before.py").read_bytes()
+    path = put(tmp_path, data)
+    done = run("apply", "train.py", cwd=tmp_path)
+    assert (done.returncode, path.read_bytes()) == (0, data)
+    assert b"unchanged: already uses" in done.stdout
+
+
+def test_apply_refuses_with_file_line_and_reason(tmp_path: Path) -> None:
+    path = put(tmp_path, REFUSED.read_bytes())
+    done = run("apply", "train.py", cwd=tmp_path)
+    assert (done.returncode, path.read_bytes()) == (1, REFUSED.read_bytes())
+    assert b"DPM901" in done.stdout
+    assert b"no DataLoader is built in this file" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"import torch\nloss.backward(\n", b"train.py:2:14: error syntax error"),
+        (b"import torch\nprint loss.backward()\n", b"Python 2"),
+        (b"# -*- coding: utf-8 -*-\n# \xff\nloss.backward()\n", b"train.py:2: error cannot be decoded"),
+        (b"# coding: nonsense\nloss.backward()\n", b"unknown encoding"),
+        (b"loss.backward()\n\0", b"NUL"),
+    ],
+    ids=["syntax error", "python 2", "undecodable", "unknown cookie", "nul byte"],
+)
+def test_bad_input_is_one_line_and_the_others_go_on(tmp_path: Path, data: bytes, words: bytes) -> None:
+    put(tmp_path, data)
+    put(tmp_path, b"print(1)\n", "other.py")
+    for command in ("check", "apply"):
+        done = run(command, "train.py", "missing.py", "other.py", cwd=tmp_path)
+        assert done.returncode == 2
+        assert words in done.stdout
+        assert b"missing.py: error No such file" in done.stdout
+    assert run("check", "--exit-zero", "train.py", cwd=tmp_path).returncode == 2
+
+
+def test_standard_input_and_output(tmp_path: Path) -> None:
+    done = run("apply", "-", "--stdin-filename", "a.py", cwd=tmp_path, stdin=(MIGRATED / "before.py").read_bytes())
+    assert done.stdout == (MIGRATED / "after.py").read_bytes()
+    assert b"a.py: would be migrated" in done.stderr
+
+
+def test_output_and_vendor(tmp_path: Path) -> None:
+    data = (MIGRATED / "before.py").read_bytes()
+    path = put(tmp_path, data)
+    assert run("apply", "train.py", "-o", "out/ddp.py", "--vendor", cwd=tmp_path).returncode == 0
+    assert path.read_bytes() == data
+    assert (tmp_path / "out" / "ddp.py").read_bytes() == (MIGRATED / "after.py").read_bytes()
+    assert (tmp_path / "out" / "dpmigrate_runtime" / "__init__.py").exists()
+
+
+def test_explain_and_rules(tmp_path: Path) -> None:
+    assert b"DPM301 sum-loss" in run("explain", "dpm301", cwd=tmp_path).stdout
+    assert run("explain", "DPM000", cwd=tmp_path).returncode == 2
+    assert run("rules", cwd=tmp_path).stdout.count(b"\n") > 40
+
+
+def test_check_imports_neither_torch_nor_libcst_nor_rich(tmp_path: Path) -> None:
+    put(tmp_path, (MIGRATED / "before.py").read_bytes())
+    code = "import sys\nfrom dpmigrate.cli import cli\ntry:\n    cli.main(['check', 'train.py'])\nexcept SystemExit:\n    pass\nprint(sorted({'torch', 'libcst', 'rich'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_names_and_source_cannot_drive_the_terminal(tmp_path: Path) -> None:
+    put(tmp_path, b"import torch\nloss.backward(\x1b[31m\n", "a[red]\x1b[2J:smile:.py")
+    done = run("check", cwd=tmp_path)
+    assert b"\x1b" not in done.stdout
+    assert b"a[red]\\x1b[2J:smile:.py" in done.stdout

@@ -1,0 +1,61 @@
+"""What may import what: the table of docs/design.md, held against the imports."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOL = sorted((ROOT / "dpmigrate").rglob("*.py"))
+RUNTIME = sorted((ROOT / "runtime").rglob("*.py"))
+
+
+def imported(path: Path) -> set[str]:
+    """Every module that the file imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found |= {node.module or ""} | {f"{node.module}.{a.name}" for a in node.names}
+    return found
+
+
+def of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+@pytest.mark.parametrize("path", TOOL, ids=of)
+def test_the_tool_knows_neither_torch_nor_the_runtime(path: Path) -> None:
+    assert not {m for m in imported(path) if m.split(".")[0] in ("torch", "dpmigrate_runtime", "numpy")}
+
+
+@pytest.mark.parametrize("path", TOOL, ids=of)
+def test_foreign_packages_stay_in_their_rooms(path: Path) -> None:
+    roots = {m.split(".")[0] for m in imported(path)}
+    room = path.relative_to(ROOT / "dpmigrate").parts[0]
+    assert "libcst" not in roots or room == "rewrite"
+    assert "click" not in roots or room == "cli.py"
+    assert "rich" not in roots or room == "cli.py"
+    assert "pathspec" not in roots or room == "walk.py"
+
+
+@pytest.mark.parametrize("path", [p for p in TOOL if p.parent.name == "facts"], ids=of)
+def test_facts_know_no_rule_and_no_rewriting(path: Path) -> None:
+    assert not {m for m in imported(path) if m.startswith(("dpmigrate.rules", "dpmigrate.rewrite", "dpmigrate.edit", "dpmigrate.engine"))}
+
+
+@pytest.mark.parametrize("path", [p for p in TOOL if p.parent.name == "rules" and not p.name.startswith("_")], ids=of)
+def test_rules_know_facts_and_edits_only(path: Path) -> None:
+    own = {m for m in imported(path) if m.startswith("dpmigrate")}
+    allowed = ("dpmigrate.model", "dpmigrate.edit", "dpmigrate.facts", "dpmigrate.contract", "dpmigrate.literals", "dpmigrate.rules._base", "dpmigrate.rules._shared")
+    assert not {m for m in own if not m.startswith(allowed)}
+
+
+@pytest.mark.parametrize("path", RUNTIME, ids=of)
+def test_the_runtime_needs_torch_and_nothing_else(path: Path) -> None:
+    roots = {m.split(".")[0] for m in imported(path)}
+    assert roots <= {"torch"} | set(sys.stdlib_module_names)
