@@ -4,6 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .PHONY: demo test lint docs bench clean
+.DELETE_ON_ERROR:
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -14,17 +15,18 @@ demo: $(STAMP)
 	$(BIN)/dpmigrate demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
 docs: $(STAMP)
-	$(BIN)/dpmigrate rules --markdown > docs/rules.md
+	$(BIN)/dpmigrate rules --markdown > .venv/rules.md
+	mv .venv/rules.md docs/rules.md
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/startup.py
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -18,6 +18,7 @@ from typing import Any
 from dpmigrate.writing import runtime_folder
 
 SCRIPT = Path(__file__).resolve().parent / "data" / "demo_train.txt"
+TIMEOUT = 300  # seconds for one run, which takes a few
 TOLERANCE = 1e-5  # float32 SGD with momentum drifts by 1e-6 in 50 steps; the demo takes 64
 _LINE = re.compile(r"test loss ([\d.]+) accuracy ([\d.]+)")
 
@@ -90,7 +91,11 @@ def _environment() -> dict[str, str]:
 
 def _train(command: list[str], folder: Path, write: Callable[[str], None]) -> Run | None:
     start = time.monotonic()
-    done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, encoding="utf-8")
+    try:
+        done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, encoding="utf-8", timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        write(f"the run did not end within {TIMEOUT} seconds")
+        return None
     seconds = time.monotonic() - start
     found = _LINE.findall(done.stdout)
     if done.returncode or not found:
@@ -102,7 +107,10 @@ def _train(command: list[str], folder: Path, write: Callable[[str], None]) -> Ru
 
 def _verdict(original: Run, migrated: Run, write: Callable[[str], None]) -> int:
     command = [sys.executable, "-c", _COMPARE, str(original.checkpoint), str(migrated.checkpoint)]
-    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, encoding="utf-8")
+    if done.returncode:
+        write(f"the checkpoints could not be compared:\n{done.stderr}")
+        return 2
     compared: dict[str, Any] = json.loads(done.stdout)
     keys = compared["keys"]
     rows = [
