@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dpmigrate import demo  # noqa: E402 - after the test for torch
-
-Write = Callable[[str], None]
 
 
 def test_the_demo_runs_and_agrees() -> None:
@@ -44,21 +41,21 @@ def run(folder: Path, name: str, loss: str = "0.5", accuracy: str = "0.9", **mod
         ({"other": 1.0}, "checkpoint keys"),
     ],
 )
-def test_what_differs_is_named_and_the_exit_code_is_1(changed: dict[str, str | float], row: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_differs_is_named_and_the_exit_code_is_1(changed: dict[str, str | float], row: str, tmp_path: Path) -> None:
     original = run(tmp_path, "a.pt", weight=1.0)
     migrated = run(tmp_path, "b.pt", **({"weight": 1.0} | changed))  # type: ignore[arg-type]
-    ended = iter([original, migrated])
-    monkeypatch.setattr(demo, "_train", lambda command, folder, write: next(ended))
     lines: list[str] = []
-    assert demo.run_demo(lines.append) == 1
+    assert demo._verdict(original, migrated, lines.append) == 1
     assert next(line for line in lines if line.startswith(row)).endswith("DIFFERS")
     assert "DISAGREE" in lines[-1]
 
 
-def test_runs_that_equal_each_other_are_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = iter([run(tmp_path, "a.pt", weight=1.0), run(tmp_path, "b.pt", weight=1.0)])
-    monkeypatch.setattr(demo, "_train", lambda command, folder, write: next(ended))
-    assert demo.run_demo(lambda line: None) == 0
+def test_equal_ends_are_0_and_a_missing_checkpoint_is_2(tmp_path: Path) -> None:
+    original = run(tmp_path, "a.pt", weight=1.0)
+    lines: list[str] = []
+    assert demo._verdict(original, run(tmp_path, "b.pt", weight=1.0), lines.append) == 0
+    assert demo._verdict(original, demo.Run("0.5", "0.9", 1.0, tmp_path / "missing.pt"), lines.append) == 2
+    assert "missing.pt" in lines[-1]
 
 
 def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

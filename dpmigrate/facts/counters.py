@@ -279,9 +279,12 @@ def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: set[st
         return _through_name(roles, loop, node, losses, sums, depth)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         kinds = {_addition_kind(roles, loop, n, losses, sums, depth) for n in (node.left, node.right)}
-        if Holds.SUM in kinds and kinds <= {Holds.SUM, Holds.MEAN, Holds.STEP}:
-            return Holds.SUM
+        if Holds.SUM in kinds and len(kinds) == 2:
+            return Holds.SUM  # a batch mean times the batch's size, a count times a weight
         return Holds.MEAN if kinds == {Holds.MEAN, Holds.STEP} else Holds.UNKNOWN
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        kinds = {_addition_kind(roles, loop, n, losses, sums, depth) for n in (node.left, node.right)}
+        return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         return _addition_kind(roles, loop, node.left, losses, sums, depth) if isinstance(node.right, ast.Constant) else Holds.UNKNOWN
     if isinstance(node, ast.Subscript):

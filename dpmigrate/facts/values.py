@@ -53,6 +53,7 @@ TRANSPARENT = frozenset(
 SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "double", "float", "half", "bfloat16", "apply", "requires_grad_", "xpu", "share_memory"})
 DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"})
 PASS_LIMIT = 12
+DEPTH_LIMIT = 60  # of nested expressions; what lies deeper is unknown
 
 
 class Values:
@@ -70,23 +71,28 @@ class Values:
         self._callers_seen: set[tuple[int, int]] = set()
         self._classes = {n.name: n for n in names.nodes if isinstance(n, ast.ClassDef)}
         self._changed = True
-        self._busy: set[int] = set()
-        self._known: dict[ast.AST, Vals] | None = None
+        self._busy: dict[int, int] = {}  # id of a node under evaluation -> its depth
+        self._cut = 0  # the least depth at which the evaluation in progress met itself
+        self._picking: set[tuple[Val, int | str, bool]] = set()
+        self._known: dict[ast.AST, Vals] = {}  # what holds until a variable is given more
         self._settle()
         self._find_wraps()
         if self.wraps:  # now that the wraps are known, again with order
             self.vars, self.returns, self.items = {}, {}, {}
             self._settle()
-        self._known = {}  # from here on nothing changes
 
     # ------------------------------------------------------------------ building
     def _settle(self) -> None:
-        self._changed = True
+        self._grown()
         for _ in range(PASS_LIMIT):
             if not self._changed:
                 break
             self._changed = False
             self._pass()
+
+    def _grown(self) -> None:
+        self._changed = True
+        self._known.clear()
 
     def _pass(self) -> None:
         for site in self.new_wraps:
@@ -110,7 +116,8 @@ class Values:
     def _more(self, held: set[Val], new: Iterable[Val]) -> None:
         size = len(held)
         held.update(new)
-        self._changed |= len(held) > size
+        if len(held) > size:
+            self._grown()
 
     def _put(self, key: Key, vals: Vals) -> None:
         if vals:
@@ -179,7 +186,7 @@ class Values:
             if (id(function), id(node)) not in self._callers_seen:
                 self._callers_seen.add((id(function), id(node)))
                 self.callers.setdefault(function, []).append(node)
-                self._changed = True
+                self._grown()
             for name, value in self.arguments(node, function, skip):
                 self._put(("v", id(self.names.opened[function]), name), self.eval(value))
 
@@ -332,18 +339,22 @@ class Values:
 
     def eval(self, node: ast.AST | None) -> Vals:
         """The objects that the expression may mean; empty if unknown."""
-        if node is None or id(node) in self._busy:
+        if node is None:
             return NONE
-        if self._known is not None and node in self._known:
+        if node in self._known:
             return self._known[node]
-        whole = not self._busy  # inside another evaluation a cycle may have cut the answer short
-        self._busy.add(id(node))
+        here, outer = len(self._busy), self._cut
+        if id(node) in self._busy or here >= DEPTH_LIMIT:
+            self._cut = min(outer, self._busy.get(id(node), 0))
+            return NONE
+        self._busy[id(node)] = self._cut = here
         try:
             vals = self._eval(node)
         finally:
-            self._busy.discard(id(node))
-        if whole and self._known is not None:
+            del self._busy[id(node)]
+        if self._cut >= here:  # else the answer was cut short by a cycle through what is evaluated round it
             self._known[node] = vals
+        self._cut = min(outer, self._cut)
         return vals
 
     def _eval(self, node: ast.AST) -> Vals:
@@ -431,7 +442,13 @@ class Values:
         out = NONE
         for v in vals:
             if v.kind == "display":
-                out |= self._element(v, path[0], subscript)
+                part = (v, path[0], subscript)
+                if part in self._picking:  # d = d.copy()
+                    self._cut = -1
+                    continue
+                self._picking.add(part)
+                out |= self._element(*part)
+                self._picking.discard(part)
             elif v.kind == "call" and v.qual in ("?.dict", "dict") and isinstance(v.node, ast.Call):
                 out |= NONE.union(*(self.eval(k.value) for k in v.node.keywords if path[0] in ("*", k.arg)))
             out |= self.items.get((v.node, path[0]), NONE) if path[0] != "*" else NONE
@@ -458,7 +475,7 @@ class Values:
             if v.qual == "values":
                 return whole
             if v.qual == "items":
-                return frozenset({Val("display", ast.Tuple(elts=[], ctx=ast.Load()))}) if not whole else frozenset({Val("display", node, "pair")})
+                return frozenset({Val("display", node, "pair")})
             if v.qual == "pair":
                 return whole if item == 1 else NONE
             if v.qual == "copy":

@@ -19,6 +19,7 @@ Always: it is a refusal.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.script import Script
@@ -34,5 +35,10 @@ def closure_optimizer(script: Script) -> Iterator[Hit]:
             yield Hit(o.call, "LBFGS calls the loss a different number of times on each rank", advice=advice)
     stepped = {o.call for o in script.roles.optimizers}
     for call, func in script.methods("step"):
-        if script.argument(call, "closure", 0) is not None and any(v.node in stepped for v in script.values.eval(func.value)):
+        closure = script.argument(call, "closure", 0)
+        if (
+            closure is not None
+            and not (isinstance(closure, ast.Constant) and closure.value is None)
+            and any(v.node in stepped for v in script.values.eval(func.value))
+        ):
             yield Hit(call, "step(closure) evaluates the loss inside the optimizer, on local data only", advice=advice)

@@ -32,7 +32,7 @@ from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
 _NUMBER_NAMES = frozenset({"gpu", "gpu_id", "gpu_idx", "gpu_index", "device_id", "device_idx", "cuda_id", "local_rank", "gpus", "gpu_ids", "device_ids"})
-_INDEXED = re.compile(r"^cuda:\d*$")
+_INDEXED = re.compile(r"cuda:\d+")
 
 
 @rule("DPM103", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -85,7 +85,7 @@ def _in_map(script: Script, node: ast.expr) -> bool:
 def _names_index(node: ast.expr) -> bool:
     """A string that names one GPU, written out or put together."""
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and bool(_INDEXED.match(node.value))
+        return isinstance(node.value, str) and bool(_INDEXED.fullmatch(node.value))
     if isinstance(node, ast.JoinedStr):
         first = node.values[0] if node.values else None
         return isinstance(first, ast.Constant) and first.value == "cuda:" and len(node.values) == 2

@@ -86,9 +86,6 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
     if shuffle is not None:
         positional = 2 if len(call.args) > 2 else None
         yield DropArg(span, "shuffle", positional, LOADER_PARAMETERS[3 : len(call.args)] if positional else ())
-    given = script.argument(call, "sampler", 3)
-    if given is not None and len(call.args) > 3:
-        yield DropArg(span, "sampler", 3, LOADER_PARAMETERS[4 : len(call.args)])
     yield SetArg(span, "sampler", f"DistributedSampler({name}{options})")
     yield _IMPORT
 

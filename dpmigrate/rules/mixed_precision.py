@@ -79,6 +79,21 @@ def _problems(script: Script, stepping: list[steps.Step]) -> Iterator[Hit]:
         yield Hit(
             script.roles.backwards[0], "the scaler cannot be placed: optimizer steps are not found in one function", severity=Severity.BLOCKER, advice=advice
         )
+    if stepping and _update_after(script, stepping) is None:
+        yield Hit(
+            stepping[-1].call,
+            "the scaler cannot be updated once in every step: all optimizers step under different tests",
+            severity=Severity.BLOCKER,
+            advice=advice,
+        )
+    for call in script.calls("torch.autograd.grad"):
+        if script.roles.region(call) in ("train", "both"):
+            yield Hit(
+                call,
+                "gradients taken by autograd.grad are not scaled and may vanish in half precision",
+                severity=Severity.BLOCKER,
+                advice="migrate without --amp",
+            )
     beside = {id(n) for s in stepping for c in s.clips for n in ast.walk(c)}
     for node in script.names.nodes:
         if (
@@ -125,10 +140,26 @@ def _scaler(script: Script, stepping: list[steps.Step]) -> Iterator[Hit]:
         if s.clips:
             edits.append(Before(script.span(s.clips[0]), f"{scaler}.unscale_({optimizer})"))
         if s is last:
-            edits.append(After(script.span(s.stmt), f"{scaler}.update()"))
+            place = _update_after(script, stepping)
+            assert place is not None
+            edits.append(After(script.span(place), f"{scaler}.update()"))
         yield Hit(s.call, "the step goes through the scaler", tuple(edits))
     yield _made(script, last, scaler)
     yield from _state(script, scaler)
+
+
+def _update_after(script: Script, stepping: list[steps.Step]) -> ast.stmt | None:
+    """The statement that ``scaler.update()`` follows: once in every turn in which an optimizer steps."""
+    last = stepping[-1].stmt
+    blocks = [script.names.block(s.stmt) for s in stepping]
+    if all(b is blocks[0] for b in blocks):
+        return last
+    for a in [last, *script.names.ancestors(last)]:  # some step under a test: after the test, beside a step that always runs
+        if isinstance(a, ast.stmt) and not isinstance(a, ast.FunctionDef | ast.ClassDef) and any(b is script.names.block(a) for b in blocks) and a is not last:
+            return a
+    own = script.names.block(last)
+    inside = all(any(x in own for x in [s.stmt, *script.names.ancestors(s.stmt)]) for s in stepping)
+    return last if inside else None
 
 
 def _made(script: Script, step: steps.Step, scaler: str) -> Hit:

@@ -18,8 +18,8 @@ total_loss = ddp.mean_all(total_loss)
 ```
 
 ## When it is not fixed
-Numbers shown while the loop runs are those of rank 0, and so are meters, totals whose kind cannot be told and sums that go on from
-one epoch to the next; the report names them.
+Numbers shown while the loop runs are those of rank 0, and so are meters, lists and sums that go on from one epoch to the next. Where the kind of one
+total cannot be told none is reduced, because half a ratio is worse than none; the report names them all.
 """
 
 from __future__ import annotations
@@ -47,6 +47,15 @@ def training_totals(script: Script) -> Iterator[Hit]:
                 kind = holds(script.roles, loop, c, losses, sums)
                 known_start = kind is not Holds.SUM or from_zero(script, loop, c.name)
                 by_kind.setdefault(kind if known_start else Holds.UNKNOWN, []).append(c.name)
+        unknown = by_kind.pop(Holds.UNKNOWN, [])
+        if unknown:  # a ratio of a reduced and an unreduced number would be wrong by a factor: all or none
+            lost = [n for k in (Holds.UNKNOWN, Holds.SUM, Holds.MEAN) for n in (unknown if k is Holds.UNKNOWN else by_kind.get(k, []))]
+            yield Hit(
+                loop.node,
+                f"{', '.join(lost)}, read after the loop, cover rank 0's share: what {', '.join(unknown)} adds up is not known",
+                advice="reduce them after the loop with ddp.sum_all (counts, sums) or ddp.mean_all (means of batches)",
+            )
+            by_kind.clear()
         edits: list[Edit] = []
         for kind, call in ((Holds.SUM, "sum_all"), (Holds.MEAN, "mean_all")):
             if kind in by_kind:
@@ -56,17 +65,10 @@ def training_totals(script: Script) -> Iterator[Hit]:
         known = [n for k in (Holds.SUM, Holds.MEAN) for n in by_kind.get(k, [])]
         if edits:
             yield Hit(loop.node, f"{', '.join(known)} would cover one rank's share of the epoch", tuple(edits))
-        for name in collected(script.names, loop):
+        for name in [] if loop.branches else collected(script.names, loop):
             yield Hit(
                 loop.node,
                 f"the list {name}, read after the loop, holds rank 0's share",
                 severity=Severity.NOTE,
                 advice="gather it if the numbers made from it must cover the epoch",
-            )
-        for name in by_kind.get(Holds.UNKNOWN, []):
-            yield Hit(
-                loop.node,
-                f"{name}, read after the loop, covers rank 0's share: what it adds up is not known",
-                severity=Severity.NOTE,
-                advice="reduce it with ddp.sum_all or ddp.mean_all if it must be exact",
             )

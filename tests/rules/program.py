@@ -47,8 +47,8 @@ COUNTING = """\
 val_loader = DataLoader(val_set, batch_size=16)
 correct = 0
 with torch.no_grad():
-    for x, y in val_loader:
-        correct += (model(x).argmax(1) == y).sum().item()
+    for a, b in val_loader:
+        correct += (model(a).argmax(1) == b).sum().item()
 print(correct)
 """
 

@@ -48,7 +48,7 @@ def test_nothing_to_say(line: str) -> None:
 
 
 def test_evaluation_may_go_round_it() -> None:
-    assert found("DPM108", model=_DP, end=COUNTING.replace("model(x)", "model.module(x)")) == []
+    assert found("DPM108", model=_DP, end=COUNTING.replace("model(a)", "model.module(a)")) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,70 @@
+"""DPM110: a model that is changed once it is wrapped."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import found, refused
+
+_DP = "model = nn.DataParallel(Net())"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"before": "for p in model.fc.parameters():\n    p.requires_grad = False"}, id="before the wrap, which comes after it"),
+        pytest.param({"before": "model.fc = nn.Linear(8, 2)"}, id="replaced before the wrap"),
+        pytest.param({"before": "model.requires_grad_(False)"}, id="frozen as a whole before the wrap"),
+        pytest.param({"model": _DP, "end": "t = torch.zeros(1)\nt.requires_grad = True"}, id="a tensor that is no parameter"),
+        pytest.param({"model": _DP, "end": "t = torch.zeros(1)\nt.requires_grad_()"}, id="a tensor, by the method"),
+        pytest.param({"model": _DP, "end": "model.module.tag = 3"}, id="something else than a layer is set"),
+        pytest.param({"model": _DP, "end": "model.module.tag: int = 3"}, id="an annotated attribute"),
+        pytest.param({"model": _DP, "end": "other = Net()\nother.fc = nn.Linear(8, 2)\nother.add_module('a', nn.ReLU())"}, id="another model"),
+        pytest.param({"model": _DP, "end": "print('p.requires_grad = False')  # p.requires_grad = False"}, id="in a string and a comment"),
+        pytest.param({"model": _DP, "end": "for p in [torch.zeros(1)]:\n    p.requires_grad = False"}, id="a loop over something else"),
+        pytest.param({"defs": "def freeze(m):\n    m.requires_grad_(False)", "model": _DP, "end": "freeze(Net())"}, id="a function given another model"),
+        pytest.param({"defs": "def freeze(m):\n    m.requires_grad_(False)"}, id="a function that nobody calls"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM110", **parts) == []
+
+
+_LOOP = "for p in {}.parameters():\n    p.requires_grad = False"
+
+
+@pytest.mark.parametrize(
+    ("line", "pointed"),
+    [
+        pytest.param(_LOOP.format("model"), "p.requires_grad", id="frozen"),
+        pytest.param(_LOOP.format("model.module"), "p.requires_grad", id="frozen behind .module"),
+        pytest.param(_LOOP.format("model.module.fc"), "p.requires_grad", id="a part is frozen"),
+        pytest.param("for n, p in model.named_parameters():\n    p.requires_grad = True", "p.requires_grad", id="named_parameters"),
+        pytest.param("model.module.fc.weight.requires_grad = True", "model.module.fc.weight.requires_grad", id="one parameter by name"),
+        pytest.param("model.requires_grad_(requires_grad=False)", "model.requires_grad_(requires_grad=False)", id="method, keyword"),
+        pytest.param("model.module.fc.requires_grad_(False)", "model.module.fc.requires_grad_(False)", id="method of a part"),
+        pytest.param("model.module.fc = nn.Linear(8, 2)", "model.module.fc", id="layer replaced"),
+        pytest.param("model.module.layers[6] = nn.Linear(8, 2)", "model.module.layers[6]", id="item replaced"),
+        pytest.param("model.module.add_module('b', nn.Linear(8, 2))", "model.module.add_module('b', nn.Linear(8, 2))", id="layer added"),
+        pytest.param("inner = model.module\ninner.fc = nn.Linear(8, 2)", "inner.fc", id="through another name"),
+    ],
+)
+def test_refused_after_data_parallel(line: str, pointed: str) -> None:
+    assert refused("DPM110", model=_DP, before=line) == [pointed]
+    assert refused("DPM110", model=_DP, before=line, module_level=True) == [pointed]
+
+
+def test_refused_in_the_epoch_loop() -> None:
+    start = "if epoch == 1:\n    for p in model.fc.parameters():\n        p.requires_grad = True"
+    assert refused("DPM110", epoch_start=start) == ["p.requires_grad"]
+
+
+def test_refused_in_a_function_that_is_given_what_is_inside() -> None:
+    defs = "def freeze(m):\n    for p in m.parameters():\n        p.requires_grad = False"
+    assert refused("DPM110", defs=defs, model=_DP, before="freeze(m=model.module)") == ["p.requires_grad"]
+
+
+def test_the_model_may_change_itself() -> None:
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n\n"
+    net += "    def forward(self, x):\n        return self.fc(x)\n\n    def freeze(self):\n        self.fc = nn.Linear(8, 2)"
+    assert found("DPM110", net=net, model=_DP) == []

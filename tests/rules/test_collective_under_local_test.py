@@ -1,0 +1,137 @@
+"""DPM511: all ranks go the same way to where they meet."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import STEP, after, found, refused
+
+_EVALUATE = """
+def evaluate(model, val_loader):
+    correct = 0
+    with torch.no_grad():
+        for x, y in val_loader:
+            correct += (model(x).argmax(1) == y).sum().item()
+    return correct
+"""
+_PARTS = {"defs": _EVALUATE, "setup": "val_loader = DataLoader(val_set, batch_size=16)"}
+_PLATEAU = "sched = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("evaluate(model, val_loader)", id="no test"),
+        pytest.param("if epoch % 2 == 0:\n    evaluate(model, val_loader)", id="a counter"),
+        pytest.param("if os.path.exists('x'):\n    evaluate(model, val_loader)", id="a file that all ranks see"),
+        pytest.param("if loss > 1:\n    print(loss)", id="nothing waits there"),
+        pytest.param("if evaluate(model, val_loader) > 1:\n    print('loss > 1')  # if loss > 1", id="the meeting is in the test itself"),
+        pytest.param("acc = evaluate(model, val_loader) if epoch else 0", id="a conditional expression on a counter"),
+        pytest.param("ok = epoch > 0 and evaluate(model, val_loader)", id="an and after a counter"),
+        pytest.param("ok = evaluate(model, val_loader) and loss > 1", id="first in the and"),
+        pytest.param("try:\n    evaluate(model, val_loader)\nexcept ValueError:\n    raise", id="in the body of a try"),
+    ],
+)
+def test_nothing_to_say(end: str) -> None:
+    assert found("DPM511", epoch_end=end, **_PARTS) == []
+
+
+@pytest.mark.parametrize(
+    ("end", "test", "line"),
+    [
+        pytest.param("if loss > 1:\n    evaluate(model, val_loader)", "loss > 1", "if ddp.any_rank(loss > 1):", id="if"),
+        pytest.param("if loss > 1:\n    pass\nelse:\n    evaluate(model, val_loader)", "loss > 1", "if ddp.any_rank(loss > 1):", id="else"),
+        pytest.param(
+            "if epoch:\n    pass\nelif loss > 1:\n    evaluate(model, val_loader)", "loss > 1", "elif ddp.any_rank(loss > 1):", id="elif",
+        ),
+        pytest.param(
+            "acc = evaluate(model, val_loader) if loss > 1 else 0", "loss > 1", "acc = evaluate(model, val_loader) if ddp.any_rank(loss > 1) else 0", id="expression",
+        ),
+    ],
+)  # fmt: skip
+def test_tests_round_an_evaluation(end: str, test: str, line: str) -> None:
+    for module_level in (False, True):
+        parts: dict[str, str | bool] = {**_PARTS, "epoch_end": end, "module_level": module_level}
+        assert found("DPM511", **parts) == [test]
+        assert line in after(**parts)
+
+
+def test_in_the_calling_function_and_a_class() -> None:
+    defs = _EVALUATE + """
+class Runner:
+    def best(self, model, val_loader, loss):
+        if loss > 1:
+            return evaluate(model, val_loader)
+"""
+    parts = {**_PARTS, "defs": defs, "before": "r = Runner()", "epoch_end": "r.best(model, val_loader, loss.item())"}
+    assert found("DPM511", **parts) == []  # a parameter: the facts take it for a setting
+    parts["defs"] = defs.replace("if loss", "if float(torch.rand(1))")
+    assert found("DPM511", **parts) == ["float(torch.rand(1)) > 1"]
+
+
+def test_a_return_before_the_meeting() -> None:
+    guarded = _EVALUATE.replace("    correct = 0\n", "    if float(torch.rand(1)) > 2:\n        return 0\n    if not val_loader:\n        return 0\n    correct = 0\n")
+    parts = {**_PARTS, "defs": guarded, "epoch_end": "evaluate(model, val_loader)"}
+    assert found("DPM511", **parts) == ["float(torch.rand(1)) > 2"]
+    assert "if ddp.any_rank(float(torch.rand(1)) > 2):" in after(**parts)
+
+
+def test_training_itself() -> None:
+    parts = {"defs": "def train(model, loader, optimizer):\n    for x, y in loader:\n" + "".join(f"        {line}\n" for line in STEP.splitlines())}
+    parts |= {"before": "value = float(torch.rand(1))", "batches": "if value > 2:", "step": "train(model, loader, optimizer)"}
+    assert found("DPM511", **parts) == ["value > 2"]
+
+
+def test_steps_on_a_metric_and_files_that_are_read_again() -> None:
+    parts = {"before": _PLATEAU, "epoch_end": "if loss > 1:\n    sched.step(loss)"}
+    assert after(**parts)[-2:] == ["if ddp.any_rank(loss > 1):", "sched.step(ddp.mean_all(loss))"]
+    parts = {"epoch_end": "torch.save(1, 'a')\nif loss > 1:\n    print(torch.load('a', map_location='cpu'))"}
+    assert after(**parts) == ["ddp.save(1, 'a')", "if ddp.any_rank(loss > 1):", "ddp.barrier()"]
+
+
+@pytest.mark.parametrize(
+    ("end", "line"),
+    [
+        pytest.param("if loss > 1:\n    sched.step()", "if ddp.any_rank(loss > 1):", id="a step of a scheduler"),
+        pytest.param(
+            "for g in optimizer.param_groups:\n    if loss > 1:\n        g['lr'] *= 0.5", "if ddp.any_rank(loss > 1):", id="the rate itself",
+        ),
+        pytest.param(
+            "for g in optimizer.param_groups:\n    g['lr'] = 0.1 if loss > 1 else 0.2", "g['lr'] = 0.1 if ddp.any_rank(loss > 1) else 0.2", id="chosen rate",
+        ),
+    ],
+)  # fmt: skip
+def test_the_learning_rate(end: str, line: str) -> None:
+    parts = {"before": "sched = torch.optim.lr_scheduler.StepLR(optimizer, 1)", "epoch_end": end}
+    assert found("DPM511", **parts) == ["loss > 1"]
+    assert line in after(**parts)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("for g in optimizer.param_groups:\n    g['lr'] = 0.1 if epoch > 1 else 0.2", id="chosen by a counter"),
+        pytest.param("d = {}\nd['lrs'] = 3 if loss > 1 else 0", id="another key"),
+        pytest.param("for phase in ['train', 'val']:\n    if phase == 'train':\n        sched.step()", id="a phase"),
+    ],
+)
+def test_rates_that_are_the_same_everywhere(end: str) -> None:
+    assert found("DPM511", before="sched = torch.optim.lr_scheduler.StepLR(optimizer, 1)", epoch_end=end) == []
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("ok = loss > 1 and evaluate(model, val_loader)", id="and"),
+        pytest.param("if loss > 1 or evaluate(model, val_loader):\n    pass", id="or"),
+        pytest.param("try:\n    pass\nexcept KeyboardInterrupt:\n    evaluate(model, val_loader)", id="exception handler"),
+    ],
+)
+def test_refused(end: str) -> None:
+    assert refused("DPM511", epoch_end=end, **_PARTS) == ["evaluate(model, val_loader)"]
+
+
+def test_refused_once() -> None:
+    end = "try:\n    pass\nexcept KeyboardInterrupt:\n    both(model, val_loader)"
+    defs = _EVALUATE + "def both(model, val_loader):\n    evaluate(model, val_loader)\n    evaluate(model, val_loader)"
+    assert refused("DPM511", **{**_PARTS, "defs": defs, "epoch_end": end}) == ["both(model, val_loader)"]

@@ -1,0 +1,120 @@
+"""DPM101: nn.DataParallel becomes the wrap of the runtime."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.settings import Settings
+from tests.rules.program import after, found, refused, whole
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({}, id="no DataParallel"),
+        pytest.param({"end": "print('nn.DataParallel(model)')  # nn.DataParallel(model)"}, id="in a string and a comment"),
+        pytest.param({"imports": "import lib", "before": "model = lib.DataParallel(model)\nmodel = Net()"}, id="another library's"),
+        pytest.param({"end": "isinstance(model, Net)"}, id="a test for another class"),
+        pytest.param({"end": "isinstance(*os.environ)"}, id="a test that cannot be read"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM101", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("imports", "model", "line"),
+    [
+        pytest.param("", "model = nn.DataParallel(Net())", "model = ddp.wrap(Net())", id="on the value"),
+        pytest.param("", "model = Net()\nmodel = torch.nn.DataParallel(model)", "model = ddp.wrap(model)", id="full name, rebound"),
+        pytest.param("from torch.nn import DataParallel as DP", "model = DP(Net())", "model = ddp.wrap(Net())", id="from-import with alias"),
+        pytest.param("from torch.nn.parallel import DataParallel", "model = DataParallel(Net())", "model = ddp.wrap(Net())", id="torch.nn.parallel"),
+        pytest.param("from torch.nn import *", "model = DataParallel(Net())", "model = ddp.wrap(Net())", id="star import"),
+        pytest.param("import torch.nn as layers", "model = layers.DataParallel(Net())", "model = ddp.wrap(Net())", id="alias of the module"),
+        pytest.param("", "wrapper = nn.DataParallel\nmodel = wrapper(Net())", "model = ddp.wrap(Net())", id="bound to a name"),
+        pytest.param("", "model = nn.DataParallel(Net(), device_ids=[0, 1], output_device=0, dim=0)", "model = ddp.wrap(Net())", id="keywords"),
+        pytest.param("", "model = nn.DataParallel(Net(), [0, 1], 0, 0)", "model = ddp.wrap(Net())", id="positional"),
+        pytest.param("", "net = Net()\nmodel = nn.DataParallel(module=net)", "model = ddp.wrap(model=net)", id="module by keyword"),
+        pytest.param("", "model = nn.DataParallel(Net()).cuda()", "model = ddp.wrap(Net().cuda())", id="moved afterwards"),
+        pytest.param("", "model = nn.DataParallel(Net()).to('cpu').cuda()", "model = ddp.wrap(Net().to('cpu').cuda())", id="moved twice"),
+        pytest.param("", "model = nn.DataParallel(Net().cuda()).cuda()", "model = ddp.wrap(Net().cuda()).cuda()", id="moved before and after"),
+        pytest.param("", "print(nn.DataParallel)\nmodel = nn.DataParallel(Net()).train()", "model = ddp.wrap(Net()).train()", id="another method after"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_in_place(imports: str, model: str, line: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": imports, "model": model, "module_level": module_level}
+    assert len(found("DPM101", **parts)) == 1
+    assert line in [one.strip() for one in whole(**parts).splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("branch", "lines"),
+    [
+        pytest.param("if torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model)", ["model = ddp.wrap(model)"], id="rebound"),
+        pytest.param(
+            "if torch.cuda.is_available():\n    model = nn.DataParallel(model.cuda())", ["model = model.cuda()", "model = ddp.wrap(model)"], id="moved in it",
+        ),
+        pytest.param(
+            "if os.environ.get('A'):\n    model = nn.DataParallel(model)\nelse:\n    model = nn.DataParallel(model).cuda()",
+            ["model = model.cuda()", "model = ddp.wrap(model)"], id="both branches, wrapped once",
+        ),
+        pytest.param("model = nn.DataParallel(model) if os.environ else model", ["model = model if os.environ else model", "model = ddp.wrap(model)"], id="expression"),
+    ],
+)  # fmt: skip
+def test_under_a_test_it_becomes_unconditional(branch: str, lines: list[str]) -> None:
+    assert after(model="model = Net()", before=branch)[-len(lines) :] == lines
+
+
+def test_on_an_attribute() -> None:
+    defs = """
+    class Trainer:
+        def __init__(self):
+            self.net = Net()
+            if torch.cuda.device_count() > 1:
+                self.net = nn.DataParallel(self.net, device_ids=[0])
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def run(self, loader):
+            for epoch in range(2):
+                for x, y in loader:
+                    self.opt.zero_grad()
+                    loss = F.cross_entropy(self.net(x), y)
+                    loss.backward()
+                    self.opt.step()
+    """
+    parts = {"defs": defs, "model": "", "optimizer": "", "epochs": "if True:", "batches": "if True:", "step": "Trainer().run(loader)"}
+    assert "self.net = ddp.wrap(self.net)" in after(**parts)
+
+
+@pytest.mark.parametrize(
+    ("test", "line"),
+    [
+        pytest.param("isinstance(model, nn.DataParallel)", 'print(hasattr(model, "module"))', id="attribute"),
+        pytest.param("isinstance(model, torch.nn.parallel.DataParallel)", 'print(hasattr(model, "module"))', id="full name"),
+    ],
+)
+def test_questions_for_the_class(test: str, line: str) -> None:
+    assert line in after(model="model = nn.DataParallel(Net())", end=f"print({test})")
+
+
+def test_sync_bn() -> None:
+    settings = Settings(sync_bn=True)
+    assert "    model = ddp.wrap(Net(), sync_bn=True)\n" in whole(settings, model="model = nn.DataParallel(Net())")
+    line = "model = ddp.wrap(model, sync_bn=True)"
+    assert line in after(settings, before="if torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model)")
+    assert "model = ddp.wrap(Net().cuda(), sync_bn=True)" in after(settings, model="model = nn.DataParallel(Net()).cuda()")
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["nn.DataParallel(Net(), *[[0]])", "nn.DataParallel(Net(), **{})", "nn.DataParallel(module=Net())"],
+)
+def test_arguments_that_cannot_be_read_are_refused(call: str) -> None:
+    assert refused("DPM101", model=f"model = {call}") == [call]
+
+
+def test_a_wrap_under_a_condition_without_a_name_is_left_to_its_own_rule() -> None:
+    parts = {"before": "if os.environ:\n    print(nn.DataParallel(model))"}
+    assert found("DPM101", **parts) == []
+    assert refused("DPM904", **parts) == ["nn.DataParallel(model)"]

@@ -1,0 +1,81 @@
+"""DPM508: files that are fetched."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import STEP, after, found, refused, whole
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        pytest.param("s = datasets.CIFAR10('d')", id="no download asked for"),
+        pytest.param("s = datasets.CIFAR10('d', download=False)", id="download=False"),
+        pytest.param("m = models.resnet18(weights=None)", id="no weights"),
+        pytest.param("m = lib.build(weights='x')", id="weights of something else"),
+        pytest.param("print('CIFAR10(download=True)')  # CIFAR10(download=True)", id="in a string and a comment"),
+        pytest.param("if True:\n    pass", id="no call"),
+    ],
+)
+def test_nothing_to_say(setup: str) -> None:
+    assert found("DPM508", imports="import lib\nfrom torchvision import datasets, models", setup=setup) == []
+
+
+@pytest.mark.parametrize(
+    ("imports", "line"),
+    [
+        pytest.param("from torchvision import datasets", "s = datasets.CIFAR10('d', download=True)", id="data set"),
+        pytest.param("from torchvision.datasets import MNIST as M", "s: object = M(root='d', download=args)", id="alias, a setting, annotated"),
+        pytest.param("from torchvision import models", "m = models.resnet18(weights='DEFAULT')", id="weights"),
+        pytest.param("from torchvision import models", "m = models.resnet18(pretrained=True)", id="pretrained"),
+        pytest.param("", "m = torch.hub.load('a/b', 'c')", id="torch.hub"),
+        pytest.param("from torch.hub import load_state_dict_from_url", "w = load_state_dict_from_url('u')", id="from torch.hub"),
+        pytest.param("from transformers import AutoModel", "m = AutoModel.from_pretrained('bert')", id="from_pretrained"),
+        pytest.param("import urllib.request", "urllib.request.urlretrieve('u', 'f')", id="urlretrieve"),
+        pytest.param("import nltk", "nltk.download('punkt')", id="nltk"),
+        pytest.param("from datasets import load_dataset", "d = load_dataset('x')", id="datasets"),
+        pytest.param("import gdown", "gdown.download('u')", id="gdown"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(imports: str, line: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": imports, "setup": f"args = True\n{line}", "module_level": module_level}
+    assert found("DPM508", **parts) == [line]
+    lines = [one.strip() for one in whole(**parts).splitlines()]
+    assert lines[lines.index(line) - 1] == "with ddp.main_first():"
+
+
+def test_in_a_function_that_the_program_calls() -> None:
+    parts = {"imports": "import gdown", "defs": "def get(u):\n    return gdown.download(u)", "setup": "get('x')"}
+    assert found("DPM508", **parts) == ["return gdown.download(u)"]
+
+
+def test_the_question_whether_the_file_is_there_goes_with_it() -> None:
+    """Otherwise a rank could find the file half written, and not wait."""
+    fetch = "if not os.path.exists('f'):\n    for u in ['a']:\n        gdown.download(u)"
+    lines = [one.strip() for one in whole(imports="import gdown", setup=fetch).splitlines()]
+    assert lines[lines.index("if not os.path.exists('f'):") - 1] == "with ddp.main_first():"
+    fetch = "if not pathlib.Path('f').is_file():\n    gdown.download('u')"
+    lines = [one.strip() for one in whole(imports="import gdown, pathlib", setup=fetch).splitlines()]
+    assert lines[lines.index("if not pathlib.Path('f').is_file():") - 1] == "with ddp.main_first():"
+
+
+def test_a_setting_stays_outside() -> None:
+    assert after(imports="import gdown", setup="if os.environ.get('A'):\n    gdown.download('u')") == ["with ddp.main_first():"]
+    lines = [one.strip() for one in whole(imports="import gdown", setup="if os.environ.get('A'):\n    gdown.download('u')").splitlines()]
+    assert lines[lines.index("gdown.download('u')") - 1] == "with ddp.main_first():"
+
+
+def test_worker_processes_and_models_do_not_wait() -> None:
+    dataset = "class Pictures:\n    def __getitem__(self, i):\n        return gdown.download(i)"
+    model = "class Part(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.m = torch.hub.load('a', 'b')"
+    assert found("DPM508", imports="import gdown", defs=dataset + "\n" + model, setup="p = Part()") == []
+
+
+def test_a_statement_that_also_trains_is_refused() -> None:
+    parts = {
+        "imports": "import gdown", "defs": "def train(path, model, loader, optimizer):\n    for x, y in loader:\n" + "".join(f"        {s}\n" for s in STEP.splitlines()),
+        "batches": "if True:", "step": "x = train(gdown.download('u'), model, loader, optimizer)",
+    }  # fmt: skip
+    assert refused("DPM508", **parts) == ["x = train(gdown.download('u'), model, loader, optimizer)"]

@@ -1,0 +1,129 @@
+"""DPM601: evaluation is divided only where its numbers stay the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import COUNTING, after, found, hits, refused
+
+_LOADER = "val_loader = DataLoader(val_set, batch_size=16)"
+_BN = "model = nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2))"
+
+
+def _loop(body: str, start: str = "correct = 0", source: str = "val_loader", target: str = "a, b") -> str:
+    inside = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"{_LOADER}\n{start}\nfor {target} in {source}:\n{inside}print(correct)"
+
+
+_ADD = "correct += (model(a).argmax(1) == b).sum().item()"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(f"{_LOADER}\nn = 0\nfor a, b in val_loader:\n    n += 1", id="a loop without the model"),
+        pytest.param("n = 0\nfor x in range(3):\n    n += model(torch.ones(1, 8)).sum().item()", id="not over a loader"),
+        pytest.param("print('for x in val_loader: n += 1')  # for x in val_loader", id="in a string and a comment"),
+    ],
+)
+def test_nothing_to_say(end: str) -> None:
+    assert found("DPM601", end=end) == []
+
+
+def test_split_and_summed() -> None:
+    assert after(end=COUNTING) == [
+        "for a, b in ddp.shard(val_loader):",
+        "correct += (model.module(a).argmax(1) == b).sum().item()",
+        "correct = ddp.sum_all(correct)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("end", "first", "last"),
+    [
+        pytest.param(_loop(_ADD, source="enumerate(val_loader)", target="i, (a, b)"), "for i, (a, b) in enumerate(ddp.shard(val_loader)):", "correct = ddp.sum_all(correct)", id="enumerate"),
+        pytest.param(_loop(_ADD, start="bar = list(val_loader)\ncorrect = 0", source="bar"), "bar = list(ddp.shard(val_loader))", "correct = ddp.sum_all(correct)", id="through a name"),
+        pytest.param(_loop(f"{_ADD}\nn = n + 1", start="correct, n = 0.0, 0"), "for a, b in ddp.shard(val_loader):", "correct, n = ddp.sum_all(correct, n)", id="two counters"),
+        pytest.param(_loop("correct += (model(a).argmax(1) == b).sum()", start="correct = torch.zeros(1)"), "for a, b in ddp.shard(val_loader):", "correct = ddp.sum_all(correct)", id="tensor of zeros"),
+        pytest.param(_loop("correct += (model(a).argmax(1) == b).sum()", start="correct = torch.tensor([0, 0.0])"), "for a, b in ddp.shard(val_loader):", "correct = ddp.sum_all(correct)", id="tensor(0)"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_other_spellings(end: str, first: str, last: str, module_level: bool) -> None:
+    got = after(end=end, module_level=module_level)
+    assert got[0] == first and got[-1] == last
+
+
+def test_in_a_function_with_parameters_and_in_a_method() -> None:
+    method = "class E:\n    def run(self, net, batches):\n        correct = 0\n        for a, b in batches:\n            correct += net(a).sum().item()\n        return correct"
+    got = after(defs=method, end=f"{_LOADER}\nprint(E().run(model, val_loader))")
+    assert got == ["for a, b in ddp.shard(batches):", "correct += net.module(a).sum().item()", "correct = ddp.sum_all(correct)"]
+
+
+def test_buffers_are_made_equal_first() -> None:
+    assert "ddp.sync_buffers(model)" in after(model=_BN, end=COUNTING)
+
+
+def test_buffers_of_a_model_that_is_called_elsewhere() -> None:
+    defs = "def score(net, a, b):\n    return (net(a).argmax(1) == y).sum().item()"
+    (one,) = hits("DPM601", model=_BN, defs=defs, end=_loop("correct += score(model, a, b)"))
+    assert not one.edits and "not called in the loop itself" in one.message
+
+
+@pytest.mark.parametrize(
+    ("end", "why"),
+    [
+        pytest.param(_loop(f"{_ADD}\nprint(correct)"), "correct is read while the loop runs", id="printed"),
+        pytest.param(_loop(f"{_ADD}\nbreak"), "the loop has a break", id="left"),
+        pytest.param(_loop("correct += model(a).sum().item() * i", source="enumerate(val_loader)", target="i, (a, b)"), "the number of the batch (i) is used", id="number of the batch"),
+        pytest.param(_loop(_ADD, start="correct = 1"), "correct is not 0 when the loop begins", id="starts at one"),
+        pytest.param(_loop(_ADD, start="correct = 0\ncorrect += 5"), "correct is not 0 when the loop begins", id="something is added before"),
+        pytest.param(_loop("correct += model(a).sum()", start="correct = torch.tensor(3.0)"), "correct is not 0 when the loop begins", id="tensor(3)"),
+        pytest.param(_loop("correct += model(a).sum()", start="correct = torch.tensor(data=0)"), "correct is not 0 when the loop begins", id="tensor that cannot be read"),
+    ],
+)  # fmt: skip
+def test_whole_on_every_rank(end: str, why: str) -> None:
+    (one,) = hits("DPM601", end=end)
+    assert not one.edits and why in one.message
+
+
+def test_a_counter_that_runs_through_several_loops() -> None:
+    """Summed after the first loop, it would bring the sum of all ranks into the second."""
+    end = f"{_LOADER}\ncorrect = 0\nfor k in range(3):\n    for a, b in val_loader:\n        {_ADD}\nprint(correct)"
+    (one,) = hits("DPM601", end=end)
+    assert not one.edits
+    end = f"{_LOADER}\nfor k in range(3):\n    correct = 0\n    for a, b in val_loader:\n        {_ADD}\n    print(correct)"
+    assert "correct = ddp.sum_all(correct)" in after(end=end)
+
+
+def test_a_second_loop_goes_on_with_the_counter() -> None:
+    end = f"{_LOADER}\ncorrect = 0\nfor a, b in val_loader:\n    {_ADD}\nfor a, b in val_loader:\n    {_ADD}\nprint(correct)"
+    assert [bool(f.edits) for f in hits("DPM601", end=end)] == [True, False]
+
+
+def test_batches_that_are_kept_for_another_loop() -> None:
+    end = f"{_LOADER}\nkept = list(val_loader)\ncorrect = 0\nfor a, b in kept:\n    {_ADD}\nfor a, b in kept:\n    print(model(a))"
+    first, second = hits("DPM601", end=end)
+    assert not first.edits and "the batches in kept are used by another loop" in first.message
+    assert not second.edits
+
+
+def test_a_counter_of_another_function() -> None:
+    defs = "total = 0\ndef run(net, batches):\n    global total\n    for a, b in batches:\n        total += net(a).sum().item()"
+    (one,) = hits("DPM601", defs=defs, end=f"{_LOADER}\nrun(model, val_loader)\nprint(total)")
+    assert not one.edits
+
+
+def test_the_training_set_is_evaluated_in_full() -> None:
+    assert "for a, b in ddp.shard(loader):" in after(end="correct = 0\nfor a, b in loader:\n    " + _ADD)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("print(model(a))", id="evaluates"),
+        pytest.param("print(a)", id="does not even evaluate"),
+    ],
+)
+def test_a_divided_loader_that_cannot_be_split_is_refused(body: str) -> None:
+    assert refused("DPM601", end=f"for a, b in loader:\n    {body}") == ["for a, b in loader:"]

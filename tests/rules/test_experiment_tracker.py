@@ -1,0 +1,99 @@
+"""DPM504: one run for one training."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found, refused, whole
+
+_EVALUATE = """
+def evaluate(model, val_loader):
+    correct = 0
+    for x, y in val_loader:
+        correct += (model(x).argmax(1) == y).sum().item()
+    return correct
+"""
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"end": "print('wandb.log({})')  # wandb.log({})"}, id="in a string and a comment"),
+        pytest.param({"end": "wandb = []\nwandb.append(3)"}, id="another object of that name"),
+        pytest.param({"imports": "import mylib.wandb as w", "end": "w.log({})"}, id="another library's"),
+        pytest.param({"imports": "import wandb", "end": "if wandb.run is not None:\n    pass"}, id="a question whether a run is there"),
+        pytest.param({"imports": "import wandb", "end": "if wandb.run:\n    pass"}, id="the same, short"),
+        pytest.param({"imports": "import wandb", "end": "print(wandb)"}, id="the module itself"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM504", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("imports", "call"),
+    [
+        pytest.param("import wandb", "wandb.init(project='p')", id="keyword"),
+        pytest.param("import wandb as wb", "wb.log({'a': 1})", id="alias"),
+        pytest.param("from wandb import log", "log({'a': 1})", id="from-import"),
+        pytest.param("import mlflow", "mlflow.log_metric('a', 1)", id="mlflow"),
+        pytest.param("import wandb", "wandb.config.update({'a': 1})", id="a method of the settings"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_statements_are_guarded(imports: str, call: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": imports, "end": call, "module_level": module_level}
+    assert found("DPM504", **parts) == [call]
+    lines = [one.strip() for one in whole(**parts).splitlines()]
+    assert lines[lines.index(call) - 1] == "if ddp.is_main():"
+
+
+def test_neighbours_share_a_guard_and_nested_calls_go_along() -> None:
+    end = "wandb.log({'a': wandb.Image(1)})\nwandb.finish()"
+    assert found("DPM504", imports="import wandb", end=end) == ["wandb.log({'a': wandb.Image(1)})", "wandb.finish()"]
+    assert after(imports="import wandb", end=end) == ["if ddp.is_main():"]
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("run = wandb.init(project='p')", "run = ddp.main_only(wandb.init, project='p')", id="value used"),
+        pytest.param("with wandb.init() as run:\n    run.log({})", "with ddp.main_only(wandb.init) as run:", id="with"),
+        pytest.param("wandb.run.name = 'x'", "if ddp.is_main():", id="a name for the run"),
+        pytest.param("wandb.config.lr = 0.1", "if ddp.is_main():", id="a setting noted"),
+    ],
+)
+def test_values_and_notes(line: str, new: str) -> None:
+    assert after(imports="import wandb", end=line) == [new]
+
+
+def test_in_a_method_and_a_function() -> None:
+    defs = "class T:\n    def note(self, v):\n        wandb.log({'v': v})\ndef note(v):\n    wandb.log({'v': v})"
+    assert found("DPM504", imports="import wandb", defs=defs) == ["wandb.log({'v': v})"] * 2
+
+
+def test_an_evaluation_in_the_arguments_runs_on_every_rank() -> None:
+    """Under a guard it would wait for the others for ever."""
+    parts = {"imports": "import wandb", "defs": _EVALUATE, "setup": "v = DataLoader(val_set, batch_size=4)", "epoch_end": "wandb.log({'a': evaluate(model, v)})"}
+    assert after(**parts)[-1] == "ddp.main_only(wandb.log, {'a': evaluate(model, v)})"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("lr = wandb.config.lr", id="attribute"),
+        pytest.param("config = wandb.config", id="the settings as a whole"),
+        pytest.param("lr = wandb.config['lr']", id="item"),
+        pytest.param("config = dict(wandb.config)", id="copied"),
+        pytest.param("d = os.path.join(wandb.run.dir, 'x')", id="the run's directory"),
+        pytest.param("if wandb.config.deep:\n    pass", id="a decision"),
+        pytest.param("ok = wandb.config.lr == 3", id="a comparison"),
+    ],
+)
+def test_reading_back_is_refused(line: str) -> None:
+    (what,) = refused("DPM504", imports="import wandb", setup=line)
+    assert what in ("wandb.config", "wandb.run")
+
+
+def test_reading_for_the_tracker_itself() -> None:
+    assert found("DPM504", imports="import wandb", end="wandb.log({'lr': wandb.config.lr})") == ["wandb.log({'lr': wandb.config.lr})"]

@@ -1,0 +1,57 @@
+"""DPM507: files are changed once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found, whole
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"imports": "import shutil", "end": "p = shutil.copy('a', 'b')"}, id="the result is used"),
+        pytest.param({"end": "os.listdir('x')"}, id="only read"),
+        pytest.param({"end": "print(\"os.remove('x')\")  # os.remove('x')"}, id="in a string and a comment"),
+        pytest.param({"imports": "from mylib import shutil", "end": "shutil.rmtree('a')"}, id="another library's"),
+        pytest.param({"end": "d = {}\nd.pop('a', None)"}, id="another method"),
+        pytest.param({"end": "3"}, id="no call"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM507", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("imports", "call"),
+    [
+        pytest.param("import shutil", "shutil.copyfile('a', 'b')", id="shutil"),
+        pytest.param("from shutil import rmtree as rm", "rm(path='a')", id="from-import with alias, keyword"),
+        pytest.param("", "os.remove('a')", id="os"),
+        pytest.param("import numpy as np", "np.save('a', 3)", id="numpy"),
+        pytest.param("from matplotlib import pyplot as plt", "plt.savefig('a.png')", id="pyplot"),
+        pytest.param("import pandas as pd", "pd.DataFrame().to_csv('a.csv')", id="method"),
+        pytest.param("from pathlib import Path", "Path('a').unlink()", id="pathlib"),
+        pytest.param("from torchvision.utils import save_image", "save_image(3, 'a.png')", id="torchvision"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_guarded(imports: str, call: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": imports, "end": call, "module_level": module_level}
+    assert found("DPM507", **parts) == [call]
+    lines = [one.strip() for one in whole(**parts).splitlines()]
+    assert lines[lines.index(call) - 1] == "if ddp.is_main():"
+
+
+def test_neighbours_share_a_guard() -> None:
+    assert after(end="os.remove('a')\nos.remove('b')") == ["if ddp.is_main():"]
+
+
+def test_in_a_method() -> None:
+    assert found("DPM507", defs="class T:\n    def clean(self, p):\n        os.remove(p)") == ["os.remove(p)"]
+
+
+def test_an_evaluation_in_the_arguments_runs_on_every_rank() -> None:
+    defs = "def evaluate(m, v):\n    n = 0\n    for x, y in v:\n        n += m(x).sum().item()\n    return n"
+    end = "v = DataLoader(val_set, batch_size=4)\nnp.save('a', evaluate(model, v))"
+    assert after(imports="import numpy as np", defs=defs, end=end)[-1] == "ddp.main_only(np.save, 'a', evaluate(model, v))"

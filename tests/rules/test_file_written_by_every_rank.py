@@ -1,0 +1,53 @@
+"""DPM509: a file is opened for writing on rank 0."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"end": "open('a')"}, id="read"),
+        pytest.param({"end": "open('a', 'rb')"}, id="read, with a mode"),
+        pytest.param({"setup": "mode = 'w'", "end": "open('a', mode)"}, id="the mode is no literal"),
+        pytest.param({"end": "open(mode='w')"}, id="no path"),
+        pytest.param({"end": "open('a', 3)"}, id="a mode that is no text"),
+        pytest.param({"end": "print(\"open('a', 'w')\")  # open('a', 'w')"}, id="in a string and a comment"),
+        pytest.param({"imports": "from PIL import Image", "end": "Image.open('a', 'w')"}, id="another library's open"),
+        pytest.param({"imports": "import logging", "end": "logging.basicConfig(level=3)"}, id="logging without a file"),
+        pytest.param({"imports": "import logging", "end": "logging.basicConfig(filename=None)"}, id="logging to no file"),
+        pytest.param({"imports": "import logging", "end": "logging.FileHandler()"}, id="a handler without a path"),
+        pytest.param({"defs": "def open(p, m):\n    return p", "end": "open('a', 'w')"}, id="a function of this file"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM509", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("imports", "line", "new"),
+    [
+        pytest.param("", "f = open('a', 'w')", "f = open(ddp.main_path('a'), 'w')", id="positional"),
+        pytest.param("", "f = open(file='a', mode='ab')", "f = open(file=ddp.main_path('a'), mode='ab')", id="keyword"),
+        pytest.param("", "with open('a', 'x') as f:\n    f.write('')", "with open(ddp.main_path('a'), 'x') as f:", id="with"),
+        pytest.param("import io", "f = io.open('a', 'w')", "f = io.open(ddp.main_path('a'), 'w')", id="io.open"),
+        pytest.param("from gzip import open as gz", "f = gz('a', 'w')", "f = gz(ddp.main_path('a'), 'w')", id="from-import with alias"),
+        pytest.param("import logging", "h = logging.FileHandler('a')", "h = logging.FileHandler(ddp.main_path('a'))", id="handler"),
+        pytest.param(
+            "from logging.handlers import RotatingFileHandler as R", "h = R(filename='a')", "h = R(filename=ddp.main_path('a'))", id="rotating, keyword",
+        ),
+        pytest.param("import logging", "logging.basicConfig(filename='a')", "logging.basicConfig(filename=ddp.main_path('a'))", id="basicConfig"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": imports, "end": line, "module_level": module_level}
+    assert found("DPM509", **parts) == ["'a'"]
+    assert after(**parts) == [new]
+
+
+def test_in_a_method() -> None:
+    assert found("DPM509", defs="class T:\n    def start(self, path):\n        self.f = open(path, 'w')") == ["path"]

@@ -1,0 +1,144 @@
+"""DPM201: training loaders get a sampler."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.settings import Settings
+from tests.rules.program import after, found, whole
+
+_KW = "batch_size=ddp.local_batch(4)"
+
+
+def _lines(**parts: str | bool) -> list[str]:
+    return [one.strip() for one in whole(**parts).splitlines()]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"end": "v = DataLoader(val_set, shuffle=True)\nprint(v)"}, id="not used for training"),
+        pytest.param({"end": "print('DataLoader(val_set)')  # DataLoader(val_set)"}, id="in a string and a comment"),
+        pytest.param({"imports": "import lib", "end": "v = lib.DataLoader(val_set)"}, id="another library's"),
+    ],
+)
+def test_only_the_training_loader(parts: dict[str, str]) -> None:
+    assert found("DPM201", **parts) == ["DataLoader(train_set, batch_size=16, shuffle=True)"]
+
+
+@pytest.mark.parametrize(
+    ("loader", "new"),
+    [
+        pytest.param("DataLoader(train_set, batch_size=4)", f"DataLoader(train_set, {_KW}, sampler=DistributedSampler(train_set, shuffle=False))", id="not shuffled"),
+        pytest.param("DataLoader(train_set, 4, True)", "DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set))", id="positional"),
+        pytest.param("DataLoader(train_set, 4, False)", "DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set, shuffle=False))", id="positional False"),
+        pytest.param("DataLoader(dataset=train_set, batch_size=4, shuffle=True)", f"DataLoader(dataset=train_set, {_KW}, sampler=DistributedSampler(train_set))", id="keywords"),
+        pytest.param("DataLoader(train_set, 4, True, num_workers=0)", "DataLoader(train_set, ddp.local_batch(4), num_workers=0, sampler=DistributedSampler(train_set))", id="workers"),
+        pytest.param(
+            "DataLoader(train_set, 4, True, None, num_workers=2)",
+            "DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set), num_workers=2)", id="many positional",
+        ),
+        pytest.param(
+            "DataLoader(train_set, batch_size=4, shuffle=flag)", f"DataLoader(train_set, {_KW}, sampler=DistributedSampler(train_set, shuffle=flag))", id="shuffle is a setting",
+        ),
+        pytest.param(
+            "DataLoader(train_set, batch_size=4, drop_last=True)",
+            f"DataLoader(train_set, {_KW}, drop_last=True, sampler=DistributedSampler(train_set, shuffle=False, drop_last=True))", id="drop_last",
+        ),
+        pytest.param(
+            "DataLoader(train_set, batch_size=4, drop_last=flag)",
+            f"DataLoader(train_set, {_KW}, drop_last=flag, sampler=DistributedSampler(train_set, shuffle=False, drop_last=flag))", id="drop_last is a setting",
+        ),
+        pytest.param(
+            "DataLoader(train_set, batch_size=4, drop_last=False)",
+            f"DataLoader(train_set, {_KW}, drop_last=False, sampler=DistributedSampler(train_set, shuffle=False))", id="drop_last=False",
+        ),
+        pytest.param("DataLoader(sets[0].part, batch_size=4)", f"DataLoader(sets[0].part, {_KW}, sampler=DistributedSampler(sets[0].part, shuffle=False))", id="a path to the set"),
+        pytest.param("DataLoader(train_set, batch_size=4, sampler=None)", f"DataLoader(train_set, {_KW}, sampler=DistributedSampler(train_set, shuffle=False))", id="sampler=None"),
+        pytest.param(
+            "DataLoader(train_set, batch_size=4, sampler=own)", f"DataLoader(train_set, {_KW}, sampler=ddp.shard_sampler(own))", id="a sampler of its own",
+        ),
+        pytest.param(
+            "DataLoader(train_set, batch_sampler=own)", "ddp.distribute(DataLoader(train_set, batch_sampler=own))", id="a batch sampler",
+        ),
+        pytest.param("DataLoader(train_set, **dict(a=1, batch_size=4))", "ddp.distribute(DataLoader(train_set, **dict(a=1, batch_size=4)))", id="hidden arguments"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(loader: str, new: str, module_level: bool) -> None:
+    setup = "flag = True\nsets = [train_set]\nown = torch.utils.data.RandomSampler(train_set)"
+    parts: dict[str, str | bool] = {"setup": setup, "loader": f"loader = {loader}", "module_level": module_level}
+    assert found("DPM201", **parts) == [loader]
+    assert f"loader = {new}" in after(**parts)
+
+
+def test_positional_none_for_the_sampler() -> None:
+    lines = _lines(loader="loader = DataLoader(train_set, 4, sampler=None, shuffle=True)")
+    assert "loader = DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set))" in lines
+
+
+def test_a_set_that_is_made_inside_gets_a_name() -> None:
+    lines = _lines(loader="loader = DataLoader(TensorDataset(torch.ones(8, 8), torch.ones(8)), batch_size=4)")
+    assert "train_set_2 = TensorDataset(torch.ones(8, 8), torch.ones(8))" in lines
+    assert f"loader = DataLoader(train_set_2, {_KW}, sampler=DistributedSampler(train_set_2, shuffle=False))" in lines
+
+
+def test_two_sets_that_are_made_inside() -> None:
+    made = "DataLoader(TensorDataset(torch.ones(8, 8), torch.ones(8)), batch_size=4)"
+    lines = _lines(data="", loader=f"a = {made}\nb = {made}\nfor e in range(2):\n    for x, y in b:\n        F.cross_entropy(model(x), y).backward()", batches="for x, y in a:",
+                   model="", setup="model = Net()")  # fmt: skip
+    assert "train_set = TensorDataset(torch.ones(8, 8), torch.ones(8))" in lines
+    assert "train_set_2 = TensorDataset(torch.ones(8, 8), torch.ones(8))" in lines
+
+
+@pytest.mark.parametrize(
+    ("setup", "seed"),
+    [
+        pytest.param("torch.manual_seed(7)", ", seed=7", id="a number"),
+        pytest.param("s = 7\ntorch.manual_seed(s)", ", seed=s", id="a name"),
+        pytest.param("s = os.environ\ntorch.manual_seed(s.seed)", ", seed=s.seed", id="a setting"),
+        pytest.param("torch.manual_seed(seed=7)", "", id="by keyword: not followed"),
+        pytest.param("torch.manual_seed(int('7'))", "", id="an expression"),
+        pytest.param("if os.environ:\n    torch.manual_seed(7)", "", id="under a test"),
+    ],
+)
+def test_the_seed_of_the_script(setup: str, seed: str) -> None:
+    new = f"loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set{seed}))"
+    assert new in _lines(setup=setup)
+
+
+def test_seeds_that_the_loader_does_not_see() -> None:
+    plain = "loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set))"
+    assert plain in _lines(defs="def fix():\n    torch.manual_seed(7)", setup="fix()")
+    assert plain in _lines(before="torch.manual_seed(7)")
+    assert plain in _lines(defs="s = 7\ntorch.manual_seed(s)", setup="s = 8")
+
+
+def test_a_seed_of_the_module_and_of_the_guard() -> None:
+    assert any("seed=7" in line for line in _lines(defs="torch.manual_seed(7)"))
+    text = "loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set, seed=S))"
+    assert text in _lines(defs="S = 7\ntorch.manual_seed(S)")
+
+
+def test_no_seed_where_the_order_is_fixed() -> None:
+    assert not any("seed=" in line for line in _lines(setup="torch.manual_seed(7)", loader="loader = DataLoader(train_set, 4, False)"))
+    assert not any("seed=" in line for line in _lines(setup="torch.manual_seed(7)", loader="loader = DataLoader(train_set, 4)"))
+
+
+def test_a_factory_for_training_and_evaluation() -> None:
+    defs = "def make(s):\n    return DataLoader(s, batch_size=4)"
+    end = "v = make(val_set)\nn = 0\nfor a, b in v:\n    n += model(a).sum().item()"
+    assert "loader = ddp.distribute(make(train_set))" in _lines(defs=defs, loader="loader = make(train_set)", end=end)
+
+
+def test_a_dict_of_loaders() -> None:
+    loader = "loaders = {k: DataLoader(s, batch_size=4) for k, s in (('train', train_set), ('val', val_set))}"
+    step = "optimizer.zero_grad()\nloss = F.cross_entropy(model(x), y)\nloss.backward()\noptimizer.step()"
+    lines = _lines(loader=loader, batches="for x, y in loaders['train']:", step=step)
+    assert "loaders['train'] = ddp.distribute(loaders['train'])" in lines
+
+
+def test_per_rank_batches() -> None:
+    settings = Settings(batch="per-rank")
+    loader = "loader = DataLoader(train_set, **dict(a=1, batch_size=4))"
+    assert "loader = ddp.distribute(DataLoader(train_set, **dict(a=1, batch_size=4)), keep_batch_size=True)" in after(settings, loader=loader)

@@ -1,0 +1,49 @@
+"""DPM505: directories that two ranks create."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("os.makedirs('a', exist_ok=True)", id="keyword"),
+        pytest.param("os.makedirs('a', 0o777, True)", id="positional"),
+        pytest.param("os.makedirs('a', exist_ok=flag)", id="a setting"),
+        pytest.param("Path('a').mkdir(exist_ok=True)", id="pathlib"),
+        pytest.param("Path('a').mkdir(0o777, True, True)", id="pathlib, positional"),
+        pytest.param("sftp = lib.Sftp()\nsftp.mkdir('a')", id="another library's mkdir takes a path"),
+        pytest.param("print(\"os.makedirs('a')\")  # os.makedirs('a')", id="in a string and a comment"),
+    ],
+)
+def test_nothing_to_say(end: str) -> None:
+    assert found("DPM505", imports="import lib\nfrom pathlib import Path", setup="flag = True", end=end) == []
+
+
+@pytest.mark.parametrize(
+    ("imports", "line", "new"),
+    [
+        pytest.param("", "os.makedirs('a')", "os.makedirs('a', exist_ok=True)", id="makedirs"),
+        pytest.param("", "os.makedirs(name='a', exist_ok=False)", "os.makedirs(name='a', exist_ok=True)", id="False by keyword"),
+        pytest.param("", "os.makedirs('a', 0o777, False)", "os.makedirs('a', 0o777, True)", id="False by position"),
+        pytest.param("from os import makedirs as make", "make('a')", "make('a', exist_ok=True)", id="from-import with alias"),
+        pytest.param("", "os.mkdir('a')", "os.makedirs('a', exist_ok=True)", id="mkdir"),
+        pytest.param("import os as system", "system.mkdir('a', 0o777)", "system.makedirs('a', 0o777, exist_ok=True)", id="mkdir, alias"),
+        pytest.param("from os import mkdir", "mkdir('a')", "os.makedirs('a', exist_ok=True)", id="mkdir from os"),
+        pytest.param("from pathlib import Path", "Path('a').mkdir(parents=True)", "Path('a').mkdir(parents=True, exist_ok=True)", id="pathlib"),
+        pytest.param("from pathlib import Path", "Path('a').mkdir(0o777)", "Path('a').mkdir(0o777, exist_ok=True)", id="pathlib with a mode"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": imports, "end": line, "module_level": module_level}
+    assert found("DPM505", **parts) == [line]
+    assert after(**parts) == [new]
+
+
+def test_behind_a_test_and_in_a_method() -> None:
+    parts = {"defs": "class T:\n    def prepare(self, p):\n        if not os.path.isdir(p):\n            os.mkdir(p)"}
+    assert after(**parts) == ["os.makedirs(p, exist_ok=True)"]

@@ -1,0 +1,96 @@
+"""DPM205: the sampler is told the epoch."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import STEP, after, found, refused, whole
+
+
+def _where(line: str, **parts: str | bool) -> str:
+    """What stands before the line."""
+    lines = [one.strip() for one in whole(**parts).splitlines() if one.strip()]  # type: ignore[arg-type]
+    return lines[lines.index(line) - 1]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"epochs": "if True:"}, id="one epoch only"),
+        pytest.param({"epochs": "for part in ('a', 'b'):"}, id="a loop over literals repeats nothing"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM205", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "epochs", "counter", "last"),
+    [
+        pytest.param("", "for epoch in range(3):", "epoch", "", id="range"),
+        pytest.param("", "for _ in range(3):", "_", "", id="underscore"),
+        pytest.param("import tqdm", "for e in tqdm.trange(3):", "e", "", id="trange"),
+        pytest.param("", "for i, lr in enumerate([0.1, 0.2]):", "i", "", id="enumerate"),
+        pytest.param("n = 0", "while n < 3:", "n", "n += 1", id="while"),
+        pytest.param("import types\ns = types.SimpleNamespace(n=0)", "while s.n < 3:", "s.n", "s.n += 1", id="while on an attribute"),
+        pytest.param("n = 0\nk = 0", "while n < 3:", "n", "k += 1\nn += 1", id="another counter"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_counters(before: str, epochs: str, counter: str, last: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"before": before, "epochs": epochs, "epoch_end": last, "module_level": module_level}
+    assert found("DPM205", **parts) == [epochs]
+    assert _where(f"loader.sampler.set_epoch({counter})", **parts).replace("ddp.any_rank(s.n < 3)", "s.n < 3") == epochs
+
+
+def test_a_loader_made_in_the_loop() -> None:
+    parts = {"loader": "", "epoch_start": "loader = DataLoader(train_set, batch_size=16, shuffle=True)"}
+    assert _where("for x, y in loader:", **parts) == "loader.sampler.set_epoch(epoch)"
+
+
+def test_a_function_and_a_method() -> None:
+    body = "".join(f"            {s}\n" for s in STEP.replace("optimizer", "opt").replace("model(", "net(").splitlines())
+    defs = f"class T:\n    def turn(self, net, batches, opt):\n        for x, y in batches:\n{body}"
+    parts = {"defs": defs, "before": "t = T()", "batches": "if True:", "step": "t.turn(model, loader, optimizer)"}
+    assert "loader.sampler.set_epoch(epoch)" in whole(**parts)
+
+
+def test_an_attribute_of_self() -> None:
+    defs = """
+    class T:
+        def __init__(self, data):
+            self.loader = DataLoader(data, batch_size=4, shuffle=True)
+            self.net = Net()
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def turn(self):
+            for x, y in self.loader:
+                self.opt.zero_grad()
+                loss = F.cross_entropy(self.net(x), y)
+                loss.backward()
+                self.opt.step()
+
+        def run(self):
+            for epoch in range(3):
+                self.turn()
+    """
+    parts = {"defs": defs, "loader": "", "model": "", "optimizer": "", "epochs": "if True:", "batches": "if True:", "step": "T(train_set).run()"}
+    assert "self.loader.sampler.set_epoch(epoch)" in after(**parts)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "end"),
+    [
+        pytest.param("while True:", "if epoch_done():\n    break", id="no counter at all"),
+        pytest.param("while not epoch_done():", "n = 1\nn += 2", id="counts by two"),
+        pytest.param("for a, b in [(1, 2), (3, 4)] + []:", "", id="two names, not numbered"),
+    ],
+)
+def test_a_loop_without_a_counter_is_refused(epochs: str, end: str) -> None:
+    assert refused("DPM205", defs="def epoch_done():\n    return True", epochs=epochs, epoch_end=end) == [epochs]
+
+
+def test_a_loader_without_a_name_there_is_refused() -> None:
+    body = "".join(f"        {s}\n" for s in STEP.splitlines())
+    defs = f"def turn(model, data, optimizer):\n    loader = DataLoader(data, batch_size=4)\n    for x, y in loader:\n{body}"
+    assert refused("DPM205", defs=defs, batches="if True:", step="turn(model, train_set, optimizer)") == ["for epoch in range(3):"]

@@ -1,0 +1,157 @@
+"""DPM321: --amp in every kind of training step."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.settings import Settings
+from tests.rules.program import STEP, after, found, hits, refused, whole
+
+AMP = Settings(amp=True)
+BF16 = Settings(amp=True, amp_dtype="bfloat16")
+_CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+
+
+def test_not_without_the_option() -> None:
+    assert found("DPM321") == []
+
+
+def test_a_program_with_autocast_keeps_its_own() -> None:
+    (one,) = hits("DPM321", AMP, step=STEP.replace("loss = ", "with torch.autocast('cuda'):\n    loss = "))
+    assert not one.edits and "already" in one.message
+
+
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_float16(module_level: bool) -> None:
+    lines = [one.strip() for one in whole(AMP, module_level=module_level).splitlines()]
+    i = lines.index("optimizer.zero_grad()")
+    assert lines[i : i + 6] == [
+        "optimizer.zero_grad()",
+        "with torch.autocast(ddp.device().type, dtype=torch.float16):",
+        "loss = F.cross_entropy(model(x), y)",
+        "scaler.scale(loss).backward()",
+        "scaler.step(optimizer)",
+        "scaler.update()",
+    ]
+    assert lines[lines.index("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)") + 1] == "scaler = torch.amp.GradScaler(ddp.device().type)"
+
+
+def test_bfloat16_needs_no_scaler() -> None:
+    text = whole(BF16)
+    assert "dtype=torch.bfloat16" in text and "scaler" not in text
+
+
+def test_clipping_sees_gradients_without_the_scale() -> None:
+    lines = [one.strip() for one in whole(AMP, step=STEP.replace("optimizer.step()", _CLIP + "optimizer.step()")).splitlines()]
+    assert lines[lines.index(_CLIP.strip()) - 1] == "scaler.unscale_(optimizer)"
+
+
+def test_a_sum_is_scaled_inside_the_scaler() -> None:
+    assert "scaler.scale(ddp.sum_loss(loss)).backward()" in after(AMP, step=STEP.replace("y)", "y, reduction='sum')"))
+
+
+def test_a_name_that_is_taken() -> None:
+    assert "scaler_2 = torch.amp.GradScaler(ddp.device().type)" in after(AMP, setup="scaler = 3")
+
+
+def test_two_optimizers_share_one_update() -> None:
+    optimizer = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nother = torch.optim.SGD(model.parameters(), lr=0.2)"
+    lines = after(AMP, optimizer=optimizer, step=STEP + "other.step()")
+    assert "scaler.step(other)" in lines and whole(AMP, optimizer=optimizer, step=STEP + "other.step()").count("scaler.update()") == 1
+
+
+def test_an_optimizer_that_is_chosen() -> None:
+    choice = "if os.environ.get('A'):\n    optimizer = torch.optim.Adam(model.parameters())\nelse:\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
+    text = whole(AMP, optimizer=choice)
+    assert "\n    scaler = torch.amp.GradScaler(ddp.device().type)\n" in text
+
+
+def test_an_optimizer_made_in_a_with_block() -> None:
+    text = whole(AMP, optimizer="with torch.no_grad():\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)")
+    assert "\n        scaler = torch.amp.GradScaler(ddp.device().type)\n" in text
+
+
+def test_a_training_function_gets_a_scaler_of_the_module() -> None:
+    body = "".join(f"        {s}\n" for s in STEP.splitlines())
+    defs = f"def train(model, loader, optimizer):\n    for x, y in loader:\n{body}"
+    text = whole(AMP, defs=defs, batches="if True:", step="train(model, loader, optimizer)")
+    assert "\nscaler = torch.amp.GradScaler(ddp.device().type)" in text and text.index("GradScaler") < text.index("def train(")
+
+
+def test_an_attribute_of_self() -> None:
+    defs = """
+    class T:
+        def __init__(self):
+            self.net = Net()
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def turn(self, loader):
+            for x, y in loader:
+                self.opt.zero_grad()
+                loss = F.cross_entropy(self.net(x), y)
+                loss.backward()
+                self.opt.step()
+    """
+    lines = after(AMP, defs=defs, model="", optimizer="", before="t = T()", batches="if True:", step="t.turn(loader)")
+    assert "self.scaler = torch.amp.GradScaler(ddp.device().type)" in lines and "self.scaler.step(self.opt)" in lines
+
+
+def test_the_state_goes_with_that_of_the_optimizer() -> None:
+    before = "ck = torch.load('a', map_location='cpu')\noptimizer.load_state_dict(ck['opt'])\nmodel.load_state_dict(ck['model'])"
+    end = "torch.save({'opt': optimizer.state_dict(), 'model': model.state_dict()}, 'a')\nprint(optimizer.state_dict())"
+    lines = after(AMP, before=before, end=end)
+    assert 'if "scaler" in ck:' in lines and 'scaler.load_state_dict(ck["scaler"])' in lines
+    assert any("'scaler': scaler.state_dict()" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        pytest.param("optimizer.load_state_dict(torch.load('a', map_location='cpu')['opt'])", id="a file that would be read twice"),
+        pytest.param("optimizer.load_state_dict({})", id="no item of a checkpoint"),
+        pytest.param("r = optimizer.load_state_dict(x)", id="no statement"),
+    ],
+)
+def test_states_that_are_not_followed(load: str) -> None:
+    assert not any("load_state_dict" in line and "scaler" in line for line in after(AMP, setup="x = {}", before=load))
+
+
+def test_torch_is_imported_where_it_has_another_name() -> None:
+    text = "import torch as th\nfrom torch import nn, optim\nfrom torch.utils.data import DataLoader\n\nmodel = nn.Linear(8, 2)\n"
+    text += "loader = DataLoader(list(range(8)), batch_size=2)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\nfor epoch in range(2):\n    for x in loader:\n"
+    text += "        loss = model(x).mean()\n        loss.backward()\n        optimizer.step()\n"
+    from tests.rules.program import migrated
+
+    assert "import torch\n" in migrated(text, AMP)
+
+
+@pytest.mark.parametrize(
+    ("parts", "pointed"),
+    [
+        pytest.param({"step": STEP.replace("loss.backward()", "F.cross_entropy(model(x), y).backward()")}, "F.cross_entropy(model(x), y).backward()", id="no name for the loss"),
+        pytest.param({"defs": "def clip(model):\n    " + _CLIP, "step": STEP.replace("optimizer.step()", "clip(model)\noptimizer.step()")}, _CLIP.strip(), id="clipping elsewhere"),
+        pytest.param({"step": STEP.replace("optimizer.step()", "[p.grad.clamp_(-1, 1) for p in model.parameters()]\noptimizer.step()")}, "p.grad", id="gradients by hand"),
+        pytest.param(
+            {"imports": "from lib import clip_gradient", "step": STEP.replace("optimizer.step()", "clip_gradient(optimizer, 1)\noptimizer.step()")}, "clip_gradient(optimizer, 1)",
+            id="clipping of another file",
+        ),
+        pytest.param({"step": STEP.replace("optimizer.step()", "n = optimizer.step()")}, "loss.backward()", id="no step that is a statement"),
+    ],
+)  # fmt: skip
+def test_refused(parts: dict[str, str], pointed: str) -> None:
+    assert refused("DPM321", AMP, **parts) == [pointed]
+
+
+def test_steps_in_two_functions_are_refused() -> None:
+    defs = "def a(o):\n    o.step()\ndef b(o):\n    o.step()"
+    assert refused("DPM321", AMP, defs=defs, step=STEP.replace("optimizer.step()", "a(optimizer)\nb(optimizer)")) == ["loss.backward()"]
+
+
+def test_gradients_by_hand_are_right_without_a_scale() -> None:
+    step = STEP.replace("optimizer.step()", "[p.grad.clamp_(-1, 1) for p in model.parameters()]\nnum = torch.clip(x, 0, 1)\noptimizer.step()")
+    assert refused("DPM321", BF16, step=step) == []
+
+
+def test_gradients_after_training_and_other_clips() -> None:
+    step = STEP + "num = torch.clip(x, 0, 1)\nx.clip(0)"
+    assert refused("DPM321", AMP, step=step, end="print(model.fc.weight.grad)") == []

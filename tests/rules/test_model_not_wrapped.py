@@ -1,0 +1,88 @@
+"""DPM102: every trained model is wrapped."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.settings import Settings
+from tests.rules.program import after, found, whole
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"model": "model = nn.DataParallel(Net())"}, id="DataParallel is replaced where it stands"),
+        pytest.param({"before": "if torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model)"}, id="one wrap for both, put by DPM101"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM102", **parts) == []
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("other = Net()\nprint(other(torch.ones(1, 8)))", id="a model that is not trained"),
+        pytest.param("print('model = Net()')  # model = Net()", id="in a string and a comment"),
+    ],
+)
+def test_only_the_trained_model(end: str) -> None:
+    assert found("DPM102", end=end) == ["model = Net()"]
+
+
+@pytest.mark.parametrize(
+    ("model", "before", "pointed", "line"),
+    [
+        pytest.param("model = Net().to('cpu')", "", "model = Net().to('cpu')", "model = ddp.wrap(Net().to('cpu'))", id="on the value"),
+        pytest.param("model = Net()", "model = model.to('cpu')", "model = model.to('cpu')", "model = ddp.wrap(model.to('cpu'))", id="assigned twice"),
+        pytest.param("model = Net()", "model.to('cpu')", "model.to('cpu')", "model = ddp.wrap(model)", id="after it is moved"),
+        pytest.param("model = Net()", "for p in model.fc.parameters():\n    p.requires_grad = False", "for p in model.fc.parameters():", "model = ddp.wrap(model)", id="after freezing"),
+        pytest.param("model, other = Net(), 3", "", "model, other = Net(), 3", "model = ddp.wrap(model)", id="one of a tuple"),
+        pytest.param("model: nn.Module = Net()", "", "model: nn.Module = Net()", "model = ddp.wrap(model)", id="annotated"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(model: str, before: str, pointed: str, line: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"model": model, "before": before, "module_level": module_level}
+    assert found("DPM102", **parts) == [pointed]
+    assert [one for one in after(**parts) if "ddp.wrap" in one] == [line]
+
+
+def test_weights_that_are_fetched_are_wrapped_outside_the_section() -> None:
+    """Every rank must come to the wrap; in the section of rank 0 it would wait alone."""
+    text = whole(imports="from torchvision import models", model="model = models.resnet18(pretrained=True)")
+    assert "    with ddp.main_first():\n        model = models.resnet18(pretrained=True)\n    model = ddp.wrap(model)\n" in text
+
+
+def test_a_parameter_that_nobody_fills() -> None:
+    step = "            optimizer.zero_grad()\n            loss = F.cross_entropy(net(x), y)\n            loss.backward()\n            optimizer.step()\n"
+    body = f"    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n    for e in range(2):\n        for x, y in loader:\n{step}"
+    parts = {"defs": f"def train(net, loader):\n{body}", "setup": "fire(train)", "imports": "from lib import fire", "loader": "", "epochs": "if True:", "batches": "if True:",
+             "step": "pass", "model": "", "optimizer": "", "data": "loader = DataLoader([1], batch_size=4)"}  # fmt: skip
+    parts["defs"] = parts["defs"].replace("def train(net, loader):\n", "def train(net):\n    loader = DataLoader([1], batch_size=4)\n")
+    assert found("DPM102", **parts) == ["loader = DataLoader([1], batch_size=4)"]
+    assert "net = ddp.wrap(net)" in after(**parts)
+
+
+def test_sync_bn() -> None:
+    settings = Settings(sync_bn=True)
+    assert "    model = ddp.wrap(Net(), sync_bn=True)\n" in whole(settings)
+    assert "model = ddp.wrap(model, sync_bn=True)" in after(settings, before="model.to('cpu')")
+
+
+def test_an_attribute_of_self() -> None:
+    defs = """
+    class T:
+        def __init__(self):
+            self.net = Net()
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def turn(self, loader):
+            for x, y in loader:
+                self.opt.zero_grad()
+                loss = F.cross_entropy(self.net(x), y)
+                loss.backward()
+                self.opt.step()
+    """
+    lines = after(defs=defs, model="", optimizer="", before="t = T()", batches="if True:", step="t.turn(loader)")
+    assert "self.net = ddp.wrap(Net())" in lines

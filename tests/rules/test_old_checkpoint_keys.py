@@ -1,0 +1,45 @@
+"""DPM404: checkpoints from before the migration can still be loaded."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found
+
+_DP = "model = nn.DataParallel(Net())"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"before": "model.load_state_dict({})"}, id="a program without DataParallel"),
+        pytest.param({"model": _DP, "before": "optimizer.load_state_dict({})"}, id="an optimizer"),
+        pytest.param({"model": _DP, "before": "s = torch.amp.GradScaler()\ns.load_state_dict({})"}, id="a scaler"),
+        pytest.param({"model": _DP, "before": "s = torch.optim.lr_scheduler.StepLR(optimizer, 1)\ns.load_state_dict({})"}, id="a scheduler"),
+        pytest.param({"model": _DP, "before": "model.module.load_state_dict()"}, id="no state"),
+        pytest.param({"model": _DP, "before": "print('model.load_state_dict(x)')  # model.load_state_dict(x)"}, id="in a string and a comment"),
+        pytest.param({"model": _DP, "imports": "import lib", "before": "lib.load_state_dict({})"}, id="a function of another library"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM404", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("model.load_state_dict(ck['m'])", "model.module.load_state_dict(ddp.clean_keys(ck['m']))", id="wrapper"),
+        pytest.param("model.module.load_state_dict(ck, strict=False)", "model.module.load_state_dict(ddp.clean_keys(ck), strict=False)", id="module"),
+        pytest.param("model.load_state_dict(state_dict=ck)", "model.module.load_state_dict(state_dict=ddp.clean_keys(ck))", id="keyword"),
+        pytest.param("r = model.load_state_dict(torch.load('a', 'cpu'))", "r = model.module.load_state_dict(ddp.clean_keys(torch.load('a', 'cpu')))", id="inline"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(line: str, new: str, module_level: bool) -> None:
+    assert new in after(setup="ck = {}", model=_DP, before=line, module_level=module_level)
+
+
+def test_before_the_wrap_and_in_a_method() -> None:
+    assert "model.load_state_dict(ddp.clean_keys({}))" in after(model="model = Net()\nmodel.load_state_dict({})\nmodel = nn.DataParallel(model)")
+    defs = "class T:\n    def read(self, net, ck):\n        net.load_state_dict(ck)"
+    assert found("DPM404", model=_DP, defs=defs) == ["ck"]

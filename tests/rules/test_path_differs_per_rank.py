@@ -1,0 +1,56 @@
+"""DPM506: names that are made from the time."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found
+
+_IMPORTS = "import datetime, shutil, tempfile, time, uuid\nimport matplotlib.pyplot as plt"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"setup": "start = time.time()", "end": "print(time.time() - start)"}, id="a duration"),
+        pytest.param({"setup": "start = time.time()", "end": "torch.save({'t': time.time() - start}, 'a')"}, id="a duration that is saved"),
+        pytest.param({"setup": "start = time.time()", "end": "t = time.time() - start\ntorch.save(t, 'a')"}, id="a duration with a name"),
+        pytest.param({"setup": "now = time.time()"}, id="not used at all"),
+        pytest.param({"setup": "now = time.time()\nprint(now)"}, id="printed"),
+        pytest.param({"epoch_end": "p = os.path.join('a', time.strftime('x'))"}, id="in the loop: written by rank 0"),
+        pytest.param({"end": "plt.savefig(time.strftime('x'))"}, id="a file that only rank 0 writes"),
+        pytest.param({"end": "shutil.copy('a', os.path.join('b', time.strftime('x')))"}, id="inside a statement of rank 0"),
+        pytest.param({"end": "print('os.makedirs(time.time())')  # os.makedirs(time.time())"}, id="in a string and a comment"),
+        pytest.param({"setup": "import lib\nos.makedirs(lib.time(), exist_ok=True)"}, id="another library's time"),
+        pytest.param({"setup": "x = time.strftime('x').join(['a'])"}, id="it is the function that is called"),
+        pytest.param({"setup": "f()(time.strftime('x'))", "defs": "def f():\n    return print"}, id="a function without a name"),
+        pytest.param({"defs": "class D:\n    def __getitem__(self, i):\n        return open(time.strftime('x'))"}, id="in a worker process"),
+        pytest.param({"setup": "a = time.time()\nb = a\nc = b\nd = c\ne = d\nos.makedirs(e, exist_ok=True)"}, id="through more names than are followed"),
+        pytest.param({"setup": "for y in [time.time()]:\n    pass"}, id="not as a path"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM506", imports=_IMPORTS, **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "clock"),
+    [
+        pytest.param("p = os.path.join('a', time.strftime('x'))", "time.strftime('x')", id="joined"),
+        pytest.param("os.makedirs(name=f'a{time.time()}', exist_ok=True)", "time.time()", id="keyword, f-string"),
+        pytest.param("p = datetime.datetime.now().strftime('x')\nos.makedirs(p, exist_ok=True)", "datetime.datetime.now()", id="through a name"),
+        pytest.param("p = str(uuid.uuid4())\nq = p + 'x'\nr = os.path.join('a', q)", "uuid.uuid4()", id="through two names"),
+        pytest.param("p = tempfile.mkdtemp()\nos.makedirs(os.path.join(p, 'a'), exist_ok=True)", "tempfile.mkdtemp()", id="mkdtemp"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(line: str, clock: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": _IMPORTS, "setup": line, "module_level": module_level}
+    assert found("DPM506", **parts) == [clock]
+    assert after(**parts) == [line.split("\n")[0].replace(clock, f"ddp.from_main({clock})")]
+
+
+def test_from_import_and_an_attribute() -> None:
+    defs = "class T:\n    def __init__(self):\n        self.dir = now('x')\n        os.makedirs(self.dir, exist_ok=True)"
+    parts = {"imports": "from time import strftime as now", "defs": defs, "before": "t = T()"}
+    assert after(**parts) == ["self.dir = ddp.from_main(now('x'))"]
