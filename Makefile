@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test coverage lint docs bench clean
 .DELETE_ON_ERROR:
 
 $(STAMP): pyproject.toml constraints.txt
@@ -15,6 +15,9 @@ demo: $(STAMP)
 	$(BIN)/dpmigrate demo
 
 test: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2
+
+coverage: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term
 
 lint: $(STAMP)

@@ -77,7 +77,7 @@ def _of_gradients(script: Script, test: ast.expr) -> bool:
     """A test on the norm that clipping gives: after ``backward()`` gradients are the same on every rank."""
     names = [n for n in ast.walk(test) if isinstance(n, ast.Name) and not script.names.dotted(n)]
     return bool(names) and all(
-        b.how == "assign" and b.value is not None and steps.clips(script.roles, b.value)
+        b.how == "assign" and not b.path and b.value is not None and steps.clips(script.roles, b.value)
         for n in names
         for b in script.names.bindings(script.names.scope_of[n], n.id)
     )

@@ -40,7 +40,7 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
     loops = script.repeating_loops
     if not loops:
         return
-    outer = [a for a in loops if not any(b is not a and script.names.is_inside(a, b) for b in loops)]
+    outer = [a for a in loops if not any(b is not a and _within(script, a, b) for b in loops)]
     built = [*(w.stmt for w in script.wraps.wraps), *script.train_loader_calls, *script.calls("torch.utils.data.random_split")]
     for loop in outer:
         if any(_again(script, b, loop) for b in built):
@@ -52,6 +52,11 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
             )
         else:
             yield Hit(loop, "all ranks would draw the same augmentation and dropout", (Before(script.span(loop), f"{script.ddp}.seed_ranks()"),))
+
+
+def _within(script: Script, inner: Loop, outer: Loop) -> bool:
+    """Whether the loop stands in the other one, or in a function that it calls."""
+    return script.names.is_inside(inner, outer) or script.names.function(inner) in script.roles.all_entered(outer)
 
 
 def _again(script: Script, built: ast.AST, loop: Loop) -> bool:

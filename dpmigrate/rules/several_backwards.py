@@ -48,13 +48,20 @@ def several_backwards(script: Script) -> Iterator[Hit]:
                 if turns is not None and turns is not loop.node and not _passes(script, turns):
                     yield Hit(b, "this backward() is repeated without a forward pass in each turn: its gradients are not averaged", advice=_ADVICE)
             for first, second in itertools.pairwise(calls):
-                between = [c for c in forwards if position(first) < position(c) < position(second)]
+                between = [c for c in forwards if _comes_between(script, c, first, second)]
                 if not between:
                     yield Hit(
                         second,
                         "this backward() follows another without a forward pass in between: its gradients are not averaged",
                         advice=_ADVICE,
                     )
+
+
+def _comes_between(script: Script, forward: ast.Call, first: ast.Call, second: ast.Call) -> bool:
+    """``model(x).sum().backward()`` has its forward pass inside."""
+    if script.names.is_inside(forward, first) or position(forward) < position(first):
+        return False
+    return script.names.is_inside(forward, second) or position(forward) < position(second)
 
 
 _ADVICE = "add the losses and call backward() once"

@@ -83,7 +83,7 @@ def _uncalled(script: Script, advice: str) -> Iterator[Hit]:
         if not o.models & called:
             yield Hit(o.call, "the model that this optimizer trains is not seen to be called in the training loop", advice=advice)
             return
-        lost = [r for r in o.receivers if not roles.values.eval(r) and not roles._module_of(r)]
+        lost = [r for r in o.receivers if not roles._module_of(r)]
         if lost:
             yield Hit(lost[0], f"what {script.text(lost[0])} is cannot be followed, but the optimizer trains it", advice=advice)
             return

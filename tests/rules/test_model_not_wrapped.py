@@ -54,13 +54,19 @@ def test_weights_that_are_fetched_are_wrapped_outside_the_section() -> None:
     assert "    with ddp.main_first():\n        model = models.resnet18(pretrained=True)\n    model = ddp.wrap(model)\n" in text
 
 
-def test_a_parameter_that_nobody_fills() -> None:
-    step = "            optimizer.zero_grad()\n            loss = F.cross_entropy(net(x), y)\n            loss.backward()\n            optimizer.step()\n"
-    body = f"    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n    for e in range(2):\n        for x, y in loader:\n{step}"
-    parts = {"defs": f"def train(net, loader):\n{body}", "setup": "fire(train)", "imports": "from lib import fire", "loader": "", "epochs": "if True:", "batches": "if True:",
-             "step": "pass", "model": "", "optimizer": "", "data": "loader = DataLoader([1], batch_size=4)"}  # fmt: skip
-    parts["defs"] = parts["defs"].replace("def train(net, loader):\n", "def train(net):\n    loader = DataLoader([1], batch_size=4)\n")
-    assert found("DPM102", **parts) == ["loader = DataLoader([1], batch_size=4)"]
+def test_a_parameter_with_a_model_as_default() -> None:
+    defs = """
+    def train(loader, net=Net()):
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(2):
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(net(x), y)
+                loss.backward()
+                optimizer.step()
+    """
+    parts = {"defs": defs, "model": "", "optimizer": "", "epochs": "if True:", "batches": "if True:", "step": "train(loader)"}
+    assert found("DPM102", **parts) == ["optimizer = torch.optim.SGD(net.parameters(), lr=0.1)"]
     assert "net = ddp.wrap(net)" in after(**parts)
 
 

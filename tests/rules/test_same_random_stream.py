@@ -1,0 +1,84 @@
+"""DPM210: ranks draw differently once everything is built."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import STEP, found, hits, whole
+
+_RUN = """
+def run(stage):
+    data = TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,)))
+    part, rest = torch.utils.data.random_split(data, [32, 32])
+    loader = DataLoader(part, batch_size=16, shuffle=True)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+"""
+_ONLY_RUN = {"defs": _RUN, "data": "", "loader": "", "model": "", "optimizer": "", "epochs": "if True:", "batches": "if True:"}
+
+
+def _before(loop: str, **parts: str | bool) -> str:
+    lines = [one.strip() for one in whole(**parts).splitlines() if one.strip()]  # type: ignore[arg-type]
+    return lines[lines.index(loop) - 1]
+
+
+def test_without_a_loop_there_is_nothing_to_say() -> None:
+    assert found("DPM210", epochs="if True:") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "epochs", "last"),
+    [
+        pytest.param("", "for epoch in range(3):", "", id="for"),
+        pytest.param("n = 0", "while n < 3:", "n += 1", id="while"),
+        pytest.param("def unused():\n    pass", "for _ in range(3):", "", id="another function stands by"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_before_the_loop(before: str, epochs: str, last: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"before": before, "epochs": epochs, "epoch_end": last, "module_level": module_level}
+    assert found("DPM210", **parts) == [epochs]
+    assert _before(epochs, **parts) == "ddp.seed_ranks()"
+
+
+def test_only_before_the_outermost_loop() -> None:
+    assert whole(before="print('ddp.seed_ranks')", epochs="for a in range(2):", batches="for k in range(2):", step="for x, y in loader:\n    " + STEP.strip().replace("\n", "\n    ")).count(
+        "ddp.seed_ranks()"
+    ) == 1  # fmt: skip
+
+
+def test_in_a_function_and_a_method() -> None:
+    assert _before("for epoch in range(3):", **{**_ONLY_RUN, "step": "run(1)"}) == "ddp.seed_ranks()"
+    method = "class T:\n" + "".join(f"    {line}\n" for line in _RUN.replace("run(stage)", "run(self)").strip().splitlines())
+    assert _before("for epoch in range(3):", **{**_ONLY_RUN, "defs": method, "step": "T().run()"}) == "ddp.seed_ranks()"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param("run(1)\nrun(2)", id="a second stage"),
+        pytest.param("for k in range(3):\n    run(k)", id="cross-validation"),
+        pytest.param("run(1)\na, b = torch.utils.data.random_split([1, 2], [1, 1])", id="data split afterwards"),
+    ],
+)
+def test_what_is_built_later_needs_equal_streams(step: str) -> None:
+    """Otherwise the ranks would split the data differently and train on each other's validation samples."""
+    found_here = hits("DPM210", **{**_ONLY_RUN, "step": step})
+    assert found_here and not any(f.edits for f in found_here)
+    assert {f.severity.value for f in found_here} == {"note"}
+
+
+def test_a_model_built_in_the_loop() -> None:
+    (one,) = hits("DPM210", epoch_start="model = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)", model="", optimizer="")
+    assert not one.edits
+
+
+def test_a_loader_after_the_loop() -> None:
+    second = "other = DataLoader(train_set, batch_size=16)\nfor e in range(2):\n    for x, y in other:\n        " + STEP.strip().replace("\n", "\n        ")
+    assert [bool(f.edits) for f in hits("DPM210", end=second)] == [False, True]

@@ -1,0 +1,60 @@
+"""DPM401: checkpoints are written once, and hold the module."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("lib.save(1, 'a')", id="another library's"),
+        pytest.param("print(\"torch.save(1, 'a')\")  # torch.save(1, 'a')", id="in a string and a comment"),
+        pytest.param("f = torch.save", id="not called"),
+    ],
+)
+def test_nothing_to_say(end: str) -> None:
+    assert found("DPM401", imports="import lib", end=end) == []
+
+
+@pytest.mark.parametrize(
+    ("imports", "line", "new"),
+    [
+        pytest.param("", "torch.save(1, 'a')", "ddp.save(1, 'a')", id="plain"),
+        pytest.param("", "torch.save(obj=1, f='a')", "ddp.save(obj=1, f='a')", id="keywords"),
+        pytest.param("from torch import save as keep", "keep(1, 'a')", "ddp.save(1, 'a')", id="from-import with alias"),
+        pytest.param("import torch as th", "th.save(1, 'a')", "ddp.save(1, 'a')", id="alias"),
+        pytest.param("", "torch.save(*[1, 'a'])", "ddp.save(*[1, 'a'])", id="hidden arguments"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": imports, "end": line, "module_level": module_level}
+    assert found("DPM401", **parts) == [line]
+    assert after(**parts) == [new]
+
+
+def test_in_a_method_and_a_function() -> None:
+    defs = "class T:\n    def keep(self, x):\n        torch.save(x, 'a')\ndef keep(x, p):\n    torch.save(x, p)"
+    assert after(defs=defs) == ["ddp.save(x, 'a')", "ddp.save(x, p)"]
+
+
+@pytest.mark.parametrize(
+    ("end", "lines"),
+    [
+        pytest.param("torch.save(model, 'a')", ["ddp.save(model.module, 'a')"], id="whole model"),
+        pytest.param("torch.save({'m': model, 'e': 1}, 'a')", ["ddp.save({'m': model.module, 'e': 1}, 'a')"], id="in a dict"),
+        pytest.param("torch.save((model, 1), 'a')", ["ddp.save((model.module, 1), 'a')"], id="in a tuple"),
+        pytest.param("s = {'m': model}\ntorch.save(s, 'a')\ntorch.save(s, 'b')", ["s = {'m': model.module}", "ddp.save(s, 'a')", "ddp.save(s, 'b')"], id="through a name"),
+        pytest.param("torch.save({'m': model.state_dict()}, 'a')", ["ddp.save({'m': model.module.state_dict()}, 'a')"], id="its state"),
+    ],
+)
+def test_the_module_is_saved(end: str, lines: list[str]) -> None:
+    assert after(end=end) == lines
+
+
+def test_where_it_may_be_either() -> None:
+    parts = {"defs": "def keep(m):\n    torch.save(m, 'a')", "model": "model = nn.DataParallel(Net())", "end": "keep(model)\nkeep(model.module)"}
+    assert "ddp.save(ddp.unwrap(m), 'a')" in after(**parts)

@@ -1,0 +1,63 @@
+"""DPM209: one seed for all ranks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found
+
+_IMPORTS = "import os, random, secrets, time\nimport numpy as np"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"setup": "torch.manual_seed(3)"}, id="a number"),
+        pytest.param({"setup": "s = random.randint(1, 9)\ntorch.manual_seed(s)"}, id="drawn from rank 0's stream"),
+        pytest.param({"setup": "print('torch.manual_seed(time.time())')  # torch.manual_seed(time.time())"}, id="in a string and a comment"),
+        pytest.param({"imports": "import lib", "setup": "lib.manual_seed(3)"}, id="another library's"),
+        pytest.param({"setup": "s = s2 = 3\ns = s + 1\ntorch.manual_seed(s)"}, id="counted up"),
+        pytest.param({"setup": "rng = np.random.RandomState()"}, id="a stream of its own that is not seeded here"),
+        pytest.param({"defs": "def worker(i):\n    np.random.seed(torch.initial_seed() % 2**32)\n    random.seed()"}, id="worker processes"),
+        pytest.param({"defs": "class D:\n    def __getitem__(self, i):\n        random.seed(time.time())"}, id="a data set"),
+        pytest.param({"setup": "a, s = 1, 2\ntorch.manual_seed(s)\nfor s in [1]:\n    pass"}, id="names that are no plain assignment"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    parts = {**parts, "imports": f"{_IMPORTS}\n{parts.get('imports', '')}"}
+    assert found("DPM209", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("imports", "line", "pointed"),
+    [
+        pytest.param("", "torch.manual_seed(int(time.time()))", "int(time.time())", id="time"),
+        pytest.param("", "torch.manual_seed(seed=int(time.time()))", "int(time.time())", id="keyword"),
+        pytest.param("", "random.seed(a=os.urandom(8))", "os.urandom(8)", id="random, keyword"),
+        pytest.param("", "np.random.seed(os.getpid())", "os.getpid()", id="numpy"),
+        pytest.param("from torch import manual_seed as fix", "fix(secrets.randbits(8))", "secrets.randbits(8)", id="from-import with alias"),
+        pytest.param("", "s = int(time.time())\ntorch.manual_seed(s)", "int(time.time())", id="through a name"),
+        pytest.param("", "s = int(time.time())\nt = s\ntorch.manual_seed(t)\nrandom.seed(t)", "int(time.time())", id="once for two seeds"),
+        pytest.param("", "torch.manual_seed(torch.seed())", "torch.seed()", id="torch.seed"),
+        pytest.param("", "torch.manual_seed(random.SystemRandom().randint(1, 9))", "random.SystemRandom().randint(1, 9)", id="the system's numbers"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(imports: str, line: str, pointed: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": f"{_IMPORTS}\n{imports}", "setup": line, "module_level": module_level}
+    assert found("DPM209", **parts) == [pointed]
+    assert f"ddp.from_main({pointed})" in " ".join(after(**parts))
+
+
+@pytest.mark.parametrize("line", ["random.seed()", "np.random.seed()", "torch.seed()"])
+def test_a_seed_from_nowhere_goes(line: str) -> None:
+    """setup() has given all ranks the streams of rank 0; this would take them apart."""
+    assert found("DPM209", imports=_IMPORTS, setup=line) == [line]
+    assert after(imports=_IMPORTS, setup=line) == []
+
+
+def test_in_a_function_that_is_called_and_under_app_run() -> None:
+    defs = "def fix():\n    torch.manual_seed(int(time.time()))"
+    assert found("DPM209", imports=_IMPORTS, defs=defs, setup="fix()") == ["int(time.time())"]
+    text = "class T:\n    def fix(self):\n        torch.manual_seed(int(time.time()))"
+    assert found("DPM209", imports=_IMPORTS, defs=text, setup="T().fix()") == ["int(time.time())"]

@@ -1,0 +1,72 @@
+"""DPM610: the epochs end for all ranks at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import COUNTING, after, found, refused
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"epoch_end": "if epoch > 1:\n    break"}, id="a counter"),
+        pytest.param({"epoch_end": "if loss > 1:\n    print('if loss: break')  # if loss: break"}, id="nothing ends"),
+        pytest.param({"before": "n = 0", "epochs": "while n < 3:", "epoch_end": "n += 1"}, id="a while on a counter"),
+        pytest.param({"end": "for k in range(3):\n    if loss > 1:\n        break"}, id="another loop"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM610", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("end", "pointed", "lines"),
+    [
+        pytest.param("if loss < 1:\n    break", "break", ["if ddp.any_rank(loss < 1):"], id="break"),
+        pytest.param("if loss < 1:\n    continue", "continue", ["if ddp.any_rank(loss < 1):"], id="continue"),
+        pytest.param("if epoch:\n    if loss < 1:\n        break", "break", ["if ddp.any_rank(loss < 1):"], id="under a counter too"),
+        pytest.param("if loss < 1:\n    pass\nelif loss > 2:\n    break", "break", ["if ddp.any_rank(loss < 1):", "elif ddp.any_rank(loss > 2):"], id="elif"),
+        pytest.param("if loss < 1:\n    print(1)\nelse:\n    break", "break", ["if ddp.any_rank(loss < 1):"], id="else"),
+        pytest.param("if loss < 1:\n    exit()", "exit()", ["if ddp.any_rank(loss < 1):", "ddp.cleanup()"], id="exit"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(end: str, pointed: str, lines: list[str], module_level: bool) -> None:
+    assert found("DPM610", epoch_end=end, module_level=module_level) == [pointed]
+    assert after(epoch_end=end, module_level=module_level) == lines
+
+
+def test_one_test_for_two_ends() -> None:
+    end = "if loss < 1:\n    if epoch:\n        break\n    continue"
+    assert len(found("DPM610", epoch_end=end)) == 1
+    assert after(epoch_end=end) == ["if ddp.any_rank(loss < 1):"]
+
+
+def test_a_return_in_a_method_and_patience() -> None:
+    defs = """
+    class Stopper:
+        def __init__(self):
+            self.stop = False
+
+        def see(self, value):
+            self.stop = value > 3
+    """
+    parts = {"defs": defs, "before": "s = Stopper()", "epoch_end": "s.see(loss.item())\nif s.stop:\n    return"}
+    assert found("DPM610", **parts) == ["return"]
+    assert after(**parts) == ["if ddp.any_rank(s.stop):"]
+
+
+def test_a_while_on_a_metric() -> None:
+    parts = {"before": "value = 9.0\nn = 0", "epochs": "while n < 9 and value > 1:", "epoch_end": "n += 1\nvalue = loss.item()"}
+    assert found("DPM610", **parts) == ["n < 9 and value > 1"]
+    assert "while ddp.any_rank(n < 9 and value > 1):" in after(**parts)
+
+
+def test_an_evaluation_that_is_tested() -> None:
+    end = COUNTING.replace("print(correct)", "if correct > 30:\n    break")
+    assert "if ddp.any_rank(correct > 30):" in after(epoch_end=end)
+
+
+def test_an_exception_handler_is_refused() -> None:
+    assert refused("DPM610", epoch_end="try:\n    pass\nexcept KeyboardInterrupt:\n    break") == ["break"]

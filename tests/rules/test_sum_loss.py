@@ -1,0 +1,59 @@
+"""DPM301: gradients of a sum are summed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found
+
+_STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("loss = F.cross_entropy(model(x), y)", id="a mean"),
+        pytest.param("loss = F.mse_loss(model(x), y, reduction='mean')", id="a mean by name"),
+        pytest.param("loss = F.mse_loss(model(x), y, reduction='sum') / x.size(0)", id="divided by the batch"),
+        pytest.param("loss = F.cross_entropy(model(x), y) + model.fc.weight.pow(2).mean()", id="a regulariser"),
+        pytest.param("loss = F.mse_loss(model(x), y)  # reduction='sum'", id="in a comment"),
+        pytest.param("loss = F.mse_loss(model(x), y, reduction='sum') + F.mse_loss(model(x), y)", id="part a mean, part a sum"),
+    ],
+)
+def test_nothing_to_say(line: str) -> None:
+    assert found("DPM301", step=_STEP.format(line)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        pytest.param("", "loss = F.mse_loss(model(x), y, reduction='sum')", id="function"),
+        pytest.param("c = nn.MSELoss(reduction='sum')", "loss = c(model(x), y)", id="module"),
+        pytest.param("c = nn.MSELoss(size_average=False)", "loss = c(model(x), y)", id="the old argument"),
+        pytest.param("from torch.nn.functional import mse_loss as m", "loss = m(model(x), y, reduction='sum')", id="from-import with alias"),
+        pytest.param("", "loss = (model(x) - y[:, None]).pow(2).sum()", id="by hand"),
+        pytest.param("", "loss = torch.sum(model(x))", id="torch.sum"),
+        pytest.param("def f(a, b):\n    return ((a - b[:, None]) ** 2).sum()", "loss = f(model(x), y)", id="a function"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(before: str, line: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"before": before, "step": _STEP.format(line), "module_level": module_level}
+    assert found("DPM301", **parts) == ["loss.backward()"]
+    assert "ddp.sum_loss(loss).backward()" in after(**parts)
+
+
+def test_the_expression_before_backward() -> None:
+    step = "optimizer.zero_grad()\nmodel(x).sum().backward()\noptimizer.step()"
+    assert after(step=step) == ["ddp.sum_loss(model(x).sum()).backward()"]
+
+
+def test_inside_a_scaler_of_its_own() -> None:
+    step = "optimizer.zero_grad()\nloss = model(x).sum()\ns.scale(loss).backward()\ns.step(optimizer)\ns.update()"
+    assert "s.scale(ddp.sum_loss(loss)).backward()" in after(before="s = torch.amp.GradScaler('cuda')", step=step)
+
+
+def test_in_a_method() -> None:
+    defs = "class T:\n    def back(self, out):\n        out.sum().backward()"
+    step = "optimizer.zero_grad()\nT().back(model(x))\noptimizer.step()"
+    assert "ddp.sum_loss(out.sum()).backward()" in after(defs=defs, step=step)

@@ -1,0 +1,50 @@
+"""DPM503: one writer for all ranks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"end": "print('SummaryWriter()')  # SummaryWriter()"}, id="in a string and a comment"),
+        pytest.param({"defs": "class SummaryWriter:\n    pass", "before": "w = SummaryWriter()"}, id="a class of this file"),
+        pytest.param({"imports": "import logging", "before": "w = logging.getLogger('a')"}, id="logging"),
+        pytest.param({"imports": "import logging", "before": "w = logging.Logger('a')"}, id="a logger of the library"),
+        pytest.param({"imports": "import csv", "before": "w = csv.DictWriter(None, [])"}, id="csv writes into an open file"),
+        pytest.param({"imports": "from lib import make_logger", "before": "w = make_logger()"}, id="a function"),
+        pytest.param({"imports": "from lib import Writers", "before": "w = Writers()"}, id="another name"),
+        pytest.param({"imports": "from lib import setupLogger", "before": "w = setupLogger()"}, id="a function in mixed case"),
+        pytest.param({"before": "w = Logger('a')"}, id="a name that comes from nowhere"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM503", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("imports", "line", "new"),
+    [
+        pytest.param("from torch.utils.tensorboard import SummaryWriter", "w = SummaryWriter('runs')", "w = ddp.main_only(SummaryWriter, 'runs')", id="positional"),
+        pytest.param("from torch.utils.tensorboard import SummaryWriter as S", "w = S(log_dir='r')", "w = ddp.main_only(S, log_dir='r')", id="alias, keyword"),
+        pytest.param("import tensorboardX as tb", "w = tb.SummaryWriter()", "w = ddp.main_only(tb.SummaryWriter)", id="tensorboardX"),
+        pytest.param("import torch.utils.tensorboard", "w = torch.utils.tensorboard.SummaryWriter()", "w = ddp.main_only(torch.utils.tensorboard.SummaryWriter)", id="full name"),
+        pytest.param("import visdom", "w = visdom.Visdom()", "w = ddp.main_only(visdom.Visdom)", id="visdom"),
+        pytest.param("from lib import Logger", "w = Logger('a')", "w = ddp.main_only(Logger, 'a')", id="a logger of another file"),
+        pytest.param("import lib", "w = lib.ResultWriter('a')", "w = ddp.main_only(lib.ResultWriter, 'a')", id="a writer of another file"),
+        pytest.param("from lib import *", "w = Logger('a')", "w = ddp.main_only(Logger, 'a')", id="star import"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": imports, "before": line, "module_level": module_level}
+    assert found("DPM503", **parts) == [line.removeprefix("w = ")]
+    assert after(**parts) == [new]
+
+
+def test_in_a_method() -> None:
+    defs = "class T:\n    def __init__(self, d):\n        self.w = SummaryWriter(d)"
+    assert after(imports="from torch.utils.tensorboard import SummaryWriter", defs=defs) == ["self.w = ddp.main_only(SummaryWriter, d)"]

@@ -1,0 +1,48 @@
+"""DPM910: a program with a distributed path of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pipeline import findings
+from tests.rules.program import found, program, refused
+
+_PATH = "if os.environ.get('D'):\n    model = torch.nn.parallel.DistributedDataParallel(model)\nelse:\n    model = nn.DataParallel(model)"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({}, id="one process"),
+        pytest.param({"model": "model = nn.DataParallel(Net())"}, id="DataParallel alone"),
+        pytest.param({"before": "model = torch.nn.parallel.DistributedDataParallel(model)"}, id="DistributedDataParallel alone"),
+        pytest.param({"model": "model = nn.DataParallel(Net())", "end": "print('DistributedDataParallel')  # torch.distributed"}, id="in a string and a comment"),
+        pytest.param({"imports": "from lib import DistributedDataParallel", "model": "model = nn.DataParallel(Net())"}, id="another library's"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM910", **parts) == []
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        pytest.param("", id="plain"),
+        pytest.param("import torch.distributed as dist\ndist.init_process_group('gloo')", id="a process group"),
+        pytest.param("from torch.nn.parallel import DistributedDataParallel as DDP", id="from-import with alias"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_refused(imports: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": imports, "before": _PATH, "module_level": module_level}
+    assert refused("DPM910", **parts) == ["nn.DataParallel(model)"]
+
+
+def test_said_once_and_by_this_rule_alone() -> None:
+    text = program(before=_PATH + "\nmodel = nn.DataParallel(model)")
+    assert [f.code for f in findings(text)] == ["DPM910"]
+
+
+def test_in_a_class() -> None:
+    defs = "class T:\n    def __init__(self, m):\n        self.m = torch.nn.DataParallel(m)"
+    assert refused("DPM910", imports="import horovod.torch as hvd", defs=defs) == ["torch.nn.DataParallel(m)"]

@@ -1,0 +1,44 @@
+"""DPM305: losses of which nothing is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import found, hits
+
+_STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("loss = F.cross_entropy(model(x), y)", id="a mean"),
+        pytest.param("loss = nn.MSELoss(reduction='sum')(model(x), y)", id="a sum"),
+        pytest.param("loss = (model(x) - 1).pow(2).mean()", id="by hand"),
+        pytest.param("loss = F.cross_entropy(model(x), y, ignore_index=0)", id="a mean over something else has a rule of its own"),
+        pytest.param("loss = F.cross_entropy(model(x), y)  # loss = lib.loss(x)", id="in a comment"),
+    ],
+)
+def test_nothing_to_say(line: str) -> None:
+    assert found("DPM305", step=_STEP.format(line)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        pytest.param("loss = lib.loss(model(x), y)", "what lib.loss(model(x), y) is normalised by is not known", id="another file"),
+        pytest.param("loss = odd(model(x), y)", "what odd(model(x), y) is normalised by is not known", id="from-import"),
+        pytest.param("loss = F.mse_loss(model(x), y, reduction='sum') + F.mse_loss(model(x), y)", "part of the loss is a mean and part a sum", id="mixed"),
+        pytest.param("loss = F.mse_loss(model(x), y, reduction=kind)", "the reduction is not a literal", id="a setting"),
+        pytest.param("z = model(x)\nloss = torch.tensor(3.0)\nloss = 3", "is normalised by is not known", id="a number"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_warned(line: str, why: str, module_level: bool) -> None:
+    (one,) = hits("DPM305", imports="import lib\nfrom lib import odd", defs="kind = str('mean')", step=_STEP.format(line), module_level=module_level)
+    assert why in one.message and not one.edits and one.severity.value == "warning"
+
+
+def test_in_a_method_and_a_parameter() -> None:
+    defs = "class T:\n    def back(self, value):\n        value.backward()"
+    assert found("DPM305", imports="import lib", defs=defs, step="optimizer.zero_grad()\nT().back(lib.loss(model(x)))\noptimizer.step()") == ["value.backward()"]

@@ -1,0 +1,50 @@
+"""DPM104: GPUs are chosen by the launch command."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found
+
+_NAME = "CUDA_VISIBLE_DEVICES"
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        pytest.param(f"print(os.environ['{_NAME}'])", id="read"),
+        pytest.param("os.environ['OMP_NUM_THREADS'] = '1'", id="another variable"),
+        pytest.param(f"print(\"os.environ['{_NAME}'] = '0'\")  # os.environ['{_NAME}'] = '0'", id="in a string and a comment"),
+        pytest.param(f"d = {{}}\nd['{_NAME}'] = '0'", id="another dict"),
+        pytest.param(f"import lib\nlib.environ['{_NAME}'] = '0'", id="another library's"),
+        pytest.param("key = str(1)\nos.environ[key] = '0'", id="a name that is not written out"),
+        pytest.param("os.environ.setdefault('A', '0')\nos.putenv(key, '1')", id="another default"),
+        pytest.param(f"x = os.environ.setdefault('{_NAME}', '0')", id="part of a larger expression"),
+        pytest.param(f"x = os.environ['{_NAME}'] = '0'", id="two targets"),
+        pytest.param("os.environ.setdefault()", id="nothing set"),
+    ],
+)
+def test_nothing_to_say(setup: str) -> None:
+    assert found("DPM104", defs="key = 'a'", setup=setup) == []
+
+
+@pytest.mark.parametrize(
+    ("imports", "line"),
+    [
+        pytest.param("", f"os.environ['{_NAME}'] = '0,1'", id="item"),
+        pytest.param("from os import environ as env", f"env['{_NAME}'] = str(1)", id="from-import with alias"),
+        pytest.param("", f"os.environ.setdefault('{_NAME}', '0')", id="setdefault"),
+        pytest.param("", f"os.putenv('{_NAME}', '0')", id="putenv"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_taken_out(imports: str, line: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": imports, "setup": line, "module_level": module_level}
+    assert found("DPM104", **parts) == [line]
+    assert after(**parts) == []
+
+
+def test_in_a_method_and_under_a_test() -> None:
+    defs = f"class T:\n    def choose(self, n):\n        if n:\n            os.environ['{_NAME}'] = n"
+    assert found("DPM104", defs=defs) == [f"os.environ['{_NAME}'] = n"]
+    assert after(defs=defs) == ["pass"]

@@ -1,0 +1,62 @@
+"""DPM127: foreign code is given the module."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import STEP, after, found
+
+_IMPORTS = "import copy\nfrom lib import EMA, fit, show"
+_DP = "model = nn.DataParallel(Net())"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"before": "e = EMA(model)"}, id="before the wrap, which comes after it"),
+        pytest.param({"end": "copy.deepcopy(optimizer)"}, id="something else is given"),
+        pytest.param({"end": "print(model)"}, id="a builtin"),
+        pytest.param({"end": "mine(model)", "defs": "def mine(m):\n    pass"}, id="a function of this file"),
+        pytest.param({"model": _DP, "end": "copy.deepcopy(model.module)"}, id="the module already"),
+        pytest.param({"end": "fit(model, optimizer)"}, id="a function that may train"),
+        pytest.param({"end": "fit(opt=optimizer, net=model)"}, id="the same by keyword"),
+        pytest.param({"step": STEP + "show(model)"}, id="inside training"),
+        pytest.param({"end": "print('EMA(model)')  # EMA(model)"}, id="in a string and a comment"),
+        pytest.param({"model": _DP, "end": "isinstance(model, Net)"}, id="a question that DataParallel answered so too"),
+        pytest.param({"end": "isinstance(optimizer, Net)"}, id="a question about something else"),
+        pytest.param({"end": "lib = __import__('lib')\nlib.add_graph(model)"}, id="a function that is called so"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    if "lib.add_graph" in parts.get("end", ""):
+        parts = {"end": "lib.add_graph(3)", "imports": "import lib"}
+    assert found("DPM127", **{"imports": _IMPORTS, **parts}) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("e = copy.deepcopy(model)", "e = copy.deepcopy(model.module)", id="positional"),
+        pytest.param("e = EMA(net=model)", "e = EMA(net=model.module)", id="keyword"),
+        pytest.param("show(model, model)", "show(model.module, model.module)", id="twice"),
+        pytest.param("n = isinstance(model, Net)", "n = isinstance(model.module, Net)", id="isinstance"),
+        pytest.param("n = type(model).__name__", "n = type(model.module).__name__", id="type"),
+        pytest.param("w.add_graph(model, torch.ones(1, 8))", "w.add_graph(model.module, torch.ones(1, 8))", id="a forward on rank 0"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(line: str, new: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": _IMPORTS, "setup": "w = show()", "end": line, "module_level": module_level}
+    assert set(found("DPM127", **parts)) == {"model"}
+    assert after(**parts) == [new]
+
+
+def test_an_alias_a_parameter_and_self() -> None:
+    defs = "def keep(m):\n    return dup(m)\nclass T:\n    def __init__(self, m):\n        self.m = m\n    def keep(self):\n        return dup(self.m)"
+    parts = {"imports": "from copy import deepcopy as dup", "defs": defs, "end": "keep(model)\nt = T(model)\nt.keep()"}
+    assert after(**parts) == ["return dup(m.module)", "return dup(self.m.module)"]
+
+
+def test_where_it_may_be_either() -> None:
+    parts = {"imports": _IMPORTS, "defs": "def keep(m):\n    return EMA(m)", "model": _DP, "end": "keep(model)\nkeep(model.module)"}
+    assert "return EMA(ddp.unwrap(m))" in after(**parts)
