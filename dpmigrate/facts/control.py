@@ -8,15 +8,25 @@ others wait for ever.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpmigrate.facts.names import FunctionNode, Loop, Names
+from dpmigrate.facts.names import Binding, FunctionNode, Loop, Names, Scope, position
 from dpmigrate.facts.roles import Roles
 
 _UNIFORM_CALLS = frozenset(
     {"?.len", "?.range", "?.int", "?.min", "?.max", "?.isinstance", "?.hasattr", "?.getattr", "?.bool", "?.abs", "?.float", "?.round", "?.str"}
     | {"os.path.exists", "os.path.isfile", "os.path.isdir", "torch.cuda.is_available", "math.floor", "math.ceil", "os.path.join", "os.environ.get"}
+    | {"torch.device", "torch.cuda.device_count", "os.getenv"}
+)
+_UNIFORM_METHODS = frozenset({"startswith", "endswith", "lower", "upper", "strip", "split", "items", "keys", "values", "get", "replace", "format"})
+_MUTATORS = frozenset(
+    {"append", "extend", "insert", "add", "update", "setdefault", "pop", "popitem", "remove", "discard", "clear", "appendleft", "popleft", "put", "sort"}
+)
+_PROGRESS = frozenset({"tqdm", "track", "notebook_tqdm", "ProgressBar", "tqdm_notebook"})
+_SETTINGS = frozenset(
+    {"parse_args", "parse_known_args", "Namespace", "get_args", "parse", "ArgumentParser", "Config", "get_config", "load_config", "safe_load"}
 )
 
 
@@ -41,7 +51,7 @@ def exits(names: Names, roles: Roles, loop: Loop) -> Iterator[Exit]:
             continue
         if isinstance(n, ast.Return | ast.Expr) and inner is not loop and inner is not None and any(b.node is inner for b in roles.batch_loops):
             continue
-        tests = [a.test for a in names.ancestors(n) if isinstance(a, ast.If) and names.is_inside(a, loop)]
+        tests = [a.test for a in names.ancestors(n) if isinstance(a, ast.If | ast.While) and a is not loop and names.is_inside(a, loop)]
         caught = any(isinstance(a, ast.ExceptHandler) and names.is_inside(a, loop) for a in names.ancestors(n))
         varying = [t for t in tests if not uniform(names, t)]
         if caught or varying:
@@ -53,92 +63,260 @@ def is_exit(names: Names, node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and names.dotted(node.value.func) in ("sys.exit", "?.exit", "?.quit", "os._exit")
 
 
-def uniform(names: Names, node: ast.AST, depth: int = 5) -> bool:
+def uniform(names: Names, node: ast.AST) -> bool:
     """Whether the expression has the same value on every rank, as far as it can be proved."""
-    if depth == 0:
-        return False
-    for n in ast.walk(node):
-        if isinstance(n, ast.Call) and names.dotted(n.func) not in _UNIFORM_CALLS and not _text_method(n):
-            return False
-        if isinstance(n, ast.Await | ast.Yield | ast.Lambda | ast.ListComp | ast.GeneratorExp):
-            return False
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and not _uniform_name(names, n, depth):
-            return False
-        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self" and not _uniform_attribute(names, n, depth):
-            return False
-    return True
+    return _Proof(names).expression(node)
 
 
-def _text_method(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr in ("startswith", "endswith", "lower", "upper", "strip")
+class _Proof:
+    """One proof. What is being proved is taken for proved where it is met again: the first value that differs ends the whole proof."""
 
+    def __init__(self, names: Names, seen: set[tuple[object, ...]] | None = None) -> None:
+        self.names = names
+        self.only_none = seen is not None  # it is only asked whether a value is None
+        self.seen = set() if seen is None else seen
 
-def _uniform_name(names: Names, node: ast.Name, depth: int) -> bool:
-    scope = names.scope_of[node]
-    bindings = list(names.bindings(scope, node.id))
-    if not bindings:
-        return names.owner(scope, node.id) is None  # a builtin
-    for b in bindings:
-        if b.how in ("import", "def", "class", "param"):
-            continue
-        if b.how == "for":
-            if not (isinstance(b.value, ast.Call) and (_counts(names, b.value) or (_enumerates(b.value) and b.path[:2] == ("*", 0)))):
-                return False
-        elif b.how == "aug":
-            assert isinstance(b.value, ast.AugAssign)
-            if not isinstance(b.value.value, ast.Constant) or _under_varying_test(names, b.value, depth):
-                return False
-        elif b.how == "assign" and b.value is not None:
-            if names.is_inside(node, b.value):
-                continue
-            if isinstance(b.value, ast.Call) and _settings(names, b.value):
-                continue
-            if not uniform(names, b.value, depth - 1) or _under_varying_test(names, b.target, depth):
-                return False
-        else:
-            return False
-    return True
+    def _first(self, *key: object) -> bool:
+        key = (self.only_none, *key)
+        new = key not in self.seen
+        self.seen.add(key)
+        return new
 
-
-def _under_varying_test(names: Names, node: ast.AST, depth: int) -> bool:
-    """A counter that only some ranks count up is not uniform: the tests round it decide."""
-    for a in names.ancestors(node):
-        if isinstance(a, FunctionNode):
-            return False
-        if isinstance(a, ast.If) and not uniform(names, a.test, depth - 2 if depth > 2 else 0):
-            return True
-        if isinstance(a, ast.ExceptHandler):
-            return True
-    return False
-
-
-def _uniform_attribute(names: Names, node: ast.Attribute, depth: int) -> bool:
-    """An attribute of self that is set only from uniform values."""
-    for n in names.nodes:
-        if isinstance(n, ast.Attribute) and n.attr == node.attr and isinstance(n.ctx, ast.Store):
-            stmt = names.statement(n)
-            if isinstance(stmt, ast.AugAssign):
-                if not isinstance(stmt.value, ast.Constant) or _under_varying_test(names, stmt, depth):
+    def expression(self, node: ast.AST) -> bool:
+        parts = [node]
+        while parts:
+            n = parts.pop()
+            if isinstance(n, ast.Compare) and _asks_none(n):
+                if not _Proof(self.names, self.seen).expression(n.left):
                     return False
-            elif (
-                (isinstance(stmt, ast.Assign) and not uniform(names, stmt.value, depth - 1))
-                or not isinstance(stmt, ast.Assign | ast.AnnAssign)
-                or _under_varying_test(names, stmt, depth)
-            ):
+                continue
+            if self.only_none and isinstance(n, ast.Call) and self._makes(n):
+                continue
+            parts.extend(ast.iter_child_nodes(n))
+            if isinstance(n, ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda | ast.SetComp):
                 return False
-    return True
+            if isinstance(n, ast.Call) and not self._pure(n):
+                return False
+            if isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.endswith("RANK"):
+                return False  # os.environ["LOCAL_RANK"]
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and not self._variable(n):
+                return False
+            if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and not self._attribute(n):
+                return False
+        return True
+
+    def _pure(self, call: ast.Call) -> bool:
+        return self.names.dotted(call.func) in _UNIFORM_CALLS or (isinstance(call.func, ast.Attribute) and call.func.attr in _UNIFORM_METHODS)
+
+    def _makes(self, call: ast.Call) -> bool:
+        """Whether the call gives an object on every rank: a class, or a function of torch's."""
+        return _last(call.func).lstrip("_")[:1].isupper() or self.names.dotted(call.func).startswith("torch.")
+
+    # ------------------------------------------------------------------ variables
+    def _variable(self, node: ast.Name) -> bool:
+        scope = self.names.scope_of[node]
+        owner = self.names.owner(scope, node.id)
+        if owner is None:  # a builtin, __file__, or a constant that a star import brings
+            return hasattr(builtins, node.id) or node.id.startswith("__") or (bool(self.names.stars) and node.id.isupper())
+        if not self._first("v", id(owner), node.id):
+            return True
+        return all(self._binding(b, node, owner) for b in self.names.bindings(scope, node.id)) and not self._mutated(owner, node.id)
+
+    def _binding(self, b: Binding, reader: ast.Name, owner: Scope) -> bool:
+        if b.how in ("import", "def", "class"):
+            return True
+        if b.how == "param":
+            assert isinstance(b.target, ast.arg)
+            return self._parameter(b.target, owner.node)
+        if b.how == "for":
+            assert isinstance(b.value, ast.expr)
+            return self._element(b.value, b.path)
+        shared = self.names.function(b.target) is not owner.node  # by a global or nonlocal statement
+        if b.how == "aug":
+            assert isinstance(b.value, ast.AugAssign)
+            return self.expression(b.value.value) and not self._parted(b.target, reader, shared)
+        if b.how == "assign" and b.value is not None:
+            return (_settings(b.value) or self.expression(b.value)) and not self._parted(b.target, reader, shared)
+        return False  # a context manager's, an exception, what a pattern catches
+
+    def _parameter(self, arg: ast.arg, function: ast.AST) -> bool:
+        """Whether every call of the function in this file gives the parameter a uniform value."""
+        if not isinstance(function, FunctionNode):
+            return False
+        a = function.args
+        plain = [*a.posonlyargs, *a.args]
+        cls = self.names.parent[function]
+        method = isinstance(cls, ast.ClassDef)
+        if method and plain and plain[0] is arg:
+            return True  # self
+        if arg not in (*plain, *a.kwonlyargs):
+            return False  # *args, **kwargs
+        name = cls.name if isinstance(cls, ast.ClassDef) and function.name == "__init__" else function.name
+        calls = self.names.calls(name)
+        if not calls:
+            return bool(function.decorator_list) and not method  # main(), which a framework calls with the settings
+        return all(self._passed(c, arg, plain[1:] if method else plain) for c in calls)
+
+    def _passed(self, call: ast.Call, arg: ast.arg, plain: list[ast.arg]) -> bool:
+        if any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords):
+            return False
+        given = [k.value for k in call.keywords if k.arg == arg.arg]
+        if arg in plain and plain.index(arg) < len(call.args):
+            given.append(call.args[plain.index(arg)])
+        return all(self.expression(g) for g in given)  # none: the default, or what a framework gives
+
+    def _element(self, source: ast.expr, path: tuple[int | str, ...]) -> bool:
+        """Whether what a loop over ``source`` gives in each turn is uniform."""
+        if isinstance(source, ast.Call):
+            last = _last(source.func)
+            if last in _PROGRESS and source.args:
+                return self._element(source.args[0], path)
+            if last == "enumerate" and source.args:
+                return path[:2] == ("*", 0) or self._element(source.args[0], ())
+            if last == "zip":
+                return all(self._element(x, ()) for x in source.args)
+            if self._range(source):
+                return all(self.expression(x) for x in [*source.args, *(k.value for k in source.keywords)])
+        return not isinstance(source, ast.Set) and self.expression(source)
+
+    def _range(self, call: ast.Call) -> bool:
+        return self.names.dotted(call.func) in ("?.range", "itertools.count") or _last(call.func) == "trange"
+
+    def _attribute(self, node: ast.Attribute) -> bool:
+        """What is stored under the attribute, here or under another name of the object, must be uniform."""
+        own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+        if not self._first("a", node.attr, own):
+            return True
+        stores = [s for s in self.names.attributes(node.attr) if isinstance(s.ctx, ast.Store) and (own or not _of_self(s))]
+        loads = [s for s in self.names.attributes(node.attr) if isinstance(s.ctx, ast.Load) and own == _of_self(s)]
+        if not all(self._stored(s, node) for s in stores) or any(self._changes(x) for x in loads):
+            return False
+        inside = [b for s in self.names.opened.values() if s.is_class for b in s.bindings.get(node.attr, ())]
+        if not own or not inside:
+            called = isinstance(self.names.parent[node], ast.Call)
+            return not own or bool(stores) or called or node.attr == "training"  # else inherited from elsewhere
+        return all(b.how == "assign" and b.value is not None and self.expression(b.value) for b in inside)
+
+    def _stored(self, node: ast.Attribute, reader: ast.AST) -> bool:
+        stmt = self.names.statement(node)
+        if not isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            return False  # for self.x in …, with … as self.x
+        value = stmt.value
+        return value is None or ((_settings(value) or self.expression(value)) and not self._parted(stmt, reader, True))
+
+    # ------------------------------------------------------------------ lists and dicts that are filled
+    def _mutated(self, owner: Scope, name: str) -> bool:
+        return any(self._changes(n) for n in self.names.reads(name) if self.names.owner(self.names.scope_of[n], name) is owner)
+
+    def _changes(self, node: ast.expr) -> bool:
+        """Whether this use of an object changes it to something that may differ: ``d[k] = x``, ``d[k].append(x)``, ``fill(d, x)``."""
+        parent = self.names.parent[node]
+        if isinstance(parent, ast.Call) and parent.func is not node:
+            return self._changed_by_call(parent, node)
+        while isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is node:
+            node, parent = parent, self.names.parent[parent]
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            stmt = self.names.statement(node)
+            value = getattr(stmt, "value", None)
+            return not isinstance(value, ast.expr) or not self.expression(value) or self._parted(stmt, stmt, True)
+        if isinstance(parent, ast.Call) and isinstance(node, ast.Attribute) and node.attr in _MUTATORS:
+            return not all(self.expression(x) for x in parent.args) or self._parted(parent, parent, True)
+        return False
+
+    def _changed_by_call(self, call: ast.Call, node: ast.expr) -> bool:
+        for scope in self.names.opened.values():
+            function = scope.node
+            if not isinstance(function, FunctionNode) or function.name != _last(call.func) or node not in call.args:
+                continue
+            plain = [*function.args.posonlyargs, *function.args.args][int(isinstance(self.names.parent[function], ast.ClassDef)) :]
+            i = call.args.index(node)
+            if i < len(plain) and self._first("m", function, i) and self._mutated(scope, plain[i].arg):
+                return True
+        return False
+
+    # ------------------------------------------------------------------ what only some ranks run
+    def _parted(self, node: ast.AST, reader: ast.AST, shared: bool) -> bool:
+        """Whether some ranks may pass the node by, or pass it more often: the tests, loops and handlers round it decide."""
+        inner = node
+        for a in self.names.ancestors(node):
+            if isinstance(a, FunctionNode):
+                if not shared or not self._first("p", a):
+                    return False
+                return any(self._parted(c, reader, True) for c in self.names.calls(a.name))
+            if isinstance(a, ast.If | ast.While | ast.IfExp) and inner is not a.test and not self.expression(a.test):
+                return True
+            if isinstance(a, ast.match_case) and not self.expression(self.names.parent[a].subject):  # type: ignore[attr-defined]
+                return True
+            if isinstance(a, ast.ExceptHandler) and not _about_imports(a):
+                return True
+            if isinstance(a, ast.Try) and self._may_miss(a, inner, reader):
+                return True
+            if isinstance(a, ast.For | ast.AsyncFor) and inner is not a.iter and not self._turns(a.iter):
+                return True
+            if isinstance(a, Loop) and any(self._skips(n, a) for n in ast.walk(a) if isinstance(n, ast.Continue) and position(n) < position(node)):
+                return True
+            inner = a
+        return False
+
+    def _may_miss(self, guard: ast.Try, inner: ast.AST, reader: ast.AST) -> bool:
+        """Whether an exception may keep a rank from a statement of the body and let it come to the reader all the same."""
+        if (
+            inner in guard.finalbody
+            or inner is guard.body[0]
+            or isinstance(inner, ast.ExceptHandler)
+            or any(self.names.is_inside(reader, s) for s in guard.body)
+        ):
+            return False
+        return not all(_about_imports(h) for h in guard.handlers)
+
+    def _turns(self, source: ast.expr) -> bool:
+        """Whether the ranks make as many turns of a loop: loaders are cut to the same length, the contents of a batch are not."""
+        while isinstance(source, ast.Call) and source.args and (_last(source.func) in _PROGRESS or _last(source.func) == "enumerate"):
+            source = source.args[0]
+        if isinstance(source, ast.Call) and self._range(source):
+            return all(self.expression(x) for x in source.args)
+        return not self._of_batch(source, frozenset())
+
+    def _of_batch(self, node: ast.AST, seen: frozenset[str]) -> bool:
+        for n in ast.walk(node):
+            if not isinstance(n, ast.Name) or n.id in seen:
+                continue
+            for b in self.names.bindings(self.names.scope_of[n], n.id):
+                if b.how == "for" and isinstance(b.value, ast.expr) and not self._element(b.value, b.path):
+                    return True
+                made = isinstance(b.value, ast.Call) and "loader" in _last(b.value.func).lower()
+                if b.how == "assign" and b.value is not None and not made and self._of_batch(b.value, seen | {n.id}):
+                    return True
+        return False
+
+    def _skips(self, node: ast.AST, loop: Loop) -> bool:
+        """Whether a ``continue`` of this loop may be taken by some ranks only."""
+        around: list[ast.AST] = []
+        for a in self.names.ancestors(node):
+            if isinstance(a, Loop | FunctionNode):
+                return a is loop and any(isinstance(x, ast.ExceptHandler) or (isinstance(x, ast.If) and not self.expression(x.test)) for x in around)
+            around.append(a)
+        return False
 
 
-def _counts(names: Names, call: ast.Call) -> bool:
-    dotted = names.dotted(call.func)
-    return dotted in ("?.range", "itertools.count", "tqdm.trange", "tqdm.auto.trange", "tqdm.tqdm") and all(uniform(names, a, 3) for a in call.args)
+def _asks_none(node: ast.Compare) -> bool:
+    return isinstance(node.ops[0], ast.Is | ast.IsNot) and isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
 
 
-def _enumerates(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == "enumerate"
+def _of_self(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
 
 
-def _settings(names: Names, call: ast.Call) -> bool:
+def _about_imports(handler: ast.ExceptHandler) -> bool:
+    """``except ImportError:`` falls out alike on all ranks; an interrupt from the keyboard comes to all of them."""
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return all(isinstance(t, ast.Name) and t.id in ("ImportError", "ModuleNotFoundError", "KeyboardInterrupt") for t in types)
+
+
+def _last(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def _settings(node: ast.AST) -> bool:
     """A call that reads the command line or builds a configuration."""
-    attr = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
-    return attr in ("parse_args", "parse_known_args", "Namespace", "get_args", "parse", "ArgumentParser", "Config", "get_config", "load_config", "safe_load")
+    return isinstance(node, ast.Call) and _last(node.func) in _SETTINGS

@@ -15,6 +15,8 @@ from dpmigrate.model import Span
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
 
+_EXPRESSION = "<expression>"
+
 #: names that matter to us and that ``from <module> import *`` is known to bring in
 _STAR = {
     "torch.nn": {"DataParallel", "Module", "CrossEntropyLoss", "MSELoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss", "Linear", "Conv2d"},
@@ -50,7 +52,7 @@ class Binding:
     """
 
     target: ast.AST
-    how: str  # assign | aug | for | with | param | import | def | class | except
+    how: str  # assign | aug | for | with | param | import | def | class | except | match
     value: ast.AST | None = None
     path: tuple[int | str, ...] = ()
 
@@ -71,6 +73,7 @@ class Names:
         self.imports: dict[tuple[int, str], str] = {}  # (id of scope, name) -> dotted name
         self.stars: list[str] = []
         self.nodes: list[ast.AST] = []
+        self._indexed: dict[tuple[str, str], list[ast.AST]] = {}  # (call | attribute | read, name) -> nodes
         self._dotted: dict[ast.AST, str] = {}
         self.module = Scope(tree, None, "")
         self.opened[tree] = self.module
@@ -83,25 +86,35 @@ class Names:
             node, scope = stack.pop()
             self.scope_of[node] = scope
             self.nodes.append(node)
+            self._index(node)
             inner = self._open(node, scope)
             self._bind(node, scope)
             children = list(ast.iter_child_nodes(node))
             for child in reversed(children):
                 self.parent[child] = node
-                stack.append((child, scope if self._outside(node, child) else inner))
+                stack.append((child, self._around(node, child, scope) if self._outside(node, child) else inner))
 
     def _outside(self, node: ast.AST, child: ast.AST) -> bool:
-        """Decorators, defaults, bases and annotations are evaluated in the enclosing scope."""
+        """Decorators, defaults, bases and a comprehension's first iterable are evaluated in the enclosing scope."""
         if isinstance(node, FunctionNode):
             return child in node.decorator_list or child is node.returns
+        if isinstance(node, ast.arguments):
+            return not isinstance(child, ast.arg)
+        if isinstance(node, ast.comprehension):  # the first iterable of a comprehension does not see its variables
+            return child is node.iter and self.parent[node].generators[0] is node  # type: ignore[attr-defined]
         return isinstance(node, ast.ClassDef) and child not in node.body
+
+    @staticmethod
+    def _around(node: ast.AST, child: ast.AST, scope: Scope) -> Scope:
+        """Where a part of the node is evaluated that does not see the node's own names."""
+        return scope.parent or scope if isinstance(node, ast.arguments | ast.comprehension) else scope
 
     def _open(self, node: ast.AST, scope: Scope) -> Scope:
         if isinstance(node, FunctionNode | ast.ClassDef):
             self._add(scope, node.name, Binding(node, "class" if isinstance(node, ast.ClassDef) else "def", node))
             inner = Scope(node, scope, node.name)
         elif isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            inner = Scope(node, scope, "<expression>")
+            inner = Scope(node, scope, _EXPRESSION)
         else:
             return scope
         self.opened[node] = inner
@@ -127,7 +140,11 @@ class Names:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 self._target(scope, target, node.value, (), "assign")
-        elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            self._target(scope, node.target, node.value, (), "assign")
+        elif isinstance(node, ast.NamedExpr):
+            while scope.name == _EXPRESSION and not isinstance(scope.node, ast.Lambda) and scope.parent is not None:
+                scope = scope.parent  # x := … in a comprehension binds x round it
             self._target(scope, node.target, node.value, (), "assign")
         elif isinstance(node, ast.AugAssign):
             self._target(scope, node.target, node, (), "aug")
@@ -137,6 +154,10 @@ class Names:
             for item in node.items:
                 if item.optional_vars is not None:
                     self._target(scope, item.optional_vars, item.context_expr, (), "with")
+        elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
+            self._add(scope, node.name, Binding(node, "match"))
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            self._add(scope, node.rest, Binding(node, "match"))
         elif isinstance(node, ast.ExceptHandler) and node.name:
             self._add(scope, node.name, Binding(node, "except"))
         elif isinstance(node, ast.Import):
@@ -166,7 +187,30 @@ class Names:
     def _add(self, scope: Scope, name: str, binding: Binding) -> None:
         scope.bindings.setdefault(name, []).append(binding)
 
+    def _index(self, node: ast.AST) -> None:
+        kind, name = "", ""
+        if isinstance(node, ast.Call):
+            kind, name = "call", node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+        elif isinstance(node, ast.Attribute):
+            kind, name = "attribute", node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            kind, name = "read", node.id
+        if name:
+            self._indexed.setdefault((kind, name), []).append(node)
+
     # ------------------------------------------------------------------ questions
+    def calls(self, name: str) -> list[ast.Call]:
+        """The calls ``name(…)`` and ``x.name(…)``, whatever the name means there."""
+        return self._indexed.get(("call", name), [])  # type: ignore[return-value]
+
+    def attributes(self, name: str) -> list[ast.Attribute]:
+        """Every ``x.name``."""
+        return self._indexed.get(("attribute", name), [])  # type: ignore[return-value]
+
+    def reads(self, name: str) -> list[ast.Name]:
+        """Every place that reads a variable of this name, in any scope."""
+        return self._indexed.get(("read", name), [])  # type: ignore[return-value]
+
     def owner(self, scope: Scope, name: str) -> Scope | None:
         """The scope in which ``name``, read in ``scope``, is bound; None for builtins and star imports."""
         first = True
