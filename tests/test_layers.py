@@ -51,7 +51,15 @@ def test_facts_know_no_rule_and_no_rewriting(path: Path) -> None:
 @pytest.mark.parametrize("path", [p for p in TOOL if p.parent.name == "rules" and not p.name.startswith("_")], ids=of)
 def test_rules_know_facts_and_edits_only(path: Path) -> None:
     own = {m for m in imported(path) if m.startswith("dpmigrate")}
-    allowed = ("dpmigrate.model", "dpmigrate.edit", "dpmigrate.facts", "dpmigrate.contract", "dpmigrate.literals", "dpmigrate.rules._base", "dpmigrate.rules._shared")
+    allowed = (
+        "dpmigrate.model",
+        "dpmigrate.edit",
+        "dpmigrate.facts",
+        "dpmigrate.contract",
+        "dpmigrate.literals",
+        "dpmigrate.rules._base",
+        "dpmigrate.rules._shared",
+    )
     assert not {m for m in own if not m.startswith(allowed)}
 
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dpmigrate import docs
+from dpmigrate.facts.script import Script
 from dpmigrate.literals import TRAINING
-from dpmigrate.model import Severity
-from dpmigrate.rules import Rule, all_rules
-from tests.pipeline import FIXTURES, cases, findings
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules import Rule, all_rules, notes, wanted
+from dpmigrate.rules._base import Hit
+from dpmigrate.rules._base import rule as register
+from dpmigrate.settings import Settings
+from tests.pipeline import FIXTURES, cases, findings, script
+from tests.rules.program import COUNTING, program
 
 RULES = all_rules()
 each = pytest.mark.parametrize("rule", RULES, ids=[r.name for r in RULES])
@@ -47,6 +53,50 @@ def test_the_examples_are_python(rule: Rule) -> None:
 @each
 def test_the_filter_lets_the_rules_files_through(rule: Rule) -> None:
     assert set(rule.literals) <= set(TRAINING)
+
+
+def test_a_rule_speaks_only_of_texts_with_its_literals() -> None:
+    by_code = {r.code: r for r in RULES}
+    for case in cases():
+        for code in {f.code for f in findings(case.before, case.settings)}:
+            assert any(literal in case.before.encode() for literal in by_code[code].literals), (case.name, code)
+
+
+def test_every_rule_has_its_tests_and_every_test_file_a_rule() -> None:
+    files = {p.stem.removeprefix("test_") for p in (Path(__file__).parent / "rules").glob("test_*.py")}
+    assert files == {r.name.replace("-", "_") for r in RULES}
+
+
+def test_a_code_is_given_once() -> None:
+    def another(script: Script) -> Iterator[Hit]:
+        yield from ()
+
+    with pytest.raises(ValueError, match=r"DPM101 is taken by data-parallel-wrap"):
+        register("DPM101", severity=Severity.NOTE)(another)
+    assert {r.code: r.name for r in all_rules()}["DPM101"] == "data-parallel-wrap"
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES if r.severity is Severity.BLOCKER], ids=lambda r: r.name)
+def test_a_rule_that_refuses_promises_no_fix(rule: Rule) -> None:
+    assert rule.fix is Fix.NONE
+
+
+def test_core_rules_cannot_be_left_out() -> None:
+    """Half a migration is a wrong program."""
+    s = script(program(end="torch.load('a')"), Settings(ignore=("DPM",)))
+    assert {r.code for r in RULES if wanted(r, s)} == {r.code for r in RULES if r.core}
+    s = script(program(), Settings(select=("DPM4",)))
+    assert {r.code for r in RULES if wanted(r, s)} == {r.code for r in RULES if r.core or r.code.startswith("DPM4")}
+
+
+def test_the_notes_say_what_changes_in_meaning() -> None:
+    text = program(end=COUNTING + "for x, y in val_loader:\n    print(model(x))\n")
+    said = " ".join(notes(script(text)))
+    assert "stays the global batch" in said and "1 of 2 loops are split" in said and "1 of 2 loops run in full" in said and "autocast" not in said
+    said = " ".join(notes(script(text, Settings(amp=True, batch="per-rank"))))
+    assert "the global batch grows" in said and "autocast (float16) with a GradScaler" in said
+    assert "(bfloat16)." in " ".join(notes(script(text, Settings(amp=True, amp_dtype="bfloat16"))))
+    assert not any("Evaluation" in line for line in notes(script(program())))
 
 
 def test_a_blocker_changes_nothing() -> None:

@@ -200,16 +200,10 @@ def from_zero(script: Script, loop: BatchLoop, name: str) -> bool:
     names = script.names
     function = names.function(loop.node)
     stores = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) and names.function(n) is function]
-    earlier = [n for n in stores if position(n) < position(loop.node)]
-    if not earlier:
-        return False
-    last = max(earlier, key=position)
+    last = max((n for n in stores if position(n) < position(loop.node)), key=position)
     stmt = names.statement(last)
-    for a in names.ancestors(loop.node):
-        if a is function:
-            break
-        if isinstance(a, Loop) and not names.is_inside(stmt, a):
-            return False
+    if any(isinstance(a, Loop) and names.function(a) is function and not names.is_inside(stmt, a) for a in names.ancestors(loop.node)):
+        return False
     return isinstance(stmt, ast.Assign) and _zero(script, _given(stmt, last))
 
 
@@ -224,8 +218,6 @@ def _given(stmt: ast.Assign, target: ast.Name) -> ast.expr:
 def _zero(script: Script, node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return node.value == 0
-    if not isinstance(node, ast.Call):
-        return False
-    if script.names.dotted(node.func) == "torch.tensor":
+    if isinstance(node, ast.Call) and script.names.dotted(node.func) == "torch.tensor":
         return bool(node.args) and all(isinstance(n, ast.List | ast.Load) or (isinstance(n, ast.Constant) and n.value == 0) for n in ast.walk(node.args[0]))
-    return script.names.dotted(node.func) in _ZEROS
+    return isinstance(node, ast.Call) and script.names.dotted(node.func) in _ZEROS

@@ -74,8 +74,7 @@ def _in_place(script: Script, call: ast.Call) -> Iterator[Edit]:
     for i, name in enumerate(("device_ids", "output_device", "dim"), 1):
         if script.argument(call, name, i) is not None:
             yield DropArg(script.span(call), name, i if len(call.args) > i else None)
-    if script.settings.sync_bn:
-        yield from wrap_arguments(script, call)
+    yield from wrap_arguments(script, call)
 
 
 def _opaque(call: ast.Call) -> bool:

@@ -25,6 +25,7 @@ Values read back from the tracker (`wandb.config.lr`, `config = wandb.config`): 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Enclose
@@ -57,13 +58,11 @@ def _tracks(script: Script, node: ast.AST) -> bool:
 
 def _is_read(script: Script, node: ast.expr) -> bool:
     """Whether a value is taken from the run: not a call of its methods, an argument of the tracker's own, or a question whether it is there."""
-    whole: ast.AST = node
-    for a in script.names.ancestors(node):
-        if isinstance(a, ast.stmt):
-            return not (isinstance(a, ast.If | ast.While) and whole is node)
-        if _tracks(script, a):
-            return False
-        if isinstance(a, ast.Compare) and any(isinstance(c, ast.Constant) and c.value is None for c in a.comparators):
-            return False
-        whole = a
-    raise AssertionError("an expression stands in a statement")
+    inside = list(itertools.takewhile(lambda a: not isinstance(a, ast.stmt), script.names.ancestors(node)))
+    if not inside and isinstance(script.names.statement(node), ast.If | ast.While):
+        return False
+    return not any(_tracks(script, a) or _asks_none(a) for a in inside)
+
+
+def _asks_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Compare) and any(isinstance(c, ast.Constant) and c.value is None for c in node.comparators)

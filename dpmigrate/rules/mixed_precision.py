@@ -32,11 +32,13 @@ that are used by hand before the step, and steps spread over functions are refus
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, After, Before, Edit, Enclose, Replace, SetItem
 from dpmigrate.facts import steps
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.wraps import is_main_guard
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._shared import scaled_backward, scaler_name
@@ -169,11 +171,9 @@ def _made(script: Script, step: steps.Step, scaler: str) -> Hit:
     function = script.names.function(step.call)
     if writes and (scaler.startswith("self.") or script.names.function(writes[-1]) in (function, script.names.tree)):
         place = writes[-1]
-        for a in script.names.ancestors(place):
-            if isinstance(a, ast.If | ast.Try) and "__name__" not in ast.unparse(getattr(a, "test", a))[:60]:
-                place = a
-            elif not isinstance(a, ast.If | ast.Try):
-                break
+        for a in itertools.takewhile(lambda a: isinstance(a, ast.If | ast.Try) and not is_main_guard(a), script.names.ancestors(place)):
+            assert isinstance(a, ast.stmt)
+            place = a
         return Hit(step.call, "a GradScaler is made beside the optimizer", (After(script.span(place), code),))
     top = next((a for a in [function, *script.names.ancestors(function)] if script.names.parent.get(a) is script.names.tree), function)
     return Hit(step.call, "a GradScaler is made for the training step", (Before(script.span(top), code),))

@@ -72,8 +72,6 @@ def _goes_into_path(script: Script, node: ast.AST, depth: int) -> bool:
             return False  # a duration
         if isinstance(a, ast.Assign) and depth:
             return any(_name_in_path(script, t, depth) for t in a.targets)
-        if isinstance(a, ast.stmt):
-            return False
     return False
 
 

@@ -28,6 +28,7 @@ Always: it is a refusal; in the loop over epochs, where all ranks meet, DPM610 r
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from dpmigrate.facts import steps
@@ -63,9 +64,7 @@ def _skipping(script: Script, node: ast.AST) -> Iterator[ast.expr]:
     """The tests in the loop that may keep one rank from the node; what both branches of a test do is left out by nobody."""
     loops = {b.node for b in script.roles.train_loops}
     words = ("scale", "backward") if node in script.roles.backwards else ("step",)
-    for a in script.names.ancestors(node):
-        if a in loops or isinstance(a, FunctionNode):
-            return
+    for a in itertools.takewhile(lambda a: a not in loops and not isinstance(a, FunctionNode), script.names.ancestors(node)):
         if not isinstance(a, ast.If) or uniform(script.names, a.test) or not script.roles.about_numbers(a.test) or _of_gradients(script, a.test):
             continue
         sides = [any(isinstance(n, ast.Attribute) and n.attr in words for s in side for n in ast.walk(s)) for side in (a.body, a.orelse)]

@@ -33,11 +33,6 @@ from dpmigrate.rules._base import Hit, rule
 def two_parallel_paths(script: Script) -> Iterator[Hit]:
     if not script.half_migrated:
         return
-    for call in script.roles.calls:
-        if script.values.is_wrap(call):
-            yield Hit(
-                call,
-                f"DataParallel in a program that {script.distributed}",
-                advice="use the program's own distributed mode, or remove one of the two paths first",
-            )
-            return
+    call = next(c for c in script.roles.calls if script.values.is_wrap(c))
+    advice = "use the program's own distributed mode, or remove one of the two paths first"
+    yield Hit(call, f"DataParallel in a program that {script.distributed}", advice=advice)

@@ -93,12 +93,12 @@ def of(code: str, text: str, settings: Settings | None = None) -> list[Finding]:
     return [f for f in findings(text, settings) if f.code == code]
 
 
-def hits(code: str, settings: Settings | None = None, **parts: str | bool) -> list[Finding]:
+def hits(code: str, settings: Settings | None = None, /, **parts: str | bool) -> list[Finding]:
     """The findings of one rule in the program of these parts."""
     return of(code, program(**parts), settings)  # type: ignore[arg-type]
 
 
-def found(code: str, settings: Settings | None = None, **parts: str | bool) -> list[str]:
+def found(code: str, settings: Settings | None = None, /, **parts: str | bool) -> list[str]:
     """What one rule points at, as written; statements by their first line."""
     text = program(**parts)  # type: ignore[arg-type]
     return [pointed(text, f) for f in of(code, text, settings)]
@@ -112,7 +112,7 @@ def pointed(text: str, finding: Finding) -> str:
     return lines[s.line - 1].encode()[s.col : end].decode()
 
 
-def refused(code: str, settings: Settings | None = None, **parts: str | bool) -> list[str]:
+def refused(code: str, settings: Settings | None = None, /, **parts: str | bool) -> list[str]:
     """The blockers of one rule, as they point; they carry no edit."""
     text = program(**parts)  # type: ignore[arg-type]
     mine = [f for f in of(code, text, settings) if f.severity is Severity.BLOCKER]
@@ -140,7 +140,7 @@ def _trim(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def after(settings: Settings | None = None, **parts: str | bool) -> list[str]:
+def after(settings: Settings | None = None, /, **parts: str | bool) -> list[str]:
     """The lines that are new after the migration and not so in the migration of the plain program, stripped, in order."""
     module_level = bool(parts.get("module_level", False))
     text, plain = program(**parts), program(module_level=module_level)  # type: ignore[arg-type]
@@ -154,6 +154,6 @@ def after(settings: Settings | None = None, **parts: str | bool) -> list[str]:
     return out
 
 
-def whole(settings: Settings | None = None, **parts: str | bool) -> str:
+def whole(settings: Settings | None = None, /, **parts: str | bool) -> str:
     """The migrated program."""
     return migrated(program(**parts), settings)  # type: ignore[arg-type]

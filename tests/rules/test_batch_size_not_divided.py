@@ -24,10 +24,27 @@ def test_only_the_training_loader(parts: dict[str, str]) -> None:
     ("parts", "pointed", "new"),
     [
         pytest.param({"loader": "loader = DataLoader(train_set, 8, shuffle=True)"}, "8", "ddp.local_batch(8)", id="positional"),
-        pytest.param({"setup": "n = 4", "loader": "loader = DataLoader(dataset=train_set, batch_size=n * 2)"}, "n * 2", "batch_size=ddp.local_batch(n * 2)", id="expression"),
-        pytest.param({"imports": "import torch.utils.data as D", "loader": "loader = D.DataLoader(train_set, batch_size=8)"}, "8", "ddp.local_batch(8)", id="alias"),
-        pytest.param({"imports": "from torch.utils.data import DataLoader as Batches", "loader": "loader = Batches(train_set, batch_size=8)"}, "8", "ddp.local_batch(8)", id="from"),
-        pytest.param({"defs": "def make(s, n):\n    return DataLoader(s, batch_size=n)", "loader": "loader = make(train_set, 8)"}, "n", "ddp.local_batch(n)", id="function"),
+        pytest.param(
+            {"setup": "n = 4", "loader": "loader = DataLoader(dataset=train_set, batch_size=n * 2)"},
+            "n * 2",
+            "batch_size=ddp.local_batch(n * 2)",
+            id="expression",
+        ),
+        pytest.param(
+            {"imports": "import torch.utils.data as D", "loader": "loader = D.DataLoader(train_set, batch_size=8)"}, "8", "ddp.local_batch(8)", id="alias"
+        ),
+        pytest.param(
+            {"imports": "from torch.utils.data import DataLoader as Batches", "loader": "loader = Batches(train_set, batch_size=8)"},
+            "8",
+            "ddp.local_batch(8)",
+            id="from",
+        ),
+        pytest.param(
+            {"defs": "def make(s, n):\n    return DataLoader(s, batch_size=n)", "loader": "loader = make(train_set, 8)"},
+            "n",
+            "ddp.local_batch(n)",
+            id="function",
+        ),
         pytest.param({"module_level": True, "loader": "loader = DataLoader(train_set, 8)"}, "8", "ddp.local_batch(8)", id="module level"),
     ],
 )

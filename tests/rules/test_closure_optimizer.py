@@ -25,7 +25,11 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
     ("parts", "pointed"),
     [
         pytest.param({"optimizer": "optimizer = torch.optim.LBFGS(model.parameters())"}, "torch.optim.LBFGS(model.parameters())", id="LBFGS"),
-        pytest.param({"imports": "from torch.optim import LBFGS as L", "optimizer": "optimizer = L(params=model.parameters())"}, "L(params=model.parameters())", id="alias"),
+        pytest.param(
+            {"imports": "from torch.optim import LBFGS as L", "optimizer": "optimizer = L(params=model.parameters())"},
+            "L(params=model.parameters())",
+            id="alias",
+        ),
         pytest.param({"step": STEP.replace("step()", "step(f)")}, "optimizer.step(f)", id="closure"),
         pytest.param({"step": STEP.replace("step()", "step(closure=f)")}, "optimizer.step(closure=f)", id="closure by keyword"),
         pytest.param({"step": STEP.replace("step()", "step(lambda: loss)"), "module_level": True}, "optimizer.step(lambda: loss)", id="lambda, module level"),

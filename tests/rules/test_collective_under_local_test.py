@@ -57,20 +57,23 @@ def test_tests_round_an_evaluation(end: str, test: str, line: str) -> None:
 
 
 def test_in_the_calling_function_and_a_class() -> None:
-    defs = _EVALUATE + """
+    defs = (
+        _EVALUATE
+        + """
 class Runner:
     def best(self, model, val_loader, loss):
-        if loss > 1:
+        if float(torch.rand(1)) > 1:
             return evaluate(model, val_loader)
 """
+    )
     parts = {**_PARTS, "defs": defs, "before": "r = Runner()", "epoch_end": "r.best(model, val_loader, loss.item())"}
-    assert found("DPM511", **parts) == []  # a parameter: the facts take it for a setting
-    parts["defs"] = defs.replace("if loss", "if float(torch.rand(1))")
     assert found("DPM511", **parts) == ["float(torch.rand(1)) > 1"]
 
 
 def test_a_return_before_the_meeting() -> None:
-    guarded = _EVALUATE.replace("    correct = 0\n", "    if float(torch.rand(1)) > 2:\n        return 0\n    if not val_loader:\n        return 0\n    correct = 0\n")
+    guarded = _EVALUATE.replace(
+        "    correct = 0\n", "    if float(torch.rand(1)) > 2:\n        return 0\n    if not os.environ:\n        return 0\n    correct = 0\n"
+    )
     parts = {**_PARTS, "defs": guarded, "epoch_end": "evaluate(model, val_loader)"}
     assert found("DPM511", **parts) == ["float(torch.rand(1)) > 2"]
     assert "if ddp.any_rank(float(torch.rand(1)) > 2):" in after(**parts)
@@ -132,6 +135,12 @@ def test_refused(end: str) -> None:
 
 
 def test_refused_once() -> None:
+    """Two places to wait behind one call, and two calls behind one."""
+    twice = _EVALUATE.replace(
+        "    return correct", "    more = 0\n    for x, y in val_loader:\n        more += model(x).sum().item()\n    return correct + more"
+    )
+    end = "try:\n    pass\nexcept KeyboardInterrupt:\n    evaluate(model, val_loader)"
+    assert refused("DPM511", **{**_PARTS, "defs": twice, "epoch_end": end}) == ["evaluate(model, val_loader)"]
     end = "try:\n    pass\nexcept KeyboardInterrupt:\n    both(model, val_loader)"
     defs = _EVALUATE + "def both(model, val_loader):\n    evaluate(model, val_loader)\n    evaluate(model, val_loader)"
     assert refused("DPM511", **{**_PARTS, "defs": defs, "epoch_end": end}) == ["both(model, val_loader)"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found
+from tests.rules.program import after, found, migrated
 
 _STEP = "with {}:\n    loss = F.cross_entropy(model(x), y)\noptimizer.zero_grad()\nloss.backward()\noptimizer.step()"
 
@@ -76,7 +76,5 @@ for epoch in range(2):
         loss.backward()
         optimizer.step()
 """
-    from tests.rules.program import migrated
-
     new = migrated(text.lstrip()).splitlines()
     assert "import torch" in new and 's = torch.amp.GradScaler("cuda")' in new

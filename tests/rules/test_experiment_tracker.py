@@ -74,7 +74,12 @@ def test_in_a_method_and_a_function() -> None:
 
 def test_an_evaluation_in_the_arguments_runs_on_every_rank() -> None:
     """Under a guard it would wait for the others for ever."""
-    parts = {"imports": "import wandb", "defs": _EVALUATE, "setup": "v = DataLoader(val_set, batch_size=4)", "epoch_end": "wandb.log({'a': evaluate(model, v)})"}
+    parts = {
+        "imports": "import wandb",
+        "defs": _EVALUATE,
+        "setup": "v = DataLoader(val_set, batch_size=4)",
+        "epoch_end": "wandb.log({'a': evaluate(model, v)})",
+    }
     assert after(**parts)[-1] == "ddp.main_only(wandb.log, {'a': evaluate(model, v)})"
 
 

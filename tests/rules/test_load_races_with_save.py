@@ -46,6 +46,10 @@ def test_in_the_epoch_loop_and_once_a_statement() -> None:
     assert after(**parts) == ["ddp.save(1, 'best.pt')", "ddp.barrier()"]
 
 
+def test_above_the_training_in_the_loop() -> None:
+    assert found("DPM402", epoch_start=_LOAD, epoch_end=_SAVE) == ["torch.load('best.pt', map_location='cpu')"]
+
+
 def test_in_a_function_and_a_method() -> None:
     defs = "class T:\n    def best(self, p):\n        return torch.load(p)\ndef best(p):\n    return T().best(p)"
     assert found("DPM402", epoch_end=_SAVE, defs=defs, end="best('a')") == ["torch.load(p)"]

@@ -11,7 +11,7 @@ _KW = "batch_size=ddp.local_batch(4)"
 
 
 def _lines(**parts: str | bool) -> list[str]:
-    return [one.strip() for one in whole(**parts).splitlines()]  # type: ignore[arg-type]
+    return [one.strip() for one in whole(**parts).splitlines()]
 
 
 @pytest.mark.parametrize(

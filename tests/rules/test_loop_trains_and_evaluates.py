@@ -29,7 +29,12 @@ def _function(test: str) -> str:
 
 
 def test_known_from_the_calls() -> None:
-    parts = {"defs": _function("optimizer is not None"), "batches": "if True:", "step": "run(model, loader, optimizer)", "end": "run(model, DataLoader(val_set))"}
+    parts = {
+        "defs": _function("optimizer is not None"),
+        "batches": "if True:",
+        "step": "run(model, loader, optimizer)",
+        "end": "run(model, DataLoader(val_set))",
+    }
     assert found("DPM905", **parts) == []
 
 

@@ -9,7 +9,7 @@ from tests.rules.program import STEP, after, found, refused, whole
 
 def _where(line: str, **parts: str | bool) -> str:
     """What stands before the line."""
-    lines = [one.strip() for one in whole(**parts).splitlines() if one.strip()]  # type: ignore[arg-type]
+    lines = [one.strip() for one in whole(**parts).splitlines() if one.strip()]
     return lines[lines.index(line) - 1]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 import pytest
 
 from dpmigrate.settings import Settings
-from tests.rules.program import STEP, after, found, hits, refused, whole
+from tests.rules.program import STEP, after, found, hits, migrated, program, refused, whole
 
 AMP = Settings(amp=True)
 BF16 = Settings(amp=True, amp_dtype="bfloat16")
@@ -118,11 +120,51 @@ def test_states_that_are_not_followed(load: str) -> None:
 
 def test_torch_is_imported_where_it_has_another_name() -> None:
     text = "import torch as th\nfrom torch import nn, optim\nfrom torch.utils.data import DataLoader\n\nmodel = nn.Linear(8, 2)\n"
-    text += "loader = DataLoader(list(range(8)), batch_size=2)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\nfor epoch in range(2):\n    for x in loader:\n"
+    text += (
+        "loader = DataLoader(list(range(8)), batch_size=2)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\nfor epoch in range(2):\n    for x in loader:\n"
+    )
     text += "        loss = model(x).mean()\n        loss.backward()\n        optimizer.step()\n"
-    from tests.rules.program import migrated
-
     assert "import torch\n" in migrated(text, AMP)
+
+
+def test_a_program_that_stands_in_its_guard() -> None:
+    text = program(module_level=True)
+    head, _, body = text.partition("train_set =")
+    guarded = head + 'if __name__ == "__main__":\n' + indent("train_set =" + body, "    ")
+    lines = [one.strip() for one in migrated(guarded, AMP).splitlines()]
+    assert lines[lines.index("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)") + 1] == "scaler = torch.amp.GradScaler(ddp.device().type)"
+
+
+_SECOND = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nother = torch.optim.SGD(model.parameters(), lr=0.2)"
+
+
+@pytest.mark.parametrize(
+    ("step", "before"),
+    [
+        pytest.param(STEP + "if epoch:\n    other.step()", "other.step()", id="the last under a test"),
+        pytest.param(STEP.replace("optimizer.step()", "if epoch:\n    other.step()\noptimizer.step()"), "scaler.step(optimizer)", id="the first under a test"),
+        pytest.param(
+            STEP.replace("optimizer.step()", "if epoch:\n    if epoch > 1:\n        other.step()\n    optimizer.step()"),
+            "scaler.step(optimizer)",
+            id="both under one",
+        ),
+    ],
+)
+def test_one_update_in_every_turn(step: str, before: str) -> None:
+    lines = [one.strip() for one in whole(AMP, optimizer=_SECOND, step=step).splitlines()]
+    assert lines.count("scaler.update()") == 1
+    assert lines[lines.index("scaler.update()") - 1] in (before, "scaler.step(other)")
+
+
+def test_optimizers_under_different_tests_are_refused() -> None:
+    step = STEP.replace("optimizer.step()", "if epoch:\n    optimizer.step()\nelse:\n    other.step()")
+    assert refused("DPM321", AMP, optimizer=_SECOND, step=step) == ["other.step()"]
+
+
+def test_gradients_by_autograd_grad_are_refused() -> None:
+    step = STEP + "g = torch.autograd.grad(loss, x)"
+    assert refused("DPM321", AMP, step=step) == ["torch.autograd.grad(loss, x)"]
+    assert refused("DPM321", AMP, end="g = torch.autograd.grad(loss, x)") == []
 
 
 @pytest.mark.parametrize(

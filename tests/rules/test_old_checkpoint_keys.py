@@ -31,7 +31,9 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param("model.load_state_dict(ck['m'])", "model.module.load_state_dict(ddp.clean_keys(ck['m']))", id="wrapper"),
         pytest.param("model.module.load_state_dict(ck, strict=False)", "model.module.load_state_dict(ddp.clean_keys(ck), strict=False)", id="module"),
         pytest.param("model.load_state_dict(state_dict=ck)", "model.module.load_state_dict(state_dict=ddp.clean_keys(ck))", id="keyword"),
-        pytest.param("r = model.load_state_dict(torch.load('a', 'cpu'))", "r = model.module.load_state_dict(ddp.clean_keys(torch.load('a', 'cpu')))", id="inline"),
+        pytest.param(
+            "r = model.load_state_dict(torch.load('a', 'cpu'))", "r = model.module.load_state_dict(ddp.clean_keys(torch.load('a', 'cpu')))", id="inline"
+        ),
     ],
 )
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])

@@ -9,7 +9,7 @@ from tests.rules.program import found, migrated, of, program, whole
 
 def _before(line: str, **parts: str | bool) -> list[str]:
     """What stands before each such line."""
-    lines = [one.strip() for one in whole(**parts).splitlines()]  # type: ignore[arg-type]
+    lines = [one.strip() for one in whole(**parts).splitlines()]
     return [lines[i - 1] for i, one in enumerate(lines) if one == line]
 
 

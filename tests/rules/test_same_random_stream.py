@@ -24,7 +24,7 @@ _ONLY_RUN = {"defs": _RUN, "data": "", "loader": "", "model": "", "optimizer": "
 
 
 def _before(loop: str, **parts: str | bool) -> str:
-    lines = [one.strip() for one in whole(**parts).splitlines() if one.strip()]  # type: ignore[arg-type]
+    lines = [one.strip() for one in whole(**parts).splitlines() if one.strip()]
     return lines[lines.index(loop) - 1]
 
 

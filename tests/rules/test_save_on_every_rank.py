@@ -47,7 +47,9 @@ def test_in_a_method_and_a_function() -> None:
         pytest.param("torch.save(model, 'a')", ["ddp.save(model.module, 'a')"], id="whole model"),
         pytest.param("torch.save({'m': model, 'e': 1}, 'a')", ["ddp.save({'m': model.module, 'e': 1}, 'a')"], id="in a dict"),
         pytest.param("torch.save((model, 1), 'a')", ["ddp.save((model.module, 1), 'a')"], id="in a tuple"),
-        pytest.param("s = {'m': model}\ntorch.save(s, 'a')\ntorch.save(s, 'b')", ["s = {'m': model.module}", "ddp.save(s, 'a')", "ddp.save(s, 'b')"], id="through a name"),
+        pytest.param(
+            "s = {'m': model}\ntorch.save(s, 'a')\ntorch.save(s, 'b')", ["s = {'m': model.module}", "ddp.save(s, 'a')", "ddp.save(s, 'b')"], id="through a name"
+        ),
         pytest.param("torch.save({'m': model.state_dict()}, 'a')", ["ddp.save({'m': model.module.state_dict()}, 'a')"], id="its state"),
     ],
 )

@@ -14,7 +14,9 @@ _TWO = "optimizer.zero_grad()\nloss = F.cross_entropy(model(x), y)\nloss.backwar
     [
         pytest.param(_TWO + "optimizer.step()", id="one"),
         pytest.param(_TWO + "(model(x).mean() * 2).backward()\noptimizer.step()", id="a forward in between"),
-        pytest.param("loss = F.cross_entropy(model(x), y)\nif epoch:\n    (2 * loss).backward()\nelse:\n    loss.backward()\noptimizer.step()", id="one of two"),
+        pytest.param(
+            "loss = F.cross_entropy(model(x), y)\nif epoch:\n    (2 * loss).backward()\nelse:\n    loss.backward()\noptimizer.step()", id="one of two"
+        ),
         pytest.param("for k in range(2):\n    F.cross_entropy(model(x), y).backward()\noptimizer.step()", id="a forward in each turn"),
         pytest.param("for k in range(2):\n    part(model, x, y).backward()\noptimizer.step()", id="a forward in a function in each turn"),
         pytest.param(_TWO + "print('loss.backward()')  # loss.backward()\noptimizer.step()", id="in a string and a comment"),
@@ -32,7 +34,9 @@ def test_nothing_to_say(step: str) -> None:
         pytest.param(_TWO.replace("backward()", "backward(retain_graph=True)") + "(loss * 2).backward()", "(loss * 2).backward()", id="one forward"),
         pytest.param("model(x).sum().backward()\ntorch.ones(1).backward()", "torch.ones(1).backward()", id="the forward belongs to the first"),
         pytest.param("a, b = model(x).mean(), model(x).sum()\na.backward()\nb.backward()", "b.backward()", id="two forwards first"),
-        pytest.param("out = model(x)\nfor k in range(2):\n    out[k].sum().backward(retain_graph=True)", "out[k].sum().backward(retain_graph=True)", id="repeated"),
+        pytest.param(
+            "out = model(x)\nfor k in range(2):\n    out[k].sum().backward(retain_graph=True)", "out[k].sum().backward(retain_graph=True)", id="repeated"
+        ),
         pytest.param("if epoch:\n    model(x).sum().backward()\n    torch.ones(1).backward()", "torch.ones(1).backward()", id="in one branch"),
     ],
 )

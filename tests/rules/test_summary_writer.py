@@ -28,10 +28,17 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("imports", "line", "new"),
     [
-        pytest.param("from torch.utils.tensorboard import SummaryWriter", "w = SummaryWriter('runs')", "w = ddp.main_only(SummaryWriter, 'runs')", id="positional"),
+        pytest.param(
+            "from torch.utils.tensorboard import SummaryWriter", "w = SummaryWriter('runs')", "w = ddp.main_only(SummaryWriter, 'runs')", id="positional"
+        ),
         pytest.param("from torch.utils.tensorboard import SummaryWriter as S", "w = S(log_dir='r')", "w = ddp.main_only(S, log_dir='r')", id="alias, keyword"),
         pytest.param("import tensorboardX as tb", "w = tb.SummaryWriter()", "w = ddp.main_only(tb.SummaryWriter)", id="tensorboardX"),
-        pytest.param("import torch.utils.tensorboard", "w = torch.utils.tensorboard.SummaryWriter()", "w = ddp.main_only(torch.utils.tensorboard.SummaryWriter)", id="full name"),
+        pytest.param(
+            "import torch.utils.tensorboard",
+            "w = torch.utils.tensorboard.SummaryWriter()",
+            "w = ddp.main_only(torch.utils.tensorboard.SummaryWriter)",
+            id="full name",
+        ),
         pytest.param("import visdom", "w = visdom.Visdom()", "w = ddp.main_only(visdom.Visdom)", id="visdom"),
         pytest.param("from lib import Logger", "w = Logger('a')", "w = ddp.main_only(Logger, 'a')", id="a logger of another file"),
         pytest.param("import lib", "w = lib.ResultWriter('a')", "w = ddp.main_only(lib.ResultWriter, 'a')", id="a writer of another file"),

@@ -16,7 +16,9 @@ _PATH = "if os.environ.get('D'):\n    model = torch.nn.parallel.DistributedDataP
         pytest.param({}, id="one process"),
         pytest.param({"model": "model = nn.DataParallel(Net())"}, id="DataParallel alone"),
         pytest.param({"before": "model = torch.nn.parallel.DistributedDataParallel(model)"}, id="DistributedDataParallel alone"),
-        pytest.param({"model": "model = nn.DataParallel(Net())", "end": "print('DistributedDataParallel')  # torch.distributed"}, id="in a string and a comment"),
+        pytest.param(
+            {"model": "model = nn.DataParallel(Net())", "end": "print('DistributedDataParallel')  # torch.distributed"}, id="in a string and a comment"
+        ),
         pytest.param({"imports": "from lib import DistributedDataParallel", "model": "model = nn.DataParallel(Net())"}, id="another library's"),
     ],
 )

@@ -41,4 +41,6 @@ def test_warned(line: str, why: str, module_level: bool) -> None:
 
 def test_in_a_method_and_a_parameter() -> None:
     defs = "class T:\n    def back(self, value):\n        value.backward()"
-    assert found("DPM305", imports="import lib", defs=defs, step="optimizer.zero_grad()\nT().back(lib.loss(model(x)))\noptimizer.step()") == ["value.backward()"]
+    assert found("DPM305", imports="import lib", defs=defs, step="optimizer.zero_grad()\nT().back(lib.loss(model(x)))\noptimizer.step()") == [
+        "value.backward()"
+    ]

@@ -13,11 +13,18 @@ from tests.rules.program import STEP, found, hits, refused
         pytest.param({}, id="one variable"),
         pytest.param({"optimizer": "params = list(model.parameters())\noptimizer = torch.optim.SGD(params, lr=0.1)"}, id="parameters with a name"),
         pytest.param({"optimizer": "optimizer = torch.optim.SGD([{'params': model.fc.parameters()}], lr=0.1)"}, id="groups of a part"),
-        pytest.param({"optimizer": "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\noptimizer.add_param_group({'params': []})"}, id="a group of nothing by hand"),
+        pytest.param(
+            {"optimizer": "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\noptimizer.add_param_group({'params': []})"}, id="a group of nothing by hand"
+        ),
         pytest.param({"setup": "t = torch.zeros(1, requires_grad=True)\nu = nn.Parameter(t)"}, id="a parameter that no optimizer has"),
-        pytest.param({"setup": "t = torch.zeros(1, requires_grad=False)", "optimizer": "optimizer = torch.optim.SGD(list(model.parameters()) + [t], lr=0.1)"}, id="a tensor that is not trained"),
+        pytest.param(
+            {"setup": "t = torch.zeros(1, requires_grad=False)", "optimizer": "optimizer = torch.optim.SGD(list(model.parameters()) + [t], lr=0.1)"},
+            id="a tensor that is not trained",
+        ),
         pytest.param({"end": "print('optimizer = build(cfg)')  # optimizer = build(cfg)"}, id="in a string and a comment"),
-        pytest.param({"batches": "for i in range(3):", "step": "loss = torch.ones(1)\nloss.backward()", "optimizer": ""}, id="no training loop: a rule of its own"),
+        pytest.param(
+            {"batches": "for i in range(3):", "step": "loss = torch.ones(1)\nloss.backward()", "optimizer": ""}, id="no training loop: a rule of its own"
+        ),
     ],
 )
 def test_nothing_to_say(parts: dict[str, str]) -> None:
