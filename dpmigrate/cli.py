@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
@@ -85,7 +84,7 @@ def _wanted(code: str, settings: Settings) -> bool:
 @cli.command()
 @_paths
 @click.option("--diff", is_flag=True, help="Show what would be written, and write nothing.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the result of one file here instead of in place.")
+@click.option("-o", "--output", type=click.Path(path_type=str, dir_okay=False), help="Write the result of one file here instead of in place.")
 @click.option("--amp", is_flag=True, help="Add mixed precision: autocast and, for float16, a GradScaler.")
 @click.option("--amp-dtype", type=click.Choice(["float16", "bfloat16"]), default="float16", show_default=True)
 @click.option(
@@ -104,7 +103,7 @@ def _wanted(code: str, settings: Settings) -> bool:
 def apply(
     paths: tuple[str, ...],
     diff: bool,
-    output: Path | None,
+    output: str | None,
     amp: bool,
     amp_dtype: Literal["float16", "bfloat16"],
     batch: Literal["global", "per-rank"],
@@ -116,6 +115,8 @@ def apply(
     stdin_filename: str,
 ) -> None:
     """Rewrite programs for DistributedDataParallel, in place, each as a whole or not at all."""
+    from pathlib import Path
+
     from dpmigrate import engine
     from dpmigrate.model import Status
     from dpmigrate.settings import Settings
@@ -125,7 +126,7 @@ def apply(
     if output is not None and len(targets) != 1:
         raise click.UsageError("--output takes the result of one file")
     piped = "-" in paths
-    how = engine.Writing(write=not diff and (not piped or output is not None), output=output, vendor=vendor)
+    how = engine.Writing(write=not diff and (not piped or output is not None), output=Path(output) if output is not None else None, vendor=vendor)
     outcomes = list(_progress(engine.apply(targets, settings, how), len(targets)))
     if output_format == "json":
         _json(outcomes)

@@ -8,7 +8,6 @@ import re
 import tokenize
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 
 from dpmigrate.model import Problem
 
@@ -35,14 +34,6 @@ class Source:
         except UnicodeEncodeError as e:
             return Problem(f"the new text cannot be written in the file's encoding {self.encoding}: {e.reason}")
         return _BOM + body if self.bom else body
-
-
-def read_bytes(path: Path) -> bytes | Problem:
-    """The bytes of a file."""
-    try:
-        return path.read_bytes()
-    except OSError as e:
-        return Problem(f"cannot be read: {e.strerror or e}")
 
 
 def parse(data: bytes, name: str) -> Source | Problem:

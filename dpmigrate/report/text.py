@@ -6,7 +6,6 @@ interpreted.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 
@@ -137,6 +136,8 @@ def _migrated(outcome: Outcome, style: Style, written: str | None) -> Iterator[s
 
 def unified(outcome: Outcome, style: Style) -> Iterator[str]:
     """The unified diff of exactly what is written."""
+    import difflib  # here, so that a check does not pay for it
+
     before, after = outcome.before.splitlines(keepends=True), (outcome.after or "").splitlines(keepends=True)
     for line in difflib.unified_diff(before, after, f"a/{outcome.path.lstrip('/')}", f"b/{outcome.path.lstrip('/')}"):
         text = line.rstrip("\r\n")
