@@ -255,7 +255,7 @@ class Losses:
             elif v.kind == "func" and isinstance(v.node, FunctionNode | ast.Lambda):
                 found += self._returns(v.node, node)
             elif v.kind == "object" and v.cls is not None:
-                forward = self.roles.values.method(v.cls, "forward") or self.roles.values.method(v.cls, "__call__")
+                forward = self.roles.values.defs.method(v.cls, "forward") or self.roles.values.defs.method(v.cls, "__call__")
                 found += self._returns(forward, node) if forward is not None else [Loss(Norm.UNKNOWN, node)]
             elif v.kind == "wrapped":
                 found += [self._inner(x, node) for x in self.roles.values.inner(v)] or [Loss(Norm.UNKNOWN, node)]
@@ -265,7 +265,7 @@ class Losses:
 
     def _inner(self, v: object, node: ast.Call) -> Loss:
         cls = getattr(v, "cls", None)
-        forward = self.roles.values.method(cls, "forward") if cls is not None else None
+        forward = self.roles.values.defs.method(cls, "forward") if cls is not None else None
         return _join(node, self._returns(forward, node)) if forward is not None else Loss(Norm.UNKNOWN, node)
 
     def _returns(self, function: FunctionNode | ast.Lambda, call: ast.Call) -> list[Loss]:

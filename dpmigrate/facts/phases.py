@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.roles import BatchLoop, Roles
 from dpmigrate.facts.values import NONE, Vals
@@ -112,7 +113,7 @@ def _arguments(roles: Roles, function: FunctionNode, call: ast.Call) -> Iterator
             yield arg.arg, kw_default
     for f, skip in roles.values.targets(call):
         if f is function:
-            yield from roles.values.arguments(call, f, skip)
+            yield from arguments(call, f, skip)
 
 
 def _truth(roles: Roles, test: ast.expr, env: Env, depth: int) -> bool | None:

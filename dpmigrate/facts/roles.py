@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.values import NONE, TRANSPARENT, Key, Val, Vals, Values
 
@@ -84,7 +85,7 @@ class Roles:
                 if isinstance(n, ast.Call):
                     if isinstance(n.func, ast.Attribute) and n.func.attr in ("parameters", "named_parameters"):
                         yield n.func.value
-                    stack += [f for f, _ in self.values.targets(n) if not self.values.method_class(f)]
+                    stack += [f for f, _ in self.values.targets(n) if not self.values.defs.method_class(f)]
                 elif isinstance(n, ast.Name):
                     stack += [b.value for b in self.names.bindings(self.names.scope_of[n], n.id) if b.how == "assign" and b.value is not None]
 
@@ -102,11 +103,11 @@ class Roles:
 
     def _is_module(self, v: Val) -> bool:
         if v.kind == "object":
-            return v.cls is not None and self.values.is_module_class(v.cls)
+            return v.cls is not None and self.values.defs.is_module_class(v.cls)
         return v.kind == "wrapped" or (v.kind == "call" and v.qual.startswith(("torch.nn.", "torchvision.models.")))
 
     def _trainer(self, v: Val) -> bool:
-        return v.kind == "object" and v.cls is not None and not self.values.is_module_class(v.cls)
+        return v.kind == "object" and v.cls is not None and not self.values.defs.is_module_class(v.cls)
 
     @cached_property
     def models(self) -> Vals:
@@ -128,7 +129,7 @@ class Roles:
 
     def inside_module(self, node: ast.AST) -> bool:
         cls = self.names.cls(node)
-        return cls is not None and self.values.is_module_class(cls)
+        return cls is not None and self.values.defs.is_module_class(cls)
 
     # ------------------------------------------------------------------ backward
     @cached_property
@@ -325,7 +326,7 @@ class Roles:
     def _passed(self, call: ast.Call, function: FunctionNode, parameter: str) -> list[ast.expr]:
         for f, skip in self.values.targets(call):
             if f is function:
-                return [e for name, e in self.values.arguments(call, f, skip) if name == parameter]
+                return [e for name, e in arguments(call, f, skip) if name == parameter]
         return []
 
     def passed(self, call: ast.Call, function: FunctionNode, parameter: str) -> ast.expr | None:

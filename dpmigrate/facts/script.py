@@ -233,15 +233,13 @@ class Script:
                     out += [w.value for w in self.roles.writes(key) if isinstance(w, ast.Assign) and isinstance(w.value, ast.Call)]
         return out
 
-    def distributed_after(self, call: ast.Call) -> tuple[ast.stmt, str] | None:
-        """For a loader made in a dict comprehension: the statement, and the item of the dict that training uses (``loaders['train']``)."""
+    def distributed_after(self, call: ast.Call) -> dict[str, ast.stmt]:
+        """For a loader made in a dict comprehension: the items of the dict that training uses (``loaders['train']``), each with the statement before."""
         if not any(isinstance(a, ast.DictComp) for a in self.names.ancestors(call)):
-            return None
-        for b in self.roles.train_loops:
-            side = self.phases(b)
-            if side is not None and any(v.node is call for v in side.loaders) and isinstance(side.source, ast.Subscript):
-                return self.names.statement(call), ast.unparse(side.source)
-        return None
+            return {}
+        sides = [self.phases(b) for b in self.roles.train_loops]
+        items = [s.source for s in sides if s is not None and any(v.node is call for v in s.loaders)]
+        return {ast.unparse(item): self.names.statement(call) for item in items if isinstance(item, ast.Subscript)}
 
     def phases(self, loop: BatchLoop) -> Phases | None:
         """The training side of a training loop; None where it cannot be told from its evaluating side."""
@@ -299,7 +297,7 @@ class Script:
                     return True
                 if self.names.dotted(n).startswith(("torchvision.models.", "timm.", "transformers.")):
                     return True
-        classes = [n for n in self.names.nodes if isinstance(n, ast.ClassDef) and self.values.is_module_class(n)]
+        classes = [n for n in self.names.nodes if isinstance(n, ast.ClassDef) and self.values.defs.is_module_class(n)]
         return not all(self._known_bases(c) for c in classes)
 
     def _known_bases(self, cls: ast.ClassDef) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from dpmigrate.facts.definitions import SAME, Definitions, arguments, default, is_static
 from dpmigrate.facts.names import Binding, FunctionNode, Names, Scope, position
 
 Key = tuple[str, int, str]  # ("v", id of scope, name) · ("a", id of class, attribute) · ("t", id of scope, "args.device")
@@ -20,15 +21,16 @@ Path = tuple[int | str, ...]
 
 @dataclass(frozen=True, slots=True, eq=True)
 class Val:
-    """An object. ``kind``: ext · call · object · class · func · wrapped · display · const."""
+    """An object. ``kind``: ext · call · object · class · func · wrapped · display · const; ``part``: which of those that a dict comprehension makes."""
 
     kind: str
     node: ast.AST
     qual: str = ""
     cls: ast.ClassDef | None = None
+    part: object = None
 
     def __hash__(self) -> int:
-        return hash((self.kind, id(self.node), self.qual))
+        return hash((self.kind, id(self.node), self.qual, self.part))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,6 @@ NONE: Vals = frozenset()
 TRANSPARENT = frozenset(
     {"enumerate", "tqdm", "trange", "list", "tuple", "iter", "islice", "cycle", "sorted", "track", "notebook_tqdm", "prefetch", "ProgressBar"}
 )
-#: methods of a module that return the module
-SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "double", "float", "half", "bfloat16", "apply", "requires_grad_", "xpu", "share_memory"})
 DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"})
 PASS_LIMIT = 12
 DEPTH_LIMIT = 60  # of nested expressions; what lies deeper is unknown
@@ -61,6 +61,7 @@ class Values:
 
     def __init__(self, names: Names, new_wraps: Iterable[WrapSite] = (), plain: frozenset[ast.Call] = frozenset()) -> None:
         self.names = names
+        self.defs = Definitions(names)
         self.plain = plain  # DataParallel calls that the migration takes away: they mean their argument
         self.vars: dict[Key, set[Val]] = {}
         self.returns: dict[ast.AST, set[Val]] = {}
@@ -69,7 +70,7 @@ class Values:
         self.wraps: list[WrapSite] = []
         self.callers: dict[ast.AST, list[ast.Call]] = {}
         self._callers_seen: set[tuple[int, int]] = set()
-        self._classes = {n.name: n for n in names.nodes if isinstance(n, ast.ClassDef)}
+        self._handed_back = self._returns_of_parameters()
         self._changed = True
         self._busy: dict[int, int] = {}  # id of a node under evaluation -> its depth
         self._cut = 0  # the least depth at which the evaluation in progress met itself
@@ -108,10 +109,38 @@ class Values:
                 self._assign(node)
             elif isinstance(node, ast.Call):
                 self._call(node)
-            elif isinstance(node, ast.Return) and node.value is not None:
+            elif isinstance(node, ast.Return) and node.value is not None and node not in self._handed_back:
                 self._more(self.returns.setdefault(self.names.function(node), set()), self.eval(node.value))
             elif isinstance(node, ast.Lambda):
                 self._more(self.returns.setdefault(node, set()), self.eval(node.body))
+
+    def _returns_of_parameters(self) -> set[ast.Return]:
+        """The returns that hand a parameter back: what they give depends on the call (``net_a = train(net_a); net_b = train(net_b)``)."""
+        out = set()
+        for node in self.names.nodes:
+            function = self.names.function(node) if isinstance(node, ast.Return) else None
+            if isinstance(node, ast.Return) and node.value is not None and isinstance(function, FunctionNode):
+                parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                if any(self.defs.handed_back(function, part) for part in parts):
+                    out.add(node)
+        return out
+
+    def _given_back(self, call: ast.Call, function: ast.AST) -> Vals:
+        """What the call gives by the returns that hand a parameter back."""
+        vals = NONE
+        for node in self._handed_back:
+            if self.names.function(node) is function:
+                vals |= frozenset({Val("display", call, "returned")}) if isinstance(node.value, ast.Tuple) else self._returned(call, function, node.value)
+        return vals
+
+    def _returned(self, call: ast.Call, function: ast.AST, value: ast.expr | None) -> Vals:
+        assert isinstance(function, FunctionNode) and value is not None
+        parameter = self.defs.handed_back(function, value)
+        for target, skip in self.targets(call):
+            for name, argument in arguments(call, target, skip):
+                if target is function and name == parameter:
+                    return self.eval(argument)
+        return self.eval(value)
 
     def _more(self, held: set[Val], new: Iterable[Val]) -> None:
         size = len(held)
@@ -142,27 +171,10 @@ class Values:
             return NONE
         a = node.args
         plain = [*a.posonlyargs, *a.args]
-        cls = self.method_class(node)
-        if cls is not None and plain and plain[0] is arg and not self._static(node):
+        cls = self.defs.method_class(node)
+        if cls is not None and plain and plain[0] is arg and not is_static(node):
             return frozenset({Val("object", cls, cls=cls)})
-        default = self._default(a, arg)
-        return self.eval(default) if default is not None else NONE
-
-    @staticmethod
-    def _default(a: ast.arguments, arg: ast.arg) -> ast.expr | None:
-        plain = [*a.posonlyargs, *a.args]
-        if arg in plain:
-            i = plain.index(arg) - (len(plain) - len(a.defaults))
-            return a.defaults[i] if i >= 0 else None
-        return a.kw_defaults[a.kwonlyargs.index(arg)] if arg in a.kwonlyargs else None
-
-    @staticmethod
-    def _static(node: FunctionNode) -> bool:
-        return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
-
-    def method_class(self, node: ast.AST) -> ast.ClassDef | None:
-        parent = self.names.parent.get(node)
-        return parent if isinstance(parent, ast.ClassDef) else None
+        return self.eval(default(a, arg))
 
     def _assign(self, node: ast.Assign | ast.AnnAssign) -> None:
         if node.value is None:
@@ -187,63 +199,28 @@ class Values:
                 self._callers_seen.add((id(function), id(node)))
                 self.callers.setdefault(function, []).append(node)
                 self._grown()
-            for name, value in self.arguments(node, function, skip):
+            for name, value in arguments(node, function, skip):
                 self._put(("v", id(self.names.opened[function]), name), self.eval(value))
-
-    def arguments(self, call: ast.Call, function: FunctionNode, skip: int) -> Iterator[tuple[str, ast.expr]]:
-        """The (parameter, expression) pairs of a call of a function of this module."""
-        a = function.args
-        plain = [*a.posonlyargs, *a.args][skip:]
-        for parameter, arg in zip(plain, call.args, strict=False):
-            if isinstance(arg, ast.Starred):
-                break
-            yield parameter.arg, arg
-        names = {p.arg for p in [*plain, *a.kwonlyargs]}
-        for k in call.keywords:
-            if k.arg in names:
-                yield k.arg, k.value
 
     def targets(self, call: ast.Call) -> Iterator[tuple[FunctionNode, int]]:
         """The functions of this module that the call may enter, with the number of parameters that are bound already."""
         for v in self.eval(call.func):
             if v.kind == "func" and isinstance(v.node, FunctionNode):
-                bound = isinstance(call.func, ast.Attribute) and self.method_class(v.node) is not None
-                yield v.node, int(bound and not self._static(v.node) and not self._on_class(call.func))
+                bound = isinstance(call.func, ast.Attribute) and self.defs.method_class(v.node) is not None
+                yield v.node, int(bound and not is_static(v.node) and not self._on_class(call.func))
             elif v.kind == "class" and v.cls is not None:
-                init = self.method(v.cls, "__init__")
+                init = self.defs.method(v.cls, "__init__")
                 if init is not None:
                     yield init, 1
             elif v.kind == "object" and v.cls is not None:
                 for name in ("__call__", "forward"):
-                    run = self.method(v.cls, name)
+                    run = self.defs.method(v.cls, name)
                     if run is not None:
                         yield run, 1
                         break
 
     def _on_class(self, func: ast.expr) -> bool:
         return isinstance(func, ast.Attribute) and any(v.kind == "class" for v in self.eval(func.value))
-
-    def bases(self, cls: ast.ClassDef) -> list[ast.ClassDef]:
-        """The class and its bases in this module, nearest first."""
-        out, todo = [], [cls]
-        while todo:
-            c = todo.pop(0)
-            if c not in out:
-                out.append(c)
-                todo += [self._classes[b.id] for b in c.bases if isinstance(b, ast.Name) and b.id in self._classes]
-        return out
-
-    def method(self, cls: ast.ClassDef, name: str) -> FunctionNode | None:
-        for c in self.bases(cls):
-            for n in c.body:
-                if isinstance(n, FunctionNode) and n.name == name:
-                    return n
-        return None
-
-    def is_module_class(self, cls: ast.ClassDef) -> bool:
-        """Whether the class derives from ``torch.nn.Module`` (or from a class of another file that may)."""
-        quals = [self.names.dotted(b) for c in self.bases(cls) for b in c.bases]
-        return any(q.startswith(("torch.nn.", "pytorch_lightning.", "lightning.")) or q.endswith(("Module", "Net", "Model")) for q in quals)
 
     # ------------------------------------------------------------------ wraps
     def _find_wraps(self) -> None:
@@ -295,7 +272,7 @@ class Values:
             return "after" if later else "before"
         if not isinstance(here, FunctionNode) or here in seen:
             return "before" if isinstance(here, ast.Module) and self._runs_before(node, there) else ""
-        if w.key[0] == "a" and self.method_class(here) is not None and isinstance(there, FunctionNode):
+        if w.key[0] == "a" and self.defs.method_class(here) is not None and isinstance(there, FunctionNode):
             if there.name == "__init__" and here.name != "__init__" and not self._called_from(here, there):
                 return "after"
         calls = self.callers.get(here, [])
@@ -332,7 +309,7 @@ class Values:
         classes = {v.cls for v in self.eval(node.value) if v.kind in ("object", "class") and v.cls is not None}
         if classes:
             for c in classes:
-                yield ("a", id(self.bases(c)[-1]), node.attr)
+                yield ("a", id(self.defs.bases(c)[-1]), node.attr)
         elif isinstance(node.value, ast.Name):
             owner = self.names.owner(self.names.scope_of[node.value], node.value.id)
             yield ("t", id(owner), f"{node.value.id}.{node.attr}")
@@ -405,7 +382,7 @@ class Values:
             elif v.kind == "ext":
                 vals |= {Val("ext", _EXT, f"{v.qual}.{node.attr}")}
             elif v.kind in ("object", "class") and v.cls is not None:
-                method = self.method(v.cls, node.attr)
+                method = self.defs.method(v.cls, node.attr)
                 if method is not None:
                     vals |= {Val("func", method)}
         return vals
@@ -426,7 +403,7 @@ class Values:
         out: set[Val] = set()
         for v in callees:
             if v.kind == "func":
-                out |= self.returns.get(v.node, set())
+                out |= self.returns.get(v.node, set()) | self._given_back(node, v.node)
             elif v.kind == "class" and v.cls is not None:
                 out.add(Val("object", node, cls=v.cls))
             elif v.kind == "ext":
@@ -469,7 +446,9 @@ class Values:
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return extra | self.eval(node.elt)
         if isinstance(node, ast.DictComp):
-            return self.eval(node.value) if subscript else NONE
+            return self._entries(node, item) if subscript else NONE
+        if isinstance(node, ast.Call) and v.qual == "returned":
+            return self._part_returned(node, item)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             whole = self.pick(self.eval(node.func.value), ("*",), subscript=True)
             if v.qual == "values":
@@ -481,6 +460,26 @@ class Values:
             if v.qual == "copy":
                 return self.pick(self.eval(node.func.value), (item,), subscript)
         return NONE
+
+    def _entries(self, node: ast.DictComp, item: int | str) -> Vals:
+        """What a dict comprehension holds under a key: each key has an object of its own, though one call makes them all."""
+        vals, keys = self.eval(node.value), self.defs.keys(node)
+        if item in keys:
+            keys = (item,)
+        made = frozenset(v for v in vals if keys and v.kind in ("call", "object") and self.names.is_inside(v.node, node))
+        return (vals - made) | {replace(v, part=k) for v in made for k in keys}
+
+    def _part_returned(self, call: ast.Call, item: int | str) -> Vals:
+        """An element of the tuples that the call gives, where a parameter stands among them."""
+        vals = NONE
+        for function, _ in self.targets(call):
+            for node in self._handed_back:
+                if self.names.function(node) is function and isinstance(node.value, ast.Tuple):
+                    elements = node.value.elts
+                    if isinstance(item, int):
+                        elements = elements[item : item + 1]
+                    vals = vals.union(*(self._returned(call, function, e) for e in elements))
+        return vals
 
 
 def wrap_argument(call: ast.Call) -> ast.expr | None:

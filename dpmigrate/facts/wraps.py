@@ -11,9 +11,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.values import SAME, Key, Val, Values, WrapSite, wrap_argument
+from dpmigrate.facts.values import Key, Val, Values, WrapSite, wrap_argument
 
 #: what may be done to a model before or after the wrap alike
 NEUTRAL = frozenset({"parameters", "train", "eval", "zero_grad", "training"})

@@ -56,7 +56,7 @@ def _in_loss(script: Script, node: ast.AST) -> bool:
     for call in script.roles.calls:
         if script.roles.inside_module(call) or script.roles.model_vals(call.func) or script.roles.region(call) not in ("train", "both"):
             continue
-        if any(v.kind == "object" and v.cls is not None and cls in script.values.bases(v.cls) for v in script.values.eval(call.func)):
+        if any(v.kind == "object" and v.cls is not None and cls in script.values.defs.bases(v.cls) for v in script.values.eval(call.func)):
             return True
     return False
 

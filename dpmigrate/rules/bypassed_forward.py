@@ -90,7 +90,7 @@ def _part(script: Script, func: ast.Attribute | ast.Subscript) -> bool:
         return inner is not None
     called = [inner, inner.value] if isinstance(inner, ast.Attribute) and inner.attr == "forward" else [inner]
     vals = [v for n in called for v in script.values.eval(n)]
-    return any(v.qual.startswith("torch.nn.") or (v.cls is not None and script.values.is_module_class(v.cls)) for v in vals)
+    return any(v.qual.startswith("torch.nn.") or (v.cls is not None and script.values.defs.is_module_class(v.cls)) for v in vals)
 
 
 def _unwrapped(script: Script, node: ast.expr) -> ast.expr | None:

@@ -51,7 +51,7 @@ def evaluation_repeated(script: Script) -> Iterator[Hit]:
             yield Hit(loop.node, "the batches are dealt out to the ranks and the counters summed", tuple(_split(script, loop, count)))
         elif divided:
             yield Hit(
-                loop.node, f"this loop goes over the training loader, which is divided over the ranks, and cannot be split exactly: {obstacle}",
+                loop.node, f"this loop goes over a loader that training divides over the ranks, and cannot be split exactly: {obstacle}",
                 severity=Severity.BLOCKER, advice="give this loop a loader of its own",
             )  # fmt: skip
         elif loop.evaluates:

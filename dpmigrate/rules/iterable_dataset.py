@@ -32,7 +32,7 @@ def iterable_dataset(script: Script) -> Iterator[Hit]:
     for call in script.train_loader_calls:
         dataset = script.argument(call, "dataset", 0)
         for v in script.values.eval(dataset):
-            if v.cls is not None and any(script.names.dotted(b).endswith("IterableDataset") for c in script.values.bases(v.cls) for b in c.bases):
+            if v.cls is not None and any(script.names.dotted(b).endswith("IterableDataset") for c in script.values.defs.bases(v.cls) for b in c.bases):
                 yield Hit(
                     call,
                     f"{v.cls.name} is an IterableDataset: it cannot be divided by a sampler",

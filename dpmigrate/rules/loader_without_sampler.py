@@ -45,9 +45,7 @@ def loader_without_sampler(script: Script) -> Iterator[Hit]:
     for call in script.train_loader_calls:
         message = "this loader feeds the training loop: every rank would go through the whole data set"
         keep = ", keep_batch_size=True" if script.settings.batch == "per-rank" else ""
-        item = script.distributed_after(call)
-        if item is not None:
-            stmt, loader = item
+        for loader, stmt in script.distributed_after(call).items():
             yield Hit(call, message, (After(script.span(stmt), f"{loader} = {script.ddp}.distribute({loader}{keep})"), new))
         for place in script.distributed_at(call):
             yield Hit(call, message, (Wrap(script.span(place), f"{script.ddp}.distribute({{}}{keep})"), new))

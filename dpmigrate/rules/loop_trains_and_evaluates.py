@@ -37,5 +37,5 @@ def loop_trains_and_evaluates(script: Script) -> Iterator[Hit]:
         if b.branches and script.phases(b) is None:
             yield Hit(b.node, "this loop trains and evaluates, depending on a test inside", advice=advice)
     for call in script.train_loader_calls:
-        if not script.reads_statically(call) and not script.distributed_at(call) and script.distributed_after(call) is None:
+        if not script.reads_statically(call) and not script.distributed_at(call) and not script.distributed_after(call):
             yield Hit(call, "this loader serves training and evaluation and has no variable of its own for training", advice=advice)

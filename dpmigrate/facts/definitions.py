@@ -1,0 +1,116 @@
+"""What the module's own functions and classes say about themselves: bases, methods, parameters, and what a function hands back as it got it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.facts.names import FunctionNode, Names
+
+#: methods of a module that return the module
+SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "double", "float", "half", "bfloat16", "apply", "requires_grad_", "xpu", "share_memory"})
+
+
+class Definitions:
+    """The functions and classes of one module."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self._classes = {n.name: n for n in names.nodes if isinstance(n, ast.ClassDef)}
+
+    def method_class(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class whose method the function is."""
+        parent = self.names.parent.get(node)
+        return parent if isinstance(parent, ast.ClassDef) else None
+
+    def bases(self, cls: ast.ClassDef) -> list[ast.ClassDef]:
+        """The class and its bases in this module, nearest first."""
+        out, todo = [], [cls]
+        while todo:
+            c = todo.pop(0)
+            if c not in out:
+                out.append(c)
+                todo += [self._classes[b.id] for b in c.bases if isinstance(b, ast.Name) and b.id in self._classes]
+        return out
+
+    def method(self, cls: ast.ClassDef, name: str) -> FunctionNode | None:
+        """The method that a call of ``name`` on an object of the class enters, if it stands in this module."""
+        for c in self.bases(cls):
+            for n in c.body:
+                if isinstance(n, FunctionNode) and n.name == name:
+                    return n
+        return None
+
+    def is_module_class(self, cls: ast.ClassDef) -> bool:
+        """Whether the class derives from ``torch.nn.Module`` (or from a class of another file that may)."""
+        quals = [self.names.dotted(b) for c in self.bases(cls) for b in c.bases]
+        return any(q.startswith(("torch.nn.", "pytorch_lightning.", "lightning.")) or q.endswith(("Module", "Net", "Model")) for q in quals)
+
+    def handed_back(self, function: FunctionNode, value: ast.expr) -> str | None:
+        """The parameter that the returned expression is, unchanged: a call then means what it was given, not what other calls gave."""
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
+            value = value.func.value
+        if not isinstance(value, ast.Name) or value.id not in parameters(function):
+            return None
+        scope = self.names.opened[function]
+        bindings = scope.bindings.get(value.id, ())
+        kept = all(b.how == "param" or (b.how == "assign" and not b.path and _itself(b.value, value.id)) for b in bindings)
+        return value.id if kept and value.id not in scope.outer else None
+
+    def keys(self, node: ast.AST | None, depth: int = 8) -> tuple[object, ...]:
+        """The literal keys of a dict or elements of a list, also where it is a comprehension over such; empty if unknown."""
+        if isinstance(node, ast.List | ast.Tuple | ast.Dict):
+            elements = node.keys if isinstance(node, ast.Dict) else node.elts
+            return tuple(e.value for e in elements if isinstance(e, ast.Constant)) if all(isinstance(e, ast.Constant) for e in elements) else ()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "keys"):
+            return self.keys(node.func.value, depth)
+        if isinstance(node, ast.Name):
+            bound = list(self.names.bindings(self.names.scope_of[node], node.id))
+            return self.keys(bound[0].value, depth - 1) if depth and len(bound) == 1 and bound[0].how == "assign" and not bound[0].path else ()
+        if isinstance(node, ast.DictComp) and len(node.generators) == 1 and not node.generators[0].ifs:
+            target = node.generators[0].target
+            first = target.elts[0] if isinstance(target, ast.Tuple) else target
+            if isinstance(node.key, ast.Name) and isinstance(first, ast.Name) and first.id == node.key.id:
+                return self.keys(node.generators[0].iter, depth)
+        return ()
+
+
+def _itself(node: ast.AST | None, name: str) -> bool:
+    """``model.to(device)``, for the name ``model``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
+        node = node.func.value
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def parameters(function: FunctionNode) -> list[str]:
+    """The names of a function's parameters, without ``*args`` and ``**kwargs``."""
+    a = function.args
+    return [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+
+
+def is_static(function: FunctionNode) -> bool:
+    """Whether a method is called without an object."""
+    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in function.decorator_list)
+
+
+def default(a: ast.arguments, arg: ast.arg) -> ast.expr | None:
+    """A parameter's default value."""
+    plain = [*a.posonlyargs, *a.args]
+    if arg in plain:
+        i = plain.index(arg) - (len(plain) - len(a.defaults))
+        return a.defaults[i] if i >= 0 else None
+    return a.kw_defaults[a.kwonlyargs.index(arg)] if arg in a.kwonlyargs else None
+
+
+def arguments(call: ast.Call, function: FunctionNode, skip: int) -> Iterator[tuple[str, ast.expr]]:
+    """The (parameter, expression) pairs of a call of a function of this module, ``skip`` of whose parameters are bound already."""
+    a = function.args
+    plain = [*a.posonlyargs, *a.args][skip:]
+    for parameter, arg in zip(plain, call.args, strict=False):
+        if isinstance(arg, ast.Starred):
+            break
+        yield parameter.arg, arg
+    names = {p.arg for p in [*plain, *a.kwonlyargs]}
+    for k in call.keywords:
+        if k.arg in names:
+            yield k.arg, k.value
