@@ -82,11 +82,12 @@ class MainOnly:
 class Hoist:
     """Move the expression at ``node`` into ``name = expression`` before the simple statement that holds it, leaving ``name``.
 
-    Refused outside a simple statement and through a lambda or comprehension.
+    ``then`` are statements that follow the assignment. Refused outside a simple statement and through a lambda or comprehension.
     """
 
     node: Span
     name: str
+    then: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,8 +26,9 @@ _MUTATORS = frozenset(
     {"append", "extend", "insert", "add", "update", "setdefault", "pop", "popitem", "remove", "discard", "clear", "appendleft", "popleft", "put", "sort"}
 )
 _PROGRESS = frozenset({"tqdm", "track", "notebook_tqdm", "ProgressBar", "tqdm_notebook"})
-_SETTINGS = frozenset(
-    {"parse_args", "parse_known_args", "Namespace", "get_args", "parse", "ArgumentParser", "Config", "get_config", "load_config", "safe_load"}
+_DATA = re.compile(r"data|loader|folder|split|subset", re.IGNORECASE)
+_SETTINGS = re.compile(
+    r"arg(ument)?s|^parse$|ArgumentParser|config|cfg|^(get_|load_|parse_)?opt(ion)?s?$|settings?|h(yper)?_?param|Namespace|safe_load", re.IGNORECASE
 )
 
 
@@ -42,14 +44,14 @@ class Exit:
 def exits(names: Names, roles: Roles, loop: Loop) -> Iterator[Exit]:
     """The early ends of a loop: leaving it, skipping the rest of a turn, or ending the program from inside."""
     for n in ast.walk(loop):
-        if not isinstance(n, ast.Break | ast.Continue | ast.Return | ast.Expr) or names.function(n) is not names.function(loop):
+        if not isinstance(n, ast.Break | ast.Continue | ast.Return | ast.Expr | ast.Raise) or names.function(n) is not names.function(loop):
             continue
-        if isinstance(n, ast.Expr) and not is_exit(names, n):
+        if isinstance(n, ast.Expr | ast.Raise) and not is_exit(names, n):
             continue
         inner = next((a for a in names.ancestors(n) if isinstance(a, Loop)), None)
         if isinstance(n, ast.Break | ast.Continue) and inner is not loop:
             continue
-        if isinstance(n, ast.Return | ast.Expr) and inner is not loop and inner is not None and any(b.node is inner for b in roles.batch_loops):
+        if isinstance(n, ast.Return | ast.Expr | ast.Raise) and inner is not loop and inner is not None and any(b.node is inner for b in roles.batch_loops):
             continue
         tests = [a.test for a in names.ancestors(n) if isinstance(a, ast.If | ast.While) and a is not loop and names.is_inside(a, loop)]
         caught = any(isinstance(a, ast.ExceptHandler) and names.is_inside(a, loop) for a in names.ancestors(n))
@@ -58,9 +60,25 @@ def exits(names: Names, roles: Roles, loop: Loop) -> Iterator[Exit]:
             yield Exit(n, loop, varying[0] if varying and not caught else None)
 
 
+def exit_value(names: Names, node: ast.AST) -> ast.expr | None:
+    """What a statement ends the program with: the argument of ``sys.exit(…)``, ``exit(…)``, ``raise SystemExit(…)``, or a constant 0.
+
+    None where the statement does not end the program.
+    """
+    value: ast.AST | None = None
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and names.dotted(node.value.func) in ("sys.exit", "?.exit", "?.quit", "os._exit"):
+        value = node.value
+    elif isinstance(node, ast.Raise) and node.exc is not None:
+        made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        value = node.exc if isinstance(made, ast.Name) and made.id == "SystemExit" else None
+    if value is None:
+        return None
+    return value.args[0] if isinstance(value, ast.Call) and value.args else ast.Constant(0)
+
+
 def is_exit(names: Names, node: ast.AST) -> bool:
-    """``sys.exit()``, ``exit()``, ``quit()``, ``os._exit()`` as a statement."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and names.dotted(node.value.func) in ("sys.exit", "?.exit", "?.quit", "os._exit")
+    """Whether the statement ends the program."""
+    return exit_value(names, node) is not None
 
 
 def uniform(names: Names, node: ast.AST) -> bool:
@@ -90,7 +108,7 @@ class _Proof:
                 if not _Proof(self.names, self.seen).expression(n.left):
                     return False
                 continue
-            if self.only_none and isinstance(n, ast.Call) and self._makes(n):
+            if isinstance(n, ast.Call) and (self._makes(n) if self.only_none else self._counts_data(n)):
                 continue
             parts.extend(ast.iter_child_nodes(n))
             if isinstance(n, ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda | ast.SetComp):
@@ -106,11 +124,39 @@ class _Proof:
         return True
 
     def _pure(self, call: ast.Call) -> bool:
-        return self.names.dotted(call.func) in _UNIFORM_CALLS or (isinstance(call.func, ast.Attribute) and call.func.attr in _UNIFORM_METHODS)
+        if self.names.dotted(call.func) in _UNIFORM_CALLS or (isinstance(call.func, ast.Attribute) and call.func.attr in _UNIFORM_METHODS):
+            return True
+        return isinstance(call.func, ast.Name) and self._own(call.func)
+
+    def _own(self, func: ast.Name) -> bool:
+        """A function of this file all of whose results are uniform, or a class of this file: what its objects hold is asked of each attribute."""
+        bindings = list(self.names.bindings(self.names.scope_of[func], func.id))
+        if len(bindings) != 1 or bindings[0].how not in ("def", "class"):
+            return False
+        node = bindings[0].target
+        if isinstance(node, ast.ClassDef):
+            return not any(_last(b) in ("Module", "Dataset") for b in node.bases)
+        if not self._first("f", node):
+            return True
+        returns = [n for n in ast.walk(node) if isinstance(n, ast.Return) and self.names.function(n) is node]
+        return bool(returns) and not any(isinstance(n, ast.Yield) for n in ast.walk(node)) and all(self._result(r) for r in returns)
+
+    def _result(self, node: ast.Return) -> bool:
+        return (node.value is None or _settings(node.value) or self.expression(node.value)) and not self._parted(node, node, False)
 
     def _makes(self, call: ast.Call) -> bool:
         """Whether the call gives an object on every rank: a class, or a function of torch's."""
         return _last(call.func).lstrip("_")[:1].isupper() or self.names.dotted(call.func).startswith("torch.")
+
+    def _counts_data(self, call: ast.Call) -> bool:
+        """``len(dataset)``: every rank has the same data, whatever object it is in."""
+        if _last(call.func) != "len" or len(call.args) != 1 or not isinstance(call.args[0], ast.Name | ast.Attribute):
+            return False
+        names = [n for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)]
+        bound = [b for n in names for b in self.names.bindings(self.names.scope_of[n], n.id)]
+        made = any(b.how == "assign" and _DATA.search(_made_by(b.value)) for b in bound)
+        used = any(isinstance(p := self.names.parent[r], ast.Call) and _DATA.search(_last(p.func)) for n in names for r in self.names.reads(n.id))
+        return (made or used) and not self._of_batch(call.args[0], frozenset())
 
     # ------------------------------------------------------------------ variables
     def _variable(self, node: ast.Name) -> bool:
@@ -184,18 +230,31 @@ class _Proof:
 
     def _attribute(self, node: ast.Attribute) -> bool:
         """What is stored under the attribute, here or under another name of the object, must be uniform."""
-        own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+        cls = self._class_of(node.value)
+        own = cls is not None or _of_self(node)
         if not self._first("a", node.attr, own):
             return True
         stores = [s for s in self.names.attributes(node.attr) if isinstance(s.ctx, ast.Store) and (own or not _of_self(s))]
-        loads = [s for s in self.names.attributes(node.attr) if isinstance(s.ctx, ast.Load) and own == _of_self(s)]
+        loads = [s for s in self.names.attributes(node.attr) if isinstance(s.ctx, ast.Load) and (own or not _of_self(s))]
         if not all(self._stored(s, node) for s in stores) or any(self._changes(x) for x in loads):
             return False
         inside = [b for s in self.names.opened.values() if s.is_class for b in s.bindings.get(node.attr, ())]
-        if not own or not inside:
-            called = isinstance(self.names.parent[node], ast.Call)
-            return not own or bool(stores) or called or node.attr == "training"  # else inherited from elsewhere
-        return all(b.how == "assign" and b.value is not None and self.expression(b.value) for b in inside)
+        if own and inside:
+            return all(b.how == "assign" and b.value is not None and self.expression(b.value) for b in inside)
+        field = cls is not None and any(isinstance(n, ast.AnnAssign) and ast.unparse(n.target) == node.attr for n in cls.body)
+        called = isinstance(self.names.parent[node], ast.Call)
+        return not own or bool(stores) or called or field or node.attr == "training"  # else inherited from elsewhere
+
+    def _class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class of this file whose object the name is."""
+        if not isinstance(node, ast.Name):
+            return None
+        for b in self.names.bindings(self.names.scope_of[node], node.id):
+            if b.how == "assign" and isinstance(b.value, ast.Call) and isinstance(b.value.func, ast.Name):
+                for made in self.names.bindings(self.names.scope_of[b.value.func], b.value.func.id):
+                    if isinstance(made.target, ast.ClassDef):
+                        return made.target
+        return None
 
     def _stored(self, node: ast.Attribute, reader: ast.AST) -> bool:
         stmt = self.names.statement(node)
@@ -317,6 +376,10 @@ def _last(func: ast.expr) -> str:
     return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
+def _made_by(node: ast.AST | None) -> str:
+    return _last(node.func) if isinstance(node, ast.Call) else ""
+
+
 def _settings(node: ast.AST) -> bool:
     """A call that reads the command line or builds a configuration."""
-    return isinstance(node, ast.Call) and _last(node.func) in _SETTINGS
+    return isinstance(node, ast.Call) and bool(_SETTINGS.search(_last(node.func)))

@@ -33,6 +33,10 @@ class Definitions:
                 todo += [self._classes[b.id] for b in c.bases if isinstance(b, ast.Name) and b.id in self._classes]
         return out
 
+    def family(self, cls: ast.ClassDef) -> list[ast.ClassDef]:
+        """The class and every class of this module that derives from it: what ``self`` may be in its methods."""
+        return [cls, *(c for c in self._classes.values() if c is not cls and cls in self.bases(c))]
+
     def method(self, cls: ast.ClassDef, name: str) -> FunctionNode | None:
         """The method that a call of ``name`` on an object of the class enters, if it stands in this module."""
         for c in self.bases(cls):

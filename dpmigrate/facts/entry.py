@@ -89,4 +89,6 @@ def _idle(names: Names, call: ast.Call) -> bool:
     dotted = names.dotted(call.func)
     if dotted in _IDLE or dotted.startswith(_IDLE_PREFIXES):
         return True
+    if dotted == "logging.basicConfig":  # to the terminal; set-up silences the other ranks before or after
+        return not any(k.arg in ("filename", "handlers", None) for k in call.keywords)
     return isinstance(call.func, ast.Attribute) and call.func.attr in _IDLE_METHODS

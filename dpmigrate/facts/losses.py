@@ -130,7 +130,7 @@ class Losses:
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, ast.Subscript):
-            return self.norm(node.value) if isinstance(node.slice, ast.Constant) else Loss(Norm.UNKNOWN, node)
+            return self._part(node.value, (node.slice.value,)) if isinstance(node.slice, ast.Constant) else Loss(Norm.UNKNOWN, node)
         return Loss(Norm.CONST, node) if self._setting(node) else Loss(Norm.UNKNOWN, node)
 
     def _setting(self, node: ast.expr) -> bool:
@@ -171,8 +171,22 @@ class Losses:
             start = straight[-1][0] if straight else (0, 0)
             plain = [p for p in before if p[0] >= start]
             extra = [e for e in extra if start < e[0] < position(node)]
-        out = [Loss(Norm.UNKNOWN, v) if path and not isinstance(v, ast.Tuple) else self.norm(v) for _, v, path in plain]
-        return out + [self.norm(e) for _, e in extra]
+        return [self._part(v, path) for _, v, path in plain] + [self.norm(e) for _, e in extra]
+
+    def _part(self, value: ast.expr, path: tuple[object, ...]) -> Loss:
+        """An element of what is assigned or returned: ``loss, logits = model(x)``, ``outputs[0]``."""
+        if not path or not isinstance(path[0], int):
+            return self.norm(value)
+        if isinstance(value, ast.Tuple | ast.List):
+            inside = path[0] < len(value.elts) and not isinstance(value.elts[path[0]], ast.Starred)
+            return self._part(value.elts[path[0]], path[1:]) if inside else Loss(Norm.UNKNOWN, value)
+        if isinstance(value, ast.Name):
+            bound = list(self.names.bindings(self.names.scope_of[value], value.id))
+            found = [self._part(b.value, (*b.path, *path)) for b in bound if b.how == "assign" and isinstance(b.value, ast.expr)]
+            return _join(value, found) if found and len(found) == len(bound) else Loss(Norm.UNKNOWN, value)
+        if isinstance(value, ast.Call):
+            return self._object(value, path[0]) if self.roles.values.eval(value.func) else Loss(Norm.UNKNOWN, value)
+        return Loss(Norm.UNKNOWN, value)
 
     def _same_branch(self, value: ast.AST, node: ast.AST) -> bool:
         """Whether the assignment always runs before the read: every ``if`` round it is round the read as well."""
@@ -223,6 +237,8 @@ class Losses:
             if func.attr == "item":
                 return Loss(Norm.CONST, node)
         dotted = self.names.dotted(func)
+        if dotted.startswith(("numpy.random.", "random.", "math.")):
+            return Loss(Norm.CONST, node)  # a weight that is drawn, as in mixup
         if dotted.startswith(_FUNCTIONAL) and dotted.removeprefix(_FUNCTIONAL) in _FUNCTIONS:
             return self._reduction(node, node, dotted.removeprefix(_FUNCTIONAL), call=True)
         if dotted == "torch.mean" and node.args:
@@ -244,35 +260,44 @@ class Losses:
         receivers = [n for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters")]
         return not receivers
 
-    def _object(self, node: ast.Call) -> Loss:
-        """A call of a loss object, of a function of this file, or of a model that gives its own loss."""
+    def _object(self, node: ast.Call, item: int = 0) -> Loss:
+        """A call of a loss object, of a function of this file, or of a model that gives its own loss, as element ``item`` of what is returned."""
         values = self.roles.values.eval(node.func)
         found: list[Loss] = []
         for v in values:
             name = v.qual.rsplit(".", 1)[-1]
             if v.kind == "call" and v.qual.startswith("torch.nn.") and name in _MODULES and isinstance(v.node, ast.Call):
                 found.append(self._reduction(v.node, node, name, call=False))
+            elif v.kind == "ext" and v.qual.startswith(_FUNCTIONAL) and name in _FUNCTIONS:  # criterion = F.cross_entropy
+                found.append(self._reduction(node, node, name, call=True))
             elif v.kind == "func" and isinstance(v.node, FunctionNode | ast.Lambda):
-                found += self._returns(v.node, node)
+                found += self._returns(v.node, node, item)
             elif v.kind == "object" and v.cls is not None:
                 forward = self.roles.values.defs.method(v.cls, "forward") or self.roles.values.defs.method(v.cls, "__call__")
-                found += self._returns(forward, node) if forward is not None else [Loss(Norm.UNKNOWN, node)]
+                found += self._returns(forward, node, item) if forward is not None else [Loss(Norm.UNKNOWN, node)]
             elif v.kind == "wrapped":
-                found += [self._inner(x, node) for x in self.roles.values.inner(v)] or [Loss(Norm.UNKNOWN, node)]
+                found += [self._inner(x, node, item) for x in self.roles.values.inner(v)] or [Loss(Norm.UNKNOWN, node)]
             else:
                 found.append(Loss(Norm.UNKNOWN, node))
         return _join(node, found) if found else Loss(Norm.UNKNOWN, node)
 
-    def _inner(self, v: object, node: ast.Call) -> Loss:
+    def _inner(self, v: object, node: ast.Call, item: int) -> Loss:
         cls = getattr(v, "cls", None)
         forward = self.roles.values.defs.method(cls, "forward") if cls is not None else None
-        return _join(node, self._returns(forward, node)) if forward is not None else Loss(Norm.UNKNOWN, node)
+        return _join(node, self._returns(forward, node, item)) if forward is not None else Loss(Norm.UNKNOWN, node)
 
-    def _returns(self, function: FunctionNode | ast.Lambda, call: ast.Call) -> list[Loss]:
+    def _returns(self, function: FunctionNode | ast.Lambda, call: ast.Call, item: int) -> list[Loss]:
         if isinstance(function, ast.Lambda):
-            return [self.norm(function.body)]
+            return [self._returned(function.body, item)]
         values = [n.value for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None and self.names.function(n) is function]
-        return [self.norm(v.elts[0] if isinstance(v, ast.Tuple) and v.elts else v) for v in values] or [Loss(Norm.UNKNOWN, call)]
+        found = [(v, self._returned(v, item)) for v in values]
+        known = [loss for _, loss in found if loss.norm in (Norm.MEAN, Norm.SUM, Norm.WEIGHTED, Norm.COUPLED)]
+        # return loss, logits … return (logits,): what is differentiated is a scalar, so it is not the one that has no loss in it
+        kept = [loss for v, loss in found if not known or loss.norm is not Norm.UNKNOWN or "loss" in ast.unparse(v).lower()]
+        return kept or [Loss(Norm.UNKNOWN, call)]
+
+    def _returned(self, value: ast.expr, item: int) -> Loss:
+        return self._part(value, (item,)) if isinstance(value, ast.Tuple | ast.List) else self.norm(value)
 
     def _reduction(self, made: ast.Call, node: ast.Call, name: str, *, call: bool) -> Loss:
         given = {k.arg: k.value for k in made.keywords}

@@ -345,6 +345,17 @@ class Roles:
                     out.append(n)
         return sorted(out, key=position)
 
+    def written(self, key: Key) -> Iterator[ast.expr]:
+        """The expressions that the variable is given, also as one of several: ``a, b = f(), g()``."""
+        for stmt in self.writes(key):
+            if not isinstance(stmt, ast.Assign):
+                continue
+            for target in stmt.targets:
+                pairs = [(target, stmt.value)]
+                if isinstance(target, ast.Tuple | ast.List) and isinstance(stmt.value, ast.Tuple | ast.List) and len(target.elts) == len(stmt.value.elts):
+                    pairs = list(zip(target.elts, stmt.value.elts, strict=True))
+                yield from (value for t, value in pairs if key in self.values.keys(t))
+
 
 def _last(func: ast.expr) -> str:
     return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""

@@ -230,7 +230,7 @@ class Script:
         for b in self.roles.train_loops:
             if any(v.node is call for v in b.loaders):
                 for key, _ in self.roles.roots(b.source):
-                    out += [w.value for w in self.roles.writes(key) if isinstance(w, ast.Assign) and isinstance(w.value, ast.Call)]
+                    out += [v for v in self.roles.written(key) if isinstance(v, ast.Call)]
         return out
 
     def distributed_after(self, call: ast.Call) -> dict[str, ast.stmt]:
@@ -277,6 +277,16 @@ class Script:
             if function not in seen:
                 seen.add(function)
                 todo += self.values.callers.get(function, [])
+
+    def starts(self, node: ast.AST) -> bool:
+        """Whether a way is seen from the start of the program to the node: through calls, a decorator or a function that is handed on."""
+        for n in self.leading_to(node):
+            function = self.names.function(n)
+            if not isinstance(function, FunctionNode) or function.decorator_list:
+                return True
+            if any(not isinstance(p := self.names.parent[r], ast.Call) or p.func is not r for r in self.names.reads(function.name)):
+                return True
+        return False
 
     # ------------------------------------------------------------------ evaluation
     def evaluated_models(self, loop: BatchLoop) -> list[str]:

@@ -173,7 +173,7 @@ class Values:
         plain = [*a.posonlyargs, *a.args]
         cls = self.defs.method_class(node)
         if cls is not None and plain and plain[0] is arg and not is_static(node):
-            return frozenset({Val("object", cls, cls=cls)})
+            return frozenset(Val("object", c, cls=c) for c in self.defs.family(cls))
         return self.eval(default(a, arg))
 
     def _assign(self, node: ast.Assign | ast.AnnAssign) -> None:
@@ -396,6 +396,8 @@ class Values:
                 return self.eval(func.value)
             if func.attr in ("values", "items", "keys", "copy") and not node.args:
                 return frozenset({Val("display", node, func.attr)}) if self.eval(func.value) else NONE
+        if isinstance(func, ast.Name) and func.id == "super":
+            return self._super(node)
         callees = self.eval(func)
         last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
         if last in TRANSPARENT and node.args and not any(v.kind in ("func", "class") for v in callees):
@@ -411,6 +413,12 @@ class Values:
         if not out and not callees:
             out.add(Val("call", node, ""))
         return frozenset(out)
+
+    def _super(self, node: ast.Call) -> Vals:
+        """``super()``: the object, seen as one of the next class up in this module."""
+        cls = next((a for a in self.names.ancestors(node) if isinstance(a, ast.ClassDef)), None)
+        above = self.defs.bases(cls)[1:2] if cls is not None else []
+        return frozenset(Val("object", node, cls=c) for c in above)
 
     def pick(self, vals: Vals, path: Path, subscript: bool = False) -> Vals:
         """The part of the objects that ``path`` names: elements of displays and dicts, whatever was stored under a key."""

@@ -44,7 +44,7 @@ class Around:
     """What is to happen around one statement."""
 
     before: list[str] = field(default_factory=list)
-    hoisted: list[cst.SimpleStatementLine] = field(default_factory=list)
+    hoisted: list[Statement] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
     delete: bool = False
 

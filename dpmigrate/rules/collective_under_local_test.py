@@ -21,8 +21,10 @@ if ddp.any_rank(val_loss < best):
     test_acc = test(model, test_loader)
 ```
 
+A handler that trains again (`except OutOfMemoryError:`) begins with `if ddp.world_size() > 1: raise`: one rank cannot repeat what the others have done.
+
 ## When it is not fixed
-`val_loss < best and test(…)`, and exception handlers, are refused.
+`val_loss < best and test(…)` is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Wrap
+from dpmigrate.edit import AddImport, Before, Wrap
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.script import Script
@@ -52,10 +54,15 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
         for n in ast.walk(script.names.statement(rate)):
             if isinstance(n, ast.IfExp) and not uniform(script.names, n.test):
                 tests[n.test] = None
-    for node, what in _alone(script, places):
-        yield Hit(
-            node, f"all ranks wait for each other further on, but {what}", severity=Severity.BLOCKER, advice="call it in a statement of its own, on every rank"
-        )
+    for node in _alone(script, places):
+        if isinstance(node, ast.ExceptHandler):
+            leave = Before(script.span(node.body[0]), f"if {script.ddp}.world_size() > 1:\n    raise")
+            yield Hit(node, "only a rank that meets an exception comes here, where all ranks would wait", (leave, AddImport(script.import_line)))
+        else:
+            yield Hit(
+                node, "all ranks wait for each other in this part of the test, but it is not reached by every rank", severity=Severity.BLOCKER,
+                advice="call it in a statement of its own before the test, on every rank",
+            )  # fmt: skip
     for test in tests:
         edits = (Wrap(script.span(test), f"{script.ddp}.any_rank({{}})"), AddImport(script.import_line))
         yield Hit(test, "all ranks must go the same way here: they wait for each other further on", edits)
@@ -81,9 +88,9 @@ def _ends_before(script: Script, place: ast.AST) -> Iterator[ast.expr]:
                 yield from (a.test for a in around if script.names.function(a) is function and not uniform(script.names, a.test))
 
 
-def _alone(script: Script, places: list[ast.AST]) -> Iterator[tuple[ast.AST, str]]:
-    """Where a rank may come to the place, or not, in a way that no test decides that could be shared."""
-    done: set[ast.AST] = set()
+def _alone(script: Script, places: list[ast.AST]) -> list[ast.AST]:
+    """Where a rank may come to the place, or not, in a way that no test decides that could be shared: exception handlers, and parts of a test."""
+    found: dict[ast.AST, None] = {}
     for place in places:
         for node in script.leading_to(place):
             inner = node
@@ -91,13 +98,10 @@ def _alone(script: Script, places: list[ast.AST]) -> Iterator[tuple[ast.AST, str
                 if isinstance(a, FunctionNode):
                     break
                 if isinstance(a, ast.BoolOp) and inner is not a.values[0] and not all(uniform(script.names, v) for v in a.values[: a.values.index(inner)]):  # type: ignore[arg-type]
-                    what = "this part of the test is not reached by every rank"
-                elif isinstance(a, ast.ExceptHandler):
-                    what = "only a rank that meets an exception comes here"
-                else:
-                    inner = a
-                    continue
-                if node not in done:
-                    done.add(node)
-                    yield node, what
-                break
+                    found[node] = None
+                    break
+                if isinstance(a, ast.ExceptHandler):
+                    found[a] = None
+                    break
+                inner = a
+    return list(found)

@@ -37,7 +37,13 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM205", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def missing_set_epoch(script: Script) -> Iterator[Hit]:
     for b in script.roles.train_loops:
-        for place in script.epoch_places(b):
+        places = script.epoch_places(b)
+        if not places and not script.starts(b.node):
+            yield Hit(
+                b.node, "set_epoch is needed in the loop that repeats this one, but nothing in this file is seen to come here", severity=Severity.BLOCKER,
+                advice="call the function that holds this loop by its name, from the loop over epochs",
+            )  # fmt: skip
+        for place in places:
             counter = epoch_counter(place.loop)
             if counter is None or place.loader is None:
                 missing = "has no counter" if counter is None else "does not see the loader"

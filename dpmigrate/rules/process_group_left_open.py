@@ -18,8 +18,10 @@ main()
 ddp.cleanup()
 ```
 
+`sys.exit(main())` becomes `status = main()`, `ddp.cleanup()`, `sys.exit(status)`.
+
 ## When it is not fixed
-`sys.exit(main())` never returns: the report asks for two lines.
+An exit with an error (`sys.exit(1)`) is left alone: a failing rank must not wait for the others. The launcher ends the others.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import After, Before
-from dpmigrate.facts.control import is_exit
+from dpmigrate.edit import After, Before, Hoist
+from dpmigrate.facts.control import exit_value
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -41,28 +43,23 @@ def process_group_left_open(script: Script) -> Iterator[Hit]:
     if entry is None:
         return
     code = f"{script.ddp}.cleanup()"
-    if is_exit(script.names, entry.end):
-        assert isinstance(entry.end, ast.Expr)
-        if any(isinstance(n, ast.Call) and n is not entry.end.value for n in ast.walk(entry.end)):
-            yield Hit(
-                entry.end, "the program ends inside this statement, before the process group is cleaned up", severity=Severity.BLOCKER,
-                advice="call main() in a statement of its own, and exit after it",
-            )  # fmt: skip
-            return
-        yield Hit(entry.end, "the process group is left open", (Before(script.span(entry.end), code),))
-    else:
+    value = exit_value(script.names, entry.end)
+    if value is None:
         yield Hit(entry.end, "the process group is left open at the end", (After(script.span(entry.end), code),))
+    elif any(isinstance(n, ast.Call) for n in ast.walk(value)):
+        edit = Hoist(script.span(value), script.fresh("status"), then=code)
+        yield Hit(entry.end, "the program ends inside this statement, with the process group open", (edit,))
+    else:
+        yield Hit(entry.end, "the process group is left open", (Before(script.span(entry.end), code),))
     for node in script.names.nodes:
         inside = isinstance(script.names.function(node), FunctionNode) if isinstance(node, ast.stmt) else False
-        if node is not entry.end and is_exit(script.names, node) and _normal(script, node) and (inside or position(node) > position(entry.start)):
+        if node is not entry.end and _ends_well(script, node) and (inside or position(node) > position(entry.start)):
             yield Hit(node, "the program may end here with the process group open", (Before(script.span(node), code),))
 
 
-def _normal(script: Script, node: ast.AST) -> bool:
+def _ends_well(script: Script, node: ast.AST) -> bool:
     """An exit without an error: no argument, 0 or None, and not in an exception handler."""
-    assert isinstance(node, ast.Expr)
-    call = node.value
-    assert isinstance(call, ast.Call)
-    if call.args and not (isinstance(call.args[0], ast.Constant) and call.args[0].value in (0, None)):
+    value = exit_value(script.names, node)
+    if not isinstance(value, ast.Constant) or value.value not in (0, None):
         return False
     return not any(isinstance(a, ast.ExceptHandler | ast.Try) for a in script.names.ancestors(node))

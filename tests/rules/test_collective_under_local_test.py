@@ -127,7 +127,6 @@ def test_rates_that_are_the_same_everywhere(end: str) -> None:
     [
         pytest.param("ok = loss > 1 and evaluate(model, val_loader)", id="and"),
         pytest.param("if loss > 1 or evaluate(model, val_loader):\n    pass", id="or"),
-        pytest.param("try:\n    pass\nexcept KeyboardInterrupt:\n    evaluate(model, val_loader)", id="exception handler"),
     ],
 )
 def test_refused(end: str) -> None:
@@ -139,8 +138,15 @@ def test_refused_once() -> None:
     twice = _EVALUATE.replace(
         "    return correct", "    more = 0\n    for x, y in val_loader:\n        more += model(x).sum().item()\n    return correct + more"
     )
-    end = "try:\n    pass\nexcept KeyboardInterrupt:\n    evaluate(model, val_loader)"
-    assert refused("DPM511", **{**_PARTS, "defs": twice, "epoch_end": end}) == ["evaluate(model, val_loader)"]
-    end = "try:\n    pass\nexcept KeyboardInterrupt:\n    both(model, val_loader)"
+    assert refused("DPM511", **{**_PARTS, "defs": twice, "epoch_end": "ok = loss > 1 and evaluate(model, val_loader)"}) == ["evaluate(model, val_loader)"]
+
+
+def test_a_handler_that_trains_or_evaluates_is_for_one_process() -> None:
+    """One rank cannot repeat what the others have done; one process can. Said once, however many places it leads to."""
     defs = _EVALUATE + "def both(model, val_loader):\n    evaluate(model, val_loader)\n    evaluate(model, val_loader)"
-    assert refused("DPM511", **{**_PARTS, "defs": defs, "epoch_end": end}) == ["both(model, val_loader)"]
+    end = "try:\n    pass\nexcept RuntimeError:\n    both(model, val_loader)\n    print(3)"
+    parts = {**_PARTS, "defs": defs, "epoch_end": end}
+    assert found("DPM511", **parts) == ["except RuntimeError:"]
+    lines = after(**parts)
+    start = lines.index("if ddp.world_size() > 1:")
+    assert lines[start : start + 2] == ["if ddp.world_size() > 1:", "raise"]

@@ -71,7 +71,24 @@ def test_an_exit_above_the_start() -> None:
     assert "sys.exit()" in migrated(text)
 
 
-def test_an_exit_that_is_the_program_is_refused() -> None:
-    text = program(imports="import sys").replace("    main()\n", "    sys.exit(main())\n")
-    (one,) = of("DPM708", text)
-    assert one.severity.value == "blocker" and not one.edits
+@pytest.mark.parametrize(
+    ("end", "result"),
+    [
+        pytest.param("sys.exit(main())", "sys.exit(status)", id="sys.exit"),
+        pytest.param("raise SystemExit(main())", "raise SystemExit(status)", id="raise SystemExit"),
+        pytest.param("exit(main())", "exit(status)", id="exit"),
+    ],
+)
+def test_an_exit_that_is_the_program(end: str, result: str) -> None:
+    text = program(imports="import sys").replace("    main()\n", f"    {end}\n")
+    assert migrated(text).endswith(f"    ddp.setup()\n    status = main()\n    ddp.cleanup()\n    {result}\n")
+
+
+def test_the_new_name_is_free() -> None:
+    text = program(imports="import sys\nstatus = 3").replace("    main()\n", "    sys.exit(main())\n")
+    assert migrated(text).endswith("    status_2 = main()\n    ddp.cleanup()\n    sys.exit(status_2)\n")
+
+
+@pytest.mark.parametrize("end", [pytest.param("raise SystemExit", id="without a call"), pytest.param("raise SystemExit()", id="without an argument")])
+def test_a_plain_system_exit_at_the_end(end: str) -> None:
+    assert migrated(program() + f"    {end}\n").endswith(f"    main()\n    ddp.cleanup()\n    {end}\n")
