@@ -34,19 +34,26 @@ class Step:
 
 
 def forward_of(roles: Roles, backward: ast.Call) -> Forward | None:
-    """The statements between the first forward pass and the finished loss; None if they are not siblings of the backward."""
+    """The statements between the first forward pass and the finished loss; None if they are siblings neither of the backward nor of an ``if`` round it."""
     names = roles.names
     stmt = names.statement(backward)
-    block = names.block(stmt)
-    index = block.index(stmt)
-    start = 0
-    for i in range(index - 1, -1, -1):
-        if any(names.is_inside(b, block[i]) for b in roles.backwards):
-            start = i + 1
-            break
-    reaching = [s for s in block[start:index] if _calls_model(roles, s)]
-    if not reaching or _calls_model(roles, stmt):
+    if _calls_model(roles, stmt):
         return None
+    while True:
+        block = names.block(stmt)
+        index = block.index(stmt)
+        start = 0
+        for i in range(index - 1, -1, -1):
+            if any(names.is_inside(b, block[i]) for b in roles.backwards):
+                start = i + 1
+                break
+        reaching = [s for s in block[start:index] if _calls_model(roles, s)]
+        if reaching:
+            break
+        above = names.parent[stmt]
+        if not isinstance(above, ast.If) or start:
+            return None
+        stmt = above  # if phase == "train": loss.backward()
     wanted = {n.id for n in ast.walk(backward.func) if isinstance(n, ast.Name)}
     last = reaching[-1]
     for s in block[start:index]:
