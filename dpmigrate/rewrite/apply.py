@@ -117,7 +117,7 @@ class _Carry(cst.CSTTransformer):
 
     def _hoisted(self, node: cst.BaseExpression, edit: Hoist, site: Site) -> cst.BaseExpression:
         target = cst.AssignTarget(cst.Name(edit.name))
-        assignment = cst.Assign([target], expressions.standing_alone(node))
+        assignment = cst.Assign([target], expressions.standing_alone(node, edit.name, site))
         hoisted = self.work.around[self.work.holders[site.node]].hoisted
         hoisted.append(cst.SimpleStatementLine([assignment]))
         if edit.then:

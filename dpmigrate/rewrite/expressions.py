@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, cast
 
 import libcst as cst
 
@@ -96,10 +96,43 @@ def name_for(old: cst.BaseExpression, name: str, site: Site) -> cst.BaseExpressi
     return _fit(cst.Name(name), old, site)
 
 
-def standing_alone(old: cst.BaseExpression) -> cst.BaseExpression:
-    """``old`` as the right side of an assignment: what relied on brackets around it for its line breaks gets its own."""
-    bare = _strip(old)
+def standing_alone(old: cst.BaseExpression, name: str, site: Site) -> cst.BaseExpression:
+    """``old`` as the right side of ``name = …`` on the level of its statement: what relied on brackets around it for its line breaks gets its own."""
+    bare = cast("cst.BaseExpression", _strip(old).visit(_Shift(_shift(name, site))))
     return bare if _rank(bare) > _RANKS["NamedExpr"] and not _has_bare_newline(bare) else _enclosed(bare)
+
+
+def _shift(name: str, site: Site) -> int:
+    """By how many columns the further lines of an expression move: those of a hanging indent with its line, those that are aligned with its start."""
+    start = site.text.rfind("\n", 0, site.start) + 1
+    first, *further = site.text[site.start : site.end].split("\n")
+    module = site.ancestors[0]
+    assert isinstance(module, cst.Module)
+    level = sum(len(node.indent or module.default_indent) for node in site.ancestors if isinstance(node, cst.IndentedBlock))
+    if first.rstrip().endswith(("(", "[", "{")):
+        return level - _margin(site.text[start:])
+    column = site.start - start
+    return level + len(f"{name} = ") - column if all(_margin(line) > column for line in further) else 0
+
+
+def _margin(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+class _Shift(cst.CSTTransformer):
+    """Moves the lines after the first by some columns."""
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        self.columns = columns
+
+    def leave_ParenthesizedWhitespace(
+        self, original_node: cst.ParenthesizedWhitespace, updated_node: cst.ParenthesizedWhitespace
+    ) -> cst.ParenthesizedWhitespace:
+        spaces = updated_node.last_line.value
+        if not self.columns or spaces.strip(" "):
+            return updated_node
+        return updated_node.with_changes(last_line=cst.SimpleWhitespace(" " * max(0, len(spaces) + self.columns)))
 
 
 def _has_newline(nodes: Sequence[cst.CSTNode]) -> bool:

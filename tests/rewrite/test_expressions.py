@@ -137,3 +137,25 @@ def test_hoists_of_one_statement_keep_their_order(check):
         lambda s: [Hoist(s[2], "third"), Hoist(s[0], "second"), Hoist(s[1], "first")],
         "first = h()\nsecond = g(first)\nthird = k()\nx = f(second, third)\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("marked", "expected"),
+    [
+        pytest.param("x = f(\n    ⟦g(1,\n      2)⟧)\n", "d = g(1,\n      2)\nx = f(\n    d)\n", id="aligned with a bracket, on a line of its own"),
+        pytest.param("longer = f(⟦g(1,\n             2)⟧, 3)\n", "d = g(1,\n      2)\nlonger = f(d, 3)\n", id="aligned with a bracket, in the line"),
+        pytest.param("x = f(\n    ⟦g(\n        1,\n    )⟧,\n)\n", "d = g(\n    1,\n)\nx = f(\n    d,\n)\n", id="hanging"),
+        pytest.param(
+            "if a:\n  x = f(\n      ⟦g(\n        1,\n      )⟧)\n", "if a:\n  d = g(\n    1,\n  )\n  x = f(\n      d)\n", id="hanging, in a block of two columns"
+        ),
+        pytest.param("x = f(⟦g(\n1)⟧)\n", "d = g(\n1)\nx = f(d)\n", id="never left of the margin"),
+        pytest.param("x = f(\n\t⟦g(1,\n\t\t2)⟧)\n", "d = g(1,\n\t\t2)\nx = f(\n\td)\n", id="tabs stay"),
+        pytest.param('x = f(\n    ⟦g("""a\n    b""")⟧)\n', 'd = g("""a\n    b""")\nx = f(\n    d)\n', id="the lines of a string stay"),
+    ],
+)
+def test_lines_move_with_a_hoisted_expression(check, marked, expected):
+    check(marked, lambda s: [Hoist(s[0], "d")], expected)
+
+
+def test_statements_between_a_hoisted_expression_and_its_statement(check):
+    check("leave(⟦main()⟧)\n", lambda s: [Hoist(s[0], "status", "stop()\nwave()")], "status = main()\nstop()\nwave()\nleave(status)\n")
