@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -242,7 +243,8 @@ class _Proof:
         if own and inside:
             return all(b.how == "assign" and b.value is not None and self.expression(b.value) for b in inside)
         field = cls is not None and any(isinstance(n, ast.AnnAssign) and ast.unparse(n.target) == node.attr for n in cls.body)
-        called = isinstance(self.names.parent[node], ast.Call)
+        above = self.names.parent[node]
+        called = isinstance(above, ast.Call) and above.func is node
         return not own or bool(stores) or called or field or node.attr == "training"  # else inherited from elsewhere
 
     def _class_of(self, node: ast.AST) -> ast.ClassDef | None:
@@ -350,12 +352,10 @@ class _Proof:
 
     def _skips(self, node: ast.AST, loop: Loop) -> bool:
         """Whether a ``continue`` of this loop may be taken by some ranks only."""
-        around: list[ast.AST] = []
-        for a in self.names.ancestors(node):
-            if isinstance(a, Loop | FunctionNode):
-                return a is loop and any(isinstance(x, ast.ExceptHandler) or (isinstance(x, ast.If) and not self.expression(x.test)) for x in around)
-            around.append(a)
-        return False
+        if next(a for a in self.names.ancestors(node) if isinstance(a, Loop)) is not loop:
+            return False
+        around = itertools.takewhile(lambda a: a is not loop, self.names.ancestors(node))
+        return any(isinstance(x, ast.ExceptHandler) or (isinstance(x, ast.If) and not self.expression(x.test)) for x in around)
 
 
 def _asks_none(node: ast.Compare) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.names import position
 from dpmigrate.facts.roles import Optimizer, Roles
 
 CLIPPING = frozenset(
@@ -92,8 +92,3 @@ def _clips(roles: Roles, stmt: ast.stmt) -> list[ast.stmt]:
 def clips(roles: Roles, stmt: ast.AST) -> bool:
     """Whether the statement clips gradients."""
     return any(isinstance(n, ast.Call) and roles.names.dotted(n.func) in CLIPPING for n in ast.walk(stmt))
-
-
-def function_of(roles: Roles, node: ast.AST) -> FunctionNode | None:
-    function = roles.names.function(node)
-    return function if isinstance(function, FunctionNode) else None

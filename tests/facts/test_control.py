@@ -1,0 +1,200 @@
+"""Which expressions have one value on all ranks, and which exits of a loop only some ranks may take."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from dpmigrate.facts.control import exit_value, exits, uniform
+from tests.facts.probe import probed
+from tests.pipeline import script
+
+_HEAD = """
+import argparse, os, random, sys, time
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+from tqdm import tqdm, trange
+"""
+
+
+def _uniform(text: str) -> bool:
+    found, expression = probed(_HEAD + text)
+    return uniform(found.names, expression)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("probe(3 > 2)", id="literals"),
+        pytest.param("args = argparse.ArgumentParser().parse_args()\nprobe(args.patience > 3)", id="the command line"),
+        pytest.param("cfg = load_config('a.yaml')\nprobe(cfg['lr'] > 3)", id="a configuration"),
+        pytest.param("for epoch in range(9):\n    probe(epoch % 2 == 0)", id="the loop's counter"),
+        pytest.param("for epoch in trange(9):\n    probe(epoch)", id="trange"),
+        pytest.param("for epoch in tqdm(range(9)):\n    probe(epoch)", id="a progress bar over range"),
+        pytest.param("for i, x in enumerate(loader):\n    probe(i)", id="the index of enumerate"),
+        pytest.param("for a, b in zip(range(3), [1, 2, 3]):\n    probe(b)", id="zip of uniform things"),
+        pytest.param("for phase in ['train', 'val']:\n    probe(phase == 'train')", id="an element of a display"),
+        pytest.param("step = 0\nfor x in loader:\n    step += 1\n    probe(step)", id="a counter of batches"),
+        pytest.param("try:\n    import apex\n    has = True\nexcept ImportError:\n    has = False\nprobe(has)", id="whether a package is there"),
+        pytest.param(
+            "try:\n    import apex\n    a = 1\n    b = 2\nexcept (ImportError, ModuleNotFoundError):\n    b = 3\nprobe(b)", id="two exceptions about imports"
+        ),
+        pytest.param("try:\n    a = 1\n    b = 2\n    probe(b)\nexcept OSError:\n    pass", id="read in the body that set it"),
+        pytest.param("try:\n    pass\nfinally:\n    b = 2\nprobe(b)", id="set in finally"),
+        pytest.param("b = 0\ntry:\n    b = 2\nexcept OSError:\n    pass\nprobe(b)", id="set first in the body: it cannot be missed"),
+        pytest.param("sched = torch.optim.lr_scheduler.StepLR(optimizer, 3)\nprobe(sched is not None)", id="whether a thing of torch's is there"),
+        pytest.param("x = Thing(random.random()) if args else None\nargs = 3\nprobe(x is None)", id="whether an object is there"),
+        pytest.param("class C:\n    steps: int = 4\n    lr: float\nc = C(lr=0.1)\nprobe(c.steps > 3 and c.lr > 1)", id="fields of a settings class"),
+        pytest.param("class C:\n    def __init__(self, n):\n        self.n = n\nc = C(3)\nprobe(c.n)", id="an attribute set from an argument"),
+        pytest.param("class C:\n    limit = 3\n    def run(self):\n        probe(self.limit)", id="a class attribute"),
+        pytest.param("class C:\n    def run(self):\n        probe(self.get('a'))", id="a method that gives what is held"),
+        pytest.param("def limit(n):\n    if n > 3:\n        return 1\n    return 2\nprobe(limit(4))", id="a function of literals"),
+        pytest.param("def again(n):\n    return again(n - 1) if n else 0\nprobe(again(4))", id="a recursive function"),
+        pytest.param(
+            "def get(x):\n    parser = argparse.ArgumentParser()\n    return parser.parse_args()\nargs = get(1)\nprobe(args.n)",
+            id="a function that gives the settings",
+        ),
+        pytest.param("def f(n, *, k=2):\n    probe(n + k)\nf(3)\nf(n=4, k=5)", id="parameters by their calls"),
+        pytest.param("@click.command()\ndef main(epochs):\n    probe(epochs)", id="parameters that a decorator gives"),
+        pytest.param("data = ImageFolder('x')\nn = len(data) // 3\nprobe(n > 0)", id="the length of the data"),
+        pytest.param("class S(Dataset):\n    pass\ndata = S()\nloader = DataLoader(data)\nprobe(len(data))", id="the length of what a loader gets"),
+        pytest.param("d = {}\nfor i in range(3):\n    d[i] = i\nprobe(d[1] > 0)", id="a dict filled with counters"),
+        pytest.param("d = []\nd.append(3)\nprobe(d[0])", id="a list filled with literals"),
+        pytest.param("def fill(d):\n    d['a'] = 1\nd = {}\nfill(d)\nprobe(d['a'])", id="a function that fills with literals"),
+        pytest.param("n = 0\nfor epoch in range(3):\n    if epoch == 1:\n        continue\n    n += 1\nprobe(n)", id="turns skipped by all"),
+        pytest.param("match args:\n    case 1:\n        n = 2\nargs = 1\nprobe(n)", id="a case of a uniform subject"),
+        pytest.param("n = 3\ndef f():\n    global n\n    n = 4\nf()\nprobe(n)", id="a global set by a function that all call"),
+        pytest.param("probe(__file__ == 'a')", id="what Python itself sets"),
+        pytest.param("from settings import *\nprobe(LIMIT > 3)", id="a constant of a star import"),
+        pytest.param("args = argparse.ArgumentParser().parse_args()\nprobe(args.n + args.n)", id="a setting twice"),
+        pytest.param("cfg = get_config()\nprobe(cfg.train.epochs)", id="a setting in a setting"),
+        pytest.param("n = 0\nfor x in tqdm(loader):\n    n += 1\nprobe(n)", id="a counter of batches under a progress bar"),
+        pytest.param("n = 0\nfor x in loader:\n    for i in range(3):\n        if i: continue\n    n += 1\nprobe(n)", id="turns of an inner loop skipped"),
+        pytest.param("def f():\n    x = 1\n    def g():\n        probe(x)\n    g()", id="a variable round the function"),
+    ],
+)
+def test_the_same_on_every_rank(text: str) -> None:
+    assert _uniform(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("probe(random.random() > 0.5)", id="a random draw"),
+        pytest.param("probe(time.time() - start > 60)\nstart = time.time()", id="the clock"),
+        pytest.param("probe(loss.item() > 3)\nloss = model(x)", id="a loss"),
+        pytest.param("probe(os.environ['LOCAL_RANK'] == '0')", id="the rank"),
+        pytest.param("probe(unknown)", id="a name from nowhere"),
+        pytest.param("f = lambda: 3\nprobe((lambda: 3)())", id="a lambda"),
+        pytest.param("probe({x for x in (1, 2)})", id="a set: its order differs"),
+        pytest.param("def f():\n    probe((yield))", id="what is sent to a generator"),
+        pytest.param("for x in loader:\n    probe(x > 0)", id="a batch"),
+        pytest.param("for x in {1, 2}:\n    probe(x)", id="an element of a set"),
+        pytest.param("for x in get():\n    probe(x)", id="an element of a call's result"),
+        pytest.param("for i, x in enumerate(loader):\n    probe(x)", id="the batch of enumerate"),
+        pytest.param("with open('f') as f:\n    probe(f)", id="what a context manager gives"),
+        pytest.param("try:\n    pass\nexcept OSError as e:\n    probe(e)", id="an exception"),
+        pytest.param("match loss:\n    case [a, *rest]:\n        probe(a)\nloss = model(x)", id="what a pattern catches"),
+        pytest.param("def f(n):\n    probe(n)\nf(loss)\nloss = model(x)", id="a parameter given a loss"),
+        pytest.param("def f(n):\n    probe(n)", id="a parameter that nobody is seen to give"),
+        pytest.param("def f(*n):\n    probe(n)\nf(3)", id="star parameters"),
+        pytest.param("def f(n):\n    probe(n)\nf(*a)\na = [1]", id="star arguments"),
+        pytest.param("g = lambda n: probe(n)\ng(3)", id="the parameter of a lambda"),
+        pytest.param("def f(x):\n    return model(x)\nprobe(f(3))", id="a function of the model"),
+        pytest.param("def f(x):\n    yield 3\n    return 4\nprobe(f(3))", id="a generator"),
+        pytest.param("def f(x):\n    pass\nprobe(f(3))", id="a function without a result"),
+        pytest.param("def f(x):\n    return 1\ndef f(x):\n    return 2\nprobe(f(3))", id="a function defined twice"),
+        pytest.param("def f():\n    if random.random() > 0.5:\n        return 1\n    return 2\nprobe(f())", id="a result by chance"),
+        pytest.param("class S(Dataset):\n    pass\nprobe(S())", id="a data set is not a setting"),
+        pytest.param("n = 0\nif model(x) > 3:\n    n = 1\nprobe(n)", id="set under a test on the model"),
+        pytest.param("n = 0\nwhile model(x) > 3:\n    n += 1\nprobe(n)", id="counted while a test on the model holds"),
+        pytest.param("n = 1\nfor x in loader:\n    for y in x:\n        n += 1\nprobe(n)", id="counted over what is in a batch"),
+        pytest.param("n = 1\nfor x in loader:\n    z = x.nonzero()\n    for y in z:\n        n += 1\nprobe(n)", id="counted over what comes of a batch"),
+        pytest.param("n = 1\nfor i in range(int(loss)):\n    n += 1\nprobe(n)\nloss = model(x)", id="counted over a range by the loss"),
+        pytest.param("n = 0\nfor x in loader:\n    if x.sum() > 3:\n        continue\n    n += 1\nprobe(n)", id="counted where others go on"),
+        pytest.param(
+            "n = 0\nfor x in loader:\n    try:\n        step()\n    except RuntimeError:\n        continue\n    n += 1\nprobe(n)",
+            id="counted where nothing failed",
+        ),
+        pytest.param("n = 0\ntry:\n    step()\nexcept RuntimeError:\n    n = 1\nprobe(n)", id="set where something failed"),
+        pytest.param("n = 0\ntry:\n    step()\n    n = 1\nexcept RuntimeError:\n    pass\nprobe(n)", id="set after what may fail"),
+        pytest.param("match model(x):\n    case 1:\n        n = 2\nprobe(n)", id="a case of the model's answer"),
+        pytest.param("n = 2 if model(x) else 3\nprobe(n)", id="chosen by the model"),
+        pytest.param("n = 3\ndef f():\n    global n\n    n = 4\nif model(x):\n    f()\nprobe(n)", id="a global set by a function that some call"),
+        pytest.param("d = {}\nd['a'] = model(x)\nprobe(d['a'])", id="a dict filled from the model"),
+        pytest.param("d = []\nfor x in loader:\n    d.append(model(x))\nprobe(d[0])", id="a list filled from the model"),
+        pytest.param("d = []\nif model(x):\n    d.append(3)\nprobe(len(d))", id="a list filled by some"),
+        pytest.param("def fill(d):\n    d['a'] = model(x)\nd = {}\nfill(d)\nprobe(d['a'])", id="a function that fills from the model"),
+        pytest.param("d = [0]\nd[0] += model(x)\nprobe(d[0])", id="an element added to"),
+        pytest.param("d = [0]\nfor d[0] in loader:\n    pass\nprobe(d[0])", id="an element as the target of a loop"),
+        pytest.param("args = argparse.ArgumentParser().parse_args()\nargs.best = model(x)\nprobe(args.best)", id="a setting overwritten by the model"),
+        pytest.param("class C:\n    def f(self):\n        self.best = model(x)\n        probe(self.best)", id="an attribute from the model"),
+        pytest.param("class C:\n    def f(self):\n        for self.x in loader:\n            probe(self.x)", id="an attribute as the target of a loop"),
+        pytest.param("class C(Base):\n    def f(self):\n        probe(self.best)", id="an inherited attribute"),
+        pytest.param("class C:\n    best = model(x)\n    def f(self):\n        probe(self.best)", id="a class attribute from the model"),
+        pytest.param("class C:\n    def see(self, v):\n        self.stop = v > 3\nc = C()\nc.see(model(x))\nprobe(c.stop)", id="an object told of the model"),
+        pytest.param("f = os.walk\nfor x in loader:\n    data = x\n    probe(len(data))", id="the length of a batch"),
+        pytest.param("loader = make_loader()\nfor x in loader:\n    probe(len(x))", id="the length of a batch of a loader"),
+        pytest.param("probe(find() is None)", id="whether a search found something"),
+    ],
+)
+def test_may_differ(text: str) -> None:
+    assert not _uniform(text)
+
+
+_LOOP = """
+import sys, torch
+from torch.utils.data import DataLoader
+loader = DataLoader(torch.zeros(8))
+for epoch in range(9):
+    {}
+    for x in loader:
+        loss = model(x)
+        loss.backward()
+        if loss > 5: sys.exit()
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        pytest.param("pass", "pass", [], id="none"),
+        pytest.param("pass", "if epoch == 3: break", [], id="decided by the counter"),
+        pytest.param("pass", "print(loss > 3)", [], id="a call that is no exit"),
+        pytest.param("pass", "raise ValueError(3)", [], id="an error"),
+        pytest.param("pass", "if loss > 3: break", ["loss > 3"], id="break"),
+        pytest.param("if loss > 3: continue", "pass", ["loss > 3"], id="continue"),
+        pytest.param("pass", "if loss > 3: sys.exit()", ["loss > 3"], id="sys.exit"),
+        pytest.param("pass", "if loss > 3: raise SystemExit", ["loss > 3"], id="raise SystemExit"),
+        pytest.param("pass", "if epoch > 3 and loss > 3:\n        if epoch: break", ["epoch > 3 and loss > 3"], id="the outer test differs"),
+        pytest.param("pass", "try: pass\n    except ValueError: break", [None], id="in a handler"),
+        pytest.param("pass", "for i in range(3):\n        if loss > 3: break", [], id="another loop's"),
+        pytest.param("pass", "def f():\n        return 3", [], id="another function's"),
+    ],
+)
+def test_exits_that_some_ranks_may_take(first: str, last: str, expected: list[str | None]) -> None:
+    found = script(_LOOP.format(first, last))
+    (loop,) = [n for n in found.names.tree.body if isinstance(n, ast.For)]
+    assert [e.test and ast.unparse(e.test) for e in exits(found.names, found.roles, loop)] == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        pytest.param("print(3)", None, id="no exit"),
+        pytest.param("raise ValueError(3)", None, id="another exception"),
+        pytest.param("raise", None, id="raised again"),
+        pytest.param("sys.exit()", "0", id="sys.exit without a value"),
+        pytest.param("sys.exit(f(3))", "f(3)", id="sys.exit with a value"),
+        pytest.param("quit(2)", "2", id="quit"),
+        pytest.param("raise SystemExit", "0", id="SystemExit without a call"),
+        pytest.param("raise SystemExit(main())", "main()", id="SystemExit with a value"),
+    ],
+)
+def test_what_a_statement_ends_the_program_with(line: str, value: str | None) -> None:
+    found = script("import sys\n" + line)
+    given = exit_value(found.names, found.names.tree.body[-1])
+    assert (given and ast.unparse(given)) == value
