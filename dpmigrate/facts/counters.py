@@ -31,7 +31,6 @@ class Counter:
     adds: tuple[ast.expr, ...]
     read_inside: bool
     read_after: bool
-    statement: bool = True
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -237,21 +236,13 @@ def _impure(roles: Roles, call: ast.Call, own: set[int]) -> str:
         return f"{text}() has an effect in every batch"
     if dotted.startswith(_PURE_MODULES) or (dotted.startswith("?.") and dotted[2:] in _PURE_BUILTINS):
         return ""
-    for function, _ in roles.values.targets(call):
-        if roles.inside_module(function):
-            continue
-        for n in ast.walk(function):
-            if isinstance(n, ast.Global | ast.Yield):
-                return f"{text}() may have an effect in every batch"
-            if isinstance(n, ast.Call) and (
-                (isinstance(n.func, ast.Name) and n.func.id in ("print", "open")) or _last(n) in _IMPURE_METHODS - {"append", "update"}
-            ):
-                return f"{text}() may have an effect in every batch"
-        return ""
+    functions = [f for f, _ in roles.values.targets(call)]
+    if functions:
+        return f"{text}() may have an effect in every batch" if any(_leaves_trace(roles, f, set()) for f in functions) else ""
     vals = roles.values.eval(func)
     if isinstance(func, ast.Attribute):
         receiver = roles.values.eval(func.value)
-        if func.attr in _IMPURE_METHODS or any(v.kind == "ext" for v in receiver):
+        if _may_change(roles, call) or any(v.kind == "ext" for v in receiver):
             return f"{text}() may have an effect in every batch"
         return ""
     if any(v.kind == "call" and v.qual.startswith("torch.nn.") for v in vals):
@@ -259,8 +250,38 @@ def _impure(roles: Roles, call: ast.Call, own: set[int]) -> str:
     return f"what {text}() does is not known"
 
 
-def _last(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+def _leaves_trace(roles: Roles, function: ast.AST, seen: set[ast.AST]) -> bool:
+    """Whether the function, or one that it calls, prints, writes, or changes anything but what it has made itself."""
+    if function in seen:
+        return False
+    seen.add(function)
+    own = {name for name, bound in roles.names.opened[function].bindings.items() if all(b.how in ("assign", "aug") for b in bound)}
+    for n in ast.walk(function):
+        if isinstance(n, ast.Global | ast.Nonlocal | ast.Yield | ast.YieldFrom):
+            return True
+        if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store) and not _is_one_of(n.value, own):
+            return True
+        if isinstance(n, ast.Call):
+            if isinstance(n.func, ast.Name) and n.func.id in ("print", "open"):
+                return True
+            if isinstance(n.func, ast.Attribute) and _may_change(roles, n) and not _is_one_of(n.func.value, own):
+                return True
+            if any(_leaves_trace(roles, f, seen) for f, _ in roles.values.targets(n)):
+                return True
+    return False
+
+
+def _is_one_of(node: ast.expr, own: set[str]) -> bool:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in own
+
+
+def _may_change(roles: Roles, call: ast.Call) -> bool:
+    """Whether a method call may change its object, or tell the world: by its name; ``x.log()`` and ``x.add(y)`` of tensors give a value."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _IMPURE_METHODS or roles.names.dotted(call.func).startswith(_PURE_MODULES):
+        return False
+    return call.func.attr not in ("log", "add") or isinstance(roles.names.parent[call], ast.Expr)
 
 
 # ------------------------------------------------------------------ what an addition is

@@ -7,7 +7,7 @@ is known at every call or turn, so is the loader that meets ``backward()``; wher
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dpmigrate.facts.definitions import arguments
@@ -20,10 +20,10 @@ Env = dict[str, ast.expr]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Phases:
-    """How a loop comes to train: over these loaders, in these calls of its function, with ``source`` as it reads then."""
+    """How a loop comes to train: over these loaders, in these calls of its function (each with its arguments), with ``source`` as it reads then."""
 
     loaders: Vals
-    calls: frozenset[ast.Call]
+    calls: Mapping[ast.Call, Env]
     source: ast.expr
 
 
@@ -31,9 +31,10 @@ def phases(roles: Roles, loop: BatchLoop) -> Phases | None:
     """The training side of a loop; None where one loop serves both sides and they cannot be told apart."""
     if not loop.branches:
         function = roles.names.function(loop.node)
-        return Phases(loop.loaders, frozenset(roles.values.callers.get(function, [])), loop.source)
+        return Phases(loop.loaders, {c: {} for c in roles.values.callers.get(function, [])}, loop.source)
     tests = list(_tests(roles, loop))
-    loaders, calls, source = NONE, set(), None
+    loaders, source = NONE, None
+    calls: dict[ast.Call, Env] = {}
     for env, call in _environments(roles, loop.node):
         truth = [_truth(roles, t, env, 4) for t in tests]
         if any(t is None for t in truth):
@@ -45,8 +46,8 @@ def phases(roles: Roles, loop: BatchLoop) -> Phases | None:
             loaders |= found
             source = source or _substituted(roles, loop.source, env)
             if call is not None:
-                calls.add(call)
-    return Phases(loaders, frozenset(calls), source) if loaders and source is not None else None
+                calls[call] = env
+    return Phases(loaders, calls, source) if loaders and source is not None else None
 
 
 def _substituted(roles: Roles, source: ast.expr, env: Env) -> ast.expr:
@@ -62,16 +63,9 @@ def _substituted(roles: Roles, source: ast.expr, env: Env) -> ast.expr:
 
 def _tests(roles: Roles, loop: BatchLoop) -> Iterator[ast.expr]:
     for b in roles.backwards:
-        if not roles.names.is_inside(b, loop.node):
-            continue
-        inner: ast.AST = b
-        for a in roles.names.ancestors(b):
-            if a is loop.node:
-                break
-            if isinstance(a, ast.If) and not roles.about_numbers(a.test):
-                inside = any(roles.names.is_inside(inner, s) for s in a.body)
-                yield a.test if inside else ast.UnaryOp(ast.Not(), a.test)
-            inner = a
+        if roles.names.is_inside(b, loop.node):
+            for test, wanted in roles.phase_tests(b, loop.node):
+                yield test if wanted else ast.UnaryOp(ast.Not(), test)
 
 
 def _environments(roles: Roles, node: ast.AST) -> Iterator[tuple[Env, ast.Call | None]]:
@@ -85,11 +79,20 @@ def _environments(roles: Roles, node: ast.AST) -> Iterator[tuple[Env, ast.Call |
     for call in calls:
         for outer in list(_turns(roles, call)) or [{}]:
             env = dict(_arguments(roles, function, call))
-            env = {k: outer[v.id] if isinstance(v, ast.Name) and v.id in outer else v for k, v in env.items()}
+            env = {k: _in_turn(v, outer) for k, v in env.items()}
             for turn in turns or [{}]:
                 yield {**env, **turn}, call
     if not calls:
         yield from ((t, None) for t in turns)
+
+
+def _in_turn(node: ast.expr, turn: Env) -> ast.expr:
+    """An argument as it is in one turn of a loop over literals: ``phase`` and ``loaders[phase]`` with the phase put in."""
+    if isinstance(node, ast.Name):
+        return turn.get(node.id, node)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in turn:
+        return ast.Subscript(node.value, turn[node.slice.id], ast.Load())
+    return node
 
 
 def _turns(roles: Roles, node: ast.AST) -> Iterator[Env]:
@@ -197,8 +200,8 @@ def _loaders(roles: Roles, node: ast.expr, env: Env, depth: int) -> Vals:
         if truth is None:
             return NONE
         return _loaders(roles, node.body if truth else node.orelse, env, depth - 1)
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in env:
-        key = env[node.slice.id]
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+        key = env.get(node.slice.id) if isinstance(node.slice, ast.Name) else None
         if isinstance(key, ast.Constant) and isinstance(key.value, str | int):
             return frozenset(v for v in roles.values.pick(roles.values.eval(node.value), (key.value,), subscript=True) if v in roles.loaders_of(node))
         return NONE

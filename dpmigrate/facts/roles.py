@@ -7,7 +7,7 @@ over a DataLoader that reaches ``backward()``, an evaluation loop is one that ca
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,6 +39,9 @@ class BatchLoop:
     trains: bool
     evaluates: bool
     branches: bool = False  # backward stands under a test that may be false: one loop for both
+
+
+_PHASE_WORDS = frozenset({"training", "train", "is_train", "phase", "mode", "optimizer", "optim", "is_training", "split", "eval"})
 
 
 class Roles:
@@ -224,20 +227,42 @@ class Roles:
 
     def _branches(self, loop: ast.For | ast.AsyncFor) -> bool:
         """Whether the backward in this loop stands under a test on the phase: the loop evaluates too."""
-        for b in self.backwards:
-            if not self.names.is_inside(b, loop):
-                continue
-            for a in self.names.ancestors(b):
-                if a is loop:
-                    break
-                if isinstance(a, ast.If) and not self.about_numbers(a.test):
-                    return True
-        return False
+        return any(self.names.is_inside(b, loop) and any(self.phase_tests(b, loop)) for b in self.backwards)
+
+    def phase_tests(self, backward: ast.AST, loop: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+        """The tests that decide whether the loop trains at all, each with whether it must be true for the backward to run."""
+        inner = backward
+        for a in self.names.ancestors(backward):
+            if a is loop:
+                return
+            if isinstance(a, ast.If) and not self.about_numbers(a.test) and not self._on_both_sides(a):
+                yield a.test, any(self.names.is_inside(inner, s) for s in a.body)
+            inner = a
+
+    def _on_both_sides(self, node: ast.If) -> bool:
+        """``if amp: scaler.scale(loss).backward()``, ``else: loss.backward()``."""
+        return all(any(self.names.is_inside(b, s) for b in self.backwards for s in side) for side in (node.body, node.orelse))
 
     def about_numbers(self, test: ast.expr) -> bool:
         """``if (i + 1) % k == 0``, ``if amp:`` — tests that do not choose between training and evaluation."""
-        words = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)} | {n.attr for n in ast.walk(test) if isinstance(n, ast.Attribute)}
-        return not any(w in ("training", "train", "is_train", "phase", "mode", "optimizer", "optim", "is_training", "split", "eval") for w in words)
+        names = [n for n in ast.walk(test) if isinstance(n, ast.Name)]
+        words = {n.id for n in names} | {n.attr for n in ast.walk(test) if isinstance(n, ast.Attribute)}
+        return not words & _PHASE_WORDS and not any(self._by_phase(n, 6) for n in names)
+
+    def _by_phase(self, node: ast.Name, depth: int) -> bool:
+        """Whether the name is a parameter that the calls of its function give differently, goes over literals, or comes of such a name."""
+        for b in self.names.bindings(self.names.scope_of[node], node.id):
+            if b.how == "for" and isinstance(b.value, ast.Tuple | ast.List):
+                return True
+            if b.how == "assign" and b.value is not None and depth and any(isinstance(n, ast.Name) and self._by_phase(n, depth - 1) for n in ast.walk(b.value)):
+                return True
+            if b.how == "param" and isinstance(b.target, ast.arg):
+                function = self.names.scope_of[b.target].node
+                calls = self.values.callers.get(function, []) if isinstance(function, FunctionNode) else []
+                given = {ast.unparse(p) if (p := self.passed(c, function, node.id)) is not None else "" for c in calls}  # type: ignore[arg-type]
+                if len(given) > 1:
+                    return True
+        return False
 
     @cached_property
     def train_loops(self) -> tuple[BatchLoop, ...]:
@@ -249,7 +274,7 @@ class Roles:
     def eval_loops(self) -> tuple[BatchLoop, ...]:
         return tuple(b for b in self.batch_loops if b.evaluates)
 
-    def epoch_loop(self, node: ast.AST, calls: frozenset[ast.Call] | None = None, seen: frozenset[ast.AST] = frozenset()) -> list[tuple[Loop, ast.AST]]:
+    def epoch_loop(self, node: ast.AST, calls: Collection[ast.Call] | None = None, seen: frozenset[ast.AST] = frozenset()) -> list[tuple[Loop, ast.AST]]:
         """The loops that repeat ``node``, nearest in each calling path, with the node in each loop's own function that leads there.
 
         ``calls`` restricts the calls of the node's own function that count.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from dpmigrate.facts import counters, losses
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loaders import critical_star
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position, span
-from dpmigrate.facts.phases import Phases, phases
+from dpmigrate.facts.phases import Env, Phases, phases
 from dpmigrate.facts.roles import BatchLoop, Roles
 from dpmigrate.facts.values import NONE, Vals, Values
 from dpmigrate.facts.wraps import Wrapping, WrapPlan
@@ -339,9 +339,12 @@ class Script:
         return tuple(out)
 
     def _seen_from(
-        self, expr: ast.expr, function: ast.AST, there: ast.AST, calls: frozenset[ast.Call] | None = None, seen: frozenset[ast.AST] = frozenset()
+        self, expr: ast.expr, function: ast.AST, there: ast.AST, calls: Mapping[ast.Call, Env] | None = None, seen: frozenset[ast.AST] = frozenset()
     ) -> str | None:
-        """The expression as the calling function ``there`` writes it; None where it has no name."""
+        """The expression as the calling function ``there`` writes it; None where it has no name.
+
+        ``calls`` are the calls of ``function`` that count, with what they give its parameters.
+        """
         if _fresh_call(expr):
             return None
         if function is there:
@@ -351,7 +354,8 @@ class Script:
         for call in self.values.callers.get(function, []):
             if calls is not None and call not in calls:
                 continue
-            inner = self._through(expr, function, call)
+            given = calls[call].get(expr.id) if calls is not None and isinstance(expr, ast.Name) else None
+            inner = given if given is not None else self._through(expr, function, call)
             found = self._seen_from(inner, self.names.function(call), there, None, seen | {function}) if inner is not None else None
             if found is not None:
                 return found

@@ -1,0 +1,139 @@
+"""Which loaders a loop trains on where it serves both sides."""
+
+from __future__ import annotations
+
+import ast
+from textwrap import dedent, indent
+
+import pytest
+
+from tests.pipeline import script
+
+_TOP = """
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+criterion = nn.MSELoss()
+train = DataLoader(train_set, shuffle=True)
+val = DataLoader(val_set)
+loaders = {"train": train, "val": val}
+split = {p: DataLoader(sets[p]) for p in ("train", "val")}
+"""
+_STEP = """
+loss = criterion(model(x), y)
+if {test}:
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def _answer(text: str) -> list[str] | None:
+    """Where the training side's loaders are made, as written; None if unknown."""
+    found = script(_TOP + dedent(text))
+    (loop,) = found.roles.train_loops
+    side = found.phases(loop)
+    if side is None:
+        return None
+    calls = sorted({(v.node.lineno, v.part) for v in side.loaders if isinstance(v.node, ast.Call)}, key=str)
+    names = {8: "train", 9: "val", 11: "split"}
+    return [names[line] + (f"[{part}]" if part else "") for line, part in calls]
+
+
+def _phase_loop(test: str, source: str, before: str = "", phases: str = "['train', 'val']", variable: str = "phase") -> str:
+    body = indent(f"for x, y in {source}:\n" + indent(_STEP.format(test=test), "    "), "        ")
+    return f"for epoch in range(3):\n    for {variable} in {phases}:\n" + indent(before, "        ") + "\n" + body
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        pytest.param(_phase_loop("phase == 'train'", "loaders[phase]"), ["train"], id="a dict of loaders"),
+        pytest.param(_phase_loop("phase == 'train'", "split[phase]"), ["split[train]"], id="a dict comprehension"),
+        pytest.param(_phase_loop("phase != 'val'", "loaders[phase]"), ["train"], id="not the other"),
+        pytest.param(_phase_loop("not phase == 'val'", "loaders[phase]"), ["train"], id="not"),
+        pytest.param(_phase_loop("phase == 'train' and True", "loaders[phase]"), ["train"], id="and"),
+        pytest.param(_phase_loop("phase == 'train' or False", "loaders[phase]"), ["train"], id="or"),
+        pytest.param(_phase_loop("phase", "train if phase else val", phases="(True, False)"), ["train"], id="the phase is the test"),
+        pytest.param(_phase_loop("training", "loaders[phase]", before="training = phase == 'train'"), ["train"], id="through a name"),
+        pytest.param(_phase_loop("phase == 'train'", "loader", before="loader = loaders[phase]"), ["train"], id="a loader through a name"),
+        pytest.param(_phase_loop("phase == 'train'", "loader", before="loader = train if phase == 'train' else val"), ["train"], id="chosen by a conditional"),
+        pytest.param(_phase_loop("phase == 'train'", "(train if phase == 'train' else val)"), ["train"], id="chosen in the loop's head"),
+        pytest.param(_phase_loop("phase is 'train'", "loaders[phase]"), ["train"], id="is"),
+        pytest.param(_phase_loop("phase > 'train'", "loaders[phase]"), None, id="an order"),
+        pytest.param(_phase_loop("phase == other", "loaders[phase]"), None, id="compared with a variable"),
+        pytest.param(_phase_loop("what(phase)", "loaders[phase]"), None, id="a function decides"),
+        pytest.param(_phase_loop("not what(phase)", "loaders[phase]"), None, id="not of a function"),
+        pytest.param(_phase_loop("phase == 'train' and what()", "loaders[phase]"), None, id="and a function"),
+        pytest.param(_phase_loop("what() or phase == 'train'", "loaders[phase]"), None, id="or a function"),
+        pytest.param(_phase_loop("training", "loaders[phase]", before="training = what(phase)"), None, id="a function through a name"),
+        pytest.param(_phase_loop("training", "loaders[phase]"), None, id="a name from nowhere"),
+        pytest.param(_phase_loop("a", "loaders[phase]", before="a = b\nb = c\nc = d\nd = phase\ne = a"), None, id="a flag that goes through too many names"),
+        pytest.param(_phase_loop("phase == 'train'", "loaders[key]", before="key = phase"), None, id="the key is another name"),
+        pytest.param(_phase_loop("phase == 'train'", "(train if what() else val)"), None, id="the loader is chosen by a function"),
+        pytest.param(_phase_loop("phase == 'train'", "loaders[phase]", phases="[TRAIN, 'val']"), None, id="a phase that is no literal"),
+        pytest.param(_phase_loop("phase == 'test'", "loaders[phase]"), None, id="no phase trains"),
+        pytest.param(_phase_loop("phase == 'train'", "loaders[phase]", variable="phase, n", phases="[('train', 1), ('val', 2)]"), None, id="two variables"),
+        pytest.param(_phase_loop("phase == 'train'", "loaders[phase]", phases="phases"), None, id="phases from elsewhere"),
+    ],
+)
+def test_a_loop_over_phases(text: str, answer: list[str] | None) -> None:
+    assert _answer(text) == answer
+
+
+def _function(parameters: str, test: str, calls: str, before: str = "pass") -> str:
+    body = indent(before, "    ") + "\n    for x, y in loader:\n" + indent(_STEP.format(test=test), "        ")
+    return f"def run({parameters}):\n{body}\nfor epoch in range(3):\n" + indent(calls, "    ")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        pytest.param(_function("loader, training", "training", "run(train, True)\nrun(val, False)"), ["train"], id="a flag"),
+        pytest.param(_function("loader, *, training=False", "training", "run(train, training=True)\nrun(val)"), ["train"], id="a keyword-only flag"),
+        pytest.param(_function("loader, *, training", "training", "run(train, training=True)\nrun(val, training=False)"), ["train"], id="without a default"),
+        pytest.param(_function("loader, opt=None", "opt", "run(train, optimizer)\nrun(val)"), ["train"], id="an optimizer is true"),
+        pytest.param(_function("loader, opt=None", "opt is not None", "run(train, optimizer)\nrun(val)"), ["train"], id="an optimizer is there"),
+        pytest.param(_function("loader, opt=None", "opt != None", "run(train, optimizer)\nrun(val)"), ["train"], id="an optimizer is not None"),
+        pytest.param(_function("loader, opt=None", "not opt is None", "run(train, optimizer)\nrun(val)"), ["train"], id="an optimizer is not absent"),
+        pytest.param(
+            _function("loader, opt=None", "training", "run(train, optimizer)\nrun(val)", "training = opt is not None"), ["train"], id="a flag from it"
+        ),
+        pytest.param(
+            _function("loader, mode", "mode == 'train'", "for m in ('train', 'val'):\n    run(loaders[m], m)"),
+            ["train"],
+            id="the caller's phases, the loader by them",
+        ),
+        pytest.param(_function("loader, mode", "mode == 'train'", "for m in ('train',):\n    run(train, m)"), ["train"], id="the caller's phase"),
+        pytest.param(_function("loader, training", "training", "run(train, flag)\nrun(val, False)"), None, id="a flag from elsewhere"),
+        pytest.param(_function("loader, training", "training", "run(train, 3 > 2)\nrun(val, False)"), None, id="a flag that is computed"),
+        pytest.param(_function("loader, opt=None", "opt is not None", "run(train, what())\nrun(val)"), ["train"], id="a thing from elsewhere"),
+        pytest.param(_function("loader, opt=None", "opt is not None", "run(train, model.opt)\nrun(val)"), None, id="an attribute from elsewhere"),
+        pytest.param(
+            _function("loader, training", "training", "run(load(), True)\nrun(val, False)\nrun(train, False)"), None, id="the training loader is unknown"
+        ),
+        pytest.param(_function("loader, training", "loss > 3 or training", "run(train, True)\nrun(val, False)"), None, id="a test on numbers with a phase"),
+    ],
+)
+def test_a_function_for_both_sides(text: str, answer: list[str] | None) -> None:
+    assert _answer(text) == answer
+
+
+def test_a_function_that_nothing_calls() -> None:
+    body = indent(_phase_loop("phase == 'train'", "loaders[phase]"), "    ")
+    assert _answer(f"def run():\n{body}") == ["train"]
+    assert _answer(_function("loader, training", "training", "pass").replace("in loader:", "in train:")) is None
+
+
+def test_the_calls_of_the_training_side() -> None:
+    found = script(_TOP + _function("loader, training", "training", "run(train, True)\nrun(val, False)"))
+    (loop,) = found.roles.train_loops
+    side = found.phases(loop)
+    assert side is not None and [ast.unparse(c) for c in side.calls] == ["run(train, True)"]
+
+
+def test_a_loop_that_only_trains() -> None:
+    text = "for epoch in range(3):\n    for x, y in train:\n        loss = criterion(model(x), y)\n        loss.backward()\n        optimizer.step()\n"
+    assert _answer(text) == ["train"]
