@@ -166,7 +166,7 @@ class Losses:
             elif b.how == "aug" and isinstance(b.value, ast.AugAssign):
                 extra.append((position(b.target), b.value.value if isinstance(b.value.op, ast.Add | ast.Sub) else ast.Constant(0)))
         if owner is here or here.is_module:
-            before = [p for p in plain if p[0] < position(node)]
+            before = [p for p in plain if p[0] < position(node) and not self.names.is_inside(node, p[1])]  # loss = loss / 2
             straight = [p for p in before if self._same_branch(p[1], node)]
             start = straight[-1][0] if straight else (0, 0)
             plain = [p for p in before if p[0] >= start]

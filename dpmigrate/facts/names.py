@@ -34,6 +34,7 @@ class Scope:
     name: str
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
     outer: set[str] = field(default_factory=set)  # declared global or nonlocal
+    shared: set[str] = field(default_factory=set)  # declared global
 
     @property
     def is_class(self) -> bool:
@@ -125,6 +126,7 @@ class Names:
             for n in ast.walk(node):
                 if isinstance(n, ast.Global | ast.Nonlocal) and self._owner(n, node):
                     inner.outer.update(n.names)
+                    inner.shared.update(n.names if isinstance(n, ast.Global) else ())
         return inner
 
     def _owner(self, statement: ast.AST, function: ast.AST) -> bool:
@@ -216,6 +218,8 @@ class Names:
         first = True
         s: Scope | None = scope
         while s is not None:
+            if name in s.shared:
+                break
             if name in s.outer:
                 s, first = s.parent, False
                 continue
@@ -309,12 +313,8 @@ class Names:
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
         """The list of siblings that holds the statement."""
-        parent = self.parent[statement]
-        for name in ("body", "orelse", "finalbody", "handlers"):
-            block = getattr(parent, name, None)
-            if isinstance(block, list) and statement in block:
-                return block
-        raise LookupError(ast.dump(statement))
+        blocks = (getattr(self.parent[statement], name, None) for name in ("body", "orelse", "finalbody"))
+        return next(block for block in blocks if isinstance(block, list) and statement in block)
 
     def is_inside(self, node: ast.AST, outer: ast.AST) -> bool:
         return node is outer or any(a is outer for a in self.ancestors(node))

@@ -321,8 +321,10 @@ class Values:
         if node in self._known:
             return self._known[node]
         here, outer = len(self._busy), self._cut
-        if id(node) in self._busy or here >= DEPTH_LIMIT:
-            self._cut = min(outer, self._busy.get(id(node), 0))
+        if here >= DEPTH_LIMIT:
+            return NONE
+        if id(node) in self._busy:
+            self._cut = min(outer, self._busy[id(node)])
             return NONE
         self._busy[id(node)] = self._cut = here
         try:

@@ -1,0 +1,193 @@
+"""What the differentiated loss is normalised by."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from dpmigrate.facts.losses import Norm
+from tests.pipeline import script
+
+_PROGRAM = """
+import math, random
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader
+{defs}
+{setup}
+scaler = torch.amp.GradScaler()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+ce, mse = nn.CrossEntropyLoss(), nn.MSELoss()
+loader = DataLoader(train_set, shuffle=True)
+for epoch in range(3):
+    for x, y in loader:
+        out = model(x)
+{step}
+        ({loss}).backward()
+        optimizer.step()
+"""
+
+
+def _norm(loss: str, step: str = "pass", setup: str = "model = nn.Linear(3, 2)", defs: str = "") -> Norm:
+    lines = "\n".join("        " + line for line in step.splitlines())
+    found = script(_PROGRAM.format(loss=loss, step=lines, setup=setup, defs=defs))
+    calls = [n for n in found.names.nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "backward"]
+    return found.losses.of_backward(calls[-1]).norm
+
+
+_MEAN = [
+    pytest.param("ce(out, y)", id="a loss object"),
+    pytest.param("F.mse_loss(out, y)", id="a function"),
+    pytest.param("F.mse_loss(out, y, reduction='mean')", id="a function, spelled out"),
+    pytest.param("ce(out, y) / 2", id="halved"),
+    pytest.param("0.5 * ce(out, y)", id="weighted"),
+    pytest.param("ce(out, y) * args.alpha", id="weighted by a setting"),
+    pytest.param("ce(out, y) + mse(out, y)", id="two"),
+    pytest.param("ce(out, y) + 0.1 * sum(p.abs().sum() for p in model.parameters())", id="with a regulariser"),
+    pytest.param("-ce(out, y)", id="with a sign"),
+    pytest.param("ce(out, y) if epoch else mse(out, y)", id="chosen"),
+    pytest.param("ce(out, y).float().to('cpu')", id="moved"),
+    pytest.param("scaler.scale(ce(out, y))", id="scaled"),
+    pytest.param("out.mean()", id="a mean"),
+    pytest.param("torch.mean(out)", id="a mean, as a function"),
+    pytest.param("F.mse_loss(out, y, reduction='sum') / x.size(0)", id="a sum over the batch's size"),
+    pytest.param("F.mse_loss(out, y, reduction='sum') / len(x)", id="a sum over the batch's length"),
+    pytest.param("nn.CTCLoss()(out, y, a, b)", id="CTC"),
+    pytest.param("random.random() * ce(out, y)", id="weighted by a draw"),
+    pytest.param("np.random.beta(1, 1) * ce(out, y)", id="weighted by a draw of numpy's"),
+    pytest.param("math.sqrt(2) * ce(out, y)", id="weighted by a computed number"),
+    pytest.param("ce(out, y) * ce(out, y).item()", id="weighted by a number of its own"),
+]
+
+
+@pytest.mark.parametrize("loss", _MEAN)
+def test_a_mean(loss: str) -> None:
+    assert _norm(loss) is Norm.MEAN
+
+
+@pytest.mark.parametrize(
+    ("loss", "norm"),
+    [
+        pytest.param("3", Norm.CONST, id="a number"),
+        pytest.param("F.mse_loss(out, y, reduction='sum')", Norm.SUM, id="a sum"),
+        pytest.param("nn.MSELoss(size_average=False)(out, y)", Norm.SUM, id="a sum as long ago"),
+        pytest.param("((out - y) ** 2).sum()", Norm.SUM, id="a sum by hand"),
+        pytest.param("torch.sum(out)", Norm.SUM, id="a sum, as a function"),
+        pytest.param("ce(out, y) * x.size(0)", Norm.SUM, id="a mean times the batch's size"),
+        pytest.param("out * x.size(0)", Norm.UNKNOWN, id="something times the batch's size"),
+        pytest.param("F.mse_loss(out, y, reduction='sum') / mask.sum()", Norm.WEIGHTED, id="over a count"),
+        pytest.param("nn.CrossEntropyLoss(weight=w)(out, y)", Norm.WEIGHTED, id="class weights"),
+        pytest.param("F.cross_entropy(out, y, ignore_index=0)", Norm.WEIGHTED, id="ignored targets"),
+        pytest.param("F.mse_loss(out, y, reduction='none')", Norm.UNKNOWN, id="no reduction"),
+        pytest.param("F.mse_loss(out, y, reduction=how)", Norm.UNKNOWN, id="a reduction from elsewhere"),
+        pytest.param("F.mse_loss(out, y, **kw)", Norm.UNKNOWN, id="star arguments"),
+        pytest.param("out.mean(1)", Norm.UNKNOWN, id="a mean over another dimension"),
+        pytest.param("torch.mean(out, dim=1)", Norm.UNKNOWN, id="a mean over another dimension, as a function"),
+        pytest.param("torch.mean(out, 1)", Norm.UNKNOWN, id="a mean over another dimension, by position"),
+        pytest.param("ce(out, y) + out.sum()", Norm.UNKNOWN, id="a mean and a sum"),
+        pytest.param("out.sum() + sum(p.norm() for p in model.parameters())", Norm.UNKNOWN, id="a sum and a regulariser"),
+        pytest.param("ce(out, y) ** 2", Norm.UNKNOWN, id="squared"),
+        pytest.param("args.a ** 2", Norm.CONST, id="a setting squared"),
+        pytest.param("ce(out, y) / out", Norm.UNKNOWN, id="over something"),
+        pytest.param("ce(out, y) * mse(out, y)", Norm.UNKNOWN, id="a product"),
+        pytest.param("what(out, y)", Norm.UNKNOWN, id="a function from elsewhere"),
+        pytest.param("out[0]", Norm.UNKNOWN, id="an element"),
+        pytest.param("out[y]", Norm.UNKNOWN, id="chosen elements"),
+        pytest.param("[out][0].mean()", Norm.MEAN, id="of an element"),
+        pytest.param("f'{x}'", Norm.UNKNOWN, id="not a loss at all"),
+        pytest.param("x", Norm.UNKNOWN, id="the batch"),
+        pytest.param("epoch", Norm.CONST, id="the loop's counter"),
+    ],
+)
+def test_others(loss: str, norm: Norm) -> None:
+    assert _norm(loss) is norm
+
+
+@pytest.mark.parametrize(
+    ("step", "norm"),
+    [
+        pytest.param("loss = ce(out, y)", Norm.MEAN, id="a name"),
+        pytest.param("loss = ce(out, y)\nloss = loss / 2", Norm.MEAN, id="given again from itself"),
+        pytest.param("loss = F.mse_loss(out, y, reduction='sum')\nloss = loss / 2", Norm.SUM, id="a sum given again from itself"),
+        pytest.param("loss = ce(out, y)\nloss += mse(out, y)", Norm.MEAN, id="added to"),
+        pytest.param("loss = ce(out, y)\nloss /= 2", Norm.MEAN, id="divided in place"),
+        pytest.param("loss = ce(out, y)\nloss -= out.sum()", Norm.UNKNOWN, id="a sum taken away"),
+        pytest.param("loss = out.sum()\nloss = ce(out, y)", Norm.MEAN, id="the last one counts"),
+        pytest.param("loss = out.sum()\nif epoch:\n    loss = ce(out, y)", Norm.UNKNOWN, id="one in a branch"),
+        pytest.param("loss, n = ce(out, y), 3", Norm.MEAN, id="in a tuple"),
+        pytest.param("(loss, n), m = (ce(out, y), 3), 4", Norm.MEAN, id="in a tuple in a tuple"),
+        pytest.param("loss, *rest = *both, 3", Norm.UNKNOWN, id="star"),
+        pytest.param("both = ce(out, y), 3\nloss = both[0]", Norm.MEAN, id="an element of a tuple"),
+        pytest.param("both = f()\nboth = g()\nloss = both[0]", Norm.UNKNOWN, id="an element of unknown tuples"),
+        pytest.param("loss, n = out", Norm.UNKNOWN, id="a part of the output"),
+        pytest.param("losses = {'a': ce(out, y)}\nloss = losses['a']", Norm.UNKNOWN, id="an item of a dict"),
+        pytest.param("loss, n = x.shape", Norm.UNKNOWN, id="a part of an attribute"),
+        pytest.param("loss, n = what()", Norm.UNKNOWN, id="a part of a call's result"),
+        pytest.param("n = x.size(0)\nloss = F.mse_loss(out, y, reduction='sum') / n", Norm.MEAN, id="over the batch's size by name"),
+        pytest.param("n = 3\nloss = ce(out, y) / n", Norm.MEAN, id="over a number by name"),
+    ],
+)
+def test_through_names(step: str, norm: Norm) -> None:
+    assert _norm("loss", step) is norm
+
+
+@pytest.mark.parametrize(
+    ("defs", "loss", "norm"),
+    [
+        pytest.param("def f(a, b):\n    return F.mse_loss(a, b)", "f(out, y)", Norm.MEAN, id="a function of the file"),
+        pytest.param("def f(a, b):\n    return F.mse_loss(a, b), 3", "f(out, y)[0]", Norm.MEAN, id="a part of what it gives"),
+        pytest.param("def f(a, b):\n    return 3, a.sum()", "f(out, y)[1]", Norm.SUM, id="another part of what it gives"),
+        pytest.param("def f(a, b):\n    return 3, a.sum()", "f(out, y)[2]", Norm.UNKNOWN, id="a part that it lacks"),
+        pytest.param("def f(c, a, b):\n    return c(a, b)", "f(ce, out, y)", Norm.MEAN, id="a loss as an argument"),
+        pytest.param("g = lambda a: a.backward()\ndef f(a):\n    return g2(a)\ng2 = lambda a: a", "f(out)", Norm.UNKNOWN, id="the parameter of a lambda"),
+        pytest.param("total = 3\ndef f(a):\n    global total\n    total = F.mse_loss(a, a)\n    return total", "f(out)", Norm.MEAN, id="a global"),
+        pytest.param("def f(c, a):\n    return c", "f(ce(out, y), 3)", Norm.MEAN, id="a value as an argument"),
+        pytest.param("def f(a):\n    pass", "f(out)", Norm.UNKNOWN, id="no result"),
+        pytest.param("def f(a):\n    if a:\n        return F.mse_loss(a, a), a\n    return (a,)", "f(out)[0]", Norm.MEAN, id="one result has no loss in it"),
+        pytest.param(
+            "def f(a):\n    if a:\n        return F.mse_loss(a, a)\n    return my_loss(a)", "f(out)", Norm.UNKNOWN, id="one result is an unknown loss"
+        ),
+        pytest.param("def f(a):\n    return f(a) + F.mse_loss(a, a)", "f(out)", Norm.MEAN, id="recursive"),
+        pytest.param("f = lambda a, b: F.mse_loss(a, b)", "f(out, y)", Norm.MEAN, id="a lambda"),
+        pytest.param("f = lambda a, b: (3, a.sum())", "f(out, y)[1]", Norm.SUM, id="a part of a lambda's"),
+        pytest.param("f = F.mse_loss", "f(out, y)", Norm.MEAN, id="a function by another name"),
+        pytest.param("f = torch.relu", "f(out)", Norm.UNKNOWN, id="another function of torch's"),
+        pytest.param(
+            "class L(nn.Module):\n    def forward(self, a, b):\n        return (a - b).mean()\nf = L()", "f(out, y)", Norm.MEAN, id="a module of the file"
+        ),
+        pytest.param("class L:\n    def __call__(self, a, b):\n        return (a - b).sum()\nf = L()", "f(out, y)", Norm.SUM, id="an object of the file"),
+        pytest.param("class L:\n    pass\nf = L()", "f(out, y)", Norm.UNKNOWN, id="an object that cannot be called"),
+        pytest.param("f = nn.MSELoss(reduction='sum')", "f(out, y)", Norm.SUM, id="a loss object made above"),
+        pytest.param("f = nn.Linear(3, 2)", "f(out)", Norm.UNKNOWN, id="a layer"),
+    ],
+)
+def test_calls(defs: str, loss: str, norm: Norm) -> None:
+    assert _norm(loss, defs=defs) is norm
+
+
+_NET = "class Net(nn.Module):\n    def forward(self, x, y=None):\n        return {}\n"
+
+
+@pytest.mark.parametrize(
+    ("defs", "setup", "norm"),
+    [
+        pytest.param(_NET.format("F.mse_loss(x, y), x"), "model = nn.DataParallel(Net())", Norm.MEAN, id="a model that gives its loss"),
+        pytest.param(_NET.format("x.sum(), x"), "model = nn.DataParallel(Net())", Norm.SUM, id="a model that gives a sum"),
+        pytest.param("", "model = nn.DataParallel(load())", Norm.UNKNOWN, id="a model from elsewhere"),
+        pytest.param("class Net(Base):\n    pass", "model = nn.DataParallel(Net())", Norm.UNKNOWN, id="a model whose forward is elsewhere"),
+    ],
+)
+def test_the_loss_of_a_model(defs: str, setup: str, norm: Norm) -> None:
+    assert _norm("loss", "loss, out = model(x, y)", setup=setup, defs=defs) is norm
+
+
+def test_a_loss_in_a_method_and_from_a_global() -> None:
+    defs = "def step(x, y):\n    total = ce(x, y)\n    return total"
+    assert _norm("step(out, y)", defs=defs) is Norm.MEAN
+    assert _norm("weight", setup="model = nn.Linear(3, 2)\nweight = 3") is Norm.CONST
+    found = script(_PROGRAM.format(loss="a + b", step="        pass", setup="model = nn.Linear(3, 2)", defs=""))
+    calls = [n for n in found.names.nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "backward"]
+    assert found.losses.names_of(calls[0]) == {"a", "b"}

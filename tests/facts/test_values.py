@@ -1,0 +1,220 @@
+"""Which objects an expression may mean."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from dpmigrate.facts.values import Val, Values
+from tests.facts.probe import all_probed, probed
+
+_HEAD = """
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+"""
+
+
+def _said(v: Val) -> str:
+    if v.kind == "ext":
+        return v.qual
+    text = v.node.name if isinstance(v.node, ast.ClassDef | ast.FunctionDef) else ast.unparse(v.node)
+    return f"{v.kind} {text}" + (f"[{v.part}]" if v.part is not None else "")
+
+
+def _means(text: str) -> list[str]:
+    found, node = probed(_HEAD + text)
+    return sorted(_said(v) for v in found.values.eval(node))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("probe(x)", ["?.x"], id="from nowhere"),
+        pytest.param("probe(a + b)", [], id="a sum"),
+        pytest.param("def f(x): probe(x)", [], id="a parameter that nobody gives"),
+        pytest.param("x: int\nprobe(x)", ["?.x"], id="only an annotation"),
+        pytest.param("probe(3)", ["const 3"], id="a literal"),
+        pytest.param("probe(nn.Linear)", ["torch.nn.Linear"], id="a library's"),
+        pytest.param("a = nn.Linear(3, 2)\nprobe(a)", ["call nn.Linear(3, 2)"], id="a variable"),
+        pytest.param("a: nn.Module = nn.ReLU()\nprobe(a)", ["call nn.ReLU()"], id="with an annotation"),
+        pytest.param("if c: a = nn.ReLU()\nelse: a = nn.Tanh()\nprobe(a)", ["call nn.ReLU()", "call nn.Tanh()"], id="one of two"),
+        pytest.param("probe(nn.ReLU() if c else nn.Tanh())", ["call nn.ReLU()", "call nn.Tanh()"], id="a conditional"),
+        pytest.param("a = None\nprobe(a or nn.Tanh())", ["call nn.Tanh()", "const None"], id="or"),
+        pytest.param("probe((a := nn.ReLU()))", ["call nn.ReLU()"], id="walrus"),
+        pytest.param("a, (b, c) = 1, (2, nn.ReLU())\nprobe(c)", ["call nn.ReLU()"], id="in a tuple"),
+        pytest.param("a = nn.ReLU().to(device).eval()\nprobe(a)", ["call nn.ReLU()"], id="methods that return the module"),
+        pytest.param("with nn.ReLU() as a: probe(a)", ["call nn.ReLU()"], id="with"),
+        pytest.param("for a in [nn.ReLU(), nn.Tanh()]: probe(a)", ["call nn.ReLU()", "call nn.Tanh()"], id="for"),
+        pytest.param("for i, a in enumerate([nn.ReLU()]): probe(a)", [], id="enumerate hands the list on, the pair is not followed"),
+        pytest.param("l = [nn.ReLU(), 3]\nprobe(l[0])", ["call nn.ReLU()"], id="an element"),
+        pytest.param("l = [nn.ReLU(), 3]\nprobe(l[9])", ["call nn.ReLU()", "const 3"], id="an element that is not there: any"),
+        pytest.param("l = [nn.ReLU(), 3]\nprobe(l[i])", ["call nn.ReLU()", "const 3"], id="some element"),
+        pytest.param("l = []\nl.append(nn.ReLU())\nprobe(l[0])", ["call nn.ReLU()"], id="appended"),
+        pytest.param("l = [nn.ReLU() for i in range(3)]\nprobe(l[0])", ["call nn.ReLU()"], id="a list comprehension"),
+        pytest.param("d = {'a': nn.ReLU(), 'b': 3}\nprobe(d['a'])", ["call nn.ReLU()"], id="an item"),
+        pytest.param("d = {'a': nn.ReLU(), 'b': 3}\nprobe(d[k])", ["call nn.ReLU()", "const 3"], id="some item"),
+        pytest.param("d = {'a': nn.ReLU()}\nfor k in d: probe(k)", [], id="a dict's keys"),
+        pytest.param("d = {}\nd['a'] = nn.ReLU()\nprobe(d['a'])", ["call nn.ReLU()"], id="an item put in later"),
+        pytest.param("d = {}\nd[k] = nn.ReLU()\nprobe(d['a'])", ["call nn.ReLU()"], id="an item put in under some key"),
+        pytest.param("d = {'a': nn.ReLU()}\nfor v in d.values(): probe(v)", ["call nn.ReLU()"], id="values"),
+        pytest.param("d = {'a': nn.ReLU()}\nfor k, v in d.items(): probe(v)", ["call nn.ReLU()"], id="items"),
+        pytest.param("d = {'a': nn.ReLU()}\nfor k, v in d.items(): probe(k)", [], id="the keys of items"),
+        pytest.param("d = {'a': nn.ReLU()}\nfor k in d.keys(): probe(k)", [], id="keys"),
+        pytest.param("d = {'a': nn.ReLU()}\ne = d.copy()\nprobe(e['a'])", ["call nn.ReLU()"], id="a copy"),
+        pytest.param("d = {'a': nn.ReLU()}\nd = d.copy()\nprobe(d['a'])", ["call nn.ReLU()"], id="a copy of itself"),
+        pytest.param("d = dict(a=nn.ReLU(), b=3)\nprobe(d['a'])", ["call nn.ReLU()"], id="dict with keywords"),
+        pytest.param("d = {k: nn.ReLU() for k in ('a', 'b')}\nprobe(d['a'])", ["call nn.ReLU()[a]"], id="an entry of a dict comprehension"),
+        pytest.param("d = {k: nn.ReLU() for k in ('a', 'b')}\nprobe(d[k])", ["call nn.ReLU()[a]", "call nn.ReLU()[b]"], id="some entry"),
+        pytest.param("d = {k: nn.ReLU() for k in names}\nprobe(d['a'])", ["call nn.ReLU()"], id="an entry of unknown keys"),
+        pytest.param("d = {k: nn.ReLU() for k in ('a', 'b')}\nprobe(d['c'])", ["call nn.ReLU()[a]", "call nn.ReLU()[b]"], id="an entry that is not there"),
+        pytest.param("m = nn.ReLU()\nd = {k: m for k in ('a', 'b')}\nprobe(d['a'])", ["call nn.ReLU()"], id="one object under all keys"),
+        pytest.param("d = {k: 3 for k in ('a', 'b')}\nfor k in d: probe(k)", [], id="the keys of a comprehension"),
+        pytest.param("probe(tqdm(l))\nl = DataLoader(s)", ["call DataLoader(s)"], id="a progress bar"),
+        pytest.param("async def f(): probe(await nn.ReLU())", ["call nn.ReLU()"], id="await"),
+        pytest.param("x = x2\nx2 = x\nprobe(x)", [], id="two that mean each other"),
+        pytest.param("x = {'a': x2}\nx2 = x['a']\nprobe(x2)", [], id="two that hold each other"),
+        pytest.param("f = lambda: nn.ReLU()\nprobe(f())", ["call nn.ReLU()"], id="a lambda"),
+        pytest.param("def f(): return nn.ReLU()\nprobe(f())", ["call nn.ReLU()"], id="a function's result"),
+        pytest.param("def f():\n    return\nprobe(f())", [], id="a function without a result"),
+        pytest.param("def f(): return nn.ReLU(), 3\na, b = f()\nprobe(a)", ["call nn.ReLU()"], id="a part of a result"),
+        pytest.param("def f(m): return m\na, b = f(nn.ReLU()), f(nn.Tanh())\nprobe(a)", ["call nn.ReLU()"], id="what a call hands back"),
+        pytest.param("def f(m): return m.cuda()\na, b = f(m=nn.ReLU()), f(nn.Tanh())\nprobe(a)", ["call nn.ReLU()"], id="what a call hands back, moved"),
+        pytest.param("def f(m):\n    m = m.to(d)\n    return m\na, b = f(nn.ReLU()), f(nn.Tanh())\nprobe(b)", ["call nn.Tanh()"], id="moved before"),
+        pytest.param(
+            "def f(m):\n    m = wrap(m)\n    return m\na, b = f(nn.ReLU()), f(nn.Tanh())\nprobe(b)",
+            ["call nn.ReLU()", "call nn.Tanh()", "call wrap(m)"],
+            id="changed before",
+        ),
+        pytest.param("def f(k, m): return k, m\n_, a = f(1, nn.ReLU())\n_, b = f(2, nn.Tanh())\nprobe(a)", ["call nn.ReLU()"], id="handed back in a tuple"),
+        pytest.param("def f(k, m): return k, m\nfor a in f(1, nn.ReLU()): probe(a)", ["call nn.ReLU()", "const 1"], id="some part of a tuple handed back"),
+        pytest.param("def f(m=nn.ReLU()): return m\nprobe(f())", ["call nn.ReLU()"], id="a default handed back"),
+        pytest.param("def f(m, *, n=nn.ReLU()): probe(n)\nf(1)", ["call nn.ReLU()"], id="a keyword-only default"),
+        pytest.param("def f(m, *, n): probe(n)\nf(1, n=nn.ReLU())", ["call nn.ReLU()"], id="a keyword-only argument"),
+        pytest.param("def f(m): return m\nprobe(f(*all))", [], id="star arguments"),
+        pytest.param(
+            "def f(m): return m\ndef g(m): return m, 1\nh = f if c else g\nprobe(h(nn.ReLU()))",
+            ["call nn.ReLU()", "display h(nn.ReLU())"],
+            id="one of two functions",
+        ),
+    ],
+)
+def test_expressions(text: str, expected: list[str]) -> None:
+    assert _means(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("class C:\n    def __init__(self, m):\n        self.m = m\nc = C(nn.ReLU())\nprobe(c.m)", ["call nn.ReLU()"], id="an attribute"),
+        pytest.param(
+            "class C:\n    def __init__(self):\n        self.a, self.b = nn.ReLU(), 3\n    def f(self):\n        probe(self.a)",
+            ["call nn.ReLU()"],
+            id="in a tuple",
+        ),
+        pytest.param("args = parse()\nargs.m = nn.ReLU()\nprobe(args.m)", ["call nn.ReLU()"], id="an attribute of something"),
+        pytest.param("class C:\n    def make(self): return nn.ReLU()\nprobe(C().make())", ["call nn.ReLU()"], id="a method's result"),
+        pytest.param("class C:\n    @staticmethod\n    def make(m): return m\nprobe(C.make(nn.ReLU()))", ["call nn.ReLU()"], id="a static method"),
+        pytest.param("class C:\n    def make(self, m): return m\nprobe(C.make(C(), nn.ReLU()))", ["call nn.ReLU()"], id="a method by its class"),
+        pytest.param("class C:\n    def __call__(self, m): return m\nc = C()\nx = c(nn.ReLU())\nprobe(c)", ["object C()"], id="an object that is called"),
+        pytest.param(
+            "class B:\n    def __init__(self, m): self.m = m\nclass C(B):\n    def __init__(self, m): super().__init__(m)\nprobe(C(nn.ReLU()).m)",
+            ["call nn.ReLU()"],
+            id="set by the base's init",
+        ),
+        pytest.param(
+            "class B:\n    def __init__(self, m): self.m = m\nclass C(B):\n    def __init__(self, m): super(C, self).__init__(m)\nprobe(C(nn.ReLU()).m)",
+            ["call nn.ReLU()"],
+            id="set by the base's init, long ago",
+        ),
+        pytest.param("class C(Elsewhere):\n    def f(self): probe(super())", [], id="super of a class of another file"),
+        pytest.param("probe(super())", [], id="super outside a class"),
+        pytest.param(
+            "class B:\n    def run(self): return self.make()\nclass C(B):\n    def make(self): return nn.ReLU()\nprobe(C().run())",
+            ["call nn.ReLU()"],
+            id="a method of the class below",
+        ),
+        pytest.param(
+            "class B:\n    def make(self): return nn.ReLU()\nclass C(B): pass\nclass D(B, C): pass\nprobe(D().make())",
+            ["call nn.ReLU()"],
+            id="two ways up to one base",
+        ),
+    ],
+)
+def test_objects(text: str, expected: list[str]) -> None:
+    assert _means(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("m = nn.ReLU()\nprobe(m)\nm = nn.DataParallel(m)", ["call nn.ReLU()"], id="before its wrap"),
+        pytest.param("m = nn.ReLU()\nm = nn.DataParallel(m)\nprobe(m)", ["wrapped nn.DataParallel(m)"], id="after its wrap"),
+        pytest.param("m = nn.ReLU()\nm = nn.DataParallel(m)\nprobe(m.module)", ["call nn.ReLU()"], id="inside the wrapper"),
+        pytest.param("m = nn.ReLU()\nm = nn.DataParallel(module=m)\nprobe(m.module)", ["call nn.ReLU()"], id="inside the wrapper, by keyword"),
+        pytest.param(
+            "m = nn.ReLU()\nif c:\n    m = nn.DataParallel(m)\nelse:\n    probe(m)",
+            ["call nn.ReLU()", "wrapped nn.DataParallel(m)"],
+            id="in the other branch: both",
+        ),
+        pytest.param("m = nn.ReLU()\nif probe(m):\n    m = nn.DataParallel(m)", ["call nn.ReLU()"], id="in the test of the branch"),
+        pytest.param("def use(m): probe(m)\nm = nn.ReLU()\nm = nn.DataParallel(m)\nuse(m)", ["wrapped nn.DataParallel(m)"], id="passed on after the wrap"),
+        pytest.param(
+            "def use(): probe(m)\nm = nn.ReLU()\nm = nn.DataParallel(m)\nuse()",
+            ["wrapped nn.DataParallel(m)"],
+            id="a global read by a function called after the wrap",
+        ),
+        pytest.param("def use(): probe(m)\nm = nn.ReLU()\nuse()\nm = nn.DataParallel(m)", ["call nn.ReLU()"], id="called before the wrap"),
+        pytest.param(
+            "def use(): probe(m)\nm = nn.ReLU()\nuse()\nm = nn.DataParallel(m)\nuse()",
+            ["call nn.ReLU()", "wrapped nn.DataParallel(m)"],
+            id="called before and after",
+        ),
+        pytest.param(
+            "def use(): use()\n    \ndef use2(): probe(m); use2()\nm = nn.ReLU()\nm = nn.DataParallel(m)",
+            ["call nn.ReLU()", "wrapped nn.DataParallel(m)"],
+            id="called by itself only",
+        ),
+        pytest.param(
+            "def main():\n    global m\n    m = nn.DataParallel(m)\nm = nn.ReLU()\nprobe(m)\nmain()",
+            ["call nn.ReLU()"],
+            id="at module level before the function that wraps",
+        ),
+        pytest.param(
+            "def main():\n    global m\n    m = nn.DataParallel(m)\nm = nn.ReLU()\nmain()\nprobe(m)",
+            ["call nn.ReLU()", "wrapped nn.DataParallel(m)"],
+            id="at module level after the function that wraps: not told apart",
+        ),
+        pytest.param(
+            "class T:\n    def __init__(self):\n        self.m = nn.ReLU()\n        self.m = nn.DataParallel(self.m)\n    def f(self): probe(self.m)",
+            ["wrapped nn.DataParallel(self.m)"],
+            id="in another method than init",
+        ),
+        pytest.param(
+            "class T:\n    def __init__(self):\n        self.m = nn.ReLU()\n        self.f()\n        self.m = nn.DataParallel(self.m)\n    def f(self): probe(self.m)",
+            ["call nn.ReLU()"],
+            id="in a method that init calls before",
+        ),
+        pytest.param("DP = nn.DataParallel\nm = nn.ReLU()\nm = DP(m)\nprobe(m)", ["wrapped DP(m)"], id="by another name"),
+    ],
+)
+def test_wraps(text: str, expected: list[str]) -> None:
+    """As the source has it, before the migration takes wraps away or adds them."""
+    found, node = probed(_HEAD + text)
+    assert sorted(_said(v) for v in Values(found.names).eval(node)) == expected
+
+
+def test_calls_nested_deeply_take_no_time() -> None:
+    """What lies deeper than the limit is unknown; it was asked again at every level once, twice as often at each."""
+    assert len(_means("probe(" + "(" * 70 + "nn.ReLU" + "())" * 70 + ")")) == 1
+
+
+def test_a_chain_longer_than_the_passes() -> None:
+    """What is not settled then is unknown, not wrong."""
+    chain = "\n".join(f"def f{i}(): return f{i + 1}()" for i in range(30))
+    found, nodes = all_probed(_HEAD + chain + "\ndef f30(): return nn.ReLU()\nprobe(f29())\nprobe(f0())")
+    near, far = (found.values.eval(n) for n in nodes)
+    assert [_said(v) for v in near] == ["call nn.ReLU()"]
+    assert {_said(v) for v in far} <= {"call nn.ReLU()"}
