@@ -1,0 +1,74 @@
+"""The training step in detail."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from dpmigrate.facts.steps import forward_of, steps
+from tests.pipeline import script
+
+_PROGRAM = """
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+second = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(train_set, shuffle=True)
+def run(x): return model(x)
+for epoch in range(3):
+    for x, y in loader:
+{body}
+"""
+
+
+def _forward(body: str, which: int = -1) -> tuple[str, str] | None:
+    found = script(_PROGRAM.format(body="\n".join("        " + line for line in body.splitlines())))
+    forward = forward_of(found.roles, sorted(found.roles.backwards, key=lambda b: b.lineno)[which])
+    return forward and (ast.unparse(forward.first).splitlines()[0], ast.unparse(forward.last).splitlines()[0])
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param("loss = model(x).sum()\nloss.backward()", ("loss = model(x).sum()", "loss = model(x).sum()"), id="one statement"),
+        pytest.param("z = x\nout = model(x)\nloss = out.sum()\nprint(loss)\nloss.backward()", ("out = model(x)", "loss = out.sum()"), id="up to the loss"),
+        pytest.param("out = run(x)\nloss = out.sum()\nloss.backward()", ("out = run(x)", "loss = out.sum()"), id="through a function"),
+        pytest.param("loss = model(x).sum()\nif epoch:\n    loss.backward()", ("loss = model(x).sum()", "loss = model(x).sum()"), id="backward in an if"),
+        pytest.param(
+            "with a:\n    loss = model(x).sum()\n    if b:\n        if c:\n            loss.backward()",
+            ("loss = model(x).sum()", "loss = model(x).sum()"),
+            id="in an if in an if in a with",
+        ),
+        pytest.param("model(x).sum().backward()", None, id="all in one"),
+        pytest.param("x.backward()", None, id="no model is called before"),
+        pytest.param("loss = model(x).sum()\nfor i in z:\n    loss.backward()", None, id="backward in a loop"),
+        pytest.param("model(x).sum().backward()\nif a:\n    x.backward()", None, id="only a forward that another backward has used"),
+        pytest.param(
+            "a = model(x).sum()\na.backward()\nb = model(x).sum()\nb.backward()", ("b = model(x).sum()", "b = model(x).sum()"), id="the second of two"
+        ),
+    ],
+)
+def test_forward(body: str, expected: tuple[str, str] | None) -> None:
+    assert _forward(body) == expected
+
+
+def test_steps_and_clipping() -> None:
+    body = "\n".join(
+        "        " + line
+        for line in [
+            "model(x).sum().backward()",
+            "nn.utils.clip_grad_norm_(model.parameters(), 1)",
+            "optimizer.step()",
+            "second.step()",
+            "other.step()",
+            "optimizer.step(closure)",
+            "z = optimizer.step()",
+        ]
+    )
+    found = script(_PROGRAM.format(body=body))
+    told = [(ast.unparse(s.receiver), len(s.optimizers), [ast.unparse(c) for c in s.clips]) for s in steps(found.roles)]
+    clip = "nn.utils.clip_grad_norm_(model.parameters(), 1)"
+    assert told == [("optimizer", 1, [clip]), ("second", 1, [clip])]
