@@ -16,7 +16,7 @@ def test_same_names() -> None:
 
 @pytest.mark.parametrize("name", sorted(contract.NAMES))
 def test_parameters_can_be_passed(name: str) -> None:
-    kinds = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    kinds: dict[object, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     parameters = inspect.signature(getattr(dpmigrate_runtime, name)).parameters.values()
     assert tuple(kinds.get(p.kind, "") + p.name for p in parameters) == contract.NAMES[name]
 

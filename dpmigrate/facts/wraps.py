@@ -9,6 +9,7 @@ first and later code meets the wrapper.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.definitions import SAME
@@ -200,16 +201,16 @@ class Wrapping:
 
     def _common_block(self, writes: list[ast.stmt]) -> tuple[list[ast.stmt], int]:
         """The innermost block that holds all the statements, and the index of the last one in it."""
-        names = self.names
-        chains = [[w, *(a for a in names.ancestors(w) if isinstance(a, ast.stmt))] for w in writes]
+        chains = [[w, *(a for a in self.names.ancestors(w) if isinstance(a, ast.stmt))] for w in writes]
+        return next(self._shared_blocks(chains))
+
+    def _shared_blocks(self, chains: list[list[ast.stmt]]) -> Iterator[tuple[list[ast.stmt], int]]:
         for candidate in chains[0]:
-            block = names.block(candidate)
+            block = self.names.block(candidate)
             index = [next((i for i, s in enumerate(block) if s in chain), None) for chain in chains]
-            if all(i is not None for i in index):
-                if self._in_branch(candidate) and len(writes) == 1:
-                    continue
-                return block, max(i for i in index if i is not None)
-        raise LookupError("statements of one function share no block")
+            known = [i for i in index if i is not None]
+            if len(known) == len(chains) and not (len(chains) == 1 and self._in_branch(candidate)):
+                yield block, max(known)
 
     def _in_branch(self, stmt: ast.stmt) -> bool:
         parent = self.names.parent[stmt]

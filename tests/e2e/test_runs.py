@@ -81,7 +81,7 @@ def same_parameters(case: Case, original: Run, result: Run) -> None:
     for name in a.keys() & b.keys():
         for key, tensor in a[name].items():
             if tensor.is_floating_point():
-                torch.testing.assert_close(b[name][key], tensor, atol=TOLERANCE * case.facts.get("drift", 1), rtol=1e-4, msg=lambda m, k=key: f"{k}: {m}")
+                torch.testing.assert_close(b[name][key], tensor, atol=TOLERANCE * case.facts.get("drift", 1), rtol=1e-4, msg=f"{name} {key}: ".__add__)
 
 
 def same_numbers(case: Case, original: Run, result: Run) -> None:

@@ -29,7 +29,7 @@ def test_methods() -> None:
     a, b, h = names.tree.body
     assert isinstance(a, ast.ClassDef) and isinstance(b, ast.ClassDef)
     found = defs.method(b, "f")
-    assert found is a.body[0] and found is not None and defs.method_class(found) is a
+    assert found is a.body[0] and defs.method_class(found) is a
     assert defs.method(b, "h") is None and defs.method_class(h) is None
 
 

@@ -12,7 +12,7 @@ from tests.pipeline import script
 
 def _entry(text: str) -> tuple[str, bool, str] | None:
     found = find_entry(script(text).names)
-    return found and (ast.unparse(found.start).splitlines()[0], found.inside, ast.unparse(found.end).splitlines()[0])
+    return None if found is None else (ast.unparse(found.start).splitlines()[0], found.inside, ast.unparse(found.end).splitlines()[0])
 
 
 _GUARD = "if __name__ == '__main__':"

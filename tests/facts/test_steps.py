@@ -27,7 +27,7 @@ for epoch in range(3):
 def _forward(body: str, which: int = -1) -> tuple[str, str] | None:
     found = script(_PROGRAM.format(body="\n".join("        " + line for line in body.splitlines())))
     forward = forward_of(found.roles, sorted(found.roles.backwards, key=lambda b: b.lineno)[which])
-    return forward and (ast.unparse(forward.first).splitlines()[0], ast.unparse(forward.last).splitlines()[0])
+    return None if forward is None else (ast.unparse(forward.first).splitlines()[0], ast.unparse(forward.last).splitlines()[0])
 
 
 @pytest.mark.parametrize(

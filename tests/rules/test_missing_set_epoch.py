@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, after, found, refused, whole
+from dpmigrate.model import Severity
+from tests.rules.program import STEP, after, found, of, program, refused, whole
 
 
 def _where(line: str, **parts: str | bool) -> str:
@@ -94,3 +95,10 @@ def test_a_loader_without_a_name_there_is_refused() -> None:
     body = "".join(f"        {s}\n" for s in STEP.splitlines())
     defs = f"def turn(model, data, optimizer):\n    loader = DataLoader(data, batch_size=4)\n    for x, y in loader:\n{body}"
     assert refused("DPM205", defs=defs, batches="if True:", step="turn(model, train_set, optimizer)") == ["for epoch in range(3):"]
+
+
+def test_a_loop_that_nothing_comes_to_is_refused() -> None:
+    """Who repeats it is not seen, so set_epoch cannot be placed."""
+    text = program().replace("    main()\n", "    pass\n")
+    (one,) = of("DPM205", text)
+    assert one.severity is Severity.BLOCKER and "nothing in this file is seen to come here" in one.message

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
 CHECKS: dict[str, Callable[[], None]] = {}
@@ -70,6 +71,7 @@ def wrapped_model() -> None:
     assert ddp.unwrap(model) is bare
     assert list(model.state_dict()) == [f"module.{key}" for key in bare.state_dict()]
     assert len({tuple(weight) for weight in everyone(bare.weight.detach().reshape(-1).tolist())}) == 1
+    assert isinstance(model, DistributedDataParallel)
     with model.no_sync():
         model(torch.ones(2, 3) * (ddp.rank() + 1)).mean().backward()
     assert bare.weight.grad is not None
@@ -181,7 +183,8 @@ def sums_that_cannot_be() -> None:
 
 @check
 def sums_over_a_loader() -> None:
-    world, full = ddp.world_size(), DataLoader(range(4))  # type: ignore[arg-type]
+    world = ddp.world_size()
+    full: DataLoader[int] = DataLoader(range(4))  # type: ignore[arg-type]
     assert ddp.sum_all(2, 0.5, over=full) == (2, 0.5)
     assert ddp.mean_all(2, over=full) == 2.0
     part = ddp.distribute(DataLoader(range(4), batch_size=2))  # type: ignore[arg-type]
@@ -200,9 +203,8 @@ def summed_loss() -> None:
     kept.backward(retain_graph=True)
     assert weight.grad is not None
     assert weight.grad.tolist() == [4.0 * ddp.world_size(), 6.0 * ddp.world_size()]
-    weight.grad = None
+    weight.grad.zero_()
     loss.backward()
-    assert weight.grad is not None
     assert weight.grad.tolist() == [4.0, 6.0]
     assert ddp.sum_loss(loss.detach()).item() == 13.0
 

@@ -74,7 +74,7 @@ def local_batches() -> None:
 @check
 def distribute_shuffled() -> None:
     for size, drop in ((23, False), (23, True), (19, True), (24, False)):
-        source = DataLoader(range(size), batch_size=4, shuffle=True, drop_last=drop, collate_fn=list)  # type: ignore[arg-type]
+        source: DataLoader[int] = DataLoader(range(size), batch_size=4, shuffle=True, drop_last=drop, collate_fn=list)  # type: ignore[arg-type]
         loader = ddp.distribute(source)
         assert ddp.distribute(loader) is loader
         assert isinstance(loader.sampler, DistributedSampler)
@@ -103,7 +103,7 @@ def distribute_follows_the_seed() -> None:
 
 @check
 def distribute_in_order() -> None:
-    source = DataLoader(range(8), batch_size=4)  # type: ignore[arg-type]
+    source: DataLoader[int] = DataLoader(range(8), batch_size=4)  # type: ignore[arg-type]
     loader = ddp.distribute(source, keep_batch_size=True)
     assert loader.batch_size == 4
     loader.sampler.set_epoch(3)  # type: ignore[attr-defined]
@@ -156,7 +156,7 @@ def distribute_what_cannot_be() -> None:
 
 @check
 def workers_are_kept() -> None:
-    source = DataLoader(range(8), batch_size=2, num_workers=1, prefetch_factor=3, persistent_workers=True, timeout=50)  # type: ignore[arg-type]
+    source: DataLoader[int] = DataLoader(range(8), batch_size=2, num_workers=1, prefetch_factor=3, persistent_workers=True, timeout=50)  # type: ignore[arg-type]
     loader = ddp.distribute(source)
     assert (loader.num_workers, loader.prefetch_factor, loader.persistent_workers, loader.timeout) == (1, 3, True, 50)
     part = ddp.shard(source)
@@ -189,7 +189,7 @@ def sharded_draws() -> None:
 @check
 def shard_is_exact() -> None:
     for size, drop in ((11, False), (11, True), (1, False), (12, False)):
-        source = DataLoader(range(size), batch_size=2, drop_last=drop)  # type: ignore[arg-type]
+        source: DataLoader[int] = DataLoader(range(size), batch_size=2, drop_last=drop)  # type: ignore[arg-type]
         part = ddp.shard(source)
         assert len(part) == len(batches(part))
         assert together(part) == batches(source)

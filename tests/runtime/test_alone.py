@@ -14,10 +14,10 @@ from typing import Any
 import dpmigrate_runtime as ddp
 import pytest
 import torch
-import torch.distributed as dist
 from dpmigrate_runtime import _checkpoint, _quiet, _rank0, _seeds, _state
 from dpmigrate_runtime._rank0 import Nothing
 from torch import nn
+from torch._C._distributed_c10d import HashStore
 
 from tests.runtime.launching import RUNTIME
 
@@ -48,7 +48,7 @@ def test_clean_keys(keys: list[Any], clean: list[Any]) -> None:
 def test_clean_keys_keeps_metadata() -> None:
     model = nn.Sequential(nn.BatchNorm1d(2))
     cleaned = ddp.clean_keys(ddp.wrap(model).state_dict())
-    assert dict(cleaned._metadata) == dict(model.state_dict()._metadata)
+    assert vars(cleaned)["_metadata"] == vars(model.state_dict())["_metadata"]
     model.load_state_dict(cleaned)
     assert ddp.clean_keys(7) == 7
     assert ddp.clean_keys({"module.a": 1}) == {"a": 1}
@@ -56,7 +56,7 @@ def test_clean_keys_keeps_metadata() -> None:
 
 def test_unwrap_every_wrapper() -> None:
     bare = nn.Linear(1, 1)
-    compiled = torch.compile(ddp.wrap(torch.compile(bare, backend="eager")), backend="eager")
+    compiled: nn.Module = torch.compile(ddp.wrap(torch.compile(bare, backend="eager")), backend="eager")  # type: ignore[arg-type, assignment]
     assert ddp.unwrap(compiled) is bare
     assert ddp.wrap(compiled) is compiled
     assert ddp.unwrap("text") == "text"
@@ -133,7 +133,7 @@ def test_null_object_is_given_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None
 def test_main_first_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_rank0, "world_size", lambda: 2)
     monkeypatch.setattr(_rank0, "is_main", lambda: False)
-    monkeypatch.setattr(_rank0, "_get_default_store", dist.HashStore)
+    monkeypatch.setattr(_rank0, "_get_default_store", HashStore)
     monkeypatch.setattr(_state.STATE, "timeout", 0.1)
     with pytest.raises(RuntimeError, match=r"rank 0 did not end its main_first\(\) block within 0.1 s"), ddp.main_first():
         raise AssertionError("not reached")

@@ -13,6 +13,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from dpmigrate_runtime import _model, _process_group, _quiet, _seeds, _state
+from torch._C._distributed_c10d import HashStore
 
 GOOD = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
 
@@ -80,7 +81,7 @@ def test_group_of_one_from_torchrun(plain: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("plain")
 def test_foreign_group_is_used_and_left() -> None:
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
     ddp.setup()
     ddp.cleanup()
     assert dist.is_initialized()
@@ -116,7 +117,7 @@ def launch(patch: pytest.MonkeyPatch, local: int, **more: str) -> dict[str, Any]
         patch.setenv(name, value)
     patch.setattr(dist, "init_process_group", init)
     patch.setattr(torch.cuda, "set_device", lambda device: seen.update(gpu=device))
-    patch.setattr(_process_group, "rendezvous", lambda *_, **__: iter([(dist.HashStore(), 0, 4)]))
+    patch.setattr(_process_group, "rendezvous", lambda *_, **__: iter([(HashStore(), 0, 4)]))
     for done in ("share_streams", "_settle"):
         patch.setattr(_process_group, done, lambda: None)
     ddp.setup()
@@ -140,7 +141,8 @@ def test_more_ranks_than_gpus(gpus: pytest.MonkeyPatch) -> None:
 
 
 def test_model_goes_to_the_gpu(gpus: pytest.MonkeyPatch) -> None:
-    moved, made = [], []
+    moved: list[object] = []
+    made: list[tuple[Any, Any]] = []
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
     gpus.setattr(model, "to", moved.append)
     ddp.wrap(model)
