@@ -99,6 +99,7 @@ def test_a_loader_without_a_name_there_is_refused() -> None:
 
 def test_a_loop_that_nothing_comes_to_is_refused() -> None:
     """Who repeats it is not seen, so set_epoch cannot be placed."""
-    text = program().replace("    main()\n", "    pass\n")
+    text = program(module_level=True).replace("for epoch in range(3):", "def one_epoch():")
+    assert "def one_epoch():" in text
     (one,) = of("DPM205", text)
     assert one.severity is Severity.BLOCKER and "nothing in this file is seen to come here" in one.message
