@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from dpmigrate.facts.definitions import SAME, Definitions, arguments, default, is_static
-from dpmigrate.facts.names import Binding, FunctionNode, Names, Scope, position
+from dpmigrate.facts.names import Binding, FunctionNode, Names, Scope
+from dpmigrate.facts.order import Order
 
 Key = tuple[str, int, str]  # ("v", id of scope, name) · ("a", id of class, attribute) · ("t", id of scope, "args.device")
 Path = tuple[int | str, ...]
@@ -69,6 +70,7 @@ class Values:
         self.new_wraps = tuple(new_wraps)
         self.wraps: list[WrapSite] = []
         self.callers: dict[ast.AST, list[ast.Call]] = {}
+        self.order = Order(names, self.callers)
         self._callers_seen: set[tuple[int, int]] = set()
         self._handed_back = self._returns_of_parameters()
         self._changed = True
@@ -251,48 +253,12 @@ class Values:
         for w in self.wraps:
             if w.key != key:
                 continue
-            when = self.when(node, w)
+            when = self.order.when(node, w.stmt, attribute=w.key[0] == "a", new=w in self.new_wraps)
             if when == "before":
                 vals -= {w.wrapped}
             elif when == "after":
                 vals -= w.inner
         return vals
-
-    def when(self, node: ast.AST, w: WrapSite, seen: frozenset[ast.AST] = frozenset()) -> str:
-        """Whether ``node`` runs ``before`` or ``after`` the wrap, or cannot be told (``''``)."""
-        here, there = self.names.function(node), self.names.function(w.stmt)
-        if here is there:
-            new = w in self.new_wraps
-            inside = self.names.is_inside(node, w.stmt)
-            if inside:
-                return "before"
-            later = position(node) > position(w.stmt)
-            if later and not new and self.other_branch(node, w.stmt):
-                return ""
-            return "after" if later else "before"
-        if not isinstance(here, FunctionNode) or here in seen:
-            return "before" if isinstance(here, ast.Module) and self._runs_before(node, there) else ""
-        if w.key[0] == "a" and self.defs.method_class(here) is not None and isinstance(there, FunctionNode):
-            if there.name == "__init__" and here.name != "__init__" and not self._called_from(here, there):
-                return "after"
-        calls = self.callers.get(here, [])
-        found = {self.when(c, w, seen | {here}) for c in calls}
-        return found.pop() if len(found) == 1 else ""
-
-    def _runs_before(self, node: ast.AST, function: ast.AST) -> bool:
-        calls = self.callers.get(function, [])
-        return bool(calls) and all(self.names.function(c) is self.names.tree and position(c) > position(node) for c in calls)
-
-    def _called_from(self, function: ast.AST, caller: ast.AST) -> bool:
-        return any(self.names.is_inside(c, caller) for c in self.callers.get(function, []))
-
-    def other_branch(self, node: ast.AST, stmt: ast.stmt) -> bool:
-        """Whether the two stand in different branches of one ``if``."""
-        for a in self.names.ancestors(stmt):
-            if isinstance(a, ast.If) and self.names.is_inside(node, a):
-                side = [any(self.names.is_inside(x, s) for s in a.body) for x in (stmt, node)]
-                return side[0] != side[1] and not any(self.names.is_inside(node, x) for x in [a.test])
-        return False
 
     # ------------------------------------------------------------------ evaluation
     def keys(self, node: ast.AST) -> Iterator[Key]:

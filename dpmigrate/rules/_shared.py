@@ -144,7 +144,7 @@ def _after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> 
         if isinstance(stmt, FunctionNode | ast.ClassDef) or script.names.function(stmt) is not function:
             continue
         if position(stmt) < position(node) and not script.names.is_inside(node, stmt) and script.roles.reaches_backward(stmt):
-            if not script.values.other_branch(node, stmt):
+            if not script.values.order.other_branch(node, stmt):
                 return True
     for a in script.names.ancestors(node):
         if isinstance(a, ast.For | ast.While) and script.names.function(a) is function and script.roles.reaches_backward(a):
