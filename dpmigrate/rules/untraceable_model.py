@@ -9,7 +9,7 @@ The wrap decides whether gradients are averaged at all. A wrong guess trains one
 
 ## Example
 ```python
-optimizer = build(cfg)          # parameters from where?
+optimizer = build(cfg)  # parameters from where?
 ```
 can be followed when it is written as
 ```python
