@@ -7,6 +7,8 @@ over a DataLoader that reaches ``backward()``, an evaluation loop is one that ca
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +43,8 @@ class BatchLoop:
     branches: bool = False  # backward stands under a test that may be false: one loop for both
 
 
+_LIBRARIES = ("torch.", "torchvision.", "torchtext.", "numpy.", "yaml.", "importlib.", "jinja2.", "unittest.")
+_LOADER = re.compile(r"loader|(data|train|val|valid|test|dev)_?iter(ator)?$", re.IGNORECASE)
 _PHASE_WORDS = frozenset({"training", "train", "is_train", "phase", "mode", "optimizer", "optim", "is_training", "split", "eval"})
 
 
@@ -169,12 +173,28 @@ class Roles:
     # ------------------------------------------------------------------ loaders and loops
     @cached_property
     def loader_calls(self) -> tuple[ast.Call, ...]:
-        return tuple(c for c in self.calls if self._is_loader(c))
+        """The calls that make a DataLoader, here or in a function of another file."""
+        return tuple(c for c in self.calls if self.makes_loader(c) or self._fetches_loader(c))
 
-    def _is_loader(self, call: ast.Call) -> bool:
-        if self.names.dotted(call.func) in DATA_LOADER:
-            return True
-        return any(v.kind == "ext" and v.qual in DATA_LOADER for v in self.values.eval(call.func))
+    def makes_loader(self, call: ast.Call) -> bool:
+        """Whether the call is that of ``DataLoader`` itself, whose arguments can be read."""
+        return self.names.dotted(call.func) in DATA_LOADER or any(v.kind == "ext" and v.qual in DATA_LOADER for v in self.values.eval(call.func))
+
+    def _fetches_loader(self, call: ast.Call) -> bool:
+        """``train_loader = utils.get_loader(args)``: what code of another file gives, where a name says what it is.
+
+        Such a loader is divided when it is finished, by ``ddp.distribute``, which raises where it is none.
+        """
+        made = [v for v in self.values.eval(call) if v.node is call]
+        if not any(v.kind == "call" and not v.qual.startswith(_LIBRARIES) and not hasattr(builtins, v.qual.removeprefix("?.")) for v in made):
+            return False
+        stmt = self.names.statement(call)
+        bound = (
+            isinstance(stmt, ast.Assign)
+            and stmt.value is call
+            and any(isinstance(n, ast.Name | ast.Attribute) and _LOADER.search(_last(n)) for t in stmt.targets for n in ast.walk(t))
+        )
+        return bound or bool(_LOADER.search(_last(call.func)))
 
     def loaders_of(self, node: ast.AST) -> Vals:
         return frozenset(v for v in self.values.eval(node) if isinstance(v.node, ast.Call) and v.node in self.loader_calls)
@@ -369,6 +389,12 @@ class Roles:
                 if any(key in list(self.values.keys(t)) for t in leaves):
                     out.append(n)
         return sorted(out, key=position)
+
+    def leaf(self, stmt: ast.stmt, key: Key) -> ast.expr:
+        """The target by which an assignment gives the variable its value."""
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]  # type: ignore[attr-defined]
+        leaves = [t for x in targets for t in (x.elts if isinstance(x, ast.Tuple | ast.List) else [x])]
+        return next(t for t in leaves if key in list(self.values.keys(t)))
 
     def written(self, key: Key) -> Iterator[ast.expr]:
         """The expressions that the variable is given, also as one of several: ``a, b = f(), g()``."""

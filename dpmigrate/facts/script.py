@@ -222,7 +222,7 @@ class Script:
 
     def reads_statically(self, call: ast.Call) -> bool:
         """Whether the arguments that decide the batches can be read and set where the loader is built."""
-        if self._serves_both(call) or critical_star(self, call) or self.argument(call, "batch_sampler", 4) is not None:
+        if not self.roles.makes_loader(call) or self._serves_both(call) or critical_star(self, call) or self.argument(call, "batch_sampler", 4) is not None:
             return False
         sampler = self.argument(call, "sampler", 3)
         if sampler is not None and not isinstance(sampler, ast.Constant | ast.Call):
@@ -240,7 +240,7 @@ class Script:
         if any(isinstance(a, ast.DictComp) for a in self.names.ancestors(call)):
             return []
         if not self._serves_both(call):
-            return [call]
+            return [] if self.distributed_after(call) else [call]
         out: list[ast.expr] = []
         for b in self.roles.train_loops:
             if any(v.node is call for v in b.loaders):
@@ -249,12 +249,24 @@ class Script:
         return out
 
     def distributed_after(self, call: ast.Call) -> dict[str, ast.stmt]:
-        """For a loader made in a dict comprehension: the items of the dict that training uses (``loaders['train']``), each with the statement before."""
-        if not any(isinstance(a, ast.DictComp) for a in self.names.ancestors(call)):
-            return {}
-        sides = [self.phases(b) for b in self.roles.train_loops]
-        items = [s.source for s in sides if s is not None and any(v.node is call for v in s.loaders)]
-        return {ast.unparse(item): self.names.statement(call) for item in items if isinstance(item, ast.Subscript)}
+        """For a loader that is one of several made at once: the expressions of those that training uses, each with the statement before.
+
+        ``loaders['train']`` of a dict comprehension, ``train_loader`` of ``train_loader, val_loader = get_loaders()``.
+        """
+        out: dict[str, ast.stmt] = {}
+        stmt = self.names.statement(call)
+        for b in self.roles.train_loops:
+            side = self.phases(b)
+            if side is None or not any(v.node is call for v in side.loaders):
+                continue
+            if any(isinstance(a, ast.DictComp) for a in self.names.ancestors(call)) and isinstance(side.source, ast.Subscript):
+                out[ast.unparse(side.source)] = stmt
+            for key, _ in self.roles.roots(b.source):
+                unpacked = [
+                    w for w in self.roles.writes(key) if isinstance(w, ast.Assign) and w.value is call and isinstance(w.targets[0], ast.Tuple | ast.List)
+                ]
+                out |= {ast.unparse(self.roles.leaf(w, key)): w for w in unpacked}
+        return out
 
     def phases(self, loop: BatchLoop) -> Phases | None:
         """The training side of a training loop; None where it cannot be told from its evaluating side."""

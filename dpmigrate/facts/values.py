@@ -404,6 +404,8 @@ class Values:
                 self._picking.discard(part)
             elif v.kind == "call" and v.qual in ("?.dict", "dict") and isinstance(v.node, ast.Call):
                 out |= NONE.union(*(self.eval(k.value) for k in v.node.keywords if path[0] in ("*", k.arg)))
+            elif v.kind == "call" and isinstance(path[0], int) and v.part is None and not v.qual.startswith(("torch.", "?.")):
+                out |= {replace(v, part=path[0])}  # train_loader, val_loader = get_loaders()
             out |= self.items.get((v.node, path[0]), NONE) if path[0] != "*" else NONE
         return self.pick(out, path[1:], subscript)
 

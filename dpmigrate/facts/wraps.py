@@ -169,11 +169,11 @@ class Wrapping:
         for i in range(last + 1, train):
             if any(self._needs_bare(n, key) or _sets_requires_grad(n) for n in ast.walk(block[i])):
                 site = i
-        target = self._written(writes[0], key)
+        target = self.roles.leaf(writes[0], key)
         text = ast.unparse(target)
         stmt = block[site]
         simple = site == last and stmt is writes[-1] and isinstance(stmt, ast.Assign) and len(stmt.targets) == 1
-        whole = simple and isinstance(stmt, ast.Assign) and stmt.targets[0] is self._written(stmt, key)
+        whole = simple and isinstance(stmt, ast.Assign) and stmt.targets[0] is self.roles.leaf(stmt, key)
         self.wraps.append(Wrap("value" if whole else "after", stmt, text, target, key))
         self._site(key, stmt, target)
 
@@ -193,11 +193,6 @@ class Wrapping:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("train", "eval"):
             return False  # model = model.eval() gives it itself
         return not (isinstance(value, ast.Constant) and value.value is None)
-
-    def _written(self, stmt: ast.stmt, key: Key) -> ast.expr:
-        targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]  # type: ignore[attr-defined]
-        leaves = [t for x in targets for t in (x.elts if isinstance(x, ast.Tuple | ast.List) else [x])]
-        return next(t for t in leaves if key in list(self.values.keys(t)))
 
     def _common_block(self, writes: list[ast.stmt]) -> tuple[list[ast.stmt], int]:
         """The innermost block that holds all the statements, and the index of the last one in it."""

@@ -22,6 +22,7 @@ In a model's constructor, and in functions that training and evaluation share.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dpmigrate.edit import Wrap
@@ -53,12 +54,14 @@ _SHAPES = frozenset(
     ]
 )
 
+_BATCH_SIZE = re.compile(r"(train_?)?(batch_?(size|sz)?|bs|bsz)", re.IGNORECASE)
+
 
 @rule("DPM203", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def batch_size_elsewhere(script: Script) -> Iterator[Hit]:
     if script.settings.batch == "per-rank":
         return
-    sizes = [s for c in script.train_loader_calls if isinstance(s := script.argument(c, "batch_size", 1), ast.Name | ast.Attribute)]
+    sizes = [s for c in script.train_loader_calls for s in _sizes(script, c)]
     settings = {ast.unparse(s) for s in sizes if isinstance(s, ast.Attribute)}
     variables = {key for s in sizes for key, _ in script.roles.roots(s)}
     for node in script.names.nodes:
@@ -78,6 +81,21 @@ def batch_size_elsewhere(script: Script) -> Iterator[Hit]:
             )
         elif isinstance(call.func, ast.Attribute | ast.Name) and ast.unparse(call.func).rsplit(".", 1)[-1] in _SHAPES:
             yield from _shape(script, node)
+
+
+def _sizes(script: Script, call: ast.Call) -> Iterator[ast.Name | ast.Attribute]:
+    """Where a loader's batch size comes from; for one that another file makes, whatever is called so and may be given to it."""
+    if script.roles.makes_loader(call):
+        size = script.argument(call, "batch_size", 1)
+        if isinstance(size, ast.Name | ast.Attribute):
+            yield size
+        return
+    for node in script.names.nodes:
+        if isinstance(node, ast.Attribute) and _BATCH_SIZE.fullmatch(node.attr):
+            yield node
+    for given in (*call.args, *(k.value for k in call.keywords)):
+        if isinstance(given, ast.Name) and _BATCH_SIZE.fullmatch(given.id):
+            yield given
 
 
 def _means(script: Script, node: ast.Name, variables: set[Key]) -> bool:

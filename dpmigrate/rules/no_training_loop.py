@@ -4,6 +4,8 @@
 A `backward()` that no `for … in loader` over a DataLoader of this file reaches: batches sliced by hand from tensors, `next(iterator)`,
 one full batch, a loader from another file.
 
+A step of the optimizer in a loop over parts of a batch (`for part in batch:`).
+
 ## Why it matters
 Data parallelism means that the ranks train on different samples. Where the samples come from a DataLoader, a sampler divides them; where
 they are cut by hand, only the author knows how.
@@ -46,6 +48,25 @@ def no_training_loop(script: Script) -> Iterator[Hit]:
     for loop in roles.train_loops:
         if any(isinstance(a, ast.While | ast.For) and any(o.node is a for o in roles.batch_loops) for a in script.names.ancestors(loop.node)):
             yield Hit(loop.node, "this training loop stands inside another loop over a DataLoader", advice="train in one loop over one loader")
+        for inner in (n for n in ast.walk(loop.node) if isinstance(n, ast.For) and n is not loop.node):
+            if _steps_inside(script, inner) and _goes_over_batch(script, inner, loop.node):
+                yield Hit(
+                    inner, "the optimizer steps over parts of a batch: with smaller batches these would be other steps",
+                    advice="let the DataLoader make the batches that are stepped on",
+                )  # fmt: skip
+
+
+def _steps_inside(script: Script, loop: ast.For) -> bool:
+    """Whether every turn of the loop has a backward and clears the gradients: it steps; chunks of one step do not clear them."""
+    calls = [n.func.attr for n in ast.walk(loop) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    return "zero_grad" in calls and any(script.names.is_inside(b, loop) for b in script.roles.backwards)
+
+
+def _goes_over_batch(script: Script, inner: ast.For, loop: ast.For | ast.AsyncFor) -> bool:
+    """Whether the inner loop goes over what the outer one takes from the loader."""
+    target = loop.target.elts[-1] if isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call) else loop.target
+    batch = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return any(isinstance(n, ast.Name) and n.id in batch for n in ast.walk(inner.iter))
 
 
 _ADVICE = "put the data into a Dataset and loop over a DataLoader of it: for batch in DataLoader(TensorDataset(x, y), batch_size=…, shuffle=True)"

@@ -1,77 +1,89 @@
-"""The wrapper is handed to code that knows only the model.
+"""The wrapper is handed to code that expects the model.
 
 ## What it finds
-A wrapped model as an argument of a function or class of another file, outside the computation of the loss: `evaluate(net, loader)`,
-`save_checkpoint(net, path)`, `ema.update(net)`.
+A wrapped model as an argument of a function of another file or library: `copy.deepcopy(model)`, `EMA(model)`, `ema.update(model)`,
+`summary(model, …)`, an evaluation function. Also `writer.add_graph(model, …)`, `isinstance(model, Net)` and `type(model)`.
 
 ## Why it matters
-That code was written for the bare model. The wrapper has none of its attributes (`net.n_classes`), its state dict has the prefix `module.`, and its
-forward belongs to training.
+A copy of the wrapper is a second wrapper with a reducer of its own and keys with `module.`; a function that reads attributes of the model finds none;
+one that evaluates should not wait for other ranks.
 
 ## Example
 ```python
-from evaluate import evaluate
-
-score = evaluate(net, val_loader)
+ema_model = copy.deepcopy(model)
 ```
 becomes
 ```python
-from evaluate import evaluate
-
-score = evaluate(net.module, val_loader)
+ema_model = copy.deepcopy(model.module)
 ```
 
 ## When it is not fixed
-When the function gets an optimizer as well, or what it gives goes into the loss: then it may train, which must go through the wrapper. A function that did
-the same under DataParallel (`nn.DataParallel` in the source) is left as it is, because it knows the wrapper.
+Calls that are also given an optimizer, and calls in the training loop whose value goes into the loss: they may train, and training goes through the
+wrapper.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Edit, Wrap
+from dpmigrate.edit import Wrap
 from dpmigrate.facts.script import Script, written_names
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
-#: libraries that take a wrapper as it is, and Python's own functions
-_KNOW_IT = ("torch.", "?.", "copy.", "functools.", "dpmigrate_runtime.")
+_OWN = ("torch.save", "torch.compile", "torch.optim.", "torch.nn.parallel.", "torch.nn.DataParallel")
 
 
-@rule("DPM117", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
+@rule("DPM127", severity=Severity.WARNING, fix=Fix.SAFE, core=True)
 def wrapper_handed_out(script: Script) -> Iterator[Hit]:
-    if script.from_data_parallel:
-        return
-    for call in script.roles.calls:
-        if not _elsewhere(script, call) or _may_train(script, call):
+    roles = script.roles
+    steppers = {o.call for o in roles.optimizers}
+    for call in roles.calls:
+        if _asks_class(script, call) or _traces(script, call):
+            yield from _bare(script, call, call.args[:1])
             continue
-        for given in (*call.args, *(k.value for k in call.keywords)):
-            kinds = {v.kind == "wrapped" for v in script.values.eval(given)} if isinstance(given, ast.Name | ast.Attribute) else set()
-            if True not in kinds:
-                continue
-            edits: list[Edit] = [Wrap(script.span(given), "{}.module" if kinds == {True} else f"{script.ddp}.unwrap({{}})"), AddImport(script.import_line)]
-            yield Hit(given, f"{script.text(call.func)} of another file would get the wrapper instead of the model", tuple(edits))
+        if not _foreign(script, call) or roles.inside_module(call):
+            continue
+        if roles.region(call) in ("train", "both") and _goes_into_loss(script, call):
+            continue
+        arguments = [*call.args, *(k.value for k in call.keywords)]
+        if any(v.node in steppers for a in arguments for v in script.values.eval(a)):
+            continue
+        yield from _bare(script, call, arguments)
 
 
-def _elsewhere(script: Script, call: ast.Call) -> bool:
-    """Whether what is called stands in another file: imported, or a method of an object that something imported has made."""
+def _bare(script: Script, call: ast.Call, arguments: list[ast.expr]) -> Iterator[Hit]:
+    for a in arguments:
+        if isinstance(a, ast.Name | ast.Attribute) and any(v.kind == "wrapped" for v in script.roles.model_vals(a)):
+            template = "{}.module" if script.roles.wrapped(a) else f"{script.ddp}.unwrap({{}})"
+            yield Hit(a, f"{script.text(call.func)} is given the wrapper", (Wrap(script.span(a), template),))
+
+
+def _asks_class(script: Script, call: ast.Call) -> bool:
+    """``isinstance(model, Net)``, ``type(model)``: false or another name for the wrapper. A DataParallel program had a wrapper before."""
+    return script.names.dotted(call.func) in ("?.isinstance", "?.type") and not script.from_data_parallel
+
+
+def _traces(script: Script, call: ast.Call) -> bool:
+    """``writer.add_graph(model, …)``: a forward pass on the one rank that has the writer."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "add_graph" and not script.names.dotted(call.func)
+
+
+def _foreign(script: Script, call: ast.Call) -> bool:
+    """Whether the function called is of another file: neither of this one, nor a builtin, nor one of torch's that know wrappers."""
     dotted = script.names.dotted(call.func)
-    if dotted:
-        return not dotted.startswith(_KNOW_IT)
-    if not isinstance(call.func, ast.Attribute):
+    if isinstance(call.func, ast.Attribute) and not dotted:  # ema.update(model), for an object that another file's class made
+        made = script.values.eval(call.func.value)
+        return bool(made) and all(v.kind == "call" and bool(v.qual) and not v.qual.startswith(("torch.", "?.")) for v in made)
+    if not dotted or dotted.startswith(_OWN) or script.values.is_wrap(call):
         return False
-    owners = script.values.eval(call.func.value)
-    return bool(owners) and all(v.kind == "call" and bool(v.qual) and not v.qual.startswith(_KNOW_IT) for v in owners)
+    return not (dotted.startswith("?.") and hasattr(builtins, dotted[2:]))
 
 
-def _may_train(script: Script, call: ast.Call) -> bool:
-    """Whether the call gets an optimizer, or its value goes into a loss."""
-    optimizers = {o.call for o in script.roles.optimizers}
-    given = [*call.args, *(k.value for k in call.keywords)]
-    if any(v.node in optimizers for g in given for v in script.values.eval(g)):
-        return True
+def _goes_into_loss(script: Script, call: ast.Call) -> bool:
+    """Whether what the call gives may be differentiated: by itself, or through what it is assigned to."""
     stmt = script.names.statement(call)
     if isinstance(stmt, ast.Expr):
         return any(b is stmt.value for b in script.roles.backwards)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.settings import Settings
-from tests.rules.program import STEP, after, found, refused
+from tests.rules.program import STEP, after, found, refused, whole
 
 _LOADER = "loader = DataLoader(train_set, batch_size=bs, shuffle=True)"
 _ARGS = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--bs', type=int, default=16)"
@@ -82,3 +82,17 @@ def test_inside_the_model() -> None:
 
 def test_per_rank_batches_need_nothing() -> None:
     assert found("DPM203", Settings(batch="per-rank"), setup="bs = 16", loader=_LOADER, step="x = x.view(bs, -1)\n" + STEP) == []
+
+
+@pytest.mark.parametrize(
+    ("loader", "shape", "line"),
+    [
+        pytest.param("loader = get_loader(args)", "args.batch_size", "z = torch.randn(ddp.local_batch(args.batch_size), 8)", id="a setting"),
+        pytest.param("bs = 16\nloader = get_loader(3, n=bs)", "bs", "z = torch.randn(ddp.local_batch(bs), 8)", id="a variable that it is given"),
+        pytest.param("bs = 16\nsize = 4\nloader = get_loader(bs)", "size", "z = torch.randn(size, 8)", id="another variable"),
+    ],
+)
+def test_a_loader_of_another_file(loader: str, shape: str, line: str) -> None:
+    """What is called a batch size is taken for that of the loader."""
+    parts = {"imports": "from data import get_loader\nfrom options import args", "loader": loader, "step": f"z = torch.randn({shape}, 8)\n" + STEP}
+    assert line in whole(**parts)

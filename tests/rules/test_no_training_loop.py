@@ -15,6 +15,11 @@ from tests.rules.program import STEP, found, hits, refused
         pytest.param({"batches": "for x, y in list(loader):"}, id="list"),
         pytest.param({"end": "print('for i in range(3): loss.backward()')  # loss.backward()"}, id="in a string and a comment"),
         pytest.param({"step": STEP.replace("loss.backward()", "back(loss)"), "defs": "def back(loss):\n    loss.backward()"}, id="backward in a function"),
+        pytest.param(
+            {"step": "optimizer.zero_grad()\nfor a in x.chunk(2):\n    F.mse_loss(model(a), a[:, :2]).backward()\noptimizer.step()"}, id="chunks of one step"
+        ),
+        pytest.param({"step": "for k in range(2):\n    " + STEP.replace("\n", "\n    ")}, id="several steps on one batch"),
+        pytest.param({"step": STEP + "for a in x:\n    print(a)"}, id="a loop over a batch that does not train"),
         pytest.param({"epochs": "while True:", "epoch_end": "break"}, id="inside a loop that reads no loader"),
     ],
 )
@@ -54,3 +59,12 @@ def test_a_loop_inside_another_loop_over_a_loader() -> None:
     step = "for a, b in loader:\n    " + STEP.strip().replace("\n", "\n    ")
     parts = {"step": step, "setup": "other = DataLoader(val_set, batch_size=4)", "batches": "for x, y in other:"}
     assert refused("DPM901", **parts) == ["for a, b in loader:"]
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [pytest.param("for batch in loader:", id="plain"), pytest.param("for i, batch in enumerate(loader):", id="enumerate")],
+)
+def test_steps_over_parts_of_a_batch_are_refused(batches: str) -> None:
+    step = "for x, y in batch:\n    " + STEP.replace("\n", "\n    ")
+    assert refused("DPM901", batches=batches, step=step) == ["for x, y in batch:"]

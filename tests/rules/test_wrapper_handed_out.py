@@ -1,4 +1,4 @@
-"""DPM117: code of other files gets the model."""
+"""DPM127: foreign code is given the module."""
 
 from __future__ import annotations
 
@@ -6,55 +6,74 @@ import pytest
 
 from tests.rules.program import STEP, after, found
 
-_IMPORTS = "from evaluate import evaluate\nfrom ema import EMA\nimport copy, helpers"
+_IMPORTS = "import copy\nfrom lib import EMA, fit, show"
+_DP = "model = nn.DataParallel(Net())"
 
 
 @pytest.mark.parametrize(
     "parts",
     [
-        pytest.param({"end": "print(model)"}, id="Python's own function"),
-        pytest.param({"end": "torch.jit.script(model)"}, id="torch's own"),
-        pytest.param({"end": "copy.deepcopy(model)"}, id="a copy"),
-        pytest.param({"defs": "def show(net):\n    print(net)", "end": "show(model)"}, id="a function of this file"),
-        pytest.param({"before": "evaluate(model, 3)"}, id="before the wrap"),
-        pytest.param({"end": "evaluate(val_set)"}, id="no model"),
-        pytest.param({"end": "evaluate(model.state_dict())"}, id="a part of the model"),
-        pytest.param({"end": "evaluate('model')  # evaluate(model)"}, id="in a string and a comment"),
-        pytest.param({"end": "fit(model, optimizer)", "imports": "from train import fit"}, id="with an optimizer"),
-        pytest.param({"end": "fit(model, opt=optimizer)", "imports": "from train import fit"}, id="with an optimizer by keyword"),
-        pytest.param({"step": STEP.replace("loss = F.cross_entropy(model(x), y)", "loss = F.cross_entropy(model(x), y) + helpers.extra(model)")}, id="in the loss"),
-        pytest.param({"step": "a = helpers.extra(model)\nb = a * 2\n" + STEP.replace("model(x), y)", "model(x), y) + b")}, id="in the loss through names"),
-        pytest.param({"step": STEP + "total: float = 0\nfor i in range(3):\n    total += 1"}, id="nothing is handed out"),
-        pytest.param({"step": STEP.replace("loss.backward()", "(loss + 0 * helpers.extra(model)).backward()")}, id="in the backward itself"),
-        pytest.param({"model": "model = nn.DataParallel(Net())", "end": "evaluate(model, 3)"}, id="it knew DataParallel's wrapper"),
-        pytest.param({"end": "(lambda net: 3)(model)"}, id="a lambda"),
-        pytest.param({"end": "[evaluate][0](model)"}, id="an element of a list"),
-        pytest.param({"defs": "class T:\n    def show(self, net): pass", "end": "T().show(model)"}, id="a method of this file"),
+        pytest.param({"before": "e = EMA(model)"}, id="before the wrap, which comes after it"),
+        pytest.param({"end": "copy.deepcopy(optimizer)"}, id="something else is given"),
+        pytest.param({"end": "print(model)"}, id="a builtin"),
+        pytest.param({"end": "mine(model)", "defs": "def mine(m):\n    pass"}, id="a function of this file"),
+        pytest.param({"model": _DP, "end": "copy.deepcopy(model.module)"}, id="the module already"),
+        pytest.param({"end": "fit(model, optimizer)"}, id="a function that may train"),
+        pytest.param({"end": "fit(opt=optimizer, net=model)"}, id="the same by keyword"),
+        pytest.param({"step": STEP.replace("model(x), y)", "model(x), y) + show(model)")}, id="in the loss"),
+        pytest.param({"step": "a = show(model)\nb = a * 2\n" + STEP.replace("model(x), y)", "model(x), y) + b")}, id="in the loss through names"),
+        pytest.param({"step": STEP.replace("loss.backward()", "(loss + 0 * show(model)).backward()")}, id="in the backward itself"),
+        pytest.param({"end": "[show][0](model)"}, id="an element of a list"),
+        pytest.param({"end": "print('EMA(model)')  # EMA(model)"}, id="in a string and a comment"),
+        pytest.param({"model": _DP, "end": "isinstance(model, Net)"}, id="a question that DataParallel answered so too"),
+        pytest.param({"end": "isinstance(optimizer, Net)"}, id="a question about something else"),
+        pytest.param({"end": "lib = __import__('lib')\nlib.add_graph(model)"}, id="a function that is called so"),
     ],
-)  # fmt: skip
+)
 def test_nothing_to_say(parts: dict[str, str]) -> None:
-    parts = {**parts, "imports": parts.get("imports", _IMPORTS)}
-    assert found("DPM117", **parts) == []
+    if "lib.add_graph" in parts.get("end", ""):
+        parts = {"end": "lib.add_graph(3)", "imports": "import lib"}
+    assert found("DPM127", **{"imports": _IMPORTS, **parts}) == []
 
 
 @pytest.mark.parametrize(
-    ("parts", "line"),
+    ("line", "new"),
     [
-        pytest.param({"end": "evaluate(model, 3)"}, "evaluate(model.module, 3)", id="from-import"),
-        pytest.param({"end": "helpers.evaluate(net=model)"}, "helpers.evaluate(net=model.module)", id="import, by keyword"),
-        pytest.param({"end": "acc = evaluate(model, 3)"}, "acc = evaluate(model.module, 3)", id="its value is kept"),
-        pytest.param({"step": STEP + "score = evaluate(model, 3)"}, "score = evaluate(model.module, 3)", id="between the batches"),
-        pytest.param({"step": STEP + "best += evaluate(model, 3)", "before": "best = 0"}, "best += evaluate(model.module, 3)", id="added up"),
-        pytest.param({"before": "ema = EMA(3)", "step": STEP + "ema.update(model)"}, "ema.update(model.module)", id="an object of another file"),
-        pytest.param({"end": "if evaluate(model, 3) > 1:\n    print(3)"}, "if evaluate(model.module, 3) > 1:", id="in a test"),
-        pytest.param({"module_level": True, "end": "for a in evaluate(model, 3):\n    print(a)"}, "for a in evaluate(model.module, 3):", id="gone through, module level"),
+        pytest.param("e = copy.deepcopy(model)", "e = copy.deepcopy(model.module)", id="positional"),
+        pytest.param("e = EMA(net=model)", "e = EMA(net=model.module)", id="keyword"),
+        pytest.param("show(model, model)", "show(model.module, model.module)", id="twice"),
+        pytest.param("n = isinstance(model, Net)", "n = isinstance(model.module, Net)", id="isinstance"),
+        pytest.param("n = type(model).__name__", "n = type(model.module).__name__", id="type"),
+        pytest.param("w.add_graph(model, torch.ones(1, 8))", "w.add_graph(model.module, torch.ones(1, 8))", id="a forward on rank 0"),
     ],
-)  # fmt: skip
-def test_found_and_fixed(parts: dict[str, str | bool], line: str) -> None:
-    assert found("DPM117", imports=_IMPORTS, **parts) == ["model"]
-    assert line in after(imports=_IMPORTS, **parts)
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_found_and_fixed(line: str, new: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": _IMPORTS, "setup": "w = show()", "end": line, "module_level": module_level}
+    assert set(found("DPM127", **parts)) == {"model"}
+    assert after(**parts) == [new]
+
+
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [
+        pytest.param("show(model)", "show(model.module)", id="nothing is kept"),
+        pytest.param("score = show(model)", "score = show(model.module)", id="a value that is no loss"),
+        pytest.param("best += show(model)", "best += show(model.module)", id="added up"),
+        pytest.param("if show(model) > 1:\n    print(3)", "if show(model.module) > 1:", id="in a test"),
+        pytest.param("ema.update(model)", "ema.update(model.module)", id="an object of another file"),
+    ],
+)
+def test_inside_training(step: str, line: str) -> None:
+    assert line in after(imports=_IMPORTS, before="best, ema = 0, EMA(3)", step=STEP + step)
+
+
+def test_an_alias_a_parameter_and_self() -> None:
+    defs = "def keep(m):\n    return dup(m)\nclass T:\n    def __init__(self, m):\n        self.m = m\n    def keep(self):\n        return dup(self.m)"
+    parts = {"imports": "from copy import deepcopy as dup", "defs": defs, "end": "keep(model)\nt = T(model)\nt.keep()"}
+    assert after(**parts) == ["return dup(m.module)", "return dup(self.m.module)"]
 
 
 def test_where_it_may_be_either() -> None:
-    defs = "def show(net):\n    evaluate(net, 3)"
-    assert "evaluate(ddp.unwrap(net), 3)" in after(imports=_IMPORTS, defs=defs, before="other = Net()", end="show(model)\nshow(other)")
+    parts = {"imports": _IMPORTS, "defs": "def keep(m):\n    return EMA(m)", "model": _DP, "end": "keep(model)\nkeep(model.module)"}
+    assert "return EMA(ddp.unwrap(m))" in after(**parts)
