@@ -15,6 +15,8 @@ import click
 from dpmigrate import __version__
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dpmigrate.engine import Target
     from dpmigrate.model import Outcome
     from dpmigrate.settings import Settings
@@ -96,6 +98,7 @@ def _wanted(code: str, settings: Settings) -> bool:
 )
 @click.option("--sync-bn", is_flag=True, help="Compute BatchNorm statistics over all ranks (on GPUs).")
 @click.option("--vendor", is_flag=True, help="Copy the runtime package beside the script, so that it needs nothing but torch.")
+@click.option("--verify", "check_by_running", is_flag=True, help="Run original and result first (see verify), and write only what is proved.")
 @_codes("--select", "Make only the optional changes of these codes; what every migration needs is always made.")
 @_codes("--ignore", "Leave out the optional changes of these codes.")
 @_format
@@ -109,6 +112,7 @@ def apply(
     batch: Literal["global", "per-rank"],
     sync_bn: bool,
     vendor: bool,
+    check_by_running: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     output_format: str,
@@ -126,7 +130,12 @@ def apply(
     if output is not None and len(targets) != 1:
         raise click.UsageError("--output takes the result of one file")
     piped = "-" in paths
-    how = engine.Writing(write=not diff and (not piped or output is not None), output=Path(output) if output is not None else None, vendor=vendor)
+    how = engine.Writing(
+        write=not diff and (not piped or output is not None),
+        output=Path(output) if output is not None else None,
+        vendor=vendor,
+        gate=_gate if check_by_running else None,
+    )
     outcomes = list(_progress(engine.apply(targets, settings, how), len(targets)))
     if output_format == "json":
         _json(outcomes)
@@ -169,6 +178,97 @@ def _filter(outcomes: Sequence[Outcome]) -> None:
         _out(o.after if o.after is not None else o.before)
         for line in text.apply_result(o, text.Style(False), written=None, diff=False):
             print(line, file=sys.stderr)
+
+
+@cli.command()
+@click.argument("original", type=click.Path(exists=True, dir_okay=False))
+@click.argument("migrated", type=click.Path(exists=True, dir_okay=False), required=False)
+@click.option("--nproc", type=click.IntRange(1), default=2, show_default=True, help="Ranks of the migrated program.")
+@click.option(
+    "--steps", type=click.IntRange(0), default=20, show_default=True, help="Cut both runs after so many optimizer steps; 0 lets them end by themselves."
+)
+@click.option("--float32", is_flag=True, help="Keep single precision; differences below 2e-3 are then not told from rounding.")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for each run.")
+@click.option("--amp", is_flag=True, help="Prove the migration that apply --amp would make.")
+@click.option("--report", type=click.Path(file_okay=False), help="Write an HTML page with curves and the diff into this folder.")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to report.")
+@click.pass_obj
+def verify(
+    arguments: tuple[str, ...] | None,
+    original: str,
+    migrated: str | None,
+    nproc: int,
+    steps: int,
+    float32: bool,
+    device: str,
+    timeout: float,
+    amp: bool,
+    report: str | None,
+    output_format: str,
+) -> None:
+    """Run ORIGINAL and its migration on scratch copies, and compare what they did.
+
+    With MIGRATED, judge that file instead, whoever made it. What follows -- goes to the script. The script is executed; its own folder is not written.
+    """
+    from pathlib import Path
+
+    from dpmigrate.verify import proof, show
+
+    wish = proof.Wish(nproc, steps or None, not float32, timeout, device == "cpu", arguments or ())
+    told: Callable[[str], None] = (lambda text: print(f"dpmigrate: {text}", file=sys.stderr)) if sys.stderr.isatty() else (lambda text: None)
+    after = Path(migrated).read_bytes() if migrated is not None else _migration(original, amp=amp)
+    found = proof.prove(Path(original), after, wish, paths=_runtime_path(), tell=told)
+    if report is not None:
+        from dpmigrate.verify import page
+
+        written = page.write(Path(report), found, original, Path(original).read_bytes(), after)
+        print(f"dpmigrate: the report is {written}", file=sys.stderr)
+    if output_format == "json":
+        _out(show.document(found) + "\n")
+    else:
+        _lines(show.table(found, _style()[0]))
+    sys.exit(2 if found.failure else 0 if found.holds else 1)
+
+
+def _gate(path: Path, after: bytes) -> str | None:
+    """apply --verify: why the result must not be written, None if it is proved."""
+    from dpmigrate.verify import proof, show
+
+    found = proof.prove(path, after, proof.Wish(), paths=_runtime_path())
+    for line in show.table(found, _style()[0]):
+        print(line, file=sys.stderr)
+    return None if found.holds else show.verdict(found)
+
+
+def _migration(original: str, *, amp: bool) -> bytes:
+    """What apply would write, or the end of the command with the reason why it writes nothing."""
+    from pathlib import Path
+
+    from dpmigrate import engine
+    from dpmigrate.model import Status
+    from dpmigrate.report import text
+    from dpmigrate.settings import Settings
+
+    kept: list[bytes] = []
+
+    def keep(path: Path, after: bytes) -> None:
+        kept.append(after)
+
+    how = engine.Writing(write=False, gate=keep)
+    (outcome,) = engine.apply([Path(original)], Settings(amp), how)
+    if outcome.status is not Status.CHANGED:
+        _lines(text.apply_result(outcome, _style()[0], written=None, diff=False))
+        sys.exit(2)
+    return kept[0]
+
+
+def _runtime_path() -> list[Path]:
+    """Where migrated programs find the runtime package in a proof."""
+    from dpmigrate.writing import runtime_folder
+
+    folder = runtime_folder()
+    return [folder.parent] if folder is not None else []
 
 
 @cli.command()
@@ -253,8 +353,12 @@ def _json(outcomes: Sequence[Outcome]) -> None:
 
 def main() -> NoReturn:
     """The console script. A closed pipe ends it quietly, as other filters do."""
+    words = sys.argv[1:]
+    arguments: tuple[str, ...] = ()
+    if words[:1] == ["verify"] and "--" in words:  # the rest is the script's own
+        words, arguments = words[: words.index("--")], tuple(words[words.index("--") + 1 :])
     try:
-        cli.main(standalone_mode=False)
+        cli.main(words, standalone_mode=False, obj=arguments)
         code = 0
     except click.exceptions.Exit as e:
         code = e.exit_code

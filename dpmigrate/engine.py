@@ -23,11 +23,15 @@ Target = Path | tuple[Path, Problem] | tuple[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What apply does with a result: in place, to ``output``, or nowhere (``--diff``)."""
+    """What apply does with a result: in place, to ``output``, or nowhere (``--diff``).
+
+    ``gate`` is given each result before it is written and says why it must not be, None if it may.
+    """
 
     write: bool = True
     output: Path | None = None
     vendor: bool = False
+    gate: Callable[[Path, bytes], str | None] | None = None
 
 
 def check(targets: Iterable[Target], settings: Settings) -> Iterator[Outcome]:
@@ -115,6 +119,10 @@ def _apply(name: str, data: bytes, settings: Settings, how: Writing) -> Outcome:
     if isinstance(after, Problem):
         return Outcome(name, Status.REFUSED, found, after.message, before=text)
     encoded = script.source.encode(after)
+    if how.gate is not None and not isinstance(encoded, Problem):
+        stopped = how.gate(Path(name), encoded)
+        if stopped is not None:
+            return Outcome(name, Status.REFUSED, found, stopped, before=text)
     problem = encoded if isinstance(encoded, Problem) else _write(name, script.source, encoded, how)
     if problem is not None:
         return Outcome(name, Status.FAILED, found, problem=problem, before=text)

@@ -7,11 +7,14 @@ no early end, no value of the last batch read later. Whatever cannot be proved l
 from __future__ import annotations
 
 import ast
+import builtins
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.roles import BatchLoop, Roles
+from dpmigrate.facts.values import Val
 
 
 class Holds(enum.Enum):
@@ -82,6 +85,8 @@ _IMPURE_METHODS = frozenset(
         "compute",
     ]
 )
+#: methods that are called for what they do, and do the same in every batch
+_SETTINGS = frozenset({"eval", "train", "zero_grad", "to", "cuda", "cpu", "float", "double", "half", "requires_grad_"})
 
 
 def counting(roles: Roles, loop: BatchLoop) -> Counting:
@@ -189,7 +194,7 @@ def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...], own:
     for n in (x for s in loop.node.body for x in ast.walk(s)):
         if isinstance(n, ast.Break | ast.Return | ast.Yield | ast.YieldFrom | ast.Raise | ast.Global | ast.Delete):
             return f"the loop has a {type(n).__name__.lower()}", n
-        if isinstance(n, ast.While | ast.AsyncFor | ast.AsyncWith | ast.Try | FunctionNode | ast.ClassDef):
+        if isinstance(n, ast.While | ast.AsyncFor | ast.AsyncWith | ast.Try | ast.Match | FunctionNode | ast.ClassDef):
             return f"the loop holds a {type(n).__name__.lower()} statement", n
         if isinstance(n, ast.Name) and n.id == index and isinstance(n.ctx, ast.Load):
             return f"the number of the batch ({index}) is used", n
@@ -205,7 +210,36 @@ def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...], own:
     for name in sorted(stored - known):
         if _reads(names, loop, name, [])[1] and not _set_again(names, loop, name):
             return f"{name} of the last batch is read after the loop", loop.node
-    return "", loop.node
+    carried = _carried(names, loop, known)
+    return f"{carried} goes on from one batch to the next" if carried else "", loop.node
+
+
+def _carried(names: Names, loop: BatchLoop, known: set[str]) -> str:
+    """A variable that a batch may read as the batch before has left it; '' if there is none."""
+    scope = names.scope_of[loop.node]
+    stored = {n.id for s in loop.node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and names.scope_of[n] is scope}
+    given = {n.id for n in ast.walk(loop.node.target) if isinstance(n, ast.Name)}
+    early = (n for n in _early_reads(names, loop.node.body, given) if names.owner(names.scope_of[n], n.id) is names.owner(scope, n.id))
+    return next((n.id for n in early if n.id in stored - known), "")
+
+
+def _early_reads(names: Names, block: list[ast.stmt], given: set[str]) -> Iterator[ast.Name]:
+    """The names that the statements may read before they store them; ``given`` grows by what is stored for certain."""
+    for s in block:
+        heads: list[ast.AST] = [s.test] if isinstance(s, ast.If) else [s.iter] if isinstance(s, ast.For) else [*s.items] if isinstance(s, ast.With) else [s]
+        found = [n for h in heads for n in ast.walk(h) if isinstance(n, ast.Name)]
+        yield from (n for n in found if n.id not in given and (isinstance(n.ctx, ast.Load) or isinstance(names.parent[n], ast.AugAssign)))
+        given |= {n.id for n in found if isinstance(n.ctx, ast.Store) and names.scope_of[n] is names.scope_of[s]}
+        if isinstance(s, ast.If):
+            one, other = set(given), set(given)
+            yield from _early_reads(names, s.body, one)
+            yield from _early_reads(names, s.orelse, other)
+            given |= one & other
+        elif isinstance(s, ast.For):
+            inner = given | {n.id for n in ast.walk(s.target) if isinstance(n, ast.Name)}
+            yield from _early_reads(names, [*s.body, *s.orelse], inner)
+        elif isinstance(s, ast.With):
+            yield from _early_reads(names, s.body, given)
 
 
 def _index(loop: BatchLoop) -> str:
@@ -278,10 +312,20 @@ def _is_one_of(node: ast.expr, own: set[str]) -> bool:
 
 
 def _may_change(roles: Roles, call: ast.Call) -> bool:
-    """Whether a method call may change its object, or tell the world: by its name; ``x.log()`` and ``x.add(y)`` of tensors give a value."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _IMPURE_METHODS or roles.names.dotted(call.func).startswith(_PURE_MODULES):
+    """Whether a method call may change its object, or tell the world: nobody takes its value, its name says so, or its object is of a foreign kind.
+
+    ``x.log()`` and ``x.add(y)`` of tensors give a value.
+    """
+    if not isinstance(call.func, ast.Attribute) or roles.names.dotted(call.func).startswith(_PURE_MODULES):
         return False
-    return call.func.attr not in ("log", "add") or isinstance(roles.names.parent[call], ast.Expr)
+    if isinstance(roles.names.parent[call], ast.Expr):
+        return call.func.attr not in _SETTINGS
+    return call.func.attr in _IMPURE_METHODS - {"log", "add"} or any(_foreign(v) for v in roles.values.eval(call.func.value))
+
+
+def _foreign(v: Val) -> bool:
+    """Whether the object is made by code of another file or library that may keep what it is given, as a metric does."""
+    return v.kind == "call" and bool(v.qual) and not v.qual.startswith(_PURE_MODULES) and not hasattr(builtins, v.qual.removeprefix("?."))
 
 
 # ------------------------------------------------------------------ what an addition is

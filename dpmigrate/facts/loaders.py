@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,28 +22,39 @@ def critical_star(script: Script, call: ast.Call) -> bool:
     return False
 
 
-def dict_keys(script: Script, node: ast.expr) -> set[str] | None:
+def dict_keys(script: Script, node: ast.expr, busy: frozenset[ast.AST] = frozenset()) -> set[str] | None:
     """The keys that a dict may hold, with everything that is put in later; None if unknown."""
     vals = script.values.eval(node)
-    if not vals:
+    if not vals or node in busy or _half_known(script, node):
         return None
-    keys: set[str] = set()
+    busy |= {node}
+    found: list[set[str] | None] = []
     for v in vals:
-        if v.kind == "display" and isinstance(v.node, ast.Dict):
-            for k in v.node.keys:
-                if not isinstance(k, ast.Constant):
-                    return None
-                keys.add(str(k.value))
-            keys |= {str(k) for (n, k) in script.values.items if n is v.node}
-        elif v.kind == "call" and v.qual == "?.dict" and isinstance(v.node, ast.Call):
-            keys |= {k.arg for k in v.node.keywords if k.arg}
+        if isinstance(v.node, ast.Dict):
+            found += [{str(k.value)} if isinstance(k, ast.Constant) else None for k in v.node.keys]
+        elif v.qual == "?.dict" and isinstance(v.node, ast.Call):
+            found.append(_given(script, v.node, busy))
         else:
             return None
-    if isinstance(node, ast.Name):
-        for c, func in script.methods("update", "setdefault"):
-            if isinstance(func.value, ast.Name) and func.value.id == node.id:
-                more = dict_keys(script, c.args[0]) if c.args else {k.arg for k in c.keywords if k.arg}
-                if more is None:
-                    return None
-                keys |= more
-    return keys
+        found += [{str(k)} if k != "*" else None for (n, k) in script.values.items if n is v.node]  # d[k] = 3: any key
+    found += [_given(script, c, busy) for c, func in script.methods("update", "setdefault") if script.values.eval(func.value) & vals]
+    return _union(found)
+
+
+def _given(script: Script, call: ast.Call, busy: frozenset[ast.AST]) -> set[str] | None:
+    """The keys that ``dict(…)`` or ``d.update(…)`` is given; None if unknown."""
+    others = [*call.args, *(k.value for k in call.keywords if k.arg is None)]
+    return _union([{k.arg for k in call.keywords if k.arg}, *(dict_keys(script, e, busy) for e in others)])
+
+
+def _union(found: Sequence[set[str] | None]) -> set[str] | None:
+    known = [keys for keys in found if keys is not None]
+    return set().union(*known) if len(known) == len(found) else None
+
+
+def _half_known(script: Script, node: ast.expr) -> bool:
+    """Whether a name is also given something unknown: ``d |= …``, ``d = d | …``."""
+    if not isinstance(node, ast.Name):
+        return False
+    bound = script.names.bindings(script.names.scope_of[node], node.id)
+    return any(b.how == "aug" or (b.how == "assign" and not b.path and not script.values.eval(b.value)) for b in bound)

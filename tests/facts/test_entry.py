@@ -22,6 +22,7 @@ _GUARD = "if __name__ == '__main__':"
     ("text", "entry"),
     [
         pytest.param("import a\ndef f(): pass\n", None, id="nothing runs"),
+        pytest.param("def f(): train()\nclass A:\n    x = train()", None, id="definitions that would do something"),
         pytest.param("import logging\nx = 3\nlogger = logging.getLogger('a')", None, id="only settings"),
         pytest.param(f"def main(): pass\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="a guard"),
         pytest.param(f"def main(): pass\n{_GUARD}\n    main()\nprint(3)", (_GUARD, True, "main()"), id="work below the guard"),
@@ -34,6 +35,10 @@ _GUARD = "if __name__ == '__main__':"
         ),
         pytest.param(f"import argparse\np = argparse.ArgumentParser()\np.add_argument('a')\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="options"),
         pytest.param(f"try:\n    import a\nexcept ImportError:\n    a = f()\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="an import that may fail"),
+        pytest.param(f"import torch\nif torch.cuda.is_available():\n    x = 3\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="a question to the machine"),
+        pytest.param('"""doc"""\ntrain()', ("train()", False, "train()"), id="a docstring"),
+        pytest.param("try:\n    train()\nexcept OSError:\n    pass", ("try:", False, "try:"), id="work in a try"),
+        pytest.param("if a:\n    train()\nimport b\ntest()", ("if a:", False, "test()"), id="a compound statement among the imports"),
         pytest.param("import a\ntrain()\ntest()\ndef f(): pass", ("train()", False, "test()"), id="no guard"),
         pytest.param(
             "'''doc'''\nimport a\ntry:\n    import b\nexcept ImportError:\n    pass\ntrain()", ("train()", False, "train()"), id="below imports that may fail"

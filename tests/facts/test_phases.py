@@ -47,6 +47,11 @@ def _phase_loop(test: str, source: str, before: str = "", phases: str = "['train
     return f"for epoch in range(3):\n    for {variable} in {phases}:\n" + indent(before, "        ") + "\n" + body
 
 
+def _chosen(conditions: int) -> str:
+    """The training loader after so many conditions that hold in another phase."""
+    return "(" + "".join(f"val if phase == '{i}' else " for i in range(conditions)) + "train)"
+
+
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
@@ -62,7 +67,9 @@ def _phase_loop(test: str, source: str, before: str = "", phases: str = "['train
         pytest.param(_phase_loop("phase == 'train'", "loader", before="loader = train if phase == 'train' else val"), ["train"], id="chosen by a conditional"),
         pytest.param(_phase_loop("phase == 'train'", "(train if phase == 'train' else val)"), ["train"], id="chosen in the loop's head"),
         pytest.param(_phase_loop("phase is 'train'", "loaders[phase]"), ["train"], id="is"),
+        pytest.param(_phase_loop("phase == 'train'", "loaders['train']"), ["train"], id="one loader whatever the phase"),
         pytest.param(_phase_loop("phase > 'train'", "loaders[phase]"), None, id="an order"),
+        pytest.param(_phase_loop("phase == 'train' != epoch", "loaders[phase]"), None, id="compared twice"),
         pytest.param(_phase_loop("phase == other", "loaders[phase]"), None, id="compared with a variable"),
         pytest.param(_phase_loop("what(phase)", "loaders[phase]"), None, id="a function decides"),
         pytest.param(_phase_loop("not what(phase)", "loaders[phase]"), None, id="not of a function"),
@@ -72,11 +79,20 @@ def _phase_loop(test: str, source: str, before: str = "", phases: str = "['train
         pytest.param(_phase_loop("training", "loaders[phase]"), None, id="a name from nowhere"),
         pytest.param(_phase_loop("a", "loaders[phase]", before="a = b\nb = c\nc = d\nd = phase\ne = a"), None, id="a flag that goes through too many names"),
         pytest.param(_phase_loop("phase == 'train'", "loaders[key]", before="key = phase"), None, id="the key is another name"),
+        pytest.param(_phase_loop("phase == 'train'", "loaders[phase + '']"), None, id="the key is computed"),
         pytest.param(_phase_loop("phase == 'train'", "(train if what() else val)"), None, id="the loader is chosen by a function"),
         pytest.param(_phase_loop("phase == 'train'", "loaders[phase]", phases="[TRAIN, 'val']"), None, id="a phase that is no literal"),
         pytest.param(_phase_loop("phase == 'test'", "loaders[phase]"), None, id="no phase trains"),
         pytest.param(_phase_loop("phase == 'train'", "loaders[phase]", variable="phase, n", phases="[('train', 1), ('val', 2)]"), None, id="two variables"),
         pytest.param(_phase_loop("phase == 'train'", "loaders[phase]", phases="phases"), None, id="phases from elsewhere"),
+        pytest.param(_phase_loop("phase == 'train'", _chosen(3)), ["train"], id="chosen among four"),
+        pytest.param(_phase_loop("phase == 'train'", _chosen(4)), None, id="chosen among too many"),
+        pytest.param("what().backward()\n" + _phase_loop("phase == 'train'", "loaders[phase]"), ["train"], id="another backward before the loop"),
+        pytest.param(
+            "if mode == 'old':\n    what().backward()\n" + _phase_loop("phase == 'train'", "loaders[phase]"),
+            ["train"],
+            id="another backward under a test of its own",
+        ),
     ],
 )
 def test_a_loop_over_phases(text: str, answer: list[str] | None) -> None:
@@ -109,10 +125,32 @@ def _function(parameters: str, test: str, calls: str, before: str = "pass") -> s
         pytest.param(_function("loader, mode", "mode == 'train'", "for m in ('train',):\n    run(train, m)"), ["train"], id="the caller's phase"),
         pytest.param(_function("loader, training", "training", "run(train, flag)\nrun(val, False)"), None, id="a flag from elsewhere"),
         pytest.param(_function("loader, training", "training", "run(train, 3 > 2)\nrun(val, False)"), None, id="a flag that is computed"),
+        pytest.param("def go(flag): run(train, flag)\n" + _function("loader, training", "training", "run(val, False)"), None, id="a flag that nobody gives"),
+        pytest.param(_function("loader, opt=None", "opt", "run(train, what())\nrun(val)"), None, id="a thing from elsewhere may be false"),
+        pytest.param(_function("loader, opt=None", "opt is not None", "run(train, optimizer)\nrun(val, model.opt)"), None, id="the other side's is unknown"),
+        pytest.param(
+            _function("loader, opt=None", "opt is not None", "maybe = optimizer if fast else None\nrun(train, maybe)\nrun(val)"),
+            None,
+            id="an optimizer or None",
+        ),
+        pytest.param(
+            _function("loader, training", "training", "run(load(), True)\nrun(train, True)\nrun(val, False)"), None, id="one training loader is unknown"
+        ),
+        pytest.param(
+            _function("loader, mode", "mode == 'train'", "for m in ('train', 'val'):\n    run(loaders['train'], m)"),
+            ["train"],
+            id="one loader for the caller's phases",
+        ),
+        pytest.param(_function("loader, mode", "mode == 'train'", "for m in ('train', 'val'):\n    run(loaders[k], m)"), None, id="a loader by another key"),
         pytest.param(_function("loader, opt=None", "opt is not None", "run(train, what())\nrun(val)"), ["train"], id="a thing from elsewhere"),
         pytest.param(_function("loader, opt=None", "opt is not None", "run(train, model.opt)\nrun(val)"), None, id="an attribute from elsewhere"),
         pytest.param(
             _function("loader, training", "training", "run(load(), True)\nrun(val, False)\nrun(train, False)"), None, id="the training loader is unknown"
+        ),
+        pytest.param(
+            "def other(training, a): pass\n" + _function("loader, training", "training", "turn = other if fast else run\nturn(train, True)\nrun(val, False)"),
+            ["train"],
+            id="one of two functions is called",
         ),
         pytest.param(_function("loader, training", "loss > 3 or training", "run(train, True)\nrun(val, False)"), None, id="a test on numbers with a phase"),
     ],
@@ -127,6 +165,33 @@ def test_a_function_that_nothing_calls() -> None:
     assert _answer(_function("loader, training", "training", "pass").replace("in loader:", "in train:")) is None
 
 
+def test_a_flag_of_the_module() -> None:
+    assert _answer("training = True\nfor x, y in train:\n" + indent(_STEP.format(test="training"), "    ")) == ["train"]
+
+
+def test_phases_in_a_function_with_a_flag() -> None:
+    body = indent(_phase_loop("phase == 'train' and training", "loaders[phase]"), "    ")
+    assert _answer(f"def run(training):\n{body}\nrun(True)\nrun(False)") == ["train"]
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        pytest.param(_phase_loop("phase == 'train'", "train"), "train", id="a name"),
+        pytest.param(_phase_loop("phase == 'train'", "loaders['train']"), "loaders['train']", id="an item"),
+        pytest.param(_phase_loop("phase == 'train'", "loaders[phase]"), "loaders['train']", id="by phase"),
+        pytest.param(_phase_loop("phase == 'train'", "loader", before="loader = loaders[phase]"), "loaders['train']", id="by phase, through a name"),
+        pytest.param(_phase_loop("phase == 'val' or phase == 'train'", "loaders[phase]"), "loaders['train']", id="the first of two phases that train"),
+        pytest.param(_function("loader, training", "training", "run(train, True)\nrun(val, False)"), "loader", id="a parameter"),
+    ],
+)
+def test_the_source_as_it_reads_in_training(text: str, source: str) -> None:
+    found = script(_TOP + text)
+    (loop,) = found.roles.train_loops
+    side = found.phases(loop)
+    assert side is not None and ast.unparse(side.source) == source
+
+
 def test_the_calls_of_the_training_side() -> None:
     found = script(_TOP + _function("loader, training", "training", "run(train, True)\nrun(val, False)"))
     (loop,) = found.roles.train_loops
@@ -134,6 +199,14 @@ def test_the_calls_of_the_training_side() -> None:
     assert side is not None and [ast.unparse(c) for c in side.calls] == ["run(train, True)"]
 
 
+def test_a_loop_of_the_module_has_no_calls() -> None:
+    found = script(_TOP + _phase_loop("phase == 'train'", "loaders[phase]"))
+    (loop,) = found.roles.train_loops
+    side = found.phases(loop)
+    assert side is not None and not side.calls
+
+
 def test_a_loop_that_only_trains() -> None:
     text = "for epoch in range(3):\n    for x, y in train:\n        loss = criterion(model(x), y)\n        loss.backward()\n        optimizer.step()\n"
     assert _answer(text) == ["train"]
+    assert _answer("def run():\n" + indent(text, "    ")) == ["train"]

@@ -42,10 +42,23 @@ def _forward(body: str, which: int = -1) -> tuple[str, str] | None:
             ("loss = model(x).sum()", "loss = model(x).sum()"),
             id="in an if in an if in a with",
         ),
+        pytest.param("loss = model(x).sum()\nz = 3\nloss.backward()", ("loss = model(x).sum()", "loss = model(x).sum()"), id="another name after the loss"),
+        pytest.param(
+            "parts = []\nparts.append(model(x))\nsum(parts).backward()", ("parts.append(model(x))", "parts.append(model(x))"), id="a list that is begun before"
+        ),
         pytest.param("model(x).sum().backward()", None, id="all in one"),
+        pytest.param("out = model(x)\nmodel(x).sum().backward()", None, id="all in one after another forward"),
         pytest.param("x.backward()", None, id="no model is called before"),
         pytest.param("loss = model(x).sum()\nfor i in z:\n    loss.backward()", None, id="backward in a loop"),
         pytest.param("model(x).sum().backward()\nif a:\n    x.backward()", None, id="only a forward that another backward has used"),
+        pytest.param(
+            "loss = model(x).sum()\nif a:\n    loss.backward(retain_graph=True)\n    loss.backward()", None, id="the same forward for the second time"
+        ),
+        pytest.param(
+            "model(x).sum().backward()\nmodel(x).sum().backward()\nc = model(x).sum()\nc.backward()",
+            ("c = model(x).sum()", "c = model(x).sum()"),
+            id="the last of three",
+        ),
         pytest.param(
             "a = model(x).sum()\na.backward()\nb = model(x).sum()\nb.backward()", ("b = model(x).sum()", "b = model(x).sum()"), id="the second of two"
         ),
@@ -59,6 +72,7 @@ def test_steps_and_clipping() -> None:
     body = "\n".join(
         "        " + line
         for line in [
+            "optimizer.zero_grad()",
             "model(x).sum().backward()",
             "nn.utils.clip_grad_norm_(model.parameters(), 1)",
             "optimizer.step()",

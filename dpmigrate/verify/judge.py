@@ -1,0 +1,343 @@
+"""What two runs did, compared: one line for each thing that a right migration keeps.
+
+The records are the probe's (``inject/sitecustomize.py``). Bounds are measured, not chosen to pass: in float64, DDP at the same global batch is within
+1e-15 of one process after one step and within 1e-12 after 50 (Adam: 1e-9); in float32 within 1e-6 for SGD. Distances are relative to how far the
+parameters have moved.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Record = Mapping[str, Any]
+#: relative distance of parameters, losses and gradients, by the precision of the runs
+BOUND = {True: 1e-7, False: 2e-3}
+EXACT = {True: 1e-12, False: 1e-6}
+PRINTED = 2e-3  # numbers are printed with few digits
+
+
+class Verdict(enum.Enum):
+    """How a line came out."""
+
+    EQUAL = "equal"
+    BOUND = "within bound"
+    DIFFERS = "DIFFERS"
+    NONE = "not comparable"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing compared."""
+
+    name: str
+    verdict: Verdict
+    text: str
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far the parameters of the two runs are apart after one step, relative to how far they have moved, and the first parameter that differs."""
+
+    step: int
+    relative: float
+    parameter: str
+    spread: float  # between the ranks, largest absolute difference
+
+
+def global_order(ranks: Sequence[Record]) -> list[tuple[str, int, list[list[int]]]]:
+    """The batches that the ranks took together in each training pass: for the other run to take the same."""
+    found = []
+    for p in ranks[0]["passes"]:
+        if not p["backwards"]:
+            continue
+        parts = [q["batches"] for r in ranks for q in r["passes"] if (q["data"], q["nth"]) == (p["data"], p["nth"])]
+        batches = [[i for part in batch for i in part] for batch in zip(*parts, strict=False)]
+        if not any(-1 in batch for batch in batches):
+            found.append((p["data"], p["nth"], batches))
+    return found
+
+
+def judge(original: Record, ranks: Sequence[Record], distances: Sequence[Distance], *, float64: bool, saved: Mapping[str, str] | None = None) -> list[Line]:
+    """All lines; ``saved`` are the differences of the checkpoints by file, empty where there is none."""
+    numbers = [*_parameters(distances, float64), _losses(original, ranks, float64), _gradients(original, ranks, float64)]
+    if original["draws"]:  # noise, mixing of samples: each rank draws its own, as it should
+        why = "random numbers are drawn between a batch and its step, by each rank its own"
+        numbers = [Line(n.name, Verdict.NONE, f"{why} ({n.text})") if n.verdict is Verdict.DIFFERS else n for n in numbers]
+    return [
+        *numbers,
+        _ranks_alike(distances, ranks),
+        _steps(original, ranks),
+        _rates(original, ranks),
+        _samples(original, ranks),
+        _shards(original, ranks),
+        _order(original, ranks),
+        _evaluation(original, ranks),
+        _metrics(original, ranks),
+        _lines_once(original, ranks),
+        _files(original, ranks),
+        _checkpoints(original, saved),
+        _group(ranks),
+    ]
+
+
+def proved(lines: Sequence[Line]) -> bool:
+    """Whether nothing differs and the parameters were compared."""
+    compared = any(line.name.startswith("parameters") and line.verdict in (Verdict.EQUAL, Verdict.BOUND) for line in lines)
+    return compared and all(line.verdict is not Verdict.DIFFERS for line in lines)
+
+
+# ---------------------------------------------------------------- numbers
+def _near(value: float, float64: bool) -> Verdict:
+    return Verdict.EQUAL if value <= EXACT[float64] else Verdict.BOUND if value <= BOUND[float64] else Verdict.DIFFERS
+
+
+def _parameters(distances: Sequence[Distance], float64: bool) -> Iterator[Line]:
+    if not distances:
+        yield Line("parameters", Verdict.NONE, "no optimizer step that both runs took was seen")
+        return
+    for d in dict.fromkeys((distances[0], distances[-1])):
+        first = next((x for x in distances if _near(x.relative, float64) is Verdict.DIFFERS), None)
+        where = f"; they part at step {first.step}, {first.parameter} first" if first is not None else ""
+        yield Line(f"parameters after step {d.step}", _near(d.relative, float64), f"{d.relative:.1e} of the distance moved{where}")
+
+
+def _ranks_alike(distances: Sequence[Distance], ranks: Sequence[Record]) -> Line:
+    if len(ranks) < 2 or not distances:
+        return Line("ranks alike", Verdict.NONE, "one rank only" if len(ranks) < 2 else "no steps")
+    apart = next((d for d in distances if d.spread > 0), None)
+    if apart is None:
+        return Line("ranks alike", Verdict.EQUAL, f"the parameters of all {len(ranks)} ranks are the same after every step")
+    why = " (no DistributedDataParallel was built)" if not ranks[0]["wrapped"] else ""
+    return Line("ranks alike", Verdict.DIFFERS, f"the ranks' parameters part at step {apart.step}, by {apart.spread:.1e}{why}")
+
+
+def _by_step(record: Record) -> dict[int, tuple[float, int]]:
+    """Loss and samples of each step: means over its backwards, weighted by their samples."""
+    out: dict[int, tuple[float, int]] = {}
+    for value, samples, step in record["losses"]:
+        total, count = out.get(step, (0.0, 0))
+        out[step] = (total + value * max(samples, 1), count + max(samples, 1))
+    return {step: (total / count, count) for step, (total, count) in out.items()}
+
+
+def _apart(a: float, b: float) -> float:
+    return abs(a - b) / max(abs(a), abs(b), 1e-12) if a == a or b == b else 0.0
+
+
+def _losses(original: Record, ranks: Sequence[Record], float64: bool) -> Line:
+    mine, theirs = _by_step(original), [_by_step(r) for r in ranks]
+    steps = sorted(set(mine).intersection(*theirs))
+    if not steps:
+        return Line("loss per step", Verdict.NONE, "no scalar loss was differentiated in both runs")
+    worst, at = 0.0, steps[0]
+    for s in steps:
+        count = sum(t[s][1] for t in theirs)
+        mean = sum(t[s][0] * t[s][1] for t in theirs) / count
+        total = sum(t[s][0] for t in theirs)
+        far = min(_apart(mine[s][0], mean), _apart(mine[s][0], total))  # a loss that sums over the batch adds up
+        if far > worst:
+            worst, at = far, s
+    return Line("loss per step", _near(worst, float64), f"{len(steps)} steps, at most {worst:.1e} apart" + (f" (step {at + 1})" if worst else ""))
+
+
+def _gradients(original: Record, ranks: Sequence[Record], float64: bool) -> Line:
+    pairs = [(a["gradient"], b["gradient"]) for a, b in zip(original["steps"], ranks[0]["steps"], strict=False)]
+    known = [(i, a, b) for i, (a, b) in enumerate(pairs, 1) if a is not None and b is not None]
+    if not known:
+        return Line("gradient norm", Verdict.NONE, "no gradients were seen at a step")
+    worst = max(known, key=lambda k: _apart(k[1], k[2]))
+    far = _apart(worst[1], worst[2])
+    text = f"{len(known)} steps, at most {far:.1e} apart"
+    if _near(far, float64) is Verdict.DIFFERS:
+        first = next(k for k in known if _near(_apart(k[1], k[2]), float64) is Verdict.DIFFERS)
+        text = f"step {first[0]}: {first[1]:.6g} and {first[2]:.6g}, a ratio of {first[2] / first[1] if first[1] else float('inf'):.3g}"
+    return Line("gradient norm", _near(far, float64), text)
+
+
+def _steps(original: Record, ranks: Sequence[Record]) -> Line:
+    counts = [len(r["steps"]) for r in ranks]
+    own = len(original["steps"])
+    cut = " (cut)" if original["cut"] else ""
+    same = set(counts) == {own}
+    return Line("optimizer steps", Verdict.EQUAL if same else Verdict.DIFFERS, f"{own}{cut}" if same else f"original {own}, ranks {counts}")
+
+
+def _rates(original: Record, ranks: Sequence[Record]) -> Line:
+    for i, a in enumerate(original["steps"]):
+        for r in ranks:
+            if i < len(r["steps"]) and any(_apart(x, y) > 1e-9 for x, y in zip(a["lr"], r["steps"][i]["lr"], strict=False)):
+                return Line("learning rate", Verdict.DIFFERS, f"step {i + 1}: original {a['lr']}, rank {r['rank']} {r['steps'][i]['lr']}")
+    last = original["steps"][-1]["lr"] if original["steps"] else []
+    return Line("learning rate", Verdict.EQUAL if last else Verdict.NONE, f"the same at every step, {last} at the last" if last else "no steps")
+
+
+# ---------------------------------------------------------------- data
+def _training(record: Record) -> list[Record]:
+    return [p for p in record["passes"] if p["backwards"]]
+
+
+def _taken(p: Record) -> list[int]:
+    return [i for batch in p["batches"][: p["delivered"]] for i in batch]
+
+
+def _samples(original: Record, ranks: Sequence[Record]) -> Line:
+    mine = _training(original)
+    if not mine or not all(_training(r) for r in ranks):
+        return Line("samples per step", Verdict.NONE, "training does not go through a DataLoader")
+    sizes = [len(b) for b in mine[0]["batches"][: mine[0]["delivered"]]]
+    theirs = [[len(b) for b in _training(r)[0]["batches"][: _training(r)[0]["delivered"]]] for r in ranks]
+    together = [sum(parts) for parts in zip(*theirs, strict=False)]
+    if sizes == together:
+        return Line("samples per step", Verdict.EQUAL, f"{sizes[0]}: {' + '.join(str(t[0]) for t in theirs)}")
+    at = next((i for i, (a, b) in enumerate(zip(sizes, together, strict=False)) if a != b), min(len(sizes), len(together)))
+    if at == len(sizes) - 1 and len(sizes) == len(together) and 0 < together[at] - sizes[at] < len(ranks):
+        return Line("samples per step", Verdict.BOUND, f"{sizes[0]}; in the last batch {sizes[at]} became {together[at]}, so that the ranks have equal shares")
+    if at >= len(sizes) or at >= len(together):
+        return Line(
+            "samples per step", Verdict.DIFFERS, f"original {len(sizes)} batches of {sizes[0]}, ranks {len(together)} of {together[0] if together else 0}"
+        )
+    return Line("samples per step", Verdict.DIFFERS, f"batch {at + 1}: original {sizes[at]}, ranks {[t[at] for t in theirs]}")
+
+
+def _shards(original: Record, ranks: Sequence[Record]) -> Line:
+    name = "shards of an epoch"
+    passes = [_training(r) for r in ranks]
+    if len(ranks) < 2 or not all(passes):
+        return Line(name, Verdict.NONE, "one rank only" if len(ranks) < 2 else "training does not go through a DataLoader")
+    padded = 0
+    for n, parts in enumerate(zip(*passes, strict=False)):
+        taken = [_taken(p) for p in parts]
+        twice = sum(map(len, taken)) - len(set().union(*taken))
+        whole = all(p["ended"] for p in parts) and not any(r["cut"] for r in ranks)
+        own = _taken(_training(original)[n]) if n < len(_training(original)) else []
+        repeats = len(own) - len(set(own))
+        if twice > repeats + (len(ranks) if whole else 0):
+            return Line(name, Verdict.DIFFERS, f"pass {n + 1}: {twice} of {sum(map(len, taken))} samples are taken by more than one rank")
+        padded = max(padded, twice - repeats)
+    together = f"{len(passes[0])} passes, disjoint"
+    return Line(name, Verdict.BOUND if padded else Verdict.EQUAL, f"{together}; {padded} samples twice, for equal shares" if padded else together)
+
+
+def _order(original: Record, ranks: Sequence[Record]) -> Line:
+    name = "order from epoch to epoch"
+    own = [_taken(p) for p in _training(original)]
+    shuffled = any(p["sampler"] not in ("SequentialSampler",) for p in _training(original))
+    passes = [_taken(p) for p in _training(ranks[0]) if p["ended"] or len(_taken(p)) > 1]
+    pairs = [(a[: len(b)], b) for a, b in itertools.pairwise(passes) if b]
+    if not shuffled or not pairs or len(own) < 2:
+        return Line(name, Verdict.NONE, "one epoch only" if len(own) < 2 else "the original does not shuffle")
+    same = sum(a == b for a, b in pairs)
+    if same:
+        return Line(name, Verdict.DIFFERS, f"{same} of {len(pairs)} epochs repeat the order of the one before (set_epoch?)")
+    return Line(name, Verdict.EQUAL, "another one in every epoch")
+
+
+def _evaluation(original: Record, ranks: Sequence[Record]) -> Line:
+    name = "samples of an evaluation"
+    passes = [[p for p in r["passes"] if not p["backwards"] and p["delivered"]] for r in (original, *ranks)]
+    own, theirs = passes[0], passes[1:]
+    if not own:
+        return Line(name, Verdict.NONE, "no evaluation goes through a DataLoader")
+    for n, p in enumerate(own):
+        parts = [t[n] for t in theirs if n < len(t) and t[n]["data"] == p["data"]]
+        want, taken = Counter(_taken(p)), [Counter(_taken(q)) for q in parts]
+        if not parts:
+            return Line(name, Verdict.DIFFERS, f"pass {n + 1} over {p['data']}: no rank evaluated")
+        if all(t == want for t in taken) or sum(taken, Counter()) == want:
+            continue
+        together = sum(taken, Counter())
+        twice, never = sum((together - want).values()), sum((want - together).values())
+        return Line(name, Verdict.DIFFERS, f"pass {n + 1} over {p['data']}: of {sum(want.values())} samples {twice} are counted too often, {never} never")
+    return Line(name, Verdict.EQUAL, f"{len(own)} passes, every sample once")
+
+
+# ---------------------------------------------------------------- what is seen from outside
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\bnan\b|\binf\b")
+_CLOCK = re.compile(r"\d\d:\d\d|\bs/|it/s|\bsec|\bms\b|time|elapsed|took|\d+m \d+s", re.IGNORECASE)
+
+
+def _form(line: str) -> str:
+    return _NUMBER.sub("#", line).strip()
+
+
+def _metrics(original: Record, ranks: Sequence[Record]) -> Line:
+    """Lines printed outside training hold results; those printed in it may speak of one rank's batch."""
+    name = "numbers printed"
+    own = [t for inside, t in original["lines"] if not inside and _NUMBER.search(t) and not _CLOCK.search(t)]
+    theirs = [t for r in ranks for inside, t in r["lines"] if not inside and _NUMBER.search(t)]
+    if not own:
+        return Line(name, Verdict.NONE, "no line with numbers is printed outside the training loop")
+    by_form: dict[str, list[str]] = {}
+    for t in theirs:
+        by_form.setdefault(_form(t), []).append(t)
+    compared, worst = 0, 0.0
+    for line in own:
+        found = by_form.get(_form(line))
+        if not found:
+            return Line(name, Verdict.DIFFERS, f"this line is gone: {line[:100]}")
+        other = found.pop(0)
+        for a, b in zip(_NUMBER.findall(line), _NUMBER.findall(other), strict=False):
+            digits = 10.0 ** -len(a.partition(".")[2]) if "." in a and "e" not in a.lower() else 0.0
+            x, y = float(a), float(b)
+            far = 0.0 if abs(x - y) <= 1.01 * digits or (x != x and y != y) else _apart(x, y)
+            worst = max(worst, far)
+            if far > PRINTED:
+                return Line(name, Verdict.DIFFERS, f"{line[:100]}  |  {other[:100]}")
+        compared += 1
+    return Line(name, Verdict.BOUND if worst else Verdict.EQUAL, f"{compared} lines outside the training loop")
+
+
+def _lines_once(original: Record, ranks: Sequence[Record]) -> Line:
+    name = "lines printed once"
+    own = Counter(_form(t) for _, t in original["lines"])
+    theirs = [Counter(_form(t) for _, t in r["lines"]) for r in ranks]
+    if not own:
+        return Line(name, Verdict.NONE, "nothing is printed")
+    repeated = [form for form, n in sum(theirs, Counter()).items() if form in own and n > own[form] and sum(form in t for t in theirs) > 1]
+    if repeated:
+        return Line(name, Verdict.DIFFERS, f"printed by several ranks: {repeated[0][:100]}")
+    return Line(name, Verdict.EQUAL, f"{sum(own.values())} lines, by one rank")
+
+
+def _masked(name: str) -> str:
+    return re.sub(r"\d+", "#", name)
+
+
+def _files(original: Record, ranks: Sequence[Record]) -> Line:
+    name = "files written"
+    own = {_masked(f) for f in original["writes"]}
+    writers: dict[str, set[int]] = {}
+    for r in ranks:
+        for f in r["writes"]:
+            writers.setdefault(f, set()).add(r["rank"])
+    several = sorted(f for f, who in writers.items() if len(who) > 1)
+    if several:
+        return Line(name, Verdict.DIFFERS, f"{several[0]} is written by {len(writers[several[0]])} ranks")
+    gone = sorted(own - {_masked(f.removesuffix(".tmp")) for f in writers})
+    if gone:
+        return Line(name, Verdict.DIFFERS, f"not written any more: {gone[0]}")
+    return Line(name, Verdict.EQUAL, f"{len(own)} kinds, each by one rank" if own else "none")
+
+
+def _checkpoints(original: Record, saved: Mapping[str, str] | None) -> Line:
+    name = "checkpoints"
+    if saved is None or not original["saves"]:
+        return Line(name, Verdict.NONE, "the original saves none" if not original["saves"] else "they could not be read")
+    bad = {f: why for f, why in saved.items() if why}
+    if bad:
+        f, why = next(iter(bad.items()))
+        return Line(name, Verdict.DIFFERS, f"{f}: {why}")
+    return Line(name, Verdict.EQUAL, f"{len(saved)} files: same keys, shapes and types")
+
+
+def _group(ranks: Sequence[Record]) -> Line:
+    left = [r["rank"] for r in ranks if r["group_left"]]
+    if ranks[0]["cut"]:
+        return Line("process group", Verdict.NONE, "the runs were cut after the steps asked for")
+    return Line("process group", Verdict.DIFFERS if left else Verdict.EQUAL, f"still there at exit on ranks {left}" if left else "gone at exit")

@@ -1,0 +1,56 @@
+"""A proof for people and for programs: a table of lines, or JSON. Nothing of the user's text is interpreted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from dpmigrate.report.plain import safe
+from dpmigrate.report.text import Style
+from dpmigrate.verify.judge import Verdict
+from dpmigrate.verify.proof import Proof
+
+COLOURS = {Verdict.EQUAL: "32", Verdict.BOUND: "32", Verdict.DIFFERS: "1;31", Verdict.NONE: "2"}
+
+
+def verdict(proof: Proof) -> str:
+    """The whole in one sentence."""
+    if proof.failure:
+        return "Could not be proved."
+    if proof.holds:
+        return "Proved: the migrated program trains like the original."
+    bad = [line.name for line in proof.lines if line.verdict is Verdict.DIFFERS]
+    return f"NOT proved: {', '.join(bad)}." if bad else "Not proved: the parameters could not be compared."
+
+
+def table(proof: Proof, style: Style) -> Iterator[str]:
+    """One line for each thing compared, what was done to make the runs comparable, and the verdict."""
+    if proof.failure:
+        yield from (f"  {safe(words)}" for words in proof.failure.splitlines())
+    width = max((len(line.name) for line in proof.lines), default=0)
+    kinds = max((len(v.value) for v in Verdict), default=0)
+    for line in proof.lines:
+        yield f"  {line.name.ljust(width)}  {style.paint(line.verdict.value.ljust(kinds), COLOURS[line.verdict])}  {safe(line.text)}"
+    if proof.lines:
+        yield ""
+        for note in proof.notes:
+            yield f"  {note}"
+        yield f"  seconds: original {proof.seconds[0]:.1f}, migrated {proof.seconds[1]:.1f}"
+    yield style.paint(verdict(proof), "1;32" if proof.holds else "1;31")
+
+
+def document(proof: Proof) -> str:
+    """The proof as JSON."""
+    return json.dumps(
+        {
+            "proved": proof.holds,
+            "failure": proof.failure,
+            "lines": [{"name": line.name, "verdict": line.verdict.value, "text": line.text} for line in proof.lines],
+            "notes": list(proof.notes),
+            "distances": [{"step": d.step, "relative": d.relative, "parameter": d.parameter, "ranks_apart": d.spread} for d in proof.distances],
+            "losses": {"original": list(proof.losses[0]), "migrated_rank_0": list(proof.losses[1])},
+            "seconds": {"original": proof.seconds[0], "migrated": proof.seconds[1]},
+        },
+        indent=2,
+        allow_nan=True,
+    )
