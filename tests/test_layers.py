@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TOOL = sorted((ROOT / "dpmigrate").rglob("*.py"))
+#: what runs in the user's process, or for its tensors, and not in the tool's
+CHILDREN = {ROOT / "dpmigrate" / "verify" / "inject" / "sitecustomize.py", ROOT / "dpmigrate" / "verify" / "measure.py"}
+TOOL = sorted(set((ROOT / "dpmigrate").rglob("*.py")) - CHILDREN)
 RUNTIME = sorted((ROOT / "runtime").rglob("*.py"))
 
 
@@ -67,3 +69,14 @@ def test_rules_know_facts_and_edits_only(path: Path) -> None:
 def test_the_runtime_needs_torch_and_nothing_else(path: Path) -> None:
     roots = {m.split(".")[0] for m in imported(path)}
     assert roots <= {"torch"} | set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("path", sorted(CHILDREN), ids=of)
+def test_what_runs_beside_the_user_knows_nothing_of_the_tool(path: Path) -> None:
+    assert not {m for m in imported(path) if m.startswith("dpmigrate")}
+
+
+@pytest.mark.parametrize("path", [p for p in TOOL if p.parent.name == "verify"], ids=of)
+def test_the_proof_knows_no_analysis(path: Path) -> None:
+    allowed = ("dpmigrate.verify", "dpmigrate.report")
+    assert not {m for m in imported(path) if m.startswith("dpmigrate") and not m.startswith(allowed)}

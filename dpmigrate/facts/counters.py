@@ -11,6 +11,7 @@ import builtins
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.roles import BatchLoop, Roles
@@ -85,6 +86,8 @@ _IMPURE_METHODS = frozenset(
         "compute",
     ]
 )
+#: what makes a loop go over more or fewer batches than the loader has
+_OTHER_BATCHES = frozenset({"islice", "cycle"})
 #: methods that are called for what they do, and do the same in every batch
 _SETTINGS = frozenset({"eval", "train", "zero_grad", "to", "cuda", "cpu", "float", "double", "half", "requires_grad_"})
 
@@ -93,8 +96,7 @@ def counting(roles: Roles, loop: BatchLoop) -> Counting:
     """The counters of the loop and whether it is nothing but counting."""
     names = roles.names
     counters = tuple(_counters(names, loop))
-    own = {id(n) for c in counters for n in _own_statements(loop, c.name)}
-    obstacle, where = _obstacle(roles, loop, counters, own)
+    obstacle, where = _obstacle(roles, loop, counters)
     return Counting(counters, obstacle, where)
 
 
@@ -129,16 +131,6 @@ def _addition(stmt: ast.stmt, name: str) -> ast.expr | None:
             if isinstance(v.right, ast.Name) and v.right.id == name:
                 return v.left
     return None
-
-
-def _own_statements(loop: BatchLoop, name: str) -> list[ast.AST]:
-    out: list[ast.AST] = []
-    for n in ast.walk(loop.node):
-        if (isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id == name) or (
-            isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) and n.targets[0].id == name
-        ):
-            out.append(n)
-    return out
 
 
 def _starts_as_number(names: Names, loop: BatchLoop, name: str) -> bool:
@@ -181,7 +173,7 @@ def collected(names: Names, loop: BatchLoop) -> list[str]:
 
 
 # ------------------------------------------------------------------ is the loop nothing but counting?
-def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...], own: set[int]) -> tuple[str, ast.AST]:
+def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...]) -> tuple[str, ast.AST]:
     names = roles.names
     known = {c.name for c in counters}
     if not known:
@@ -189,7 +181,10 @@ def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...], own:
     for c in counters:
         if c.read_inside:
             return f"{c.name} is read while the loop runs", loop.node
-    index = _index(loop)
+    makers = {ast.unparse(c.func).rpartition(".")[2]: c for c in _round_loader(names, loop)}
+    for name in sorted(_OTHER_BATCHES & makers.keys()):
+        return f"{name}() gives other batches than the loader", makers[name]
+    index = _index(loop.node.target) if "enumerate" in makers else ""
     stored: set[str] = set()
     for n in (x for s in loop.node.body for x in ast.walk(s)):
         if isinstance(n, ast.Break | ast.Return | ast.Yield | ast.YieldFrom | ast.Raise | ast.Global | ast.Delete):
@@ -203,7 +198,7 @@ def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...], own:
         if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store):
             return f"{ast.unparse(n)} is changed in the loop", n
         if isinstance(n, ast.Call):
-            why = _impure(roles, n, own)
+            why = _impure(roles, n)
             if why:
                 return why, n
     stored |= {t.id for t in ast.walk(loop.node.target) if isinstance(t, ast.Name)}
@@ -242,28 +237,39 @@ def _early_reads(names: Names, block: list[ast.stmt], given: set[str]) -> Iterat
             yield from _early_reads(names, s.body, given)
 
 
-def _index(loop: BatchLoop) -> str:
-    it, target = loop.node.iter, loop.node.target
-    if isinstance(it, ast.Call) and isinstance(it.func, ast.Name) and it.func.id == "enumerate" and isinstance(target, ast.Tuple):
-        return target.elts[0].id if isinstance(target.elts[0], ast.Name) else ""
-    return ""
+def _round_loader(names: Names, loop: BatchLoop) -> Iterator[ast.Call]:
+    """The calls through which the batches go: ``tqdm(enumerate(loader))``."""
+    named = takewhile(lambda a: not isinstance(a, ast.stmt), names.ancestors(loop.source))
+    yield from (n for n in (*ast.walk(loop.node.iter), *named) if isinstance(n, ast.Call))
+
+
+def _index(target: ast.expr) -> str:
+    """The name that an enumeration gives the number of the batch, by itself or as part of a pair."""
+    first = target.elts[0] if isinstance(target, ast.Tuple) else target
+    return first.id if isinstance(first, ast.Name) else ""
 
 
 def _set_again(names: Names, loop: BatchLoop, name: str) -> bool:
-    """Whether every later read in the function sees a later value: the first use after the loop stores it."""
-    function = names.function(loop.node)
+    """Whether every later read in the function sees a later value: a statement before it, in its block or in one round it, stores it."""
     end = loop.node.end_lineno or 0
-    later = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name and n.lineno > end]
-    stores = [n.lineno for n in later if isinstance(n.ctx, ast.Store)]
-    loads = [n.lineno for n in later if isinstance(n.ctx, ast.Load)]
-    return bool(stores) and (not loads or min(stores) < min(loads))
+    later = [n for n in ast.walk(names.function(loop.node)) if isinstance(n, ast.Name) and n.id == name and n.lineno > end]
+    stores = [names.statement(n) for n in later if isinstance(n.ctx, ast.Store) and not isinstance(names.parent[n], ast.AugAssign)]
+    return bool(stores) and all(any(_comes_first(names, s, n) for s in stores) for n in later if isinstance(n.ctx, ast.Load))
 
 
-def _impure(roles: Roles, call: ast.Call, own: set[int]) -> str:
+def _comes_first(names: Names, stmt: ast.stmt, node: ast.AST) -> bool:
+    """Whether the statement has certainly run when the node is evaluated."""
+    if isinstance(stmt, ast.For):
+        return any(names.is_inside(node, s) for s in stmt.body)
+    block = names.block(stmt)
+    return any(names.is_inside(node, s) for s in block[block.index(stmt) + 1 :])
+
+
+def _impure(roles: Roles, call: ast.Call) -> str:
     """Why the call may leave a trace; '' if it cannot."""
     names, func = roles.names, call.func
     text = ast.unparse(func)
-    if roles.model_vals(func) or (any(id(a) in own for a in names.ancestors(call)) and isinstance(func, ast.Attribute) and func.attr == "item"):
+    if roles.model_vals(func):
         return ""
     dotted = names.dotted(func)
     if dotted in _IMPURE or text == "print":
@@ -276,7 +282,7 @@ def _impure(roles: Roles, call: ast.Call, own: set[int]) -> str:
     vals = roles.values.eval(func)
     if isinstance(func, ast.Attribute):
         receiver = roles.values.eval(func.value)
-        if _may_change(roles, call) or any(v.kind == "ext" for v in receiver):
+        if _may_change(roles, call, func) or any(v.kind == "ext" for v in receiver):
             return f"{text}() may have an effect in every batch"
         return ""
     if any(v.kind == "call" and v.qual.startswith("torch.nn.") for v in vals):
@@ -296,9 +302,9 @@ def _leaves_trace(roles: Roles, function: ast.AST, seen: set[ast.AST]) -> bool:
         if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store) and not _is_one_of(n.value, own):
             return True
         if isinstance(n, ast.Call):
-            if isinstance(n.func, ast.Name) and n.func.id in ("print", "open"):
+            if roles.names.dotted(n.func) in _IMPURE or (isinstance(n.func, ast.Name) and n.func.id in ("print", "open")):
                 return True
-            if isinstance(n.func, ast.Attribute) and _may_change(roles, n) and not _is_one_of(n.func.value, own):
+            if isinstance(n.func, ast.Attribute) and _may_change(roles, n, n.func) and not _is_one_of(n.func.value, own):
                 return True
             if any(_leaves_trace(roles, f, seen) for f, _ in roles.values.targets(n)):
                 return True
@@ -311,16 +317,16 @@ def _is_one_of(node: ast.expr, own: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in own
 
 
-def _may_change(roles: Roles, call: ast.Call) -> bool:
+def _may_change(roles: Roles, call: ast.Call, func: ast.Attribute) -> bool:
     """Whether a method call may change its object, or tell the world: nobody takes its value, its name says so, or its object is of a foreign kind.
 
     ``x.log()`` and ``x.add(y)`` of tensors give a value.
     """
-    if not isinstance(call.func, ast.Attribute) or roles.names.dotted(call.func).startswith(_PURE_MODULES):
+    if roles.names.dotted(func).startswith(_PURE_MODULES):
         return False
     if isinstance(roles.names.parent[call], ast.Expr):
-        return call.func.attr not in _SETTINGS
-    return call.func.attr in _IMPURE_METHODS - {"log", "add"} or any(_foreign(v) for v in roles.values.eval(call.func.value))
+        return func.attr not in _SETTINGS
+    return func.attr in _IMPURE_METHODS - {"log", "add"} or any(_foreign(v) for v in roles.values.eval(func.value))
 
 
 def _foreign(v: Val) -> bool:

@@ -215,10 +215,14 @@ def _shards(original: Record, ranks: Sequence[Record]) -> Line:
         taken = [_taken(p) for p in parts]
         twice = sum(map(len, taken)) - len(set().union(*taken))
         whole = all(p["ended"] for p in parts) and not any(r["cut"] for r in ranks)
-        own = _taken(_training(original)[n]) if n < len(_training(original)) else []
-        repeats = len(own) - len(set(own))
+        own = _training(original)[n] if n < len(_training(original)) else None
+        repeats = twice if own is not None and own["replacement"] else 0  # drawn with replacement, or weighted
         if twice > repeats + (len(ranks) if whole else 0):
             return Line(name, Verdict.DIFFERS, f"pass {n + 1}: {twice} of {sum(map(len, taken))} samples are taken by more than one rank")
+        if whole and own is not None and own["length"] and not own["replacement"]:
+            never = own["length"] - len(set().union(*taken))
+            if never >= (own["batch"] or 1):  # less may be the last batch, dropped
+                return Line(name, Verdict.DIFFERS, f"pass {n + 1}: {never} of {own['length']} samples are taken by no rank")
         padded = max(padded, twice - repeats)
     together = f"{len(passes[0])} passes, disjoint"
     return Line(name, Verdict.BOUND if padded else Verdict.EQUAL, f"{together}; {padded} samples twice, for equal shares" if padded else together)

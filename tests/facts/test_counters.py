@@ -66,6 +66,9 @@ def _counters(body: str, **parts: str) -> list[str]:
         pytest.param("n = 3 + x", "n = 0", id="a sum without itself"),
         pytest.param("n += 1\nn = 3", "n = 0", id="added to and replaced"),
         pytest.param("n, m = n + 1, 2", "n = 0", id="in a tuple"),
+        pytest.param("n = m = n + 1", "n = 0", id="in a chain"),
+        pytest.param("n = m + 3", "n = 0", id="a sum of something else"),
+        pytest.param("n = 3 + m", "n = 0", id="a sum of something else, the other way round"),
         pytest.param("n += 1", "n = []", id="a list"),
         pytest.param("n += 1", "n = True", id="a truth value"),
         pytest.param("n += 1", "n = 'a'", id="a string"),
@@ -90,6 +93,9 @@ def test_no_counter(body: str, before: str) -> None:
         pytest.param("n += 1", "n = np.zeros((2, 2))", id="an array"),
         pytest.param("n += 1", "n = load()\nn = 0", id="the last value counts"),
         pytest.param("n += 1", "n = 0\nprint(n)", id="read before"),
+        pytest.param("n += 1", "n = 0\ndef other():\n    n = []", id="another function's of that name"),
+        pytest.param("n += 1", "n, m = load(), 3\nn = 0", id="begun in a tuple and again"),
+        pytest.param("n += 1\nm[n2] = 3", "n = n2 = 0", id="beside an element"),
     ],
 )
 def test_a_counter(body: str, before: str) -> None:
@@ -111,10 +117,18 @@ def _obstacle(body: str, **parts: str) -> str:
         pytest.param("n += metric(out, y)", id="a function of the file that only computes"),
         pytest.param("n += sum(1 for a in x)", id="a built-in"),
         pytest.param("n += own(out).item()", id="a module of the file"),
+        pytest.param("n = n + 1", id="written out"),
+        pytest.param("model.eval()\nn += 1", id="a setting that every batch repeats"),
+        pytest.param("total = out.sum()\ntotal = total * 2\nn += total", id="a name given again from itself"),
+        pytest.param("if epoch:\n    z = x.cuda()\nelse:\n    z = x\nn += z.sum()", id="one name in both branches"),
+        pytest.param("with torch.no_grad() as g:\n    z = x * 2\nn += z.sum() if g else 0", id="a name given in a with"),
+        pytest.param("for z in out:\n    a = z * 2\n    n += a.sum()", id="a loop in the loop"),
+        pytest.param("z = [z for z in x]\nn += len(z)", id="a comprehension with the same name"),
+        pytest.param("n += names.get(3).sum()", id="a value out of a dict()"),
     ],
 )
 def test_nothing_but_counting(body: str) -> None:
-    top = "def metric(out, y):\n    found = []\n    found.append(3)\n    return (out.argmax(1) == y).sum().item()\n"
+    top = "names = dict(a=torch.zeros(3))\ndef metric(out, y):\n    found = []\n    found.append(3)\n    return (out.argmax(1) == y).sum().item()\n"
     top += "class Own(nn.Module):\n    def forward(self, x):\n        return parts(x, 3)[1].log()\nown = Own()\n"
     top += "def parts(x, n):\n    a = [0, 0]\n    a[1] = x.sum()\n    a[1].b = [parts(x, n - 1)] if n else []\n    return a"
     assert _obstacle(body, top=top) == ""
@@ -130,16 +144,71 @@ def test_nothing_but_counting(body: str) -> None:
         pytest.param("n += 1\nreturn", {}, "the loop has a return", id="return"),
         pytest.param("n += 1\nraise ValueError", {}, "the loop has a raise", id="raise"),
         pytest.param("n += 1\nwhile x: pass", {}, "the loop holds a while statement", id="while"),
+        pytest.param("n += 1\nmatch x:\n    case 3: pass", {}, "the loop holds a match statement", id="match"),
         pytest.param("n += 1\ntry:\n    pass\nexcept OSError:\n    pass", {}, "the loop holds a try statement", id="try"),
         pytest.param("n += 1\ndef f(): pass", {}, "the loop holds a functiondef statement", id="def"),
         pytest.param("n += i", {"target": "i, (x, y)", "source": "enumerate(val_loader)"}, "the number of the batch (i) is used", id="the index"),
+        pytest.param(
+            "n += i",
+            {"target": "i, (x, y)", "source": "tqdm(enumerate(val_loader))"},
+            "the number of the batch (i) is used",
+            id="the index under a progress bar",
+        ),
+        pytest.param(
+            "n += i",
+            {"target": "i, (x, y)", "source": "batches", "before": "n = 0\nbatches = enumerate(val_loader)"},
+            "the number of the batch (i) is used",
+            id="the index of an enumeration by name",
+        ),
+        pytest.param("n += pair[0]", {"target": "pair", "source": "enumerate(val_loader)"}, "the number of the batch (pair) is used", id="the index in a pair"),
+        pytest.param("n += len(x)", {"source": "tqdm.tqdm(val_loader)"}, "", id="a progress bar"),
+        pytest.param("n += 1", {"source": "itertools.islice(val_loader, 3)"}, "islice() gives other batches than the loader", id="some of the batches"),
+        pytest.param(
+            "n += 1",
+            {"source": "some", "before": "n = 0\nsome = islice(val_loader, 3)"},
+            "islice() gives other batches than the loader",
+            id="some of the batches, by name",
+        ),
         pytest.param("n += 1\nd[0] = x", {"before": "n = 0\nd = {}"}, "d[0] is changed in the loop", id="an element is set"),
         pytest.param("n += 1\nmodel.last = x", {}, "model.last is changed in the loop", id="an attribute is set"),
         pytest.param("n += 1\nprint(x)", {}, "print() has an effect in every batch", id="print"),
         pytest.param("n += 1\ntorch.save(x, 'f')", {}, "torch.save() has an effect in every batch", id="torch.save"),
         pytest.param("n += 1\nkept.append(x)", {"before": "n = 0\nkept = []"}, "kept.append() may have an effect in every batch", id="a list"),
+        pytest.param(
+            "n += 1\nkept.add_(x)", {"before": "n = 0\nkept = torch.zeros(1)"}, "kept.add_() may have an effect in every batch", id="a tensor in place"
+        ),
+        pytest.param("n += 1\nbar.see(x)", {}, "bar.see() may have an effect in every batch", id="a method for its effect"),
+        pytest.param("n += out.numpy().tofile(f)", {}, "", id="a method whose value is taken"),
+        pytest.param("n += 1\nout.numpy().tofile(f)", {}, "out.numpy().tofile() may have an effect in every batch", id="a method of a value for its effect"),
+        pytest.param(
+            "n += metric.see(x, out)",
+            {"top": "import metrics\nmetric = metrics.Metric()"},
+            "metric.see() may have an effect in every batch",
+            id="an object of a library that may add up by itself",
+        ),
+        pytest.param(
+            "n += see(metric, out)",
+            {"top": "import metrics\nmetric = metrics.Metric()\ndef see(m, out):\n    return m.see(out)"},
+            "see() may have an effect in every batch",
+            id="an object of a library in a function",
+        ),
+        pytest.param("n += h.sum()\nh = out * h", {"before": "n = 0\nh = 0"}, "h goes on from one batch to the next", id="a state that goes on"),
+        pytest.param("n += h.sum()\nh *= 2", {"before": "n = 0\nh = 1"}, "h goes on from one batch to the next", id="a factor that goes on"),
+        pytest.param("h *= 2\nn += 1", {"before": "n = 0\nh = 1"}, "h goes on from one batch to the next", id="a factor that nothing reads"),
+        pytest.param("out, h = model(x, h)\nn += 1", {"before": "n = 0\nh = 0"}, "h goes on from one batch to the next", id="a hidden state"),
+        pytest.param("if epoch:\n    h = x\nn += h.sum()", {"before": "n = 0\nh = 1"}, "h goes on from one batch to the next", id="a state of some batches"),
+        pytest.param(
+            "if epoch:\n    pass\nelse:\n    h = x\nn += h.sum()", {"before": "n = 0\nh = 1"}, "h goes on from one batch to the next", id="of the others"
+        ),
+        pytest.param("for z in out:\n    h = z\nn += h.sum()", {"before": "n = 0\nh = 1"}, "h goes on from one batch to the next", id="a state of a loop"),
+        pytest.param("for z in h:\n    h = z\nn += 1", {"before": "n = 0\nh = x"}, "h goes on from one batch to the next", id="a state that a loop goes over"),
+        pytest.param("with h:\n    h = x\nn += 1", {"before": "n = 0\nh = x"}, "h goes on from one batch to the next", id="a state in a with"),
         pytest.param("n += 1\ntime.sleep(1)", {}, "time.sleep() may have an effect in every batch", id="a library's function"),
         pytest.param("n += 1\ntell(x)", {"top": "def tell(x):\n    print(x)"}, "tell() may have an effect in every batch", id="a function that prints"),
+        pytest.param("n += 1\ntell(x)", {"top": "def tell(x):\n    return torch.log(x).sum()"}, "", id="a function that calls torch's"),
+        pytest.param(
+            "n += 1\ntell(x)", {"top": "def tell(x):\n    torch.save(x, 'f')"}, "tell() may have an effect in every batch", id="a function that saves"
+        ),
         pytest.param("n += 1\ntell(x)", {"top": "def tell(x):\n    log.write(x)"}, "tell() may have an effect in every batch", id="a function that writes"),
         pytest.param(
             "n += 1\ntell(x)", {"top": "def tell(x):\n    global g\n    g = x"}, "tell() may have an effect in every batch", id="a function with a global"
@@ -167,6 +236,16 @@ def test_nothing_but_counting(body: str) -> None:
         pytest.param("n += 1\nbar(x)", {}, "what bar() does is not known", id="a function from somewhere"),
         pytest.param("n += 1", {"after": "print(n, out)"}, "out of the last batch is read after the loop", id="the last batch is shown"),
         pytest.param("n += 1", {"after": "out = 3\nprint(n, out)"}, "", id="the last batch is replaced first"),
+        pytest.param("n += 1", {"after": "print(n, out)\nout = 3"}, "out of the last batch is read after the loop", id="the last batch is replaced too late"),
+        pytest.param(
+            "n += 1", {"after": "if n:\n    out = 3\nprint(out)"}, "out of the last batch is read after the loop", id="the last batch is replaced at times"
+        ),
+        pytest.param("n += 1", {"after": "out += 3\nprint(n, out)"}, "out of the last batch is read after the loop", id="the last batch is added to"),
+        pytest.param("n += 1", {"after": "out = 3\nif n:\n    print(out)"}, "", id="the last batch is replaced before a test"),
+        pytest.param("n += 1", {"after": "for x in other:\n    print(x)"}, "", id="another loop's variable"),
+        pytest.param(
+            "n += 1", {"after": "def show(): print(out)\nshow()"}, "out of the last batch is read after the loop", id="a function reads the last batch"
+        ),
         pytest.param("n += 1", {"target": "(i, j), (x, y)", "source": "enumerate(val_loader)"}, "", id="an index that is no name"),
     ],
 )
@@ -223,6 +302,14 @@ _LOSS = "loss = criterion(out, y)\n"
         pytest.param("-loss", Holds.UNKNOWN, id="a sign"),
         pytest.param("loss.relu()", Holds.UNKNOWN, id="another method"),
         pytest.param("metric(x)", Holds.UNKNOWN, id="another function"),
+        pytest.param("loss ** 2", Holds.UNKNOWN, id="to a power"),
+        pytest.param("abs(loss)", Holds.UNKNOWN, id="a built-in that is no conversion"),
+        pytest.param("x.size(0)", Holds.SUM, id="the batch's size"),
+        pytest.param("x.size(1)", Holds.UNKNOWN, id="another size"),
+        pytest.param("x.size()", Holds.UNKNOWN, id="all sizes"),
+        pytest.param("loss.relu(0)", Holds.UNKNOWN, id="another method of 0"),
+        pytest.param("x.shape[0] * x.shape[0]", Holds.UNKNOWN, id="the size squared"),
+        pytest.param("loss.parts[0]", Holds.UNKNOWN, id="an element of an attribute"),
         pytest.param("loss.sign", Holds.UNKNOWN, id="another attribute"),
     ],
 )

@@ -169,7 +169,7 @@ def _key(dataset: Any) -> str:
 
 
 def record_data(torch: Any) -> None:
-    from torch.utils.data import dataloader
+    from torch.utils.data import BatchSampler, dataloader
     from torch.utils.data._utils import fetch
 
     module: Any = dataloader
@@ -193,12 +193,20 @@ def record_data(torch: Any) -> None:
         key = _key(loader.dataset)
         nth = sum(p["data"] == key for p in RECORD["passes"])
         self._probe = {"data": key, "nth": nth, "batches": [], "delivered": 0, "ended": False, "backwards": 0, "first_step": len(RECORD["steps"])}
-        self._probe["sampler"] = type(loader.sampler).__name__
+        sampler = loader.sampler
+        self._probe["sampler"] = type(sampler).__name__
+        self._probe["replacement"] = bool(getattr(sampler, "replacement", False))
+        self._probe["length"] = len(sampler) if hasattr(sampler, "__len__") else None
+        self._probe["batch"] = loader.batch_size
         RECORD["passes"].append(self._probe)
         if (key, nth) in replay:  # whatever sampler the loader has
             back = {_index(self._probe_chain, i): i for i in range(len(loader.dataset))}
             batches = [[back[i] for i in batch if i in back] for batch in replay[key, nth]]
-            self._sampler_iter = iter(batches if self._auto_collation else [i for batch in batches for i in batch])
+            flat = [i for batch in batches for i in batch]
+            size = loader.batch_size
+            if size is not None and type(loader.batch_sampler) is BatchSampler:  # the batches stay this loader's own
+                batches = [flat[i : i + size] for i in range(0, len(flat), size) if not loader.drop_last or i + size <= len(flat)]
+            self._sampler_iter = iter(batches if self._auto_collation else flat)
 
     def next_index(self: Any) -> Any:
         found = draw(self)
@@ -339,6 +347,8 @@ def record_saves(torch: Any) -> None:
         path = target if isinstance(target, str | os.PathLike) else getattr(target, "name", None)
         if isinstance(path, str | os.PathLike):
             RECORD["saves"].append(os.path.relpath(os.path.abspath(path), CONFIG["root"]))
+            if path is target:  # torch's own writer opens the file, unseen by Python
+                _wrote(path)
         return save(value, target, *a, **k)
 
     saved.__wrapped__ = save  # type: ignore[attr-defined]

@@ -1,0 +1,113 @@
+"""``dpmigrate verify`` and ``apply --verify`` as a user calls them; the report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpmigrate.report.text import Style
+from dpmigrate.verify import page, scratch, show
+from dpmigrate.verify.judge import Distance, Line, Verdict
+from dpmigrate.verify.proof import Proof
+from tests.verify.pair import MIGRATED, ORIGINAL, changed
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    import os
+
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    return subprocess.run([sys.executable, "-m", "dpmigrate", *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=200)
+
+
+def test_a_proof_with_arguments_report_and_json(tmp_path: Path) -> None:
+    text = changed(ORIGINAL, ("import torch\n", "import sys\nimport torch\n"), ("range(3)", "range(int(sys.argv[1]))"))
+    (tmp_path / "train.py").write_text(text)
+    done = _run(tmp_path, "verify", "train.py", "--output-format", "json", "--report", "out", "--", "2")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["proved"] and len(found["distances"]) == 8
+    page_text = (tmp_path / "out" / "index.html").read_text()
+    assert "Proved" in page_text and "<svg" in page_text and "ddp.setup()" in page_text
+    assert (tmp_path / "train.py").read_text() == text
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "train.py"]
+
+
+def test_a_pair_that_differs(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(ORIGINAL)
+    (tmp_path / "other.py").write_text(changed(MIGRATED, ("batch_size=8 // world", "batch_size=8")))
+    done = _run(tmp_path, "verify", "train.py", "other.py")
+    assert done.returncode == 1
+    assert "samples per step" in done.stdout and "NOT proved" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("import torch\nraise SystemExit('usage: train.py DATA')\n" + ORIGINAL, "pass the script's arguments after --", id="arguments are missing"),
+        pytest.param("x = 3\n", "nothing to change", id="nothing to migrate"),
+    ],
+)
+def test_what_cannot_run(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(text)
+    done = _run(tmp_path, "verify", "train.py")
+    assert done.returncode == 2
+    assert words in done.stdout + done.stderr or "nothing is trained" in done.stdout
+
+
+def test_apply_writes_what_is_proved(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(ORIGINAL)
+    done = _run(tmp_path, "apply", "--verify", "train.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Proved" in done.stderr and "ddp.setup()" in (tmp_path / "train.py").read_text()
+
+
+def test_apply_writes_nothing_that_is_not_proved(tmp_path: Path) -> None:
+    text = "import missing_module\n" + ORIGINAL
+    (tmp_path / "train.py").write_text(text)
+    done = _run(tmp_path, "apply", "--verify", "train.py")
+    assert done.returncode == 1
+    assert "Could not be proved" in done.stdout and "missing_module" in done.stderr
+    assert (tmp_path / "train.py").read_text() == text
+
+
+_PROOF = Proof(
+    (Line("parameters", Verdict.EQUAL, "<b>[red]"), Line("lines", Verdict.DIFFERS, "\x1b[31m")),
+    distances=(Distance(1, 1e-16, "w", 0.0), Distance(2, float("inf"), "w", 0.0)),
+    losses=((1.0, float("nan"), 0.5), (1.1, 0.6)),
+    notes=("float64",),
+)
+
+
+def test_nothing_of_the_users_is_interpreted() -> None:
+    shown = "\n".join(show.table(_PROOF, Style(False)))
+    assert "\x1b" not in shown and "[red]" in shown and "NOT proved: lines." in shown
+    drawn = page.page(_PROOF, "<script>", "a = '<i>'\n", "b\n")
+    assert "<script>" not in drawn and "&lt;b&gt;" in drawn and "nan" not in drawn
+
+
+def test_proofs_without_numbers() -> None:
+    failed = Proof(failure="why\nnot")
+    assert list(show.table(failed, Style(False))) == ["  why", "  not", "Could not be proved."]
+    assert "why" in page.page(failed, "a", "", "")
+    assert "could not be compared" in show.verdict(Proof((Line("a", Verdict.EQUAL, ""),)))
+    assert page.curves([[float("nan")]]) == "<p>nothing to draw</p>"
+
+
+def test_a_copy_holds_code_and_links_data(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    for name in ("train.py", "lib/part.py", "data/points.bin", ".git/config", "env/pyvenv.cfg", "big.bin", "small.bin"):
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * (scratch.SMALL + 1 if name == "big.bin" else 3))
+    script = scratch.copy_program(source / "train.py", tmp_path / "copy")
+    copy = script.parent
+    assert sorted(p.name for p in copy.iterdir()) == ["big.bin", "data", "lib", "small.bin", "train.py"]
+    assert (copy / "data").is_symlink() and (copy / "big.bin").is_symlink()
+    assert not (copy / "lib").is_symlink() and not (copy / "small.bin").is_symlink()
+    assert scratch.outside(["lib/x", "data/x"], copy) == ["data/x"]

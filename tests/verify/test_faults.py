@@ -1,0 +1,109 @@
+"""Every deliberate fault of a migration is caught by the line that is meant for it; right migrations pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpmigrate.verify.judge import Verdict
+from dpmigrate.verify.proof import Proof, Wish, prove
+from tests.pipeline import cases, migrate
+from tests.verify.pair import MIGRATED, ORIGINAL, changed
+
+RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
+WISH = Wish(steps=None, timeout=90)
+_SAVE = 'torch.save({"backbone": backbone.module.state_dict(), "head": head.module.state_dict()}, "best.pt")'
+
+
+def _proof(tmp_path: Path, original: str, migrated: str, wish: Wish = WISH) -> Proof:
+    script = tmp_path / "program" / "train.py"
+    script.parent.mkdir()
+    script.write_text(original)
+    found = prove(script, migrated.encode(), wish, paths=[RUNTIME])
+    assert [p.name for p in script.parent.iterdir()] == ["train.py"]  # nothing is written beside the user's script
+    return found
+
+
+def _differing(found: Proof) -> list[str]:
+    assert not found.failure, found.failure
+    return [line.name for line in found.lines if line.verdict is Verdict.DIFFERS]
+
+
+def test_a_right_migration_by_hand(tmp_path: Path) -> None:
+    found = _proof(tmp_path, ORIGINAL, MIGRATED)
+    assert _differing(found) == [] and found.holds
+    compared = {line.name: line.verdict for line in found.lines}
+    assert [name for name, verdict in compared.items() if verdict is Verdict.NONE] == []
+
+
+@pytest.mark.parametrize("name", ["folds_of_cross_validation", "loader_weighted_sampler", "trainer_base_class", "sum_loss", "eval_best_and_early_stop"])
+def test_migrations_of_the_tool(name: str, tmp_path: Path) -> None:
+    (case,) = [c for c in cases() if c.name == name]
+    after = migrate(case.before, case.settings)
+    assert after is not None
+    found = _proof(tmp_path, case.before, after, Wish(steps=12, timeout=90))
+    assert _differing(found) == [] and found.holds
+
+
+@pytest.mark.parametrize(
+    ("pairs", "line"),
+    [
+        pytest.param([("    train_loader.sampler.set_epoch(epoch)\n", "")], "order from epoch to epoch", id="no set_epoch"),
+        pytest.param([("sampler=DistributedSampler(train_set))", "shuffle=True)"), ("    train_loader.sampler.set_epoch(epoch)\n", "")], "shards of an epoch", id="no sampler"),
+        pytest.param([("Subset(val_set, range(rank, len(val_set), world)), batch_size=8", "val_set, batch_size=8, sampler=DistributedSampler(val_set)")], "samples of an evaluation", id="padded evaluation"),
+        pytest.param([("    dist.all_reduce(correct)\n", "")], "numbers printed", id="unreduced metric"),
+        pytest.param([("batch_size=8 // world", "batch_size=8")], "samples per step", id="batch not divided"),
+        pytest.param([("y) / 2", "y) / 2 / world")], "gradient norm", id="loss divided by the ranks"),
+        pytest.param([("y) / 2", "y) / 2 * world")], "gradient norm", id="loss times the ranks"),
+        pytest.param([("criterion(head(backbone(x)), y)", "criterion(head.module(backbone.module(x)), y)")], "ranks alike", id="module in training"),
+        pytest.param([(f"        if rank == 0:\n            {_SAVE}", f"        {_SAVE}")], "files written", id="save on all ranks"),
+        pytest.param([("backbone.module.state_dict()", "backbone.state_dict()")], "checkpoints", id="module. keys"),
+        pytest.param([("    if rank == 0:\n        print(", "    if True:\n        print(")], "lines printed once", id="print on all ranks"),
+        pytest.param([("torch.manual_seed(0)", "torch.manual_seed(rank)")], "samples of an evaluation", id="a seed per rank before the split"),
+        pytest.param([("SGD([*backbone.parameters()", "SGD([*__import__('copy').deepcopy(backbone.module).parameters()")], "parameters after step 12", id="optimizer of a copy"),
+        pytest.param([("DistributedDataParallel(nn.Linear(16, 2))", "nn.Linear(16, 2)"), ("                stack.enter_context(head.no_sync())\n", ""), ("head.module", "head")], "ranks alike", id="second model not wrapped"),
+        pytest.param([("if not step % 2:", "if True:")], "ranks alike", id="last window of accumulation not synchronised"),
+        pytest.param([("            nn.utils.clip_grad_norm_(backbone.parameters(), 0.05)\n", "")], "gradient norm", id="no clipping"),
+        pytest.param([("    scheduler.step()\n", "    scheduler.step()\n    scheduler.step()\n")], "learning rate", id="scheduler steps once for each rank"),
+        pytest.param([("lr=0.1", "lr=0.1 * world")], "learning rate", id="learning rate times the ranks"),
+        pytest.param([("dist.destroy_process_group()\n", "")], "process group", id="process group left"),
+        pytest.param([("if step % 2:\n", "if step % 4 == 3:\n")], "optimizer steps", id="fewer steps"),
+        pytest.param([(f"        if rank == 0:\n            {_SAVE}", "        pass")], "files written", id="nothing is saved"),
+    ],
+)  # fmt: skip
+def test_caught(pairs: list[tuple[str, str]], line: str, tmp_path: Path) -> None:
+    found = _proof(tmp_path, ORIGINAL, changed(MIGRATED, *pairs))
+    assert line in _differing(found) and not found.holds
+
+
+def test_a_sum_loss_that_is_averaged(tmp_path: Path) -> None:
+    pairs = (
+        ("nn.CrossEntropyLoss()", 'nn.CrossEntropyLoss(reduction="sum")'),
+        ("lr=0.1", "lr=0.01"),
+        ("backbone.parameters(), 0.05", "backbone.parameters(), 99"),
+    )
+    found = _proof(tmp_path, changed(ORIGINAL, *pairs), changed(MIGRATED, *pairs))
+    assert {"parameters after step 1", "gradient norm"} <= set(_differing(found))
+    assert any("a ratio of 0.5" in line.text for line in found.lines)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "words"),
+    [
+        pytest.param([("    scheduler.step()\n", "    if rank:\n        raise ValueError('no more')\n")], "ValueError: no more", id="crash of one rank"),
+        pytest.param(
+            [("    scheduler.step()\n", "    if rank and epoch == 1:\n        break\n")], "the migrated program fails", id="early stop on a local value"
+        ),
+    ],
+)
+def test_runs_that_fail(pairs: list[tuple[str, str]], words: str, tmp_path: Path) -> None:
+    found = _proof(tmp_path, ORIGINAL, changed(MIGRATED, *pairs))
+    assert words in found.failure and not found.holds
+
+
+def test_a_hang_shows_where_each_rank_stands(tmp_path: Path) -> None:
+    hanging = changed(MIGRATED, ("    scheduler.step()\n", "    if rank == 0:\n        dist.barrier()\n    else:\n        __import__('time').sleep(900)\n"))
+    found = _proof(tmp_path, ORIGINAL, hanging, Wish(steps=None, timeout=25))
+    assert "it was not done after 25 s" in found.failure
+    assert "rank 0:" in found.failure and "rank 1:" in found.failure and "train.py" in found.failure
