@@ -136,6 +136,6 @@ def _notes(wish: Wish, record: dict[str, object]) -> list[str]:
     notes = [f"{'float64' if wish.float64 else 'float32'}, dropout off, augmentation seeded by the sample, the ranks' order of samples given to the original"]
     if record.get("batch_norm"):
         notes.append("BatchNorm used its running statistics in both runs: batch statistics per rank differ from those of the whole batch in principle")
-    if wish.steps:
+    if record["cut"]:
         notes.append(f"cut after {wish.steps} optimizer steps")
     return notes
