@@ -9,16 +9,17 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dpmigrate.verify.judge import Distance, Line, Verdict, global_order, judge, proved
 from dpmigrate.verify.runs import Config, Ran, run
 from dpmigrate.verify.scratch import copy_program, outside
 
 #: what torch says where tensors of two precisions meet
-_PRECISION = re.compile(r"\bdtype\b|\bDouble\b|\bdouble\b|float64")
+_PRECISION = re.compile(r"\bdtype\b|\bDouble\b|\bdouble\b|float64|must be a float tensor")
 MEASURE = Path(__file__).resolve().parent / "measure.py"
 
 
@@ -103,7 +104,8 @@ def _prove(original: Path, migrated: bytes, wish: Wish, paths: Sequence[Path], t
     if strayed:
         lines.append(Line("scratch copy", Verdict.DIFFERS, f"{strayed[0]} lies in a folder of data that is linked: pass another output folder"))
     curves = (tuple(v for v, _, _ in record["losses"]), tuple(v for v, _, _ in ranks[0]["losses"]))
-    return Proof(tuple(lines), "", tuple(distances), curves, (before.seconds, after.seconds), tuple(_notes(wish, ranks[0])))
+    notes = (*_notes(wish, ranks[0]), _memory(record, ranks))
+    return Proof(tuple(lines), "", tuple(distances), curves, (before.seconds, after.seconds), notes)
 
 
 def _unfinished(ran: Ran, ranks: int, wish: Wish) -> str:
@@ -131,11 +133,19 @@ def _measured(original: Config, migrated: Config) -> tuple[list[Distance], dict[
     return [Distance(**d) for d in found["distances"]], found["checkpoints"]
 
 
+def _memory(original: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]]) -> str:
+    """The largest memory of each process; the system counts in KiB (macOS: bytes)."""
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return f"memory: original {original.get('memory', 0) // unit} MiB, ranks {', '.join(str(r.get('memory', 0) // unit) for r in ranks)} MiB"
+
+
 def _notes(wish: Wish, record: dict[str, object]) -> list[str]:
     """What was changed in both runs to make them comparable."""
     notes = [f"{'float64' if wish.float64 else 'float32'}, dropout off, augmentation seeded by the sample, the ranks' order of samples given to the original"]
     if record.get("batch_norm"):
         notes.append("BatchNorm used its running statistics in both runs: batch statistics per rank differ from those of the whole batch in principle")
+    if record["autocast"]:
+        notes.append("autocast was switched off in both runs: half precision is another computation, whose numbers cannot be compared")
     if record["cut"]:
         notes.append(f"cut after {wish.steps} optimizer steps")
     return notes

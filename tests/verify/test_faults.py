@@ -46,6 +46,15 @@ def test_migrations_of_the_tool(name: str, tmp_path: Path) -> None:
     assert _differing(found) == [] and found.holds
 
 
+def test_mixed_precision(tmp_path: Path) -> None:
+    """The logic of scaling and clipping is compared; autocast is off and the report says so."""
+    (case,) = [c for c in cases() if c.name == "amp_clip"]
+    after = migrate(case.before, case.settings)
+    assert after is not None and case.settings.amp
+    found = _proof(tmp_path, case.before, after, Wish(steps=6, timeout=90))
+    assert found.holds and any("autocast was switched off" in note for note in found.notes) and found.notes[0].startswith("float32")
+
+
 @pytest.mark.parametrize(
     ("pairs", "line"),
     [

@@ -37,11 +37,12 @@ RECORD: dict[str, Any] = {
     "writes": {},  # file -> how often it was opened for writing or put in place
     "saves": [],
     "wrapped": 0,
+    "autocast": False,
     "cut": False,
     "draws": False,  # random numbers are drawn between a batch and its step
     "group_left": None,
 }
-STATE: dict[str, Any] = {"optimizers": [], "parameters": {}, "current": None, "training": set(), "size": 0, "random": None}
+STATE: dict[str, Any] = {"optimizers": [], "parameters": {}, "current": None, "training": set(), "size": 0, "random": None, "scaled": {}}
 
 
 class _After(importlib.abc.MetaPathFinder):
@@ -83,6 +84,13 @@ def comparable(torch: Any) -> None:
     if CONFIG.get("still"):
         for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
             setattr(functional, name, lambda input, *a, **k: input)
+        autocast = torch.autocast.__init__
+
+        def off(self: Any, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: Any = None) -> None:
+            RECORD["autocast"] = True
+            autocast(self, device_type, dtype, False, cache_enabled)
+
+        torch.autocast.__init__ = off
         recurrent = torch.nn.RNNBase.__init__
 
         def without_dropout(self: Any, *a: Any, **k: Any) -> None:
@@ -294,10 +302,23 @@ def record_training(torch: Any) -> None:
         if now is not None:
             now["backwards"] += 1
         if self.numel() == 1:
-            RECORD["losses"].append([float(self.detach()), len(now["batches"][now["delivered"] - 1]) if now and now["delivered"] else 0, len(RECORD["steps"])])
+            factor = STATE["scaled"].pop(id(self), 1.0)
+            RECORD["losses"].append(
+                [float(self.detach()) / factor, len(now["batches"][now["delivered"] - 1]) if now and now["delivered"] else 0, len(RECORD["steps"])]
+            )
         return backward(self, *a, **k)
 
     torch.Tensor.backward = differentiate
+
+    scale = torch.amp.GradScaler.scale
+
+    def scaled(self: Any, outputs: Any) -> Any:
+        result = scale(self, outputs)
+        if isinstance(result, torch.Tensor) and self.is_enabled():
+            STATE["scaled"][id(result)] = float(self.get_scale())
+        return result
+
+    torch.amp.GradScaler.scale = scaled
 
     wrapper = torch.nn.parallel.DistributedDataParallel.__init__
 
@@ -438,6 +459,19 @@ def _is_program() -> bool:
     return True
 
 
+def _run_the_users_own() -> None:
+    """This file hides another ``sitecustomize`` on the path, which must run as well."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for folder in sys.path:
+        path = os.path.join(folder, "sitecustomize.py")
+        if os.path.abspath(folder) != here and os.path.isfile(path):
+            spec = importlib.util.spec_from_file_location("sitecustomize_of_the_user", path)
+            if spec is not None and spec.loader is not None:
+                spec.loader.exec_module(importlib.util.module_from_spec(spec))
+            return
+
+
+_run_the_users_own()
 if _is_program():
     atexit.register(leave_record)
     if hasattr(signal, "SIGUSR1"):
