@@ -123,6 +123,7 @@ def _obstacle(body: str, **parts: str) -> str:
         pytest.param("if epoch:\n    z = x.cuda()\nelse:\n    z = x\nn += z.sum()", id="one name in both branches"),
         pytest.param("with torch.no_grad() as g:\n    z = x * 2\nn += z.sum() if g else 0", id="a name given in a with"),
         pytest.param("for z in out:\n    a = z * 2\n    n += a.sum()", id="a loop in the loop"),
+        pytest.param("with torch.no_grad():\n    z = x * 2\n    n += z.sum()", id="a name given and read in a with"),
         pytest.param("z = [z for z in x]\nn += len(z)", id="a comprehension with the same name"),
         pytest.param("n += names.get(3).sum()", id="a value out of a dict()"),
     ],
@@ -172,10 +173,19 @@ def test_nothing_but_counting(body: str) -> None:
         pytest.param("n += 1\nd[0] = x", {"before": "n = 0\nd = {}"}, "d[0] is changed in the loop", id="an element is set"),
         pytest.param("n += 1\nmodel.last = x", {}, "model.last is changed in the loop", id="an attribute is set"),
         pytest.param("n += 1\nprint(x)", {}, "print() has an effect in every batch", id="print"),
+        pytest.param("n += 1\ntell(x)", {"top": "def tell(x):\n    torch.cuda.synchronize()"}, "", id="a function that waits"),
         pytest.param("n += 1\ntorch.save(x, 'f')", {}, "torch.save() has an effect in every batch", id="torch.save"),
         pytest.param("n += 1\nkept.append(x)", {"before": "n = 0\nkept = []"}, "kept.append() may have an effect in every batch", id="a list"),
         pytest.param(
             "n += 1\nkept.add_(x)", {"before": "n = 0\nkept = torch.zeros(1)"}, "kept.add_() may have an effect in every batch", id="a tensor in place"
+        ),
+        pytest.param("n += kept.pop()", {"before": "n = 0\nkept = [1]"}, "kept.pop() may have an effect in every batch", id="a list that shrinks"),
+        pytest.param("n += who.see(x)", {}, "who.see() may have an effect in every batch", id="a name from nowhere"),
+        pytest.param(
+            "n += metric(out)",
+            {"top": "import metrics\nmetric = metrics.Metric()"},
+            "what metric() does is not known",
+            id="an object of a library that is called",
         ),
         pytest.param("n += 1\nbar.see(x)", {}, "bar.see() may have an effect in every batch", id="a method for its effect"),
         pytest.param("n += out.numpy().tofile(f)", {}, "", id="a method whose value is taken"),
@@ -193,6 +203,9 @@ def test_nothing_but_counting(body: str) -> None:
             id="an object of a library in a function",
         ),
         pytest.param("n += h.sum()\nh = out * h", {"before": "n = 0\nh = 0"}, "h goes on from one batch to the next", id="a state that goes on"),
+        pytest.param(
+            "for z in out:\n    n += h.sum()\n    h = z", {"before": "n = 0\nh = x"}, "h goes on from one batch to the next", id="a state that a loop reads"
+        ),
         pytest.param("n += h.sum()\nh *= 2", {"before": "n = 0\nh = 1"}, "h goes on from one batch to the next", id="a factor that goes on"),
         pytest.param("h *= 2\nn += 1", {"before": "n = 0\nh = 1"}, "h goes on from one batch to the next", id="a factor that nothing reads"),
         pytest.param("out, h = model(x, h)\nn += 1", {"before": "n = 0\nh = 0"}, "h goes on from one batch to the next", id="a hidden state"),
@@ -242,6 +255,9 @@ def test_nothing_but_counting(body: str) -> None:
         ),
         pytest.param("n += 1", {"after": "out += 3\nprint(n, out)"}, "out of the last batch is read after the loop", id="the last batch is added to"),
         pytest.param("n += 1", {"after": "out = 3\nif n:\n    print(out)"}, "", id="the last batch is replaced before a test"),
+        pytest.param(
+            "n += 1", {"before": "n = 0\ndef show(): return out"}, "out of the last batch is read after the loop", id="a function above reads the last batch"
+        ),
         pytest.param("n += 1", {"after": "for x in other:\n    print(x)"}, "", id="another loop's variable"),
         pytest.param(
             "n += 1", {"after": "def show(): print(out)\nshow()"}, "out of the last batch is read after the loop", id="a function reads the last batch"
@@ -261,7 +277,7 @@ def test_buffers_of_a_model_that_is_called_elsewhere() -> None:
 
 
 def test_lists_that_are_read_later() -> None:
-    found, loop = _loop("a.append(x)\nb.extend(x)\nc.append(x)\nself.d.append(x)", before="a, b, c = [], [], []", after="print(a, b)")
+    found, loop = _loop("a.append(x)\nb.extend(x)\nc.append(x)\nself.d.append(x)\ne.count(x)", before="a, b, c, e = [], [], [], []", after="print(a, b, e)")
     assert collected(found.names, loop) == ["a", "b"]
 
 
@@ -307,6 +323,7 @@ _LOSS = "loss = criterion(out, y)\n"
         pytest.param("x.size(0)", Holds.SUM, id="the batch's size"),
         pytest.param("x.size(1)", Holds.UNKNOWN, id="another size"),
         pytest.param("x.size()", Holds.UNKNOWN, id="all sizes"),
+        pytest.param("x.shape[1]", Holds.UNKNOWN, id="another dimension"),
         pytest.param("loss.relu(0)", Holds.UNKNOWN, id="another method of 0"),
         pytest.param("x.shape[0] * x.shape[0]", Holds.UNKNOWN, id="the size squared"),
         pytest.param("loss.parts[0]", Holds.UNKNOWN, id="an element of an attribute"),
