@@ -118,7 +118,7 @@ class Losses:
 
     def _norm(self, node: ast.expr) -> Loss:
         if isinstance(node, ast.Constant):
-            return Loss(Norm.CONST, node)
+            return Loss(Norm.CONST if node.value is not None else Norm.UNKNOWN, node)
         if isinstance(node, ast.Name):
             return self._name(node)
         if isinstance(node, ast.UnaryOp):
@@ -164,7 +164,10 @@ class Losses:
             if b.how == "assign" and isinstance(b.value, ast.expr):
                 plain.append((position(b.target), b.value, b.path))
             elif b.how == "aug" and isinstance(b.value, ast.AugAssign):
-                extra.append((position(b.target), b.value.value if isinstance(b.value.op, ast.Add | ast.Sub) else ast.Constant(0)))
+                kept = isinstance(b.value.op, ast.Div | ast.Mult) and not self._batch_size(b.value.value) and self._plain_number(b.value.value)
+                extra.append(
+                    (position(b.target), b.value.value if isinstance(b.value.op, ast.Add | ast.Sub) else ast.Constant(0) if kept else ast.Constant(None))
+                )
         if owner is here or here.is_module:
             before = [p for p in plain if p[0] < position(node) and not self.names.is_inside(node, p[1])]  # loss = loss / 2
             straight = [p for p in before if self._same_branch(p[1], node)]
@@ -231,7 +234,7 @@ class Losses:
             if func.attr == "mean":
                 return self._mean(node, func.value)
             if func.attr == "sum":
-                return Loss(Norm.SUM, node, "summed over the batch") if self._from_batch(func.value) else Loss(Norm.CONST, node)
+                return self._summed(node, func.value, bool(node.args or node.keywords))
             if func.attr in _KEEP:
                 return self.norm(node.args[0]) if func.attr == "scale" and node.args else self.norm(func.value)
             if func.attr == "item":
@@ -243,9 +246,29 @@ class Losses:
             return self._reduction(node, node, dotted.removeprefix(_FUNCTIONAL), call=True)
         if dotted == "torch.mean" and node.args:
             return self._mean(node, node.args[0])
-        if dotted in ("torch.sum", "?.sum") and node.args:
-            return Loss(Norm.SUM, node, "summed over the batch") if self._from_batch(node.args[0]) else Loss(Norm.CONST, node)
+        if dotted == "?.sum" and node.args:
+            return self._added(node, node.args[0])
+        if dotted == "torch.sum" and node.args:
+            return self._summed(node, node.args[0], len(node.args) + len(node.keywords) > 1)
         return self._object(node)
+
+    def _summed(self, node: ast.Call, what: ast.expr, axes: bool) -> Loss:
+        """``x.sum()``: over the batch, unless x is a loss already, or several stacked."""
+        if not self._from_batch(what):
+            return Loss(Norm.CONST, node)
+        inner = self.norm(what)
+        if inner.norm in (Norm.MEAN, Norm.SUM, Norm.WEIGHTED, Norm.COUPLED):
+            return inner
+        stacked = any(isinstance(n, ast.Call) and self.names.dotted(n.func) in ("torch.stack", "torch.cat") for n in ast.walk(what))
+        return Loss(Norm.UNKNOWN, node) if axes or stacked else Loss(Norm.SUM, node, "summed over the batch")
+
+    def _added(self, node: ast.Call, what: ast.expr) -> Loss:
+        """Python's ``sum`` adds losses up; what each is decides."""
+        if not self._from_batch(what):
+            return Loss(Norm.CONST, node)
+        if isinstance(what, ast.List | ast.Tuple) and what.elts:
+            return _join(node, [self.norm(e) for e in what.elts])
+        return Loss(Norm.UNKNOWN, node)
 
     def _mean(self, node: ast.Call, what: ast.expr) -> Loss:
         axes = [*node.args, *(k.value for k in node.keywords if k.arg in ("dim", "axis"))]
@@ -253,7 +276,8 @@ class Losses:
             axes = axes[1:]
         if axes:
             return Loss(Norm.UNKNOWN, node)
-        return Loss(Norm.MEAN, node)
+        inner = self.norm(what)
+        return inner if inner.norm in (Norm.SUM, Norm.WEIGHTED, Norm.COUPLED) else Loss(Norm.MEAN, node)
 
     def _from_batch(self, node: ast.expr) -> bool:
         """Whether the value depends on a batch: parameters alone do not."""
@@ -299,10 +323,22 @@ class Losses:
     def _returned(self, value: ast.expr, item: int) -> Loss:
         return self._part(value, (item,)) if isinstance(value, ast.Tuple | ast.List) else self.norm(value)
 
+    @staticmethod
+    def _known_arguments(name: str, call: bool) -> int:
+        """How many positional arguments cannot be a reduction: prediction, target, and a weight where there is one."""
+        weighted = "cross" in name or "nll" in name or name.startswith(("BCE", "CrossEntropy", "NLL"))
+        return (
+            (2 if call else 0)
+            + int(weighted)
+            + (2 if name in ("ctc_loss", "triplet_margin_loss") else int(name in ("margin_ranking_loss", "cosine_embedding_loss", "gaussian_nll_loss")))
+        )
+
     def _reduction(self, made: ast.Call, node: ast.Call, name: str, *, call: bool) -> Loss:
         given = {k.arg: k.value for k in made.keywords}
         if None in given:
             return Loss(Norm.UNKNOWN, node, f"{name} is built from ** arguments")
+        if any(isinstance(a, ast.Starred) for a in made.args) or "reduce" in given or len(made.args) > self._known_arguments(name, call):
+            return Loss(Norm.UNKNOWN, node, f"{name} is given more than is known here")
         kind = given.get("reduction")
         if kind is not None and not isinstance(kind, ast.Constant):
             return Loss(Norm.UNKNOWN, kind, "the reduction is not a literal")

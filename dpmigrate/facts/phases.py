@@ -185,6 +185,24 @@ def _only_value(roles: Roles, node: ast.Name) -> ast.expr | None:
     return value if isinstance(value, ast.expr) else None
 
 
+def _chosen(roles: Roles, node: ast.Name, env: Env, depth: int) -> Vals:
+    """The loaders of a name that ``if phase == "train": loader = …`` gives a value; none where a test is not known."""
+    vals = NONE
+    for b in roles.names.bindings(roles.names.scope_of[node], node.id):
+        truths = []
+        inner: ast.AST = b.target
+        for a in roles.names.ancestors(b.target):
+            if isinstance(a, ast.If) and inner is not a.test:
+                truth = _truth(roles, a.test, env, depth)
+                truths.append(truth if truth is None or inner in a.body else not truth)
+            inner = a
+        if b.how != "assign" or not isinstance(b.value, ast.expr) or None in truths:
+            return NONE
+        if all(truths):
+            vals |= _loaders(roles, b.value, env, depth - 1)
+    return vals
+
+
 def _loaders(roles: Roles, node: ast.expr, env: Env, depth: int) -> Vals:
     """The loaders that the expression means under the environment."""
     if depth == 0:
@@ -195,6 +213,8 @@ def _loaders(roles: Roles, node: ast.expr, env: Env, depth: int) -> Vals:
         value = _only_value(roles, node)
         if value is not None and isinstance(value, ast.IfExp | ast.Subscript):
             return _loaders(roles, value, env, depth - 1)
+        if value is None and len(roles.loaders_of(node)) > 1:
+            return _chosen(roles, node, env, depth)
     if isinstance(node, ast.IfExp):
         truth = _truth(roles, node.test, env, depth)
         if truth is None:

@@ -66,6 +66,12 @@ def _chosen(conditions: int) -> str:
         pytest.param(_phase_loop("phase == 'train'", "loader", before="loader = loaders[phase]"), ["train"], id="a loader through a name"),
         pytest.param(_phase_loop("phase == 'train'", "loader", before="loader = train if phase == 'train' else val"), ["train"], id="chosen by a conditional"),
         pytest.param(_phase_loop("phase == 'train'", "(train if phase == 'train' else val)"), ["train"], id="chosen in the loop's head"),
+        pytest.param(
+            _phase_loop("phase == 'train'", "loader", before="if phase == 'train': loader = train\nelse: loader = val"), ["train"], id="chosen by an if"
+        ),
+        pytest.param(
+            _phase_loop("phase == 'train'", "loader", before="if what(): loader = train\nelse: loader = val"), None, id="chosen by an if on something"
+        ),
         pytest.param(_phase_loop("phase is 'train'", "loaders[phase]"), ["train"], id="is"),
         pytest.param(_phase_loop("phase == 'train'", "loaders['train']"), ["train"], id="one loader whatever the phase"),
         pytest.param(_phase_loop("phase > 'train'", "loaders[phase]"), None, id="an order"),
