@@ -108,11 +108,12 @@ def _turns(roles: Roles, node: ast.AST) -> Iterator[Env]:
 
 def _arguments(roles: Roles, function: FunctionNode, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
     a = function.args
+    stars = any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords)
     plain = [*a.posonlyargs, *a.args]
-    for arg, default in zip(plain[len(plain) - len(a.defaults) :], a.defaults, strict=True):
+    for arg, default in [] if stars else zip(plain[len(plain) - len(a.defaults) :], a.defaults, strict=True):
         yield arg.arg, default
     for arg, kw_default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
-        if kw_default is not None:
+        if kw_default is not None and not stars:
             yield arg.arg, kw_default
     for f, skip in roles.values.targets(call):
         if f is function:
@@ -137,6 +138,8 @@ def _truth(roles: Roles, test: ast.expr, env: Env, depth: int) -> bool | None:
         return bool(test.value)
     if isinstance(test, ast.Name):
         if test.id in env:
+            if any(b.how in ("assign", "aug") for b in roles.names.bindings(roles.names.scope_of[test], test.id)):
+                return None  # given another value before the test
             return _presence(roles, env[test.id], env, depth)
         value = _only_value(roles, test)
         return _truth(roles, value, env, depth - 1) if value is not None else None

@@ -129,6 +129,11 @@ def _function(parameters: str, test: str, calls: str, before: str = "pass") -> s
             id="the caller's phases, the loader by them",
         ),
         pytest.param(_function("loader, mode", "mode == 'train'", "for m in ('train',):\n    run(train, m)"), ["train"], id="the caller's phase"),
+        pytest.param(_function("loader, training=False, *, k=1", "training", "run(train, **kw)\nrun(val, False)"), None, id="stars may carry the flag"),
+        pytest.param(_function("loader, training=False", "training", "run(train, *a)\nrun(val, False)"), None, id="a star may carry the flag"),
+        pytest.param(
+            _function("loader, training", "training", "run(train, True)\nrun(val, False)", "training = what(training)"), None, id="a flag given another value"
+        ),
         pytest.param(_function("loader, training", "training", "run(train, flag)\nrun(val, False)"), None, id="a flag from elsewhere"),
         pytest.param(_function("loader, training", "training", "run(train, 3 > 2)\nrun(val, False)"), None, id="a flag that is computed"),
         pytest.param("def go(flag): run(train, flag)\n" + _function("loader, training", "training", "run(val, False)"), None, id="a flag that nobody gives"),
