@@ -5,6 +5,7 @@ Imports stand inside the commands, so that ``--version`` and ``check`` start in 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from dpmigrate.engine import Target
     from dpmigrate.model import Outcome
     from dpmigrate.settings import Settings
+    from dpmigrate.verify.progress import Progress
 
 #: from this many files on, a terminal gets a progress bar
 MANY = 50
@@ -184,9 +186,8 @@ def _filter(outcomes: Sequence[Outcome]) -> None:
 @click.argument("original", type=click.Path(exists=True, dir_okay=False))
 @click.argument("migrated", type=click.Path(exists=True, dir_okay=False), required=False)
 @click.option("--nproc", type=click.IntRange(1), default=2, show_default=True, help="Ranks of the migrated program.")
-@click.option(
-    "--steps", type=click.IntRange(0), default=20, show_default=True, help="Cut both runs after so many optimizer steps; 0 lets them end by themselves."
-)
+@click.option("--steps", type=click.IntRange(0), help="Cut both runs after so many optimizer steps; 0 lets them end by themselves.  [default: 20]")
+@click.option("--epochs", type=click.IntRange(1), help="Cut both runs after so many passes over the training data, in place of --steps.")
 @click.option("--float32", is_flag=True, help="Keep single precision; differences below 2e-3 are then not told from rounding.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for each run.")
@@ -199,7 +200,8 @@ def verify(
     original: str,
     migrated: str | None,
     nproc: int,
-    steps: int,
+    steps: int | None,
+    epochs: int | None,
     float32: bool,
     device: str,
     timeout: float,
@@ -215,20 +217,30 @@ def verify(
 
     from dpmigrate.verify import proof, show
 
-    wish = proof.Wish(nproc, steps or None, not float32, timeout, device == "cpu", arguments or ())
-    told: Callable[[str], None] = (lambda text: print(f"dpmigrate: {text}", file=sys.stderr)) if sys.stderr.isatty() else (lambda text: None)
-    after = Path(migrated).read_bytes() if migrated is not None else _migration(original, amp=amp)
-    found = proof.prove(Path(original), after, wish, paths=_runtime_path(), tell=told)
+    if steps is None and epochs is None:
+        steps = 20
+    wish = proof.Wish(nproc, steps or None, epochs, not float32, timeout, device == "cpu", arguments or ())
+    after = Path(migrated) if migrated is not None else _migration(original, amp=amp)
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(_waiting(wish.steps)) if sys.stderr.isatty() else None
+        found = proof.prove(Path(original), after, wish, paths=_runtime_path(), listener=listener)
     if report is not None:
         from dpmigrate.verify import page
 
-        written = page.write(Path(report), found, original, Path(original).read_bytes(), after)
+        changed = after.read_bytes() if isinstance(after, Path) else after
+        written = page.write(Path(report), found, original, Path(original).read_bytes(), changed)
         print(f"dpmigrate: the report is {written}", file=sys.stderr)
     if output_format == "json":
         _out(show.document(found) + "\n")
     else:
         _lines(show.table(found, _style()[0]))
-    sys.exit(2 if found.failure else 0 if found.holds else 1)
+    sys.exit(show.exit_code(found))
+
+
+def _waiting(steps: int | None) -> Progress:
+    from dpmigrate.verify.progress import Progress
+
+    return Progress(steps)
 
 
 def _gate(path: Path, after: bytes) -> str | None:

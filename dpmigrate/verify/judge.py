@@ -19,6 +19,7 @@ Record = Mapping[str, Any]
 #: relative distance of parameters, losses and gradients, by the precision of the runs
 BOUND = {True: 1e-7, False: 2e-3}
 EXACT = {True: 1e-12, False: 1e-6}
+SHARE = "one rank's share of a batch"  # the probe's words for a saved batch
 PRINTED = 2e-3  # numbers are printed with few digits
 
 
@@ -63,10 +64,18 @@ def global_order(ranks: Sequence[Record]) -> list[tuple[str, int, list[list[int]
     return found
 
 
-def judge(original: Record, ranks: Sequence[Record], distances: Sequence[Distance], *, float64: bool, saved: Mapping[str, str] | None = None) -> list[Line]:
-    """All lines; ``saved`` are the differences of the checkpoints by file, empty where there is none."""
+def judge(
+    original: Record,
+    ranks: Sequence[Record],
+    distances: Sequence[Distance],
+    *,
+    float64: bool,
+    saved: Mapping[str, str] | None = None,
+    left: Sequence[str] = (),
+) -> list[Line]:
+    """All lines; ``saved`` are the differences of the checkpoints by file, empty where there is none, ``left`` the processes that outlived the program."""
     numbers = [*_parameters(distances, float64), _losses(original, ranks, float64), _gradients(original, ranks, float64)]
-    if original["draws"]:  # noise, mixing of samples: each rank draws its own, as it should
+    if any(r["draws"] for r in (original, *ranks)):  # mixing of samples, noise of another shape: each rank draws its own, as it should
         why = "random numbers are drawn between a batch and its step, by each rank its own"
         numbers = [Line(n.name, Verdict.NONE, f"{why} ({n.text})") if n.verdict is Verdict.DIFFERS else n for n in numbers]
     return [
@@ -82,7 +91,7 @@ def judge(original: Record, ranks: Sequence[Record], distances: Sequence[Distanc
         _lines_once(original, ranks),
         _files(original, ranks),
         _checkpoints(original, saved),
-        _group(ranks),
+        _group(ranks, left),
     ]
 
 
@@ -263,7 +272,15 @@ def _evaluation(original: Record, ranks: Sequence[Record]) -> Line:
 
 # ---------------------------------------------------------------- what is seen from outside
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\bnan\b|\binf\b")
-_CLOCK = re.compile(r"\d\d:\d\d|\bs/|it/s|\bsec|\bms\b|time|elapsed|took|\d+m \d+s", re.IGNORECASE)
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]?|\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?")
+_CLOCK = re.compile(r"\bs/|it/s|\bsec|\bms\b|time|elapsed|took|\d+m \d+s|\d+\.\d+ ?s\b|\beta\b", re.IGNORECASE)
+_WARNING = re.compile(r"Warning|warnings\.warn|^\s+|^W\d{4}|^\[[WEI]\d")  # Python's and torch's own, which every process may give
+
+
+def _printed(record: Record, *, results: bool = False) -> list[str]:
+    """The lines, without the date and time that loggers put before them; ``results``: those with numbers, outside training, that speak of no clock."""
+    lines = [(inside, _STAMP.sub("", text)) for inside, text, stream in record["lines"] if stream == "stdout" or not _WARNING.search(text)]
+    return [t for inside, t in lines if not results or (not inside and _NUMBER.search(t) and not _CLOCK.search(t))]
 
 
 def _form(line: str) -> str:
@@ -273,8 +290,8 @@ def _form(line: str) -> str:
 def _metrics(original: Record, ranks: Sequence[Record]) -> Line:
     """Lines printed outside training hold results; those printed in it may speak of one rank's batch."""
     name = "numbers printed"
-    own = [t for inside, t in original["lines"] if not inside and _NUMBER.search(t) and not _CLOCK.search(t)]
-    theirs = [t for r in ranks for inside, t in r["lines"] if not inside and _NUMBER.search(t)]
+    own = _printed(original, results=True)
+    theirs = [t for r in ranks for t in _printed(r, results=True)]
     if not own:
         return Line(name, Verdict.NONE, "no line with numbers is printed outside the training loop")
     by_form: dict[str, list[str]] = {}
@@ -299,8 +316,8 @@ def _metrics(original: Record, ranks: Sequence[Record]) -> Line:
 
 def _lines_once(original: Record, ranks: Sequence[Record]) -> Line:
     name = "lines printed once"
-    own = Counter(_form(t) for _, t in original["lines"])
-    theirs = [Counter(_form(t) for _, t in r["lines"]) for r in ranks]
+    own = Counter(map(_form, _printed(original)))
+    theirs = [Counter(map(_form, _printed(r))) for r in ranks]
     if not own:
         return Line(name, Verdict.NONE, "nothing is printed")
     repeated = [form for form, n in sum(theirs, Counter()).items() if form in own and n > own[form] and sum(form in t for t in theirs) > 1]
@@ -333,15 +350,18 @@ def _checkpoints(original: Record, saved: Mapping[str, str] | None) -> Line:
     name = "checkpoints"
     if saved is None or not original["saves"]:
         return Line(name, Verdict.NONE, "the original saves none" if not original["saves"] else "they could not be read")
-    bad = {f: why for f, why in saved.items() if why}
-    if bad:
-        f, why = next(iter(bad.items()))
-        return Line(name, Verdict.DIFFERS, f"{f}: {why}")
+    differing = {f: why for f, why in saved.items() if why}
+    for f, why in sorted(differing.items(), key=lambda d: d[1].startswith(SHARE)):  # what a right migration may do comes last
+        return Line(name, Verdict.BOUND if why.startswith(SHARE) else Verdict.DIFFERS, f"{f}: {why}")
     return Line(name, Verdict.EQUAL, f"{len(saved)} files: same keys, shapes and types")
 
 
-def _group(ranks: Sequence[Record]) -> Line:
+def _group(ranks: Sequence[Record], processes: Sequence[str]) -> Line:
+    name = "process group"
+    if processes:
+        return Line(name, Verdict.DIFFERS, f"{len(processes)} processes outlived the program: {processes[0][:100]}")
     left = [r["rank"] for r in ranks if r["group_left"]]
     if ranks[0]["cut"]:
-        return Line("process group", Verdict.NONE, "the runs were cut after the steps asked for")
-    return Line("process group", Verdict.DIFFERS if left else Verdict.EQUAL, f"still there at exit on ranks {left}" if left else "gone at exit")
+        return Line(name, Verdict.NONE, "the runs were cut after the steps asked for; no process is left")
+    text = f"still there at exit on ranks {left}" if left else "gone at exit; exit code 0, no process is left"
+    return Line(name, Verdict.DIFFERS if left else Verdict.EQUAL, text)

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dpmigrate.verify.judge import Distance, Line, Verdict, global_order, judge, proved
 from dpmigrate.verify.runs import Config, Ran, run
-from dpmigrate.verify.scratch import copy_program, outside
+from dpmigrate.verify.scratch import Program, program
 
 #: what torch says where tensors of two precisions meet
 _PRECISION = re.compile(r"\bdtype\b|\bDouble\b|\bdouble\b|float64|must be a float tensor")
-MEASURE = Path(__file__).resolve().parent / "measure.py"
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What the user asks for."""
+    """What the user asks for; ``ranks`` 0 runs the migrated program as plain Python."""
 
     ranks: int = 2
     steps: int | None = 20
+    epochs: int | None = None
     float64: bool = True
     timeout: float = 600
     cpu: bool = True
@@ -48,64 +45,98 @@ class Proof:
 
     @property
     def holds(self) -> bool:
+        """Whether the parameters agree and nothing differs."""
         return not self.failure and proved(self.lines)
+
+    @property
+    def differs(self) -> bool:
+        """Whether something that a right migration keeps is not kept."""
+        return any(line.verdict is Verdict.DIFFERS for line in self.lines)
+
+
+class Listener:
+    """Hears what is going on; this one keeps silent."""
+
+    def begins(self, text: str) -> None:
+        """Something new begins."""
+
+    def steps(self, done: int) -> None:
+        """So many optimizer steps of the run in progress are done."""
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Both programs in their copies, and the folders for what they leave."""
+
+    original: Program
+    migrated: Program
+    config: Config  # of the migrated side
+    own: Config  # of the original
 
 
 def prove(
-    original: Path, migrated: bytes, wish: Wish, *, paths: Sequence[Path] = (), tell: Callable[[str], None] = lambda _: None, keep: Path | None = None
+    original: Path, migrated: bytes | Path, wish: Wish, *, paths: Sequence[Path] = (), listener: Listener | None = None, keep: Path | None = None
 ) -> Proof:
-    """Run ``original`` and the text ``migrated`` in its place, each in a copy of the folder, and judge them.
+    """Run ``original`` and its migration, each in a copy of its folder, and judge them. ``migrated`` is a file, or the text to stand in the original's place.
 
-    ``paths`` are put on PYTHONPATH (the runtime); ``tell`` hears what is going on; ``keep`` is a folder for the copies, otherwise they are removed.
+    ``paths`` are put on PYTHONPATH (the runtime); ``keep`` is a folder for the copies, otherwise they are removed.
     """
+    heard = listener or Listener()
     with contextlib.ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpmigrate-verify-", ignore_cleanup_errors=True))).resolve()
-        found = _prove(original, migrated, wish, paths, tell, folder / "first")
+        found = _prove(_copies(original, migrated, wish, folder / "first"), wish, paths, heard)
         if found.failure and wish.float64 and _PRECISION.search(found.failure):
-            tell("the program does not run in float64: again in float32")
-            found = _prove(original, migrated, replace(wish, float64=False), paths, tell, folder / "second")
+            heard.begins("the program does not run in float64: again in float32")
+            wish = replace(wish, float64=False)
+            found = _prove(_copies(original, migrated, wish, folder / "second"), wish, paths, heard)
         return found
 
 
-def _prove(original: Path, migrated: bytes, wish: Wish, paths: Sequence[Path], tell: Callable[[str], None], scratch: Path) -> Proof:
-    sides = {name: copy_program(original, scratch / name) for name in ("original", "migrated")}
-    sides["migrated"].write_bytes(migrated)
-    first = Config(str(scratch / "migrated-out"), str(sides["migrated"].parent), wish.ranks, wish.steps, wish.float64, cpu=wish.cpu)
-    tell(f"the migrated program runs at {wish.ranks} ranks")
-    after = run(sides["migrated"], wish.arguments, first, timeout=wish.timeout, paths=paths)
-    problem = _unfinished(after, wish.ranks, wish)
+def _copies(original: Path, migrated: bytes | Path, wish: Wish, scratch: Path) -> _Sides:
+    before = program(original, Path.cwd())
+    after = before if isinstance(migrated, bytes) else program(migrated, Path.cwd())
+    mine, theirs = before.copied_to(scratch / "original"), after.copied_to(scratch / "migrated")
+    if isinstance(migrated, bytes):
+        theirs.script.write_bytes(migrated)
+    first = Config(str(scratch / "migrated-out"), str(theirs.root), str(after.root), wish.ranks, wish.steps, wish.epochs, wish.float64, cpu=wish.cpu)
+    second = replace(first, out=str(scratch / "original-out"), root=str(mine.root), origin=str(before.root), ranks=0)
+    return _Sides(mine, theirs, first, second)
+
+
+def _prove(sides: _Sides, wish: Wish, paths: Sequence[Path], heard: Listener) -> Proof:
+    ranks = max(wish.ranks, 1)
+    heard.begins(f"the migrated program runs at {wish.ranks} ranks" if wish.ranks else "the migrated program runs as plain Python")
+    after = run(sides.migrated.script, wish.arguments, sides.config, timeout=wish.timeout, folder=sides.migrated.folder, paths=paths, watch=heard.steps)
+    problem = _unfinished(after, ranks, wish)
     if problem:
-        tell("the original runs, to see whether it does so alone")
-        alone = run(
-            sides["original"],
-            wish.arguments,
-            replace(first, out=str(scratch / "original-out"), root=str(sides["original"].parent), ranks=0),
-            timeout=wish.timeout,
-        )
-        own = _unfinished(alone, 1, wish)
+        heard.begins("it failed; the original runs, to see whether it does so alone")
+        own = _unfinished(_original(sides, sides.own, wish, heard), 1, wish)
         return Proof(failure=f"the original does not run here: {own}" if own else f"the migrated program fails, the original does not: {problem}")
-    ranks = after.records
-    order = global_order(ranks)
-    second = replace(first, out=str(scratch / "original-out"), root=str(sides["original"].parent), ranks=0, start=first.out, replay=order)
-    tell("the original runs, with the order of samples that the ranks have taken together")
-    before = run(sides["original"], wish.arguments, second, timeout=wish.timeout)
+    order = global_order(after.records)
+    heard.begins("the original runs, with the samples in the order that the ranks have taken them together")
+    before = _original(sides, replace(sides.own, start=sides.config.out, replay=order), wish, heard)
     problem = _unfinished(before, 1, wish)
     if problem:
         return Proof(failure=f"the original does not run here: {problem}")
-    record = before.records[0]
+    return _judged(before, after, wish)
+
+
+def _original(sides: _Sides, config: Config, wish: Wish, heard: Listener) -> Ran:
+    return run(sides.original.script, wish.arguments, config, timeout=wish.timeout, folder=sides.original.folder, watch=heard.steps)
+
+
+def _judged(before: Ran, after: Ran, wish: Wish) -> Proof:
+    record, ranks = before.records[0], after.records
     if not record["steps"]:
         return Proof(failure="no optimizer step was seen: does the program train with these arguments?")
-    measured = _measured(second, first)
-    if isinstance(measured, str):
-        return Proof(failure=measured)
-    distances, saved = measured
-    lines = judge(record, ranks, distances, float64=wish.float64, saved=saved)
-    strayed = outside([f for r in ranks for f in r["writes"]], sides["migrated"].parent)
-    if strayed:
-        lines.append(Line("scratch copy", Verdict.DIFFERS, f"{strayed[0]} lies in a folder of data that is linked: pass another output folder"))
+    compared = record["compared"]
+    if "error" in compared:
+        return Proof(failure=f"the parameters could not be compared:\n{compared['error']}")
+    distances = tuple(Distance(**d) for d in compared["distances"])
+    lines = judge(record, ranks, distances, float64=wish.float64, saved=compared["checkpoints"], left=after.left)
     curves = (tuple(v for v, _, _ in record["losses"]), tuple(v for v, _, _ in ranks[0]["losses"]))
-    notes = (*_notes(wish, ranks[0]), _memory(record, ranks))
-    return Proof(tuple(lines), "", tuple(distances), curves, (before.seconds, after.seconds), notes)
+    notes = (*_notes(wish, record, ranks), _memory(record, ranks))
+    return Proof(tuple(lines), "", distances, curves, (before.seconds, after.seconds), notes)
 
 
 def _unfinished(ran: Ran, ranks: int, wish: Wish) -> str:
@@ -115,22 +146,28 @@ def _unfinished(ran: Ran, ranks: int, wish: Wish) -> str:
         return f"it was not done after {wish.timeout:g} s (a hang? pass --timeout for more, or arguments for a smaller run). It stood at\n{where}"
     if ran.code:
         words = ran.last_words()
-        hint = "\npass the script's arguments after --" if "the following arguments are required" in words or "usage:" in words else ""
-        hint = hint or ("\nthe data must be there before: nothing is downloaded in a proof" if "urlopen error" in words or "ConnectionError" in words else "")
-        return f"exit code {ran.code}\n{words}{hint}"
+        hint = next((text for sign, text in _HINTS if sign.search(words)), "")
+        return f"exit code {ran.code}\n{words}" + (f"\n{hint}" if hint else "")
     if len(ran.records) < ranks:
-        return f"{len(ran.records)} of {ranks} processes left a record: is torch imported, and is the script started by python?"
+        return f"{len(ran.records)} of {ranks} processes left a record: is torch imported, and does the script end by itself (not by os._exit)?"
     return ""
 
 
-def _measured(original: Config, migrated: Config) -> tuple[list[Distance], dict[str, str]] | str:
-    command = [sys.executable, str(MEASURE), original.out, original.root, migrated.out, migrated.root]
-    clean = {k: v for k, v in os.environ.items() if k != "DPMIGRATE_PROBE"}
-    done = subprocess.run(command, capture_output=True, text=True, env=clean)
-    if done.returncode:
-        return f"the parameters could not be compared:\n{done.stderr[-2000:]}"
-    found = json.loads(done.stdout)
-    return [Distance(**d) for d in found["distances"]], found["checkpoints"]
+#: what a failure's last words mean for the user of a proof; the first that fits is said
+_HINTS = (
+    (re.compile(r"the following arguments are required|\busage:|Missing (option|argument)|IndexError.*argv"), "pass the script's arguments after --"),
+    (re.compile(r"dpmigrate verify: the program wants to write"), "only the scratch copy is written in a proof; pass another place for the output after --"),
+    (
+        re.compile(r"urlopen error|ConnectionError|Max retries exceeded|Temporary failure in name resolution|HTTPError|Dataset not found"),
+        "the data must be there before: run the script once, or pass the folder of its data after --",
+    ),
+    (
+        re.compile(r"FileNotFoundError|No such file or directory"),
+        "a file is missing: pass the paths of data and configuration after --",
+    ),
+    (re.compile(r"CUDA|NVIDIA|\bGPU\b|nccl", re.IGNORECASE), "the program asks for a GPU: pass --device cuda on a machine that has one"),
+    (re.compile(r"ModuleNotFoundError|ImportError"), "install what the program needs beside dpmigrate: a proof runs it with the same Python"),
+)
 
 
 def _memory(original: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]]) -> str:
@@ -139,13 +176,15 @@ def _memory(original: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]]) -> 
     return f"memory: original {original.get('memory', 0) // unit} MiB, ranks {', '.join(str(r.get('memory', 0) // unit) for r in ranks)} MiB"
 
 
-def _notes(wish: Wish, record: dict[str, object]) -> list[str]:
+def _notes(wish: Wish, record: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]]) -> list[str]:
     """What was changed in both runs to make them comparable."""
     notes = [f"{'float64' if wish.float64 else 'float32'}, dropout off, augmentation seeded by the sample, the ranks' order of samples given to the original"]
-    if record.get("batch_norm"):
+    if record["batch_norm"]:
         notes.append("BatchNorm used its running statistics in both runs: batch statistics per rank differ from those of the whole batch in principle")
-    if record["autocast"]:
+    if record["noise"]:
+        notes.append("noise for the samples of a batch was drawn by the sample, so that it is the same whichever rank has the sample")
+    if any(r["autocast"] for r in ranks):
         notes.append("autocast was switched off in both runs: half precision is another computation, whose numbers cannot be compared")
     if record["cut"]:
-        notes.append(f"cut after {wish.steps} optimizer steps")
+        notes.append(f"cut after {wish.steps} optimizer steps" if wish.steps else f"cut after {wish.epochs} epochs")
     return notes

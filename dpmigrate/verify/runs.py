@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -22,18 +23,20 @@ class Config:
 
     out: str
     root: str
+    origin: str  # the user's folder that root is a copy of
     ranks: int  # 0: plain Python
     steps: int | None = None
+    epochs: int | None = None
     float64: bool = True
-    still: bool = True  # no dropout, frozen BatchNorm, augmentation by sample
+    still: bool = True  # no dropout, frozen BatchNorm, augmentation and noise by the sample
     cpu: bool = True
-    start: str = ""  # folder with the weights to start from
+    start: str = ""  # what the run that went first has left: the weights to start from, and what to compare with
     replay: list[tuple[str, int, list[list[int]]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a run. ``records`` and ``parameters`` by rank; a rank that left none is missing."""
+    """What came of a run. ``records`` by rank; a rank that left none is missing."""
 
     folder: Path
     code: int
@@ -42,6 +45,7 @@ class Ran:
     stderr: str
     records: tuple[dict[str, Any], ...]
     stacks: tuple[str, ...] = ()  # where each rank stood when the time was over
+    left: tuple[str, ...] = ()  # commands of processes that outlived the program
 
     @property
     def late(self) -> bool:
@@ -53,34 +57,59 @@ class Ran:
         return "\n".join(lines[-12:])
 
 
-def run(script: Path, arguments: Sequence[str], config: Config, *, timeout: float, paths: Sequence[Path] = (), watch: Callable[[], None] | None = None) -> Ran:
-    """Run the script in its folder with the probe inside; ``paths`` are put on PYTHONPATH. After ``timeout`` seconds the stacks are taken and all is ended."""
+def run(
+    script: Path,
+    arguments: Sequence[str],
+    config: Config,
+    *,
+    timeout: float,
+    folder: Path | None = None,
+    paths: Sequence[Path] = (),
+    watch: Callable[[int], None] | None = None,
+) -> Ran:
+    """Run the script with the probe inside, in ``folder`` (its own, if none is given); ``paths`` are put on PYTHONPATH.
+
+    ``watch`` hears how many optimizer steps are done. After ``timeout`` seconds the stacks are taken and all is ended.
+    """
     out = Path(config.out)
     out.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, script.name, *arguments]
+    (out / "config.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
+    where = folder or script.parent
+    name = os.path.relpath(script, where)
+    command = [sys.executable, name, *arguments]
     logs = out / "logs"
     if config.ranks:
         launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={config.ranks}", f"--log-dir={logs}", "--redirects=3"]
-        command = [sys.executable, *launcher, script.name, *arguments]
+        command = [sys.executable, *launcher, name, *arguments]
     began = time.monotonic()
+    stacks: tuple[str, ...] = ()
     with (out / "stdout.txt").open("w") as stdout, (out / "stderr.txt").open("w") as stderr:
-        process = subprocess.Popen(
-            command, cwd=script.parent, env=environment(config, paths), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True
-        )
-        stacks: tuple[str, ...] = ()
-        while process.poll() is None:
-            if time.monotonic() - began > timeout:
-                stacks = _stacks(process.pid, out)
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                break
-            if watch is not None:
-                watch()
-            time.sleep(0.05)
+        process = subprocess.Popen(command, cwd=where, env=environment(config, paths), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+        try:
+            while process.poll() is None:
+                if time.monotonic() - began > timeout:
+                    stacks = _stacks(out)
+                    break
+                if watch is not None:
+                    watch(_size(out / "progress0"))
+                time.sleep(0.05)
+            seconds = time.monotonic() - began
+            left = () if stacks else _outliving(out)
+        finally:
+            process.kill()
+            process.wait()
+            _end(out)
     texts = [p.read_text(errors="replace") for p in sorted(logs.rglob("stdout.log"))] if config.ranks else [(out / "stdout.txt").read_text(errors="replace")]
     errors = (out / "stderr.txt").read_text(errors="replace") + "".join(p.read_text(errors="replace") for p in sorted(logs.rglob("stderr.log")))
     records = tuple(json.loads(p.read_text()) for p in sorted(out.glob("rank*.json")))
-    return Ran(out, process.returncode, time.monotonic() - began, tuple(texts), errors, records, stacks)
+    return Ran(out, process.returncode, seconds, tuple(texts), errors, records, stacks, left)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def environment(config: Config, paths: Sequence[Path]) -> dict[str, str]:
@@ -89,7 +118,7 @@ def environment(config: Config, paths: Sequence[Path]) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if k not in left and not k.startswith("TORCHELASTIC_")}
     search = [str(INJECT), *map(str, paths), kept.get("PYTHONPATH", "")]
     added = {
-        "DPMIGRATE_PROBE": json.dumps(asdict(config)),
+        "DPMIGRATE_PROBE": str(Path(config.out, "config.json")),
         "PYTHONPATH": os.pathsep.join(p for p in search if p),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
@@ -103,41 +132,58 @@ def environment(config: Config, paths: Sequence[Path]) -> dict[str, str]:
     return kept | added
 
 
-def _stacks(leader: int, out: Path) -> tuple[str, ...]:
+# ---------------------------------------------------------------- the processes of a run, known by the folder in their environment; on Linux
+def _processes(out: Path) -> list[int]:
+    mark = f"DPMIGRATE_PROBE={out / 'config.json'}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (entry / "environ").read_bytes() and b") Z " not in (entry / "stat").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def _outliving(out: Path) -> tuple[str, ...]:
+    """The commands of processes that are still there a little after the program's end."""
+    for _ in range(30):
+        left = _processes(out)
+        if not left:
+            return ()
+        time.sleep(0.1)
+    return tuple(_command(pid) for pid in left)
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return f"process {pid}"
+
+
+def _end(out: Path) -> None:
+    for pid in _processes(out):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _stacks(out: Path) -> tuple[str, ...]:
     """Ask every process that the probe is in for its stack."""
     if not hasattr(signal, "SIGUSR1"):
         return ("(stacks are not available on this system)",)
-    for pid in _descendants(leader):
-        with_probe = any(str(out) in link for link in _open_files(pid))
-        if with_probe:
-            try:
+    for pid in _processes(out):
+        if any(str(out / "stack") in link for link in _open_files(pid)):  # others would be ended by the signal
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGUSR1)
-            except ProcessLookupError:
-                continue
     time.sleep(0.5)
     found = tuple(p.read_text(errors="replace").strip() for p in sorted(out.glob("stack*.txt")))
     return found or ("(no process left a stack)",)
 
 
-def _descendants(pid: int) -> list[int]:
-    """The process and all below it; on Linux."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except (OSError, IndexError, ValueError):
-                continue
-            children.setdefault(parent, []).append(int(entry.name))
-    found, todo = [], [pid]
-    while todo:
-        found.append(todo.pop())
-        todo += children.get(found[-1], [])
-    return found
-
-
 def _open_files(pid: int) -> list[str]:
-    try:
-        return [os.readlink(f) for f in Path(f"/proc/{pid}/fd").iterdir()]
-    except OSError:
-        return []
+    found = []
+    for entry in Path(f"/proc/{pid}/fd").glob("*"):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(entry))
+    return found

@@ -1,31 +1,50 @@
-"""A copy of a program's folder to run in: code copied, data linked, nothing of the user's ever written."""
+"""A copy of a program's folder to run in: code and small files copied, data linked. The probe turns a link into the copy's own before a write."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 #: folders that hold neither code nor data of the program
-_LEFT_OUT = frozenset(
-    {".git", ".hg", ".svn", "__pycache__", ".venv", "venv", "env", "node_modules", ".mypy_cache", ".ruff_cache", ".pytest_cache", "wandb", "runs"}
-)
-#: files up to this size are copied; larger ones, and folders that hold such, are linked
+_LEFT_OUT = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".venv"})
+#: files up to this size are copied; larger ones are linked
 SMALL = 1_000_000
+#: folders without Python code are copied up to so many files, and linked beyond
+FEW = 100
+_LOOKED_AT = 20_000  # a folder with more entries is data, whatever it holds
 CODE = frozenset({".py", ".json", ".yaml", ".yml", ".toml", ".txt", ".cfg", ".ini", ".sh"})
 
 
-def copy_program(script: Path, target: Path) -> Path:
-    """Copy the folder of ``script`` to ``target`` and give the script's place there.
+@dataclass(frozen=True)
+class Program:
+    """A script in its place: the folder that belongs to it, and the folder that it is started in."""
 
-    Folders without Python code are linked as they are: they hold data. A program that writes into one of them is told apart by ``written_into``.
+    script: Path
+    root: Path
+    folder: Path
+
+    def copied_to(self, target: Path) -> Program:
+        """Copy the root to ``target`` and give the same program there."""
+        _copy(self.root, target)
+        copied = target / self.script.relative_to(self.root)
+        if copied.is_symlink() or not copied.exists():  # larger than what is copied
+            copied.unlink(missing_ok=True)
+            shutil.copyfile(self.script, copied)
+        return Program(copied, target, target / self.folder.relative_to(self.root))
+
+
+def program(script: Path, started_in: Path) -> Program:
+    """What belongs to a script: the repository round it, otherwise its own folder.
+
+    It starts where the user stands, if that is inside, as ``python script`` would; otherwise in its own folder.
     """
-    _copy(script.resolve().parent, target)
-    copied = target / script.name
-    if copied.is_symlink() or not copied.exists():  # larger than what is copied
-        copied.unlink(missing_ok=True)
-        shutil.copyfile(script, copied)
-    return copied
+    script, started_in = script.resolve(), started_in.resolve()
+    homes = {Path.home().resolve(), Path("/")}
+    repository = next((p for p in script.parents if p not in homes and any((p / mark).exists() for mark in (".git", ".hg"))), None)
+    root = repository or script.parent
+    return Program(script, root, started_in if started_in.is_relative_to(root) else script.parent)
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -34,18 +53,22 @@ def _copy(source: Path, target: Path) -> None:
         place = target / entry.name
         if entry.name in _LEFT_OUT or (entry.is_dir() and (Path(entry.path) / "pyvenv.cfg").exists()):
             continue
-        if entry.is_dir(follow_symlinks=False) and _has_code(Path(entry.path)):
+        if entry.is_dir(follow_symlinks=False) and _is_own(Path(entry.path)):
             _copy(Path(entry.path), place)
         elif entry.is_file() and (entry.name.endswith(tuple(CODE)) or entry.stat().st_size <= SMALL):
             shutil.copyfile(entry.path, place)
-        else:
+        elif entry.is_dir() or entry.is_file():
             place.symlink_to(Path(entry.path).resolve())
 
 
-def _has_code(folder: Path) -> bool:
-    return any(name.endswith(".py") for _, _, names in os.walk(folder) for name in names)
-
-
-def outside(written: list[str], copy: Path) -> list[str]:
-    """Of the files that a run wrote, those that a link leads out of the copy."""
-    return [name for name in written if not (copy / name).resolve().is_relative_to(copy.resolve())]
+def _is_own(folder: Path) -> bool:
+    """Whether a folder holds code, or so little that copying it costs nothing."""
+    seen = 0
+    for _, folders, names in os.walk(folder):
+        folders[:] = [f for f in folders if f not in _LEFT_OUT]
+        seen += len(folders) + len(names)
+        if any(name.endswith(".py") for name in names):
+            return True
+        if seen > _LOOKED_AT:
+            return False
+    return seen <= FEW

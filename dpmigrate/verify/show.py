@@ -20,7 +20,12 @@ def verdict(proof: Proof) -> str:
     if proof.holds:
         return "Proved: the migrated program trains like the original."
     bad = [line.name for line in proof.lines if line.verdict is Verdict.DIFFERS]
-    return f"NOT proved: {', '.join(bad)}." if bad else "Not proved: the parameters could not be compared."
+    return f"NOT proved: {', '.join(bad)}." if bad else "Not proved: nothing differs, but the parameters could not be compared."
+
+
+def exit_code(proof: Proof) -> int:
+    """0 proved, 1 something differs, 2 it could not be judged."""
+    return 0 if proof.holds else 1 if proof.differs else 2
 
 
 def table(proof: Proof, style: Style) -> Iterator[str]:

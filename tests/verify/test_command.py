@@ -101,13 +101,23 @@ def test_proofs_without_numbers() -> None:
 
 def test_a_copy_holds_code_and_links_data(tmp_path: Path) -> None:
     source = tmp_path / "source"
-    for name in ("train.py", "lib/part.py", "data/points.bin", ".git/config", "env/pyvenv.cfg", "big.bin", "small.bin"):
+    files = ("train.py", "lib/part.py", "few/points.bin", ".git/config", "env/pyvenv.cfg", "envs/pole.py", "big.bin", "small.bin")
+    for name in (*files, *(f"many/{i}.bin" for i in range(scratch.FEW + 1))):
         path = source / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * (scratch.SMALL + 1 if name == "big.bin" else 3))
-    script = scratch.copy_program(source / "train.py", tmp_path / "copy")
-    copy = script.parent
-    assert sorted(p.name for p in copy.iterdir()) == ["big.bin", "data", "lib", "small.bin", "train.py"]
-    assert (copy / "data").is_symlink() and (copy / "big.bin").is_symlink()
-    assert not (copy / "lib").is_symlink() and not (copy / "small.bin").is_symlink()
-    assert scratch.outside(["lib/x", "data/x"], copy) == ["data/x"]
+    found = scratch.program(source / "train.py", source / "lib").copied_to(tmp_path / "copy")
+    copy = tmp_path / "copy"
+    assert found == scratch.Program(copy / "train.py", copy, copy / "lib")
+    assert sorted(p.name for p in copy.iterdir()) == ["big.bin", "envs", "few", "lib", "many", "small.bin", "train.py"]
+    assert sorted(p.name for p in copy.iterdir() if p.is_symlink()) == ["big.bin", "many"]
+
+
+def test_where_a_program_belongs(tmp_path: Path) -> None:
+    (tmp_path / "a" / "tools").mkdir(parents=True)
+    script = tmp_path / "a" / "tools" / "train.py"
+    script.touch()
+    assert scratch.program(script, tmp_path) == scratch.Program(script, script.parent, script.parent)
+    (tmp_path / "a" / ".git").mkdir()
+    assert scratch.program(script, tmp_path / "a") == scratch.Program(script, tmp_path / "a", tmp_path / "a")
+    assert scratch.program(script, tmp_path).folder == script.parent

@@ -166,8 +166,10 @@ def test_evaluation(parts: list[list[list[int]]], verdict: Verdict) -> None:
     ],
 )
 def test_numbers_printed(printed: str, verdict: Verdict) -> None:
-    original = _record(lines=[[False, "accuracy 0.7500 of 21"], [False, "took 3.2 s"], [True, "loss 0.3"], [False, "no number"]])
-    assert _line("numbers printed", original, [_record(lines=[[False, printed]])])[0] is verdict
+    original = _record(
+        lines=[[False, "accuracy 0.7500 of 21", "stdout"], [False, "took 3.2 s", "stdout"], [True, "loss 0.3", "stdout"], [False, "no number", "stdout"]]
+    )
+    assert _line("numbers printed", original, [_record(lines=[[False, printed, "stdout"]])])[0] is verdict
 
 
 def test_nothing_printed() -> None:
@@ -176,7 +178,7 @@ def test_nothing_printed() -> None:
 
 
 def test_lines_of_several_ranks() -> None:
-    line = [[False, "epoch 1"]]
+    line = [[False, "epoch 1", "stdout"]]
     assert _line("lines printed once", _record(lines=line), [_record(lines=line), _record(1, lines=line)])[0] is Verdict.DIFFERS
     assert _line("lines printed once", _record(lines=line), [_record(lines=line), _record(1)])[0] is Verdict.EQUAL
 

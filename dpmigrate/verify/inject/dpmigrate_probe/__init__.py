@@ -1,0 +1,92 @@
+"""What really happened in a run: losses, steps, samples, files and lines, recorded from inside the user's process.
+
+It patches torch alone and imports nothing of dpmigrate. Each process that trained leaves ``rank<R>.json`` (the record) and ``rank<R>.pt`` (its parameters
+by step) in the folder ``out``; the original, which runs last, also compares what both have left (``compare``).
+
+Beside recording it makes two runs comparable, as far as the configuration asks: float64, no dropout, BatchNorm by its running statistics, random
+augmentation and noise seeded by the sample, and the sample order of another run in place of this one's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import faulthandler
+import importlib.abc
+import importlib.util
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+from dpmigrate_probe.state import CONFIG, PID, RANK, RECORD, STATE
+
+
+class _After(importlib.abc.MetaPathFinder):
+    """Runs something when a module has been imported for the first time."""
+
+    def __init__(self, name: str, then: Any) -> None:
+        self.name, self.then = name, then
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute, then = spec.loader.exec_module, self.then
+
+            def exec_module(module: Any) -> None:
+                execute(module)
+                then(module)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def enter() -> None:
+    """Watch this process, if it is the script itself: neither the launcher nor a process that the script starts."""
+    if (CONFIG["ranks"] and "RANK" not in os.environ) or os.environ.get("DPMIGRATE_PROBED"):
+        return
+    os.environ["DPMIGRATE_PROBED"] = str(PID)
+    from dpmigrate_probe import outputs
+
+    atexit.register(_leave)
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, open(os.path.join(CONFIG["out"], f"stack{RANK}.txt"), "w"), all_threads=False)  # noqa: SIM115
+    outputs.watch()
+    sys.meta_path.insert(0, _After("torch", _with_torch))
+
+
+def _with_torch(torch: Any) -> None:
+    from dpmigrate_probe import comparable, data, noise, outputs, training
+
+    comparable.install(torch)
+    noise.install(torch)
+    data.install(torch)
+    training.install(torch)
+    outputs.record_saves(torch)
+
+
+def _leave() -> None:
+    torch = sys.modules.get("torch")
+    if os.getpid() != PID or torch is None or not hasattr(torch, "save"):
+        return
+    from dpmigrate_probe import compare, training
+    from dpmigrate_probe.outputs import plain_save
+
+    distributed = torch.distributed
+    RECORD["group_left"] = bool(distributed.is_available() and distributed.is_initialized()) and not RECORD["cut"]
+    RECORD["names"] = training.names_of(torch)
+    try:
+        import resource
+
+        RECORD["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    except ImportError:
+        pass
+    STATE["leaving"] = True
+    plain_save(torch)(STATE["parameters"], os.path.join(CONFIG["out"], f"rank{RANK}.pt"))
+    if CONFIG["start"]:
+        RECORD["compared"] = compare.compared(torch)
+    with open(os.path.join(CONFIG["out"], f"rank{RANK}.json"), "w", encoding="utf-8") as f:
+        json.dump(RECORD, f)

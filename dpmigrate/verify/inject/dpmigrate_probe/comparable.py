@@ -1,0 +1,136 @@
+"""Takes out of both runs what would differ without anybody being wrong: precision, dropout, batch statistics, devices."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from typing import Any
+
+from dpmigrate_probe.state import CONFIG, RECORD
+
+
+def install(torch: Any) -> None:
+    """As far as the configuration asks."""
+    seed(torch, 0)
+    if CONFIG["float64"]:
+        _double(torch)
+    if CONFIG["cpu"]:
+        _cpu_only(torch)
+    else:
+        _shared_gpus(torch)
+    if CONFIG["still"]:
+        _still(torch)
+
+
+def seed(torch: Any, value: int) -> None:
+    """Seed every generator that a training program draws from."""
+    torch.manual_seed(value)
+    random.seed(value)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(value % 2**32)
+
+
+def _double(torch: Any) -> None:
+    torch.set_default_dtype(torch.float64)
+    torch.FloatTensor = torch.DoubleTensor
+    for cls in (torch.Tensor, torch.nn.Module):
+        cls.float = lambda self, *a, **k: self.double()
+        _replace_arguments(cls, "to", lambda v: torch.float64 if v is torch.float32 else v)
+    _replace_arguments(torch.Tensor, "type", lambda v: torch.float64 if v is torch.float32 else v)
+
+
+def _still(torch: Any) -> None:
+    functional = torch.nn.functional
+    for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
+        setattr(functional, name, lambda input, *a, **k: input)
+
+    autocast = torch.autocast.__init__
+
+    def off(self: Any, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: Any = None) -> None:
+        RECORD["autocast"] = True
+        autocast(self, device_type, dtype, False, cache_enabled)
+
+    torch.autocast.__init__ = off
+    recurrent = torch.nn.RNNBase.__init__
+
+    def without_dropout(self: Any, *a: Any, **k: Any) -> None:
+        recurrent(self, *a, **k)
+        self.dropout = 0.0
+
+    torch.nn.RNNBase.__init__ = without_dropout
+    normalise = functional.batch_norm
+
+    def frozen(x: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
+        RECORD["batch_norm"] = True
+        mean = torch.zeros(x.shape[1], dtype=x.dtype, device=x.device) if mean is None else mean
+        var = torch.ones(x.shape[1], dtype=x.dtype, device=x.device) if var is None else var
+        return normalise(x, mean, var, weight, bias, False, momentum, eps)
+
+    functional.batch_norm = frozen
+
+
+def _replace_arguments(owner: Any, name: str, change: Any) -> None:
+    original = getattr(owner, name)
+    setattr(owner, name, lambda self, *a, **k: original(self, *map(change, a), **{n: change(v) for n, v in k.items()}))
+
+
+def _cpu_only(torch: Any) -> None:
+    """Programs that know only GPUs run on the CPU, those written for NCCL over gloo."""
+
+    def here(value: Any) -> Any:
+        if isinstance(value, torch.device):
+            return torch.device("cpu") if value.type == "cuda" else value
+        if isinstance(value, str):
+            return "cpu" if value.split(":")[0] == "cuda" else value
+        return "cpu" if isinstance(value, int) and not isinstance(value, bool) else value
+
+    for cls in (torch.Tensor, torch.nn.Module):
+        cls.cuda = lambda self, *a, **k: self
+        _replace_arguments(cls, "to", here)
+    for name in ("synchronize", "set_device", "empty_cache", "manual_seed", "manual_seed_all"):
+        setattr(torch.cuda, name, lambda *a, **k: None)
+    load = torch.load
+
+    def load_here(f: Any, map_location: Any = None, *a: Any, **k: Any) -> Any:
+        return load(f, map_location if callable(map_location) else "cpu", *a, **k)
+
+    torch.load = torch.serialization.load = load_here
+    _group_over(torch, lambda: True)
+    _without_device_ids(torch)
+
+
+def _shared_gpus(torch: Any) -> None:
+    """Several ranks on one GPU: NCCL refuses that, so gloo carries the gradients, and the ranks go round the GPUs that there are."""
+    ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+    def shared() -> bool:
+        return bool(0 < torch.cuda.device_count() < ranks)
+
+    choose = torch.cuda.set_device
+    torch.cuda.set_device = lambda device: choose(device % torch.cuda.device_count() if isinstance(device, int) and shared() else device)
+    _group_over(torch, shared)
+
+
+def _group_over(torch: Any, gloo: Any) -> None:
+    """``init_process_group`` uses gloo where ``gloo()`` says so."""
+    distributed = torch.distributed
+    if not distributed.is_available():
+        return
+    begin = distributed.init_process_group
+
+    def group(backend: Any = None, *a: Any, **k: Any) -> Any:
+        if gloo():
+            backend, _ = "gloo", k.pop("device_id", None)
+        return begin(backend, *a, **k)
+
+    distributed.init_process_group = distributed.distributed_c10d.init_process_group = group
+
+
+def _without_device_ids(torch: Any) -> None:
+    wrapper = torch.nn.parallel.DistributedDataParallel.__init__
+
+    def wrapped(self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *a: Any, **k: Any) -> None:
+        wrapper(self, module, None, None, *a, **k)
+
+    torch.nn.parallel.DistributedDataParallel.__init__ = wrapped
