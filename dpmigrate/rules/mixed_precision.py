@@ -146,8 +146,9 @@ def _scaler(script: Script, stepping: list[steps.Step]) -> Iterator[Hit]:
             assert place is not None
             edits.append(After(script.span(place), f"{scaler}.update()"))
         yield Hit(s.call, "the step goes through the scaler", tuple(edits))
-    yield _made(script, last, scaler)
-    yield from _state(script, scaler)
+    state = list(_state(script, scaler))
+    yield _made(script, last, scaler, state)
+    yield from state
 
 
 def _update_after(script: Script, stepping: list[steps.Step]) -> ast.stmt | None:
@@ -164,27 +165,33 @@ def _update_after(script: Script, stepping: list[steps.Step]) -> ast.stmt | None
     return last if inside else None
 
 
-def _made(script: Script, step: steps.Step, scaler: str) -> Hit:
-    """The scaler is made beside the optimizer where the training step sees it, otherwise at module level before the function that steps."""
+def _made(script: Script, step: steps.Step, scaler: str, state: list[Hit]) -> Hit:
+    """The scaler is made beside the optimizer where everything that uses it sees it, otherwise at module level before the first function that does."""
     code = f"{scaler} = torch.amp.GradScaler({script.ddp}.device().type)"
     writes = [w for key in script.values.keys(step.receiver) for w in script.roles.writes(key)]
-    function = script.names.function(step.call)
-    if writes and (scaler.startswith("self.") or script.names.function(writes[-1]) in (function, script.names.tree)):
+    users = [step.call, *(hit.node for hit in state)]
+    inside = [[script.names.function(u), *script.names.ancestors(u)] for u in users]
+    home = script.names.function(writes[-1]) if writes else None
+    if home is not None and (scaler.startswith("self.") or home is script.names.tree or all(home in scopes for scopes in inside)):
         place = writes[-1]
         for a in itertools.takewhile(lambda a: isinstance(a, ast.If | ast.Try) and not is_main_guard(a), script.names.ancestors(place)):
             assert isinstance(a, ast.stmt)
             place = a
         return Hit(step.call, "a GradScaler is made beside the optimizer", (After(script.span(place), code),))
-    top = next((a for a in [function, *script.names.ancestors(function)] if script.names.parent.get(a) is script.names.tree), function)
-    return Hit(step.call, "a GradScaler is made for the training step", (Before(script.span(top), code),))
+    tops = [next(a for a in [u, *script.names.ancestors(u)] if script.names.parent.get(a) is script.names.tree) for u in users]
+    first = min(tops, key=lambda t: script.span(t).line)
+    return Hit(step.call, "a GradScaler is made for the training step", (Before(script.span(first), code),))
 
 
 def _state(script: Script, scaler: str) -> Iterator[Hit]:
     """The scaler's state goes where the optimizer's goes."""
     made = {o.call for o in script.roles.optimizers}
+    owner = script.names.cls(steps.steps(script.roles)[-1].call)
     for call, func in script.methods("state_dict", "load_state_dict"):
         if not any(v.node in made for v in script.values.eval(func.value)):
             continue
+        if scaler.startswith("self.") and script.names.cls(call) is not owner:
+            continue  # another self
         parent = script.names.parent[call]
         if func.attr == "state_dict" and isinstance(parent, ast.Dict):
             yield Hit(call, "the scaler's state is saved with the optimizer's", (SetItem(script.span(parent), "scaler", f"{scaler}.state_dict()"),))

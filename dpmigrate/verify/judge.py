@@ -19,7 +19,7 @@ Record = Mapping[str, Any]
 #: relative distance of parameters, losses and gradients, by the precision of the runs
 BOUND = {True: 1e-7, False: 2e-3}
 EXACT = {True: 1e-12, False: 1e-6}
-SHARE = "one rank's share of a batch"  # the probe's words for a saved batch
+ALLOWED = "allowed: "  # the probe's word before a difference of checkpoints that a right migration may make
 PRINTED = 2e-3  # numbers are printed with few digits
 
 
@@ -49,6 +49,7 @@ class Distance:
     relative: float
     parameter: str
     spread: float  # between the ranks, largest absolute difference
+    moved: float = 1.0  # by the original, as a norm
 
 
 def global_order(ranks: Sequence[Record]) -> list[tuple[str, int, list[list[int]]]]:
@@ -113,7 +114,8 @@ def _parameters(distances: Sequence[Distance], float64: bool) -> Iterator[Line]:
     for d in dict.fromkeys((distances[0], distances[-1])):
         first = next((x for x in distances if _near(x.relative, float64) is Verdict.DIFFERS), None)
         where = f"; they part at step {first.step}, {first.parameter} first" if first is not None else ""
-        yield Line(f"parameters after step {d.step}", _near(d.relative, float64), f"{d.relative:.1e} of the distance moved{where}")
+        text = f"{d.relative:.1e} of the distance moved{where}" if d.moved else f"the original does not move them{', the ranks do' if d.relative else ''}"
+        yield Line(f"parameters after step {d.step}", _near(d.relative, float64), text)
 
 
 def _ranks_alike(distances: Sequence[Distance], ranks: Sequence[Record]) -> Line:
@@ -139,20 +141,23 @@ def _apart(a: float, b: float) -> float:
     return abs(a - b) / max(abs(a), abs(b), 1e-12) if a == a or b == b else 0.0
 
 
-def _losses(original: Record, ranks: Sequence[Record], float64: bool) -> Line:
+def loss_curves(original: Record, ranks: Sequence[Record]) -> list[tuple[int, float, float]]:
+    """For each step that both runs took: the original's loss and that of all ranks together, their mean or, for a loss that sums over the batch, their sum."""
     mine, theirs = _by_step(original), [_by_step(r) for r in ranks]
-    steps = sorted(set(mine).intersection(*theirs))
+    found = []
+    for s in sorted(set(mine).intersection(*theirs)):
+        count = sum(t[s][1] for t in theirs)
+        together = sum(t[s][0] * t[s][1] for t in theirs) / count, sum(t[s][0] for t in theirs)
+        found.append((s + 1, mine[s][0], min(together, key=lambda v: _apart(mine[s][0], v))))
+    return found
+
+
+def _losses(original: Record, ranks: Sequence[Record], float64: bool) -> Line:
+    steps = loss_curves(original, ranks)
     if not steps:
         return Line("loss per step", Verdict.NONE, "no scalar loss was differentiated in both runs")
-    worst, at = 0.0, steps[0]
-    for s in steps:
-        count = sum(t[s][1] for t in theirs)
-        mean = sum(t[s][0] * t[s][1] for t in theirs) / count
-        total = sum(t[s][0] for t in theirs)
-        far = min(_apart(mine[s][0], mean), _apart(mine[s][0], total))  # a loss that sums over the batch adds up
-        if far > worst:
-            worst, at = far, s
-    return Line("loss per step", _near(worst, float64), f"{len(steps)} steps, at most {worst:.1e} apart" + (f" (step {at + 1})" if worst else ""))
+    worst, at = max(((_apart(a, b), -s) for s, a, b in steps), default=(0.0, 0))
+    return Line("loss per step", _near(worst, float64), f"{len(steps)} steps, at most {worst:.1e} apart" + (f" (step {-at})" if worst else ""))
 
 
 def _gradients(original: Record, ranks: Sequence[Record], float64: bool) -> Line:
@@ -253,7 +258,8 @@ def _order(original: Record, ranks: Sequence[Record]) -> Line:
 
 def _evaluation(original: Record, ranks: Sequence[Record]) -> Line:
     name = "samples of an evaluation"
-    passes = [[p for p in r["passes"] if not p["backwards"] and p["delivered"]] for r in (original, *ranks)]
+    trained_on = {p["data"] for p in _training(original)}  # a look at the first batch is no evaluation
+    passes = [[p for p in r["passes"] if not p["backwards"] and p["delivered"] and (p["ended"] or p["data"] not in trained_on)] for r in (original, *ranks)]
     own, theirs = passes[0], passes[1:]
     if not own:
         return Line(name, Verdict.NONE, "no evaluation goes through a DataLoader")
@@ -279,12 +285,17 @@ _WARNING = re.compile(r"Warning|warnings\.warn|^\s+|^W\d{4}|^\[[WEI]\d")  # Pyth
 
 def _printed(record: Record, *, results: bool = False) -> list[str]:
     """The lines, without the date and time that loggers put before them; ``results``: those with numbers, outside training, that speak of no clock."""
-    lines = [(inside, _STAMP.sub("", text)) for inside, text, stream in record["lines"] if stream == "stdout" or not _WARNING.search(text)]
+    seen = [(inside, text) for inside, text, kind in record["lines"] if kind == "stdout" or (kind == "stderr" and not _WARNING.search(text))]
+    lines = [(inside, _STAMP.sub("", text)) for inside, text in seen]
     return [t for inside, t in lines if not results or (not inside and _NUMBER.search(t) and not _CLOCK.search(t))]
 
 
 def _form(line: str) -> str:
     return _NUMBER.sub("#", line).strip()
+
+
+def _words(line: str) -> str:
+    return " ".join(re.findall(r"[^\W\d_]+", _STAMP.sub("", line)))
 
 
 def _metrics(original: Record, ranks: Sequence[Record]) -> Line:
@@ -297,32 +308,58 @@ def _metrics(original: Record, ranks: Sequence[Record]) -> Line:
     by_form: dict[str, list[str]] = {}
     for t in theirs:
         by_form.setdefault(_form(t), []).append(t)
-    compared, worst = 0, 0.0
+    compared, shares, worst = 0, 0, 0.0
     for line in own:
         found = by_form.get(_form(line))
         if not found:
             return Line(name, Verdict.DIFFERS, f"this line is gone: {line[:100]}")
         other = found.pop(0)
         for a, b in zip(_NUMBER.findall(line), _NUMBER.findall(other), strict=False):
-            digits = 10.0 ** -len(a.partition(".")[2]) if "." in a and "e" not in a.lower() else 0.0
-            x, y = float(a), float(b)
-            far = 0.0 if abs(x - y) <= 1.01 * digits or (x != x and y != y) else _apart(x, y)
+            far = _printed_apart(a, b)
+            if far > PRINTED and _share_of_a_batch(a, b, original, ranks):
+                shares += 1
+                continue
             worst = max(worst, far)
             if far > PRINTED:
                 return Line(name, Verdict.DIFFERS, f"{line[:100]}  |  {other[:100]}")
         compared += 1
-    return Line(name, Verdict.BOUND if worst else Verdict.EQUAL, f"{compared} lines outside the training loop")
+    more = f"; {shares} numbers are the loss of a batch, of which a rank prints its part" if shares else ""
+    return Line(name, Verdict.BOUND if worst or shares else Verdict.EQUAL, f"{compared} lines outside the training loop{more}")
+
+
+def _digits(number: str) -> float:
+    """The value of the last digit printed."""
+    return 10.0 ** -len(number.partition(".")[2]) if "." in number and "e" not in number.lower() else 0.0
+
+
+def _printed_apart(a: str, b: str) -> float:
+    x, y = float(a), float(b)
+    return 0.0 if abs(x - y) <= 1.01 * _digits(a) or (x != x and y != y) else _apart(x, y)
+
+
+def _share_of_a_batch(a: str, b: str, original: Record, ranks: Sequence[Record]) -> bool:
+    """Whether the original printed the loss of a batch and the ranks that of their part of the same one."""
+    if "." not in a or "." not in b:
+        return False
+    mine = {i for i, (value, _, _) in enumerate(original["losses"]) if abs(value - float(a)) <= _digits(a)}
+    return any(abs(r["losses"][i][0] - float(b)) <= _digits(b) for r in ranks for i in mine if i < len(r["losses"]))
 
 
 def _lines_once(original: Record, ranks: Sequence[Record]) -> Line:
     name = "lines printed once"
     own = Counter(map(_form, _printed(original)))
     theirs = [Counter(map(_form, _printed(r))) for r in ranks]
+    bars = [{_words(text) for _, text, kind in r["lines"] if kind == "bar"} for r in ranks]
     if not own:
         return Line(name, Verdict.NONE, "nothing is printed")
     repeated = [form for form, n in sum(theirs, Counter()).items() if form in own and n > own[form] and sum(form in t for t in theirs) > 1]
+    repeated += [bar for bar in sorted(set().union(*bars)) if sum(bar in b for b in bars) > 1]
     if repeated:
         return Line(name, Verdict.DIFFERS, f"printed by several ranks: {repeated[0][:100]}")
+    words = {_words(t) for r in ranks for t in _printed(r)}
+    gone = [text for _, text, stream in original["lines"] if stream == "stdout" and _words(text) and _words(text) not in words and not _CLOCK.search(text)]
+    if gone:
+        return Line(name, Verdict.DIFFERS, f"not printed any more: {gone[0][:100]}")
     return Line(name, Verdict.EQUAL, f"{sum(own.values())} lines, by one rank")
 
 
@@ -351,8 +388,8 @@ def _checkpoints(original: Record, saved: Mapping[str, str] | None) -> Line:
     if saved is None or not original["saves"]:
         return Line(name, Verdict.NONE, "the original saves none" if not original["saves"] else "they could not be read")
     differing = {f: why for f, why in saved.items() if why}
-    for f, why in sorted(differing.items(), key=lambda d: d[1].startswith(SHARE)):  # what a right migration may do comes last
-        return Line(name, Verdict.BOUND if why.startswith(SHARE) else Verdict.DIFFERS, f"{f}: {why}")
+    for f, why in sorted(differing.items(), key=lambda d: d[1].startswith(ALLOWED)):
+        return Line(name, Verdict.BOUND if why.startswith(ALLOWED) else Verdict.DIFFERS, f"{f}: {why.removeprefix(ALLOWED)}")
     return Line(name, Verdict.EQUAL, f"{len(saved)} files: same keys, shapes and types")
 
 

@@ -24,7 +24,7 @@ svg{width:100%;height:auto;background:#f6f8fa;border-radius:6px}svg text{font:12
 .key{display:inline-block;width:1.4em;height:.25em;vertical-align:middle;margin:0 .4em 0 1em}
 """
 _CLASSES = {Verdict.EQUAL: "equal", Verdict.BOUND: "bound", Verdict.DIFFERS: "differs", Verdict.NONE: "none"}
-_COLOURS = ("#2563eb", "#ea580c")
+_COLOURS = ("#93b4f5", "#c2410c")
 _WIDTH, _HEIGHT, _LEFT, _TOP = 900, 260, 70, 15
 
 
@@ -46,48 +46,60 @@ def page(proof: Proof, name: str, before: str, after: str) -> str:
         f"<h1>{escape(name)}</h1>",
         f'<p class="verdict {"good" if proof.holds else "bad"}">{escape(verdict(proof))}</p>',
         f"<pre>{escape(proof.failure)}</pre>" if proof.failure else f"<table><tr><th>compared</th><th>verdict</th><th></th></tr>{rows}</table>",
-        "".join(f"<p>{escape(note)}</p>" for note in proof.notes),
+        "<h2>How the runs were made comparable</h2><ul>" + "".join(f"<li>{escape(note)}</li>" for note in proof.notes) + "</ul>" if proof.notes else "",
     ]
-    if any(proof.losses):
-        key = "".join(f'<span class="key" style="background:{c}"></span>{n}' for c, n in zip(_COLOURS, ("original", "migrated, rank 0"), strict=True))
-        parts.append(
-            f"<h2>Loss at each backward{key}</h2>{curves(proof.losses)}<p>A rank sees its part of each batch, so its loss goes about the original's.</p>"
+    if proof.losses:
+        key = "".join(
+            f'<span class="key" style="background:{c}"></span>{n}' for c, n in zip(_COLOURS, ("original", "migrated, all ranks together"), strict=True)
         )
+        pairs = [[(s, a) for s, a, _ in proof.losses], [(s, b) for s, _, b in proof.losses]]
+        parts.append(f"<h2>Loss at each step{key}</h2>{curves(pairs)}")
     if proof.distances:
-        relative = tuple(max(d.relative, 1e-17) for d in proof.distances)
-        parts.append(f"<h2>Distance of the parameters, relative to the way moved</h2>{curves((relative,), logarithmic=True)}")
+        relative = [(d.step, max(d.relative, 1e-17)) for d in proof.distances]
+        parts.append(f"<h2>Distance of the parameters, relative to the way moved</h2>{curves([relative], logarithmic=True)}")
     parts.append(f"<h2>What was changed</h2><pre>{_diff(before, after)}</pre>")
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(name)}: proof</title><style>{_STYLE}</style>{"".join(parts)}</html>\n'
 
 
-def curves(series: Sequence[Sequence[float]], *, logarithmic: bool = False) -> str:
-    """Lines over the steps as SVG; values that are not finite are left out."""
-    drawn = [[(i, math.log10(v) if logarithmic else v) for i, v in enumerate(s) if math.isfinite(v)] for s in series]
+def curves(series: Sequence[Sequence[tuple[int, float]]], *, logarithmic: bool = False) -> str:
+    """Lines of (step, value) as SVG, the first drawn broad under the others; values that are not finite are left out."""
+    drawn = [[(i, math.log10(v) if logarithmic else v) for i, v in s if math.isfinite(v)] for s in series]
     values = [v for line in drawn for _, v in line]
     if not values:
         return "<p>nothing to draw</p>"
-    low, high = min(values), max(values)
-    low, high = (math.floor(low), math.ceil(high) + 1) if logarithmic else (low - 0.05 * (high - low or 1), high + 0.05 * (high - low or 1))
-    last = max(1, max(i for line in drawn for i, _ in line))
+    ticks = _ticks(min(values), max(values), whole=logarithmic)
+    low, high = ticks[0], ticks[-1]
+    first, last = min(i for line in drawn for i, _ in line), max(i for line in drawn for i, _ in line)
 
     def x(i: float) -> float:
-        return _LEFT + (_WIDTH - _LEFT - 20) * i / last
+        return _LEFT + (_WIDTH - _LEFT - 20) * (i - first) / max(1, last - first)
 
     def y(v: float) -> float:
         return _TOP + (_HEIGHT - _TOP - 35) * (high - v) / (high - low)
 
-    ticks = [low + (high - low) * k / 4 for k in range(5)]
     marks = "".join(
         f'<line x1="{_LEFT}" x2="{_WIDTH - 20}" y1="{y(t):.1f}" y2="{y(t):.1f}" stroke="#d8dee6"/>'
         f'<text x="{_LEFT - 8}" y="{y(t) + 4:.1f}" text-anchor="end">{f"1e{t:.0f}" if logarithmic else f"{t:.3g}"}</text>'
         for t in ticks
     )
-    steps = "".join(f'<text x="{x(i):.1f}" y="{_HEIGHT - 12}" text-anchor="middle">{i + 1}</text>' for i in sorted({round(last * k / 5) for k in range(6)}))
+    steps = "".join(
+        f'<text x="{x(i):.1f}" y="{_HEIGHT - 12}" text-anchor="middle">{i}</text>' for i in sorted({round(first + (last - first) * k / 5) for k in range(6)})
+    )
     lines = "".join(
-        f'<polyline fill="none" stroke="{colour}" stroke-width="2" stroke-opacity=".8" points="{" ".join(f"{x(i):.1f},{y(v):.1f}" for i, v in line)}"/>'
-        for colour, line in zip(_COLOURS, drawn, strict=False)
+        f'<polyline fill="none" stroke="{colour}" stroke-width="{width}" points="{" ".join(f"{x(i):.1f},{y(v):.1f}" for i, v in line)}"/>'
+        for colour, width, line in zip(_COLOURS[-len(drawn) :], (6, 2)[-len(drawn) :], drawn, strict=True)
     )
     return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">{marks}{steps}{lines}</svg>'
+
+
+def _ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
+    """Four to nine round numbers from below the lowest value to above the highest; ``whole``: none between whole numbers."""
+    room = high - low or abs(high) or 1.0
+    step = 10.0 ** math.floor(math.log10(room / 4))
+    step = next(step * k for k in (1, 2, 5, 10) if room / (step * k) <= 6)
+    step = max(1.0, round(step)) if whole else step
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return [step * k for k in range(first, max(last, first + 1) + 1)]
 
 
 def _diff(before: str, after: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpmigrate.verify.judge import Distance, Line, Verdict, global_order, judge, proved
+from dpmigrate.verify.judge import Distance, Line, Verdict, global_order, judge, loss_curves, proved
 from dpmigrate.verify.runs import Config, Ran, run
 from dpmigrate.verify.scratch import Program, program
 
@@ -39,7 +39,7 @@ class Proof:
     lines: tuple[Line, ...] = ()
     failure: str = ""
     distances: tuple[Distance, ...] = ()
-    losses: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    losses: tuple[tuple[int, float, float], ...] = ()  # step, the original's, that of all ranks together
     seconds: tuple[float, float] = (0.0, 0.0)
     notes: tuple[str, ...] = ()
 
@@ -64,16 +64,6 @@ class Listener:
         """So many optimizer steps of the run in progress are done."""
 
 
-@dataclass(frozen=True)
-class _Sides:
-    """Both programs in their copies, and the folders for what they leave."""
-
-    original: Program
-    migrated: Program
-    config: Config  # of the migrated side
-    own: Config  # of the original
-
-
 def prove(
     original: Path, migrated: bytes | Path, wish: Wish, *, paths: Sequence[Path] = (), listener: Listener | None = None, keep: Path | None = None
 ) -> Proof:
@@ -84,45 +74,44 @@ def prove(
     heard = listener or Listener()
     with contextlib.ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpmigrate-verify-", ignore_cleanup_errors=True))).resolve()
-        found = _prove(_copies(original, migrated, wish, folder / "first"), wish, paths, heard)
+        found = _prove(*_copies(original, migrated, wish, folder / "first"), wish, paths, heard)
         if found.failure and wish.float64 and _PRECISION.search(found.failure):
             heard.begins("the program does not run in float64: again in float32")
             wish = replace(wish, float64=False)
-            found = _prove(_copies(original, migrated, wish, folder / "second"), wish, paths, heard)
+            found = _prove(*_copies(original, migrated, wish, folder / "second"), wish, paths, heard)
         return found
 
 
-def _copies(original: Path, migrated: bytes | Path, wish: Wish, scratch: Path) -> _Sides:
+def _copies(original: Path, migrated: bytes | Path, wish: Wish, scratch: Path) -> tuple[Config, Config]:
+    """How the original and how the migrated program are run, each in a copy of its own."""
     before = program(original, Path.cwd())
     after = before if isinstance(migrated, bytes) else program(migrated, Path.cwd())
-    mine, theirs = before.copied_to(scratch / "original"), after.copied_to(scratch / "migrated")
+
+    def config(side: str, place: Program, ranks: int) -> Config:
+        copy = place.copied_to(scratch / side)
+        root, origin, script, folder = map(str, (copy.root, place.root, copy.script, copy.folder))
+        return Config(str(scratch / f"{side}-out"), root, origin, script, folder, ranks, wish.steps, wish.epochs, wish.float64, cpu=wish.cpu)
+
+    first, second = config("original", before, 0), config("migrated", after, wish.ranks)
     if isinstance(migrated, bytes):
-        theirs.script.write_bytes(migrated)
-    first = Config(str(scratch / "migrated-out"), str(theirs.root), str(after.root), wish.ranks, wish.steps, wish.epochs, wish.float64, cpu=wish.cpu)
-    second = replace(first, out=str(scratch / "original-out"), root=str(mine.root), origin=str(before.root), ranks=0)
-    return _Sides(mine, theirs, first, second)
+        Path(second.script).write_bytes(migrated)
+    return first, second
 
 
-def _prove(sides: _Sides, wish: Wish, paths: Sequence[Path], heard: Listener) -> Proof:
+def _prove(original: Config, migrated: Config, wish: Wish, paths: Sequence[Path], heard: Listener) -> Proof:
     ranks = max(wish.ranks, 1)
     heard.begins(f"the migrated program runs at {wish.ranks} ranks" if wish.ranks else "the migrated program runs as plain Python")
-    after = run(sides.migrated.script, wish.arguments, sides.config, timeout=wish.timeout, folder=sides.migrated.folder, paths=paths, watch=heard.steps)
+    after = run(wish.arguments, migrated, timeout=wish.timeout, paths=paths, watch=heard.steps)
     problem = _unfinished(after, ranks, wish)
     if problem:
         heard.begins("it failed; the original runs, to see whether it does so alone")
-        own = _unfinished(_original(sides, sides.own, wish, heard), 1, wish)
+        own = _unfinished(run(wish.arguments, original, timeout=wish.timeout, watch=heard.steps), 1, wish)
         return Proof(failure=f"the original does not run here: {own}" if own else f"the migrated program fails, the original does not: {problem}")
-    order = global_order(after.records)
     heard.begins("the original runs, with the samples in the order that the ranks have taken them together")
-    before = _original(sides, replace(sides.own, start=sides.config.out, replay=order), wish, heard)
+    again = replace(original, start=migrated.out, replay=global_order(after.records))
+    before = run(wish.arguments, again, timeout=wish.timeout, watch=heard.steps)
     problem = _unfinished(before, 1, wish)
-    if problem:
-        return Proof(failure=f"the original does not run here: {problem}")
-    return _judged(before, after, wish)
-
-
-def _original(sides: _Sides, config: Config, wish: Wish, heard: Listener) -> Ran:
-    return run(sides.original.script, wish.arguments, config, timeout=wish.timeout, folder=sides.original.folder, watch=heard.steps)
+    return Proof(failure=f"the original does not run here: {problem}") if problem else _judged(before, after, wish)
 
 
 def _judged(before: Ran, after: Ran, wish: Wish) -> Proof:
@@ -134,9 +123,8 @@ def _judged(before: Ran, after: Ran, wish: Wish) -> Proof:
         return Proof(failure=f"the parameters could not be compared:\n{compared['error']}")
     distances = tuple(Distance(**d) for d in compared["distances"])
     lines = judge(record, ranks, distances, float64=wish.float64, saved=compared["checkpoints"], left=after.left)
-    curves = (tuple(v for v, _, _ in record["losses"]), tuple(v for v, _, _ in ranks[0]["losses"]))
     notes = (*_notes(wish, record, ranks), _memory(record, ranks))
-    return Proof(tuple(lines), "", distances, curves, (before.seconds, after.seconds), notes)
+    return Proof(tuple(lines), "", distances, tuple(loss_curves(record, ranks)), (before.seconds, after.seconds), notes)
 
 
 def _unfinished(ran: Ran, ranks: int, wish: Wish) -> str:

@@ -24,6 +24,8 @@ class Config:
     out: str
     root: str
     origin: str  # the user's folder that root is a copy of
+    script: str
+    folder: str  # where it is started
     ranks: int  # 0: plain Python
     steps: int | None = None
     epochs: int | None = None
@@ -57,25 +59,15 @@ class Ran:
         return "\n".join(lines[-12:])
 
 
-def run(
-    script: Path,
-    arguments: Sequence[str],
-    config: Config,
-    *,
-    timeout: float,
-    folder: Path | None = None,
-    paths: Sequence[Path] = (),
-    watch: Callable[[int], None] | None = None,
-) -> Ran:
-    """Run the script with the probe inside, in ``folder`` (its own, if none is given); ``paths`` are put on PYTHONPATH.
+def run(arguments: Sequence[str], config: Config, *, timeout: float, paths: Sequence[Path] = (), watch: Callable[[int], None] | None = None) -> Ran:
+    """Run the script with the probe inside; ``paths`` are put on PYTHONPATH.
 
     ``watch`` hears how many optimizer steps are done. After ``timeout`` seconds the stacks are taken and all is ended.
     """
     out = Path(config.out)
     out.mkdir(parents=True, exist_ok=True)
     (out / "config.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
-    where = folder or script.parent
-    name = os.path.relpath(script, where)
+    name = os.path.relpath(config.script, config.folder)
     command = [sys.executable, name, *arguments]
     logs = out / "logs"
     if config.ranks:
@@ -84,7 +76,7 @@ def run(
     began = time.monotonic()
     stacks: tuple[str, ...] = ()
     with (out / "stdout.txt").open("w") as stdout, (out / "stderr.txt").open("w") as stderr:
-        process = subprocess.Popen(command, cwd=where, env=environment(config, paths), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+        process = subprocess.Popen(command, cwd=config.folder, env=environment(config, paths), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
         try:
             while process.poll() is None:
                 if time.monotonic() - began > timeout:

@@ -52,8 +52,10 @@ def document(proof: Proof) -> str:
             "failure": proof.failure,
             "lines": [{"name": line.name, "verdict": line.verdict.value, "text": line.text} for line in proof.lines],
             "notes": list(proof.notes),
-            "distances": [{"step": d.step, "relative": d.relative, "parameter": d.parameter, "ranks_apart": d.spread} for d in proof.distances],
-            "losses": {"original": list(proof.losses[0]), "migrated_rank_0": list(proof.losses[1])},
+            "distances": [
+                {"step": d.step, "relative": d.relative, "parameter": d.parameter, "ranks_apart": d.spread, "moved": d.moved} for d in proof.distances
+            ],
+            "losses": [{"step": s, "original": a, "migrated": b} for s, a, b in proof.losses],
             "seconds": {"original": proof.seconds[0], "migrated": proof.seconds[1]},
         },
         indent=2,

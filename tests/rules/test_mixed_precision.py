@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from textwrap import indent
+from textwrap import dedent, indent
 
 import pytest
 
 from dpmigrate.settings import Settings
+from tests.pipeline import migrate
 from tests.rules.program import STEP, after, found, hits, migrated, program, refused, whole
 
 AMP = Settings(amp=True)
@@ -197,3 +198,44 @@ def test_gradients_by_hand_are_right_without_a_scale() -> None:
 def test_gradients_after_training_and_other_clips() -> None:
     step = STEP + "num = torch.clip(x, 0, 1)\nx.clip(0)"
     assert refused("DPM321", AMP, step=step, end="print(model.fc.weight.grad)") == []
+
+
+def test_state_that_another_function_saves() -> None:
+    """The scaler is made where that function sees it."""
+    defs = "def save(optimizer, path):\n    torch.save({'opt': optimizer.state_dict()}, path)\n"
+    lines = whole(AMP, defs=defs, end="save(optimizer, 'a')").splitlines()
+    assert lines.index("scaler = torch.amp.GradScaler(ddp.device().type)") < lines.index("def save(optimizer, path):")
+    assert any("'scaler': scaler.state_dict()" in line for line in lines)
+
+
+def test_state_that_another_object_saves() -> None:
+    """It has no ``self.scaler``."""
+    text = """
+    import torch
+    import torch.nn as nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Keeper:
+        def save(self, optimizer):
+            torch.save({"opt": optimizer.state_dict()}, "a")
+
+    class Trainer:
+        def __init__(self):
+            self.net = nn.Linear(8, 2)
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+            self.keeper = Keeper()
+
+        def fit(self, loader):
+            for epoch in range(2):
+                for x, y in loader:
+                    loss = nn.functional.cross_entropy(self.net(x), y)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+            self.keeper.save(self.optimizer)
+
+    if __name__ == "__main__":
+        Trainer().fit(DataLoader(TensorDataset(torch.randn(64, 8), torch.zeros(64).long()), batch_size=16, shuffle=True))
+    """
+    result = migrate(dedent(text), AMP)
+    assert result is not None and "self.scaler.step(self.optimizer)" in result and "scaler.state_dict()" not in result

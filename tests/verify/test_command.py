@@ -79,7 +79,7 @@ def test_apply_writes_nothing_that_is_not_proved(tmp_path: Path) -> None:
 _PROOF = Proof(
     (Line("parameters", Verdict.EQUAL, "<b>[red]"), Line("lines", Verdict.DIFFERS, "\x1b[31m")),
     distances=(Distance(1, 1e-16, "w", 0.0), Distance(2, float("inf"), "w", 0.0)),
-    losses=((1.0, float("nan"), 0.5), (1.1, 0.6)),
+    losses=((1, 1.0, 1.1), (2, float("nan"), 0.6)),
     notes=("float64",),
 )
 
@@ -96,7 +96,7 @@ def test_proofs_without_numbers() -> None:
     assert list(show.table(failed, Style(False))) == ["  why", "  not", "Could not be proved."]
     assert "why" in page.page(failed, "a", "", "")
     assert "could not be compared" in show.verdict(Proof((Line("a", Verdict.EQUAL, ""),)))
-    assert page.curves([[float("nan")]]) == "<p>nothing to draw</p>"
+    assert page.curves([[(1, float("nan"))]]) == "<p>nothing to draw</p>"
 
 
 def test_a_copy_holds_code_and_links_data(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dpmigrate.verify.judge import Verdict
 from dpmigrate.verify.proof import Proof, Wish, prove
-from tests.pipeline import cases, migrate
+from tests.pipeline import FIXTURES, cases, migrate
 from tests.verify.pair import MIGRATED, ORIGINAL, changed
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
@@ -35,6 +35,54 @@ def test_a_right_migration_by_hand(tmp_path: Path) -> None:
     assert _differing(found) == [] and found.holds
     compared = {line.name: line.verdict for line in found.lines}
     assert [name for name, verdict in compared.items() if verdict is Verdict.NONE] == []
+
+
+@pytest.mark.parametrize("name", [p.name for p in sorted((FIXTURES / "pairs").iterdir())])
+def test_right_migrations_by_other_hands(name: str) -> None:
+    """In other styles than the tool's: one rank evaluates, predictions are gathered, a sum loss is scaled, several files."""
+    folder = FIXTURES / "pairs" / name
+    files = ("original/train.py", "migrated/train.py") if (folder / "original").is_dir() else ("original.py", "migrated.py")
+    before, after = (folder / f for f in files)
+    found = prove(before, after, WISH)
+    assert _differing(found) == [] and found.holds
+
+
+_NOISE = (
+    "torch.randn(len(x), 6)",
+    "torch.randn((len(x), 6), dtype=x.dtype)",
+    "torch.rand(size=(len(x), 1))",
+    "torch.randint(5, (len(x), 6))",
+    "torch.randint(0, 5, size=(len(x), 6))",
+    "torch.randn_like(x)",
+    "torch.normal(x, 1.0)",
+    "torch.normal(0.0, 1.0, (len(x), 6))",
+    "torch.bernoulli(torch.full_like(x, 0.5))",
+    "torch.empty(len(x), 6).normal_(0, 2)",
+    "torch.empty_like(x).uniform_()",
+    "torch.distributions.Normal(x, torch.ones_like(x)).rsample()",
+    "torch.Tensor(np.random.normal(0, 1, (len(x), 6)))",
+    "torch.Tensor(np.random.randn(len(x), 6))",
+    "torch.Tensor(np.random.uniform(size=(len(x), 6)))",
+    "torch.as_tensor(np.random.randint(0, 3, len(x)))[:, None]",
+)
+
+
+def _noisy(text: str, noise: str) -> str:
+    return changed(text, ("import torch\n", "import numpy as np\nimport torch\n"), ("backbone(x)), y)", f"backbone(x + 0.1 * ({noise}))), y)"))
+
+
+def test_noise_of_the_samples_is_the_samples_own(tmp_path: Path) -> None:
+    """A seed for each rank is right, and is not what differs."""
+    noise = " + ".join(_NOISE)
+    found = _proof(tmp_path, _noisy(ORIGINAL, noise), changed(_noisy(MIGRATED, noise), ("for epoch in", "torch.manual_seed(rank)\nfor epoch in")))
+    assert _differing(found) == [] and found.holds and any("drawn by the sample" in note for note in found.notes)
+
+
+def test_noise_of_another_shape_is_not_compared(tmp_path: Path) -> None:
+    noise = "torch.randn(6)"
+    found = _proof(tmp_path, _noisy(ORIGINAL, noise), changed(_noisy(MIGRATED, noise), ("for epoch in", "torch.manual_seed(rank)\nfor epoch in")))
+    verdicts = {line.name: line.verdict for line in found.lines}
+    assert verdicts["parameters after step 12"] is Verdict.NONE and not found.holds
 
 
 @pytest.mark.parametrize("name", ["folds_of_cross_validation", "loader_weighted_sampler", "trainer_base_class", "sum_loss", "eval_best_and_early_stop"])
@@ -84,6 +132,27 @@ def test_mixed_precision(tmp_path: Path) -> None:
 def test_caught(pairs: list[tuple[str, str]], line: str, tmp_path: Path) -> None:
     found = _proof(tmp_path, ORIGINAL, changed(MIGRATED, *pairs))
     assert line in _differing(found) and not found.holds
+
+
+_SCALED = (
+    ("criterion = nn", "scaler = torch.amp.GradScaler('cpu')\ncriterion = nn"),
+    ("loss.backward()", "scaler.scale(loss).backward()"),
+    ("            optimizer.step()\n", "            scaler.step(optimizer)\n            scaler.update()\n"),
+)
+_CLIP = "            nn.utils.clip_grad_norm_(backbone.parameters(), 0.05)\n"
+
+
+@pytest.mark.parametrize(("before", "right"), [pytest.param(_CLIP, False, id="clipped before"), pytest.param("", True, id="clipped after")])
+def test_the_scale_is_taken_out_before_gradients_are_clipped(before: str, right: bool, tmp_path: Path) -> None:
+    after = "" if before else _CLIP
+    migrated = changed(MIGRATED, (_CLIP, f"{before}            scaler.unscale_(optimizer)\n{after}"), *_SCALED)
+    found = _proof(tmp_path, ORIGINAL, migrated, Wish(steps=None, float64=False, timeout=90))
+    assert ("gradient norm" in _differing(found)) is not right
+
+
+def test_epochs_cut_the_runs(tmp_path: Path) -> None:
+    found = _proof(tmp_path, ORIGINAL, MIGRATED, Wish(steps=None, epochs=2, timeout=90))
+    assert found.holds and [d.step for d in found.distances] == list(range(1, 9)) and "cut after 2 epochs" in found.notes
 
 
 def test_a_sum_loss_that_is_averaged(tmp_path: Path) -> None:

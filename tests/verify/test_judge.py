@@ -172,6 +172,35 @@ def test_numbers_printed(printed: str, verdict: Verdict) -> None:
     assert _line("numbers printed", original, [_record(lines=[[False, printed, "stdout"]])])[0] is verdict
 
 
+def test_lines_that_are_gone() -> None:
+    lines = [[True, "model saved 3", "stdout"], [False, "took 3 s", "stdout"], [False, "a warning", "stderr"]]
+    verdict, text = _line("lines printed once", _record(lines=lines), [_record()])
+    assert verdict is Verdict.DIFFERS and text == "not printed any more: model saved 3"
+    assert _line("lines printed once", _record(lines=lines), [_record(lines=[[True, "model saved 9", "stdout"]])])[0] is Verdict.EQUAL
+
+
+def test_progress_bars_are_one_ranks() -> None:
+    bar = [[True, "Epoch 1: 100%|###| 40/40", "bar"]]
+    line = [[False, "done", "stdout"]]
+    assert _line("lines printed once", _record(lines=line + bar), [_record(lines=line + bar), _record(1, lines=bar)])[0] is Verdict.DIFFERS
+    assert _line("lines printed once", _record(lines=line + bar), [_record(lines=line + bar), _record(1)])[0] is Verdict.EQUAL
+
+
+def test_loggers_lines_without_their_date() -> None:
+    lines = [[False, "2026-01-01 10:20:30,123 INFO accuracy 0.7500", "stderr"], [False, "UserWarning: 3", "stderr"]]
+    later = [[False, "2026-01-01 10:21:00,456 INFO accuracy 0.9500", "stderr"]]
+    assert _line("numbers printed", _record(lines=lines), [_record(lines=later)])[0] is Verdict.DIFFERS
+    assert _line("lines printed once", _record(lines=lines), [_record(lines=lines), _record(1, lines=lines)])[1].startswith("printed by several ranks: INFO")
+
+
+def test_the_loss_of_a_batch_is_a_ranks_own() -> None:
+    original = _record(lines=[[False, "last loss 1.000", "stdout"]])
+    assert _line("numbers printed", original, [_record(lines=[[False, "last loss 1.250", "stdout"]], losses=[[1.25, 2, 0]])])[0] is Verdict.BOUND
+    assert _line("numbers printed", original, [_record(lines=[[False, "last loss 1.250", "stdout"]], losses=[[1.75, 2, 0]])])[0] is Verdict.DIFFERS
+    whole = _record(lines=[[False, "seen 8", "stdout"]], losses=[[8.0, 4, 0]])
+    assert _line("numbers printed", whole, [_record(lines=[[False, "seen 4", "stdout"]], losses=[[4.0, 4, 0]])])[0] is Verdict.DIFFERS
+
+
 def test_nothing_printed() -> None:
     assert _line("numbers printed", _record(), [_record()])[0] is Verdict.NONE
     assert _line("lines printed once", _record(), [_record()])[0] is Verdict.NONE
@@ -199,6 +228,8 @@ def test_checkpoints_and_group() -> None:
     saving = _record(saves=["a.pt"])
     assert _line("checkpoints", saving, [_record()], saved={"a.pt": ""})[0] is Verdict.EQUAL
     assert _line("checkpoints", saving, [_record()], saved={"a.pt": "keys: x"}) == (Verdict.DIFFERS, "a.pt: keys: x")
+    assert _line("checkpoints", saving, [_record()], saved={"a.pt": "allowed: more", "b.pt": "x"}) == (Verdict.DIFFERS, "b.pt: x")
+    assert _line("checkpoints", saving, [_record()], saved={"a.pt": "allowed: more"}) == (Verdict.BOUND, "a.pt: more")
     assert _line("checkpoints", saving, [_record()])[0] is _line("checkpoints", _record(), [_record()], saved={})[0] is Verdict.NONE
     assert _line("process group", _record(), [_record(group_left=True)])[0] is Verdict.DIFFERS
     assert _line("process group", _record(), [_record(cut=True)])[0] is Verdict.NONE

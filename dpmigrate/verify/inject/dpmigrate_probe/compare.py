@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from dpmigrate_probe.state import CONFIG, RECORD, STATE
 
 Step = list[Any]
-SHARE = "one rank's share of a batch"  # a tensor saved by itself, such as a sheet of images; the judge knows the words
+ALLOWED = "allowed: "  # the judge knows the word
 
 
 def compared(torch: Any) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def distances(torch: Any, mine: dict[int, Step], migrated: str) -> Iterator[dict
     for step in sorted(set(mine).intersection(*ranks)):
         a, others = mine[step], [r[step] for r in ranks]
         if any([tuple(p.shape) for p in o] != [tuple(p.shape) for p in a] for o in others):
-            yield {"step": step, "relative": float("inf"), "parameter": "the optimizers hold other parameters", "spread": 0.0}
+            yield {"step": step, "relative": float("inf"), "parameter": "the optimizers hold other parameters", "spread": 0.0, "moved": 1.0}
             continue
         begun = start if [tuple(p.shape) for p in start] == [tuple(p.shape) for p in a] else [torch.zeros_like(p) for p in a]
         moved = _norm(torch, [x.double() - s.double() for x, s in zip(a, begun, strict=True)])
@@ -41,8 +42,8 @@ def distances(torch: Any, mine: dict[int, Step], migrated: str) -> Iterator[dict
         whole = max(_norm(torch, [x.double() - y.double() for x, y in zip(a, o, strict=True)]) for o in others)
         spread = max((float((x - y).abs().max()) for o in others[1:] for x, y in zip(others[0], o, strict=True) if x.numel()), default=0.0)
         relative = whole / moved if moved else (0.0 if not whole else float("inf"))
-        names = RECORD["names"]
-        yield {"step": step, "relative": relative, "parameter": names[worst] if worst < len(names) else f"parameter {worst}", "spread": spread}
+        name = RECORD["names"][worst] if worst < len(RECORD["names"]) else f"parameter {worst}"
+        yield {"step": step, "relative": relative, "parameter": name, "spread": spread, "moved": moved}
 
 
 def _norm(torch: Any, tensors: Step) -> float:
@@ -50,11 +51,22 @@ def _norm(torch: Any, tensors: Step) -> float:
 
 
 def checkpoints(torch: Any) -> dict[str, str]:
-    """For each file that the original saved: '' where the migrated program's has the same keys, shapes and types, otherwise the first difference."""
+    """For each file that the original saved: '' where the migrated program's has the same keys, shapes and types, otherwise the first difference.
+
+    What a right migration may change begins with ``ALLOWED``.
+    """
     with open(os.path.join(CONFIG["start"], "rank0.json"), encoding="utf-8") as f:
-        theirs = json.load(f)["root"]
-    names = [n for n in dict.fromkeys(RECORD["saves"]) if os.path.exists(os.path.join(CONFIG["root"], n))]
-    return {name: _file(torch, os.path.join(CONFIG["root"], name), os.path.join(theirs, name)) for name in names}
+        theirs: dict[str, str] = json.load(f)["saves"]
+    mine = {name: path for name, path in RECORD["saves"].items() if os.path.exists(path)}
+    found = {}
+    for name, path in mine.items():
+        other = name if name in theirs else next((o for o in theirs if _masked(o) == _masked(name) and o not in mine), name)  # named by the clock
+        found[name] = _file(torch, path, theirs.pop(other, ""))
+    return found
+
+
+def _masked(name: str) -> str:
+    return re.sub(r"\d+", "#", name)
 
 
 def _file(torch: Any, a: str, b: str) -> str:
@@ -68,14 +80,14 @@ def _file(torch: Any, a: str, b: str) -> str:
         other = torch.load(b, map_location="cpu", weights_only=False)
     except Exception as e:
         return f"the original's program cannot load it: {type(e).__name__}: {e}"[:300]
-    return next(_different(torch, _bare(mine), other, ""), "")
+    found = list(_different(torch, mine, other, ""))
+    return next((f for f in found if not f.startswith(ALLOWED)), found[0] if found else "")
 
 
-def _bare(value: Any) -> Any:
-    """With DataParallel's prefix taken out of the keys: a migrated program saves the bare model."""
-    if isinstance(value, dict):
-        return {k.removeprefix("module.") if isinstance(k, str) else k: _bare(v) for k, v in value.items()}
-    return value
+def _keys(a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:
+    """``a`` by the keys of ``b``: a migrated program saves the bare model, without DataParallel's part of the name."""
+    shorter = {k: ".".join(p for p in k.split(".") if p != "module") for k in a if isinstance(k, str) and "module" in k.split(".")}
+    return {shorter[k] if k not in b and shorter.get(k) in b else k: v for k, v in a.items()}
 
 
 def _different(torch: Any, a: Any, b: Any, path: str) -> Iterator[str]:
@@ -86,16 +98,19 @@ def _different(torch: Any, a: Any, b: Any, path: str) -> Iterator[str]:
             return
         a, b = dict(a.state_dict()), dict(b.state_dict())
     if isinstance(a, dict) and isinstance(b, dict):
+        a = _keys(a, b)
         lost, new = [k for k in a if k not in b], [k for k in b if k not in a]
-        if lost or new:
-            yield f"{path or 'keys'}: {lost[:2]} became {new[:2]}" if lost else f"{path or 'keys'}: {new[:2]} are new"
+        if lost:
+            yield f"{path or 'keys'}: {lost[:2]} became {new[:2]}"
+        elif new:  # beside parts with names of their own, more of them harm nobody; in a model's state they do
+            yield f"{'' if any(isinstance(v, torch.Tensor) for v in a.values()) else ALLOWED}{path or 'keys'}: {new[:2]} are new"
         for k in a:
             if k in b:
                 yield from _different(torch, a[k], b[k], f"{path}[{k!r}]")
     elif isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         ranks = len(a) // len(b) if a.dim() and b.dim() and len(b) else 0
         if not path and ranks > 1 and a.shape == (len(b) * ranks, *b.shape[1:]) and a.dtype == b.dtype:
-            yield f"{SHARE}: {len(a)} samples became {len(b)}"
+            yield f"{ALLOWED}one rank's share of a batch, {len(b)} samples of {len(a)}"
         elif (a.shape, a.dtype) != (b.shape, b.dtype):
             yield f"{path}: {tuple(a.shape)} {a.dtype} became {tuple(b.shape)} {b.dtype}"
     elif isinstance(a, list | tuple) and isinstance(b, list | tuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import random
 import sys
+import weakref
 from typing import Any
 
 from dpmigrate_probe.comparable import seed
@@ -56,6 +57,7 @@ def _passes(torch: Any, module: Any) -> None:
 
     def new_pass(self: Any, loader: Any) -> None:
         init(self, loader)
+        self._probe_outer = None
         _, self._probe_chain = _base(loader.dataset)
         key, sampler = _key(loader.dataset), loader.sampler
         nth = sum(p["data"] == key for p in RECORD["passes"])
@@ -90,15 +92,24 @@ def _passes(torch: Any, module: Any) -> None:
             data = advance(self)
         except StopIteration:
             self._probe["ended"] = True
-            STATE["current"] = None
+            outer = self._probe_outer() if self._probe_outer is not None else None
+            _stand_in(outer if outer is not None and not outer._probe["ended"] else None)
             raise
+        if not self._probe["delivered"]:
+            self._probe_outer = STATE["iterator"]
         self._probe["delivered"] += 1
-        STATE["current"], STATE["drawn"] = self._probe, 0
+        _stand_in(self)
         if not RECORD["draws"]:
             STATE["random"] = random_state(torch)
         return data
 
     iterator.__init__, iterator._next_index, iterator.__next__ = new_pass, next_index, next_batch
+
+
+def _stand_in(iterator: Any) -> None:
+    """The program is now in this pass: one that runs inside another, such as an evaluation between batches, gives way to it at its end."""
+    STATE["iterator"] = weakref.ref(iterator) if iterator is not None else None
+    STATE["current"], STATE["drawn"] = (iterator._probe, 0) if iterator is not None else (None, 0)
 
 
 def _own_batches(loader: Any, chain: list[Any], batches: list[list[int]], collated: bool) -> list[Any]:

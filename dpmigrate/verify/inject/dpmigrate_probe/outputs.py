@@ -128,8 +128,13 @@ def _wrote(path: Any) -> None:
         return
     full = os.path.abspath(os.fsdecode(path))
     if _within(full, CONFIG["root"]) and "__pycache__" not in full:
-        name = os.path.relpath(full, CONFIG["root"])
-        RECORD["writes"][name] = RECORD["writes"].get(name, 0) + 1
+        RECORD["writes"][_named(full)] = RECORD["writes"].get(_named(full), 0) + 1
+
+
+def _named(full: str) -> str:
+    """As the program would name it: beside the script, or seen from where it runs. Two programs in different folders name alike."""
+    beside = os.path.dirname(CONFIG["script"])
+    return os.path.relpath(full, beside if _within(full, beside) else CONFIG["folder"])
 
 
 def plain_save(torch: Any) -> Any:
@@ -147,7 +152,8 @@ def record_saves(torch: Any) -> None:
             if path is target:
                 own(path, _DROP)
                 _wrote(path)
-            RECORD["saves"].append(os.path.relpath(os.path.abspath(path), CONFIG["root"]))
+            full = os.path.abspath(path)
+            RECORD["saves"][_named(full)] = full
         return save(value, target, *a, **k)
 
     saved.__wrapped__ = save  # type: ignore[attr-defined]
@@ -168,8 +174,11 @@ class Lines:
         for line in lines:
             if line.strip() and os.getpid() == PID:
                 inside = bool(now and now["data"] in STATE["training"] and now["backwards"])
-                RECORD["lines"].append([inside, line.rstrip("\r").rsplit("\r", 1)[-1][:400], self._name])
-        self._rest = self._rest.rsplit("\r", 1)[-1] if self._rest.count("\r") > 1 else self._rest  # a progress bar writes over itself
+                shown = line.rstrip("\r")
+                kind = "bar" if "\r" in shown else self._name  # a progress bar writes over itself
+                RECORD["lines"].append([inside, shown.rsplit("\r", 1)[-1][:400], kind])
+        if self._rest.count("\r") > 1:
+            self._rest = "\r" + self._rest.rsplit("\r", 1)[-1]
         written: int = self._stream.write(text)
         return written
 

@@ -12,14 +12,13 @@ RANK = int(os.environ.get("RANK", "0"))
 PID = os.getpid()
 
 RECORD: dict[str, Any] = {
-    "root": CONFIG["root"],
     "rank": RANK,
     "steps": [],  # one for each optimizer step: optimizer, lr, gradient norm
     "losses": [],  # one for each backward: value, samples in the batch, step
     "passes": [],  # one for each iteration over a DataLoader
-    "lines": [],  # (printed in the middle of a training pass, text, name of the stream)
+    "lines": [],  # (printed in the middle of a training pass, text, stdout | stderr | bar)
     "writes": {},  # file -> how often it was opened for writing or put in place
-    "saves": [],
+    "saves": {},  # checkpoint -> its whole path
     "wrapped": 0,
     "autocast": False,
     "batch_norm": False,
@@ -32,6 +31,7 @@ STATE: dict[str, Any] = {
     "optimizers": [],
     "parameters": {},  # step -> the parameters of all optimizers after it
     "current": None,  # the pass over a DataLoader that the program is in
+    "iterator": None,  # and its iterator, weakly
     "training": set(),  # the data that optimizer steps were made on
     "size": 0,
     "random": None,

@@ -1,0 +1,159 @@
+"""A run in its copy: what it may write, what it leaves behind, and why it may fail."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpmigrate.verify import proof, scratch
+from dpmigrate.verify.progress import Progress
+from dpmigrate.verify.runs import Config, Ran, run
+
+
+def _ran(folder: Path, text: str, *arguments: str) -> Ran:
+    """Run a script of the folder ``user`` in a copy, as plain Python."""
+    script = folder / "user" / "train.py"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(text)
+    place = scratch.program(script, folder)
+    copy = place.copied_to((folder / "copy").resolve())
+    config = Config(str(folder / "out"), str(copy.root), str(place.root), str(copy.script), str(copy.folder), 0)
+    return run(arguments, config, timeout=60)
+
+
+def _user(folder: Path) -> Path:
+    """A folder with a large checkpoint, which is linked, and a folder of data, which is linked as well."""
+    user = folder / "user"
+    (user / "data" / "deep").mkdir(parents=True)
+    for i in range(scratch.FEW + 1):
+        (user / "data" / f"{i}.bin").write_bytes(b"data")
+    (user / "data" / "deep" / "a.bin").write_bytes(b"data")
+    (user / "best.pt").write_bytes(b"x" * (scratch.SMALL + 1))
+    return user
+
+
+def _state(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and p.name != "train.py"}
+
+
+@pytest.mark.parametrize(
+    ("code", "holds"),
+    [
+        pytest.param("open('best.pt', 'wb').write(b'new')", {"best.pt": b"new"}, id="a file overwritten"),
+        pytest.param("open('best.pt', 'ab').write(b'y')", {"best.pt": b"x" * 1_000_001 + b"y"}, id="a file appended to"),
+        pytest.param("import torch; torch.save(3, 'best.pt')", {}, id="a checkpoint saved"),
+        pytest.param("open('data/new.bin', 'wb').write(b'new')", {"data/new.bin": b"new", "data/7.bin": b"data"}, id="a new file in a folder of data"),
+        pytest.param("open('data/deep/a.bin', 'wb').write(b'new')", {"data/deep/a.bin": b"new"}, id="deeper"),
+        pytest.param("import os; os.remove('data/7.bin')", {"data/8.bin": b"data"}, id="a file removed"),
+        pytest.param(
+            "import os; os.rename('data/7.bin', 'data/8.bin'); open('data/8.bin', 'r+b').write(b'DATA')",
+            {"data/8.bin": b"DATA"},
+            id="a file renamed, and then written",
+        ),
+        pytest.param("import shutil; shutil.rmtree('data'); import os; os.makedirs('data/deep')", {}, id="a folder made anew"),
+        pytest.param("import os; os.truncate('best.pt', 3)", {"best.pt": b"xxx"}, id="a file truncated"),
+        pytest.param("import sqlite3; sqlite3.connect('data/x.db').execute('create table a (b)')", {"data/7.bin": b"data"}, id="a data base"),
+    ],
+)
+def test_nothing_of_the_users_is_written(code: str, holds: dict[str, bytes], tmp_path: Path) -> None:
+    before = _state(_user(tmp_path))
+    done = _ran(tmp_path, code)
+    assert done.code == 0, done.stderr
+    assert _state(tmp_path / "user") == before
+    for name, content in holds.items():
+        assert (tmp_path / "copy" / name).read_bytes() == content
+
+
+@pytest.mark.parametrize("place", ["user/data/7.bin", "user/new.bin", "user/../user/new.bin"])
+def test_other_places_are_refused(place: str, tmp_path: Path) -> None:
+    """Also where temporary files may lie."""
+    before = _state(_user(tmp_path))
+    done = _ran(tmp_path, f"open({str(tmp_path / place)!r}, 'w')")
+    assert done.code == 1 and "lies outside the scratch copy" in done.stderr
+    assert _state(tmp_path / "user") == before
+
+
+@pytest.mark.parametrize("code", ["import tempfile; tempfile.mkdtemp()", "open('/dev/null', 'w')", "import os; os.makedirs('/usr', exist_ok=True)"])
+def test_temporary_files_and_devices_are_nobodys(code: str, tmp_path: Path) -> None:
+    done = _ran(tmp_path, code)
+    assert done.code == 0, done.stderr
+
+
+def test_processes_that_outlive_the_program(tmp_path: Path) -> None:
+    done = _ran(tmp_path, "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])")
+    assert len(done.left) == 1 and "time.sleep" in done.left[0]
+    from dpmigrate.verify.runs import _processes
+
+    assert _processes(tmp_path / "out") == []
+
+
+def test_the_users_own_sitecustomize_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.mine = 3")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = _ran(tmp_path, "import builtins; assert builtins.mine == 3")
+    assert done.code == 0, done.stderr
+
+
+def test_arguments_and_output(tmp_path: Path) -> None:
+    done = _ran(tmp_path, "import sys; print(sys.argv[1:])", "--a", "b c")
+    assert done.stdout == ("['--a', 'b c']\n",)
+
+
+_WISH = proof.Wish(timeout=3)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        pytest.param("train.py: error: the following arguments are required: data", "after --", id="arguments"),
+        pytest.param("urllib.error.URLError: <urlopen error [Errno -3]>", "the data must be there before", id="a download"),
+        pytest.param("RuntimeError: Found no NVIDIA driver on your system", "--device cuda", id="a GPU"),
+        pytest.param("FileNotFoundError: [Errno 2] No such file or directory: 'x'", "a file is missing", id="a file"),
+        pytest.param("ModuleNotFoundError: No module named 'x'", "install what the program needs", id="a package"),
+        pytest.param("PermissionError: dpmigrate verify: the program wants to write /x", "pass another place", id="a place outside"),
+    ],
+)
+def test_why_a_run_failed(words: str, hint: str) -> None:
+    found = proof._unfinished(Ran(Path(), 1, 0.0, (), words, ()), 1, _WISH)
+    assert found.startswith("exit code 1") and words in found and hint in found.splitlines()[-1]
+
+
+def test_other_ends_of_a_run() -> None:
+    assert proof._unfinished(Ran(Path(), 1, 0.0, (), "ValueError: x", ()), 1, _WISH) == "exit code 1\nValueError: x"
+    assert "it was not done after 3 s" in proof._unfinished(Ran(Path(), -9, 0.0, (), "", (), ("at x",)), 1, _WISH)
+    assert "1 of 2 processes left a record" in proof._unfinished(Ran(Path(), 0, 0.0, (), "", ({},)), 2, _WISH)
+    assert proof._unfinished(Ran(Path(), 0, 0.0, (), "", ({},)), 1, _WISH) == ""
+
+
+def test_no_step_and_no_comparison() -> None:
+    after = Ran(Path(), 0, 0.0, (), "", ({"steps": []},))
+    assert "no optimizer step" in proof._judged(after, after, _WISH).failure
+    before = Ran(Path(), 0, 0.0, (), "", ({"steps": [1], "compared": {"error": "torn"}},))
+    assert "torn" in proof._judged(before, after, _WISH).failure
+
+
+@pytest.mark.parametrize("steps", [5, None])
+def test_progress(steps: int | None, capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(steps) as shown:
+        shown.steps(1)  # before anything has begun
+        shown.begins("one [/run]")
+        shown.steps(3)
+        shown.begins("another")
+    text = capsys.readouterr().err
+    assert "one [/run]" in text and "another" in text and ("3 of 5 steps" if steps else "3 steps") in text
+
+
+def test_silence() -> None:
+    proof.Listener().begins("x")
+    proof.Listener().steps(1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="process groups are looked up in /proc")
+def test_a_run_that_does_not_end(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import time\ndef wait():\n    time.sleep(300)\nwait()")
+    config = Config(str(tmp_path / "out"), str(tmp_path), str(tmp_path), str(script), str(tmp_path), 0)
+    done = run((), config, timeout=1.5)
+    assert done.late and "in wait" in done.stacks[0] and done.code != 0
