@@ -56,13 +56,23 @@ def checkpoints(torch: Any) -> dict[str, str]:
     What a right migration may change begins with ``ALLOWED``.
     """
     with open(os.path.join(CONFIG["start"], "rank0.json"), encoding="utf-8") as f:
-        theirs: dict[str, str] = json.load(f)["saves"]
+        record = json.load(f)
+    theirs = {**record["writes"], **record["saves"]}  # also what was put in place under another name
     mine = {name: path for name, path in RECORD["saves"].items() if os.path.exists(path)}
     found = {}
     for name, path in mine.items():
         other = name if name in theirs else next((o for o in theirs if _masked(o) == _masked(name) and o not in mine), name)  # named by the clock
-        found[name] = _file(torch, path, theirs.pop(other, ""))
+        theirs.pop(other, None)
+        found[name] = _file(torch, path, _place(other))
     return found
+
+
+def _place(name: str) -> str:
+    """Where the migrated program has put a file: beside its script, or seen from where it ran."""
+    with open(os.path.join(CONFIG["start"], "config.json"), encoding="utf-8") as f:
+        config = json.load(f)
+    beside = os.path.join(os.path.dirname(config["script"]), name)
+    return beside if os.path.exists(beside) else os.path.join(config["folder"], name)
 
 
 def _masked(name: str) -> str:
