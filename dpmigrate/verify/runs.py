@@ -155,9 +155,15 @@ def _command(pid: int) -> str:
 
 
 def _end(out: Path) -> None:
-    for pid in _processes(out):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    """Kill what is left and wait until it is gone: the scratch copy is deleted next."""
+    for _ in range(50):
+        left = _processes(out)
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.1)
 
 
 def _stacks(out: Path) -> tuple[str, ...]:
