@@ -2,54 +2,23 @@
 
     python benchmarks/startup.py [ROUNDS]
 
-The commands take turns, so that a busy moment falls on all of them; each number is a median. Bytecode is cached in a scratch folder, as it is in
-an installation, whatever the environment says.
+Each number is a median. Bytecode is cached in a scratch folder, as it is in an installation, whatever the environment says.
 """
 
 from __future__ import annotations
 
-import os
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from timing import ROOT, medians, process
+
 RELEVANT = ROOT / "dpmigrate" / "data" / "demo_train.txt"
 TREE_FILES = 1000
 RELEVANT_EVERY = 20
 ROUNDS = 15
 FUNCTION = "def f{}(x):\n    return os.path.join(str(x), '{}')\n\n\n"
 LOADED = "import libcst, dpmigrate.cli, dpmigrate.engine, dpmigrate.rules, dpmigrate.report.text, dpmigrate.rewrite.apply, dpmigrate.rewrite.verify"
-
-
-def medians(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Seconds of each one's median round, after one that is not counted."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for i in range(rounds + 1):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            if i:
-                times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(t) for name, t in times.items()}
-
-
-def process(cache: Path, *words: str, code: int = 0) -> Callable[[], object]:
-    """A Python process; one that fails would look fast, so its exit code is checked."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    environment |= {"PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": str(cache)}
-    command = [sys.executable, *words]
-
-    def run() -> None:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if done.returncode != code:
-            raise SystemExit(f"{' '.join(words)} ended with {done.returncode}, not {code}:\n{done.stdout}{done.stderr}")
-
-    return run
 
 
 def tree(folder: Path) -> None:
@@ -76,19 +45,20 @@ def main() -> None:
         other.write_text("print('nothing to see')\n")
         relevant.write_text(RELEVANT.read_text())
         tree(folder)
-        tool = ("-m", "dpmigrate")
+        python = [sys.executable]
+        tool = [*python, "-m", "dpmigrate"]
         took = medians(
             {
-                "bare": process(cache, "-c", "pass"),
-                "version": process(cache, *tool, "--version"),
-                "other": process(cache, *tool, "check", str(other)),
-                "relevant": process(cache, *tool, "check", str(relevant), code=1),
-                "loaded": process(cache, "-c", LOADED),
-                "apply": process(cache, *tool, "apply", "--diff", str(relevant)),
+                "bare": process([*python, "-c", "pass"], cache),
+                "version": process([*tool, "--version"], cache),
+                "other": process([*tool, "check", str(other)], cache),
+                "relevant": process([*tool, "check", str(relevant)], cache, code=1),
+                "loaded": process([*python, "-c", LOADED], cache),
+                "apply": process([*tool, "apply", "--diff", str(relevant)], cache),
             },
             rounds,
         )
-        took |= medians({"tree": process(cache, *tool, "check", str(folder), code=1)}, max(1, rounds // 5))
+        took |= medians({"tree": process([*tool, "check", str(folder)], cache, code=1)}, max(1, rounds // 5))
     codegen = libcst_seconds(RELEVANT.read_text(), rounds)
     bare = took["bare"]
     lines = [

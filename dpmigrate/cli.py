@@ -5,7 +5,6 @@ Imports stand inside the commands, so that ``--version`` and ``check`` start in 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from dpmigrate.engine import Target
     from dpmigrate.model import Outcome
     from dpmigrate.settings import Settings
-    from dpmigrate.verify.progress import Progress
 
 #: from this many files on, a terminal gets a progress bar
 MANY = 50
@@ -105,7 +103,9 @@ def _wanted(code: str, settings: Settings) -> bool:
 @_codes("--ignore", "Leave out the optional changes of these codes.")
 @_format
 @_stdin
+@click.pass_obj
 def apply(
+    arguments: tuple[str, ...] | None,
     paths: tuple[str, ...],
     diff: bool,
     output: str | None,
@@ -120,7 +120,10 @@ def apply(
     output_format: str,
     stdin_filename: str,
 ) -> None:
-    """Rewrite programs for DistributedDataParallel, in place, each as a whole or not at all."""
+    """Rewrite programs for DistributedDataParallel, in place, each as a whole or not at all.
+
+    With --verify, what follows -- goes to the script when it is run.
+    """
     from pathlib import Path
 
     from dpmigrate import engine
@@ -136,7 +139,7 @@ def apply(
         write=not diff and (not piped or output is not None),
         output=Path(output) if output is not None else None,
         vendor=vendor,
-        gate=_gate if check_by_running else None,
+        gate=_gate(arguments or ()) if check_by_running else None,
     )
     outcomes = list(_progress(engine.apply(targets, settings, how), len(targets)))
     if output_format == "json":
@@ -145,6 +148,12 @@ def apply(
         _apply_text(outcomes, how, diff=diff, piped=piped)
     failed = any(o.status is Status.FAILED for o in outcomes)
     sys.exit(2 if failed else 1 if any(_left(o) for o in outcomes) else 0)
+
+
+def _gate(arguments: tuple[str, ...]) -> Callable[[Path, bytes], str | None]:
+    from dpmigrate import proving
+
+    return proving.gate(arguments, lambda lines: print(*lines, sep="\n", file=sys.stderr))
 
 
 def _left(outcome: Outcome) -> bool:
@@ -215,15 +224,23 @@ def verify(
     """
     from pathlib import Path
 
+    from dpmigrate import proving
+    from dpmigrate.report import text
+    from dpmigrate.settings import Settings
     from dpmigrate.verify import proof, show
 
     if steps is None and epochs is None:
         steps = 20
     wish = proof.Wish(nproc, steps or None, epochs, not float32, timeout, device == "cpu", arguments or ())
-    after = Path(migrated) if migrated is not None else _migration(original, amp=amp)
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(_waiting(wish.steps)) if sys.stderr.isatty() else None
-        found = proof.prove(Path(original), after, wish, paths=_runtime_path(), listener=listener)
+    after: bytes | Path | None
+    if migrated is not None:
+        after = Path(migrated)
+    else:
+        outcome, after = proving.migration(Path(original), Settings(amp))
+        if after is None:
+            _lines(text.apply_result(outcome, _style()[0], written=None, diff=False))
+            sys.exit(2)
+    found = proving.prove(Path(original), after, wish)
     if report is not None:
         from dpmigrate.verify import page
 
@@ -235,52 +252,6 @@ def verify(
     else:
         _lines(show.table(found, _style()[0]))
     sys.exit(show.exit_code(found))
-
-
-def _waiting(steps: int | None) -> Progress:
-    from dpmigrate.verify.progress import Progress
-
-    return Progress(steps)
-
-
-def _gate(path: Path, after: bytes) -> str | None:
-    """apply --verify: why the result must not be written, None if it is proved."""
-    from dpmigrate.verify import proof, show
-
-    found = proof.prove(path, after, proof.Wish(), paths=_runtime_path())
-    for line in show.table(found, _style()[0]):
-        print(line, file=sys.stderr)
-    return None if found.holds else show.verdict(found)
-
-
-def _migration(original: str, *, amp: bool) -> bytes:
-    """What apply would write, or the end of the command with the reason why it writes nothing."""
-    from pathlib import Path
-
-    from dpmigrate import engine
-    from dpmigrate.model import Status
-    from dpmigrate.report import text
-    from dpmigrate.settings import Settings
-
-    kept: list[bytes] = []
-
-    def keep(path: Path, after: bytes) -> None:
-        kept.append(after)
-
-    how = engine.Writing(write=False, gate=keep)
-    (outcome,) = engine.apply([Path(original)], Settings(amp), how)
-    if outcome.status is not Status.CHANGED:
-        _lines(text.apply_result(outcome, _style()[0], written=None, diff=False))
-        sys.exit(2)
-    return kept[0]
-
-
-def _runtime_path() -> list[Path]:
-    """Where migrated programs find the runtime package in a proof."""
-    from dpmigrate.writing import runtime_folder
-
-    folder = runtime_folder()
-    return [folder.parent] if folder is not None else []
 
 
 @cli.command()
@@ -367,8 +338,9 @@ def main() -> NoReturn:
     """The console script. A closed pipe ends it quietly, as other filters do."""
     words = sys.argv[1:]
     arguments: tuple[str, ...] = ()
-    if words[:1] == ["verify"] and "--" in words:  # the rest is the script's own
-        words, arguments = words[: words.index("--")], tuple(words[words.index("--") + 1 :])
+    at = words.index("--") if "--" in words else len(words)
+    if words[:1] == ["verify"] or (words[:1] == ["apply"] and "--verify" in words[:at]):  # what follows is the script's own
+        words, arguments = words[:at], tuple(words[at + 1 :])
     try:
         cli.main(words, standalone_mode=False, obj=arguments)
         code = 0

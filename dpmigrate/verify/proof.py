@@ -143,7 +143,10 @@ def _unfinished(ran: Ran, ranks: int, wish: Wish) -> str:
 
 #: what a failure's last words mean for the user of a proof; the first that fits is said
 _HINTS = (
-    (re.compile(r"the following arguments are required|\busage:|Missing (option|argument)|IndexError.*argv"), "pass the script's arguments after --"),
+    (
+        re.compile(r"the following arguments are required|\busage:|Missing (option|argument)|argv.*\n(?:[ ~^]*\n)?IndexError"),
+        "pass the script's arguments after --",
+    ),
     (re.compile(r"dpmigrate verify: the program wants to write"), "only the scratch copy is written in a proof; pass another place for the output after --"),
     (
         re.compile(r"urlopen error|ConnectionError|Max retries exceeded|Temporary failure in name resolution|HTTPError|Dataset not found"),

@@ -67,6 +67,23 @@ def test_apply_writes_what_is_proved(tmp_path: Path) -> None:
     assert "Proved" in done.stderr and "ddp.setup()" in (tmp_path / "train.py").read_text()
 
 
+def test_apply_gives_arguments_to_the_script(tmp_path: Path) -> None:
+    text = changed(ORIGINAL, ("import torch\n", "import sys\nimport torch\n"), ("range(3)", "range(int(sys.argv[1]))"))
+    (tmp_path / "train.py").write_text(text)
+    refused = _run(tmp_path, "apply", "--verify", "train.py")
+    assert refused.returncode == 1 and "pass the script's arguments after --" in refused.stderr
+    assert (tmp_path / "train.py").read_text() == text
+    done = _run(tmp_path, "apply", "--verify", "train.py", "--", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ddp.setup()" in (tmp_path / "train.py").read_text()
+
+
+def test_without_verify_two_dashes_end_the_options(tmp_path: Path) -> None:
+    (tmp_path / "-train.py").write_text(ORIGINAL)
+    done = _run(tmp_path, "apply", "--diff", "--", "-train.py")
+    assert done.returncode == 0 and "+ddp.setup()" in done.stdout, done.stdout + done.stderr
+
+
 def test_apply_writes_nothing_that_is_not_proved(tmp_path: Path) -> None:
     text = "import missing_module\n" + ORIGINAL
     (tmp_path / "train.py").write_text(text)

@@ -1,0 +1,50 @@
+"""Proofs for the command line: the migration that ``apply`` would make, the way to the runtime, progress for people who wait."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from dpmigrate import engine
+from dpmigrate.model import Outcome
+from dpmigrate.report.text import Style
+from dpmigrate.settings import Settings
+from dpmigrate.verify import proof, show
+from dpmigrate.writing import runtime_folder
+
+
+def prove(original: Path, migrated: bytes | Path, wish: proof.Wish) -> proof.Proof:
+    """The proof, with a line on the terminal for what is going on."""
+    folder = runtime_folder()
+    paths = [folder.parent] if folder is not None else []
+    with contextlib.ExitStack() as stack:
+        listener = None
+        if sys.stderr.isatty():
+            from dpmigrate.verify.progress import Progress
+
+            listener = stack.enter_context(Progress(wish.steps))
+        return proof.prove(original, migrated, wish, paths=paths, listener=listener)
+
+
+def migration(original: Path, settings: Settings) -> tuple[Outcome, bytes | None]:
+    """What apply says of the script, and what it would write, if it writes anything."""
+    kept: list[bytes] = []
+
+    def keep(path: Path, after: bytes) -> None:
+        kept.append(after)
+
+    (outcome,) = engine.apply([original], settings, engine.Writing(write=False, gate=keep))
+    return outcome, kept[0] if kept else None
+
+
+def gate(arguments: tuple[str, ...], say: Callable[[Iterable[str]], None]) -> Callable[[Path, bytes], str | None]:
+    """For ``apply --verify``: why a result must not be written, None if it is proved. ``say`` is given the table."""
+
+    def judged(path: Path, after: bytes) -> str | None:
+        found = prove(path, after, proof.Wish(arguments=arguments))
+        say(show.table(found, Style(False)))
+        return None if found.holds else show.verdict(found)
+
+    return judged
