@@ -9,12 +9,12 @@ from pathlib import Path
 
 #: folders that hold neither code nor data of the program
 _LEFT_OUT = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".venv"})
-#: files up to this size are copied; larger ones are linked
+#: bytes up to which files are copied; larger ones are linked
 SMALL = 1_000_000
 #: folders without Python code are copied up to so many files, and linked beyond
 FEW = 100
-_LOOKED_AT = 20_000  # a folder with more entries is data, whatever it holds
-CODE = frozenset({".py", ".json", ".yaml", ".yml", ".toml", ".txt", ".cfg", ".ini", ".sh"})
+#: folders with more entries than this are linked, whatever they hold: a home folder, a collection of projects
+MANY = 5_000
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,8 @@ class Program:
 
     def copied_to(self, target: Path) -> Program:
         """Copy the root to ``target`` and give the same program there."""
-        _copy(self.root, target)
+        _copy(self.root, target, {self.script, *self.script.parents, *self.folder.parents, self.folder})
         copied = target / self.script.relative_to(self.root)
-        if copied.is_symlink() or not copied.exists():  # larger than what is copied
-            copied.unlink(missing_ok=True)
-            shutil.copyfile(self.script, copied)
         return Program(copied, target, target / self.folder.relative_to(self.root))
 
 
@@ -47,28 +44,28 @@ def program(script: Path, started_in: Path) -> Program:
     return Program(script, root, started_in if started_in.is_relative_to(root) else script.parent)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source: Path, target: Path, whole: set[Path]) -> None:
+    """``whole``: what must be a copy, never a link, and is not left out; that is the script and the folders round it."""
     target.mkdir(parents=True, exist_ok=True)
     for entry in sorted(os.scandir(source), key=lambda e: e.name):
-        place = target / entry.name
-        if entry.name in _LEFT_OUT or (entry.is_dir() and (Path(entry.path) / "pyvenv.cfg").exists()):
+        path, place = Path(entry.path), target / entry.name
+        if path in (target, *target.parents) or (path not in whole and (entry.name in _LEFT_OUT or (path / "pyvenv.cfg").exists())):
             continue
-        if entry.is_dir(follow_symlinks=False) and _is_own(Path(entry.path)):
-            _copy(Path(entry.path), place)
-        elif entry.is_file() and (entry.name.endswith(tuple(CODE)) or entry.stat().st_size <= SMALL):
-            shutil.copyfile(entry.path, place)
+        if entry.is_dir(follow_symlinks=False) and (path in whole or _is_own(path)):
+            _copy(path, place, whole)
+        elif entry.is_file() and (path in whole or entry.stat().st_size <= SMALL):
+            shutil.copyfile(path, place)
         elif entry.is_dir() or entry.is_file():
-            place.symlink_to(Path(entry.path).resolve())
+            place.symlink_to(path.resolve())
 
 
 def _is_own(folder: Path) -> bool:
     """Whether a folder holds code, or so little that copying it costs nothing."""
-    seen = 0
+    seen, code = 0, False
     for _, folders, names in os.walk(folder):
         folders[:] = [f for f in folders if f not in _LEFT_OUT]
         seen += len(folders) + len(names)
-        if any(name.endswith(".py") for name in names):
-            return True
-        if seen > _LOOKED_AT:
+        code = code or any(name.endswith(".py") for name in names)
+        if seen > MANY:
             return False
-    return seen <= FEW
+    return code or seen <= FEW

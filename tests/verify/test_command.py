@@ -130,6 +130,38 @@ def test_a_copy_holds_code_and_links_data(tmp_path: Path) -> None:
     assert sorted(p.name for p in copy.iterdir() if p.is_symlink()) == ["big.bin", "many"]
 
 
+def test_the_script_is_copied_wherever_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among more files than are copied, larger than what is copied, in a folder that is left out elsewhere: the migrated text is written over it."""
+    monkeypatch.setattr(scratch, "MANY", 3)
+    folder = tmp_path / "home" / ".venv" / "many"
+    folder.mkdir(parents=True)
+    (tmp_path / "home" / ".git").mkdir()
+    (folder / "train.py").write_bytes(b"x" * (scratch.SMALL + 1))
+    for i in range(5):
+        (folder / f"{i}.py").touch()
+    found = scratch.program(folder / "train.py", folder).copied_to(tmp_path / "copy")
+    assert found.script.resolve() == (tmp_path / "copy" / ".venv" / "many" / "train.py").resolve()
+    assert (tmp_path / "copy") in found.script.resolve().parents and found.script.exists()
+
+
+def test_collections_of_projects_are_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "MANY", 3)
+    for i in range(5):
+        (tmp_path / "home" / "projects").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "home" / "projects" / f"{i}.py").touch()
+    (tmp_path / "home" / "train.py").touch()
+    found = scratch.program(tmp_path / "home" / "train.py", tmp_path).copied_to(tmp_path / "copy")
+    assert (found.root / "projects").is_symlink() and (found.root / "projects" / "3.py").exists()
+
+
+@pytest.mark.parametrize("place", ["copy", "tmp/copy"])
+def test_a_copy_inside_what_is_copied(place: str, tmp_path: Path) -> None:
+    """TMPDIR may lie in the program's folder."""
+    (tmp_path / "train.py").touch()
+    found = scratch.program(tmp_path / "train.py", tmp_path).copied_to(tmp_path / place)
+    assert [p.name for p in found.root.iterdir()] == ["train.py"]
+
+
 def test_where_a_program_belongs(tmp_path: Path) -> None:
     (tmp_path / "a" / "tools").mkdir(parents=True)
     script = tmp_path / "a" / "tools" / "train.py"

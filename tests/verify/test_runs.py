@@ -81,6 +81,16 @@ def test_temporary_files_and_devices_are_nobodys(code: str, tmp_path: Path) -> N
     assert done.code == 0, done.stderr
 
 
+def test_temporary_files_may_lie_in_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TMPDIR=./tmp: what is written there is nobody's, its neighbours are the user's."""
+    user = _user(tmp_path)
+    (user / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(user / "tmp"))
+    done = _ran(tmp_path, f"import tempfile; tempfile.mkdtemp(); open({str(user / 'new.bin')!r}, 'w')")
+    assert done.code == 1 and "lies outside the scratch copy" in done.stderr
+    assert len(list((user / "tmp").glob("tmp*"))) == 1 and not (user / "new.bin").exists()
+
+
 def test_processes_that_outlive_the_program(tmp_path: Path) -> None:
     done = _ran(tmp_path, "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])")
     assert len(done.left) == 1 and "time.sleep" in done.left[0]

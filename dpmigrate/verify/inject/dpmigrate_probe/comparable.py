@@ -12,6 +12,7 @@ from dpmigrate_probe.state import CONFIG, RECORD
 
 def install(torch: Any) -> None:
     """As far as the configuration asks."""
+    torch.manual_seed(0)  # GPUs that are not in use yet as well
     seed(torch, 0)
     if CONFIG["float64"]:
         _double(torch)
@@ -24,8 +25,13 @@ def install(torch: Any) -> None:
 
 
 def seed(torch: Any, value: int) -> None:
-    """Seed every generator that a training program draws from."""
-    torch.manual_seed(value)
+    """Seed every generator in use.
+
+    ``torch.manual_seed`` would format the stack for each kind of device that is not in use yet, which costs more than fetching a sample.
+    """
+    torch.default_generator.manual_seed(value)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(value)
     random.seed(value)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(value % 2**32)

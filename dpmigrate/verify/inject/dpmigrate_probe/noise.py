@@ -111,7 +111,7 @@ def _like(torch: Any, draw: Row) -> Row:
         before = torch.get_rng_state()
         rows = []
         for i, seed in enumerate(seeds):
-            torch.manual_seed(seed)
+            torch.default_generator.manual_seed(seed)
             rows.append(draw(plain[i], *a, **k))
         torch.set_rng_state(before)
         return _placed(torch, rows, {"device": x.device})

@@ -79,8 +79,10 @@ def own(path: Any, link: str) -> None:
 
 
 def _refuse_outside(full: str) -> None:
-    real = os.path.realpath(full)
-    if _within(real, CONFIG["origin"]) or not any(_within(real, place) for place in STATE["allowed"]):
+    real, origin = os.path.realpath(full), CONFIG["origin"]
+    places = [place for place in STATE["allowed"] if _within(real, place)]
+    mine = _within(real, origin) and not any(_within(place, origin) for place in places)  # TMPDIR may lie in the user's folder, and it in /tmp
+    if mine or not places:
         raise PermissionError(f"dpmigrate verify: the program wants to write {full}, which lies outside the scratch copy: pass another place for its output")
 
 
