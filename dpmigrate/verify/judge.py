@@ -228,7 +228,7 @@ def _shards(original: Record, ranks: Sequence[Record]) -> Line:
     for n, parts in enumerate(zip(*passes, strict=False)):
         taken = [_taken(p) for p in parts]
         twice = sum(map(len, taken)) - len(set().union(*taken))
-        whole = all(p["ended"] for p in parts) and not any(r["cut"] for r in ranks)
+        whole = all(p["ended"] and (not p["cut"] or len(_taken(p)) == p["length"]) for p in parts)
         own = _training(original)[n] if n < len(_training(original)) else None
         repeats = twice if own is not None and own["replacement"] else 0  # drawn with replacement, or weighted
         if twice > repeats + (len(ranks) if whole else 0):

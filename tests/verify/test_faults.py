@@ -47,6 +47,24 @@ def test_right_migrations_by_other_hands(name: str) -> None:
     assert _differing(found) == [] and found.holds
 
 
+@pytest.mark.parametrize("workers", ["num_workers=2", "num_workers=1, persistent_workers=True"])
+@pytest.mark.parametrize("steps", [None, 6])
+def test_batches_that_workers_fetch_ahead(workers: str, steps: int | None, tmp_path: Path) -> None:
+    """The original is given the ranks' order here too, and augmentation is the sample's own in every process."""
+    drawn = (
+        "class Jitter(TensorDataset):\n    def __getitem__(self, i):\n        x, y = super().__getitem__(i)\n"
+        "        return x + 0.1 * torch.randn(6), y\n\n\ntorch.manual_seed(0)\n"
+    )
+    pairs = (
+        ("torch.manual_seed(0)\n", drawn),
+        ("random_split(TensorDataset(", "random_split(Jitter("),
+        ("DataLoader(train_set, ", f"DataLoader(train_set, {workers}, "),
+    )
+    found = _proof(tmp_path, changed(ORIGINAL, *pairs), changed(MIGRATED, *pairs), Wish(steps=steps, timeout=90))
+    assert _differing(found) == [] and found.holds
+    assert len(found.distances) == (steps or 12)
+
+
 _NOISE = (
     "torch.randn(len(x), 6)",
     "torch.randn((len(x), 6), dtype=x.dtype)",

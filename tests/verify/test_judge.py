@@ -9,8 +9,11 @@ import pytest
 from dpmigrate.verify.judge import Distance, Verdict, global_order, judge, proved
 
 
-def _pass(batches: list[list[int]], *, data: str = "D of 8", nth: int = 0, trains: bool = True, ended: bool = True, **more: Any) -> dict[str, Any]:
-    kept: dict[str, Any] = {"data": data, "nth": nth, "batches": batches, "delivered": len(batches), "ended": ended, "backwards": len(batches) if trains else 0}
+def _pass(
+    batches: list[list[int]], *, data: str = "D of 8", nth: int = 0, trains: bool = True, ended: bool = True, cut: bool = False, **more: Any
+) -> dict[str, Any]:
+    kept: dict[str, Any] = {"data": data, "nth": nth, "batches": batches, "delivered": len(batches), "ended": ended, "cut": cut}
+    kept["backwards"] = len(batches) if trains else 0
     return {**kept, "sampler": "RandomSampler", "replacement": False, "length": 8, "batch": 4, "first_step": 0, **more}
 
 
@@ -111,6 +114,20 @@ def test_shares_of_an_epoch(parts: list[list[list[int]]], samples: Verdict, shar
     original, ranks = _record(passes=[_pass(_WHOLE)]), [_record(i, passes=[_pass(p)]) for i, p in enumerate(parts)]
     assert _line("samples per step", original, ranks)[0] is samples
     assert _line("shards of an epoch", original, ranks)[0] is shards
+
+
+@pytest.mark.parametrize(
+    ("parts", "length", "verdict"),
+    [
+        pytest.param([[[0, 1]], [[2, 3]]], 4, Verdict.EQUAL, id="the rest of it was never asked for"),
+        pytest.param([[[0, 1]], [[2, 0]]], 4, Verdict.DIFFERS, id="nothing is filled up before the end"),
+        pytest.param([[[0, 1], [4, 5]], [[2, 3], [6, 0]]], 4, Verdict.BOUND, id="cut at its very end"),
+    ],
+)
+def test_shares_of_an_epoch_that_was_cut(parts: list[list[list[int]]], length: int, verdict: Verdict) -> None:
+    original = _record(passes=[_pass(_WHOLE, cut=True)], cut=True)
+    ranks = [_record(i, passes=[_pass(p, cut=True, length=length)], cut=True) for i, p in enumerate(parts)]
+    assert _line("shards of an epoch", original, ranks)[0] is verdict
 
 
 def test_a_last_batch_that_grew_for_equal_shares() -> None:

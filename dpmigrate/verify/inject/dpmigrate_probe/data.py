@@ -52,11 +52,22 @@ def _key(dataset: Any) -> str:
 
 def _passes(torch: Any, module: Any) -> None:
     iterator = module._BaseDataLoaderIter
-    init, advance, draw = iterator.__init__, iterator.__next__, iterator._next_index
+    init, again, advance, draw = iterator.__init__, iterator._reset, iterator.__next__, iterator._next_index
     replay = {(key, nth): batches for key, nth, batches in CONFIG["replay"]}
 
-    def new_pass(self: Any, loader: Any) -> None:
+    def made(self: Any, loader: Any) -> None:
         init(self, loader)
+        begins(self, loader)
+
+    def reset(self: Any, loader: Any, first_iter: bool = False) -> None:
+        """Iterators with workers: called by their ``__init__``, and by every pass of persistent ones."""
+        again(self, loader, first_iter)
+        if first_iter:
+            replayed(self, loader)
+        else:
+            begins(self, loader)
+
+    def begins(self: Any, loader: Any) -> None:
         self._probe_outer = None
         _, self._probe_chain = _base(loader.dataset)
         key, sampler = _key(loader.dataset), loader.sampler
@@ -67,6 +78,7 @@ def _passes(torch: Any, module: Any) -> None:
             "batches": [],
             "delivered": 0,
             "ended": False,
+            "cut": False,
             "backwards": 0,
             "first_step": len(RECORD["steps"]),
             "sampler": type(sampler).__name__,
@@ -75,8 +87,13 @@ def _passes(torch: Any, module: Any) -> None:
             "batch": loader.batch_size,
         }
         RECORD["passes"].append(self._probe)
-        if (key, nth) in replay:  # whatever sampler the loader has
-            self._sampler_iter = iter(_own_batches(loader, self._probe_chain, replay[key, nth], self._auto_collation))
+        replayed(self, loader)
+
+    def replayed(self: Any, loader: Any) -> None:
+        """Another run's batches, whatever sampler the loader has."""
+        batches = replay.get((self._probe["data"], self._probe["nth"]))
+        if batches is not None:
+            self._sampler_iter = iter(_own_batches(loader, self._probe_chain, batches, self._auto_collation))
 
     def next_index(self: Any) -> Any:
         found = draw(self)
@@ -87,7 +104,7 @@ def _passes(torch: Any, module: Any) -> None:
     def next_batch(self: Any) -> Any:
         try:
             if self._probe["backwards"] and limit_reached():
-                RECORD["cut"] = True
+                RECORD["cut"] = self._probe["cut"] = True
                 raise StopIteration
             data = advance(self)
         except StopIteration:
@@ -103,7 +120,7 @@ def _passes(torch: Any, module: Any) -> None:
             STATE["random"] = random_state(torch)
         return data
 
-    iterator.__init__, iterator._next_index, iterator.__next__ = new_pass, next_index, next_batch
+    iterator.__init__, iterator._reset, iterator._next_index, iterator.__next__ = made, reset, next_index, next_batch
 
 
 def _stand_in(iterator: Any) -> None:
