@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from dpmigrate.model import Outcome
     from dpmigrate.settings import Settings
 
+Precision = Literal["float16", "bfloat16"]
+Batch = Literal["global", "per-rank"]
 #: from this many files on, a terminal gets a progress bar
 MANY = 50
 
@@ -30,7 +32,41 @@ _stdin = click.option("--stdin-filename", default="<stdin>", help="The name to r
 
 
 def _codes(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option(name, multiple=True, metavar="CODE", help=text)
+    return click.option(name, multiple=True, metavar="CODE", callback=_known, help=text)
+
+
+def _known(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Codes and prefixes in capitals; a word that no code begins with is a mistake."""
+    wanted = tuple(c.strip().upper() for item in given for c in item.split(",") if c.strip())
+    if wanted:
+        from dpmigrate.rules import all_rules
+
+        for code in wanted:
+            if not any(r.code.startswith(code) for r in all_rules()):
+                raise click.UsageError(f"no rule is called {code!r}; 'dpmigrate rules' lists them")
+    return wanted
+
+
+def _choices(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What a user may choose about the result, for the commands that make one."""
+    options = (
+        click.option("--amp", is_flag=True, help="Add mixed precision: autocast and, for float16, a GradScaler."),
+        click.option("--amp-dtype", type=click.Choice(["float16", "bfloat16"]), help="The precision of --amp.  [default: float16]"),
+        click.option("--sync-bn", is_flag=True, help="Compute BatchNorm statistics over all ranks (on GPUs)."),
+        _codes("--select", "Make only the optional changes of these codes; what every migration needs is always made."),
+        _codes("--ignore", "Leave out the optional changes of these codes."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _chosen(amp: bool, amp_dtype: Precision | None, sync_bn: bool, select: tuple[str, ...], ignore: tuple[str, ...], batch: Batch = "global") -> Settings:
+    from dpmigrate.settings import Settings
+
+    if amp_dtype is not None and not amp:
+        raise click.UsageError("--amp-dtype says how --amp computes: give --amp as well")
+    return Settings(amp, amp_dtype or "float16", batch, sync_bn, select, ignore)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,7 +91,7 @@ def check(paths: tuple[str, ...], select: tuple[str, ...], ignore: tuple[str, ..
     from dpmigrate.model import Status
     from dpmigrate.settings import Settings
 
-    settings = Settings(select=_split(select), ignore=_split(ignore))
+    settings = Settings(select=select, ignore=ignore)
     targets = list(_targets(paths, stdin_filename))
     outcomes = list(_progress(engine.check(targets, settings), len(targets)))
     if output_format == "json":
@@ -87,8 +123,7 @@ def _wanted(code: str, settings: Settings) -> bool:
 @_paths
 @click.option("--diff", is_flag=True, help="Show what would be written, and write nothing.")
 @click.option("-o", "--output", type=click.Path(path_type=str, dir_okay=False), help="Write the result of one file here instead of in place.")
-@click.option("--amp", is_flag=True, help="Add mixed precision: autocast and, for float16, a GradScaler.")
-@click.option("--amp-dtype", type=click.Choice(["float16", "bfloat16"]), default="float16", show_default=True)
+@_choices
 @click.option(
     "--batch",
     type=click.Choice(["global", "per-rank"]),
@@ -96,11 +131,8 @@ def _wanted(code: str, settings: Settings) -> bool:
     show_default=True,
     help="What the script's batch size stays: that of all ranks together, or of each.",
 )
-@click.option("--sync-bn", is_flag=True, help="Compute BatchNorm statistics over all ranks (on GPUs).")
 @click.option("--vendor", is_flag=True, help="Copy the runtime package beside the script, so that it needs nothing but torch.")
 @click.option("--verify", "check_by_running", is_flag=True, help="Run original and result first (see verify), and write only what is proved.")
-@_codes("--select", "Make only the optional changes of these codes; what every migration needs is always made.")
-@_codes("--ignore", "Leave out the optional changes of these codes.")
 @_format
 @_stdin
 @click.pass_obj
@@ -110,8 +142,8 @@ def apply(
     diff: bool,
     output: str | None,
     amp: bool,
-    amp_dtype: Literal["float16", "bfloat16"],
-    batch: Literal["global", "per-rank"],
+    amp_dtype: Precision | None,
+    batch: Batch,
     sync_bn: bool,
     vendor: bool,
     check_by_running: bool,
@@ -122,19 +154,25 @@ def apply(
 ) -> None:
     """Rewrite programs for DistributedDataParallel, in place, each as a whole or not at all.
 
-    With --verify, what follows -- goes to the script when it is run.
+    PATHS are files, directories, or '-' for standard input. With --verify, what follows -- goes to the script when it is run.
     """
     from pathlib import Path
 
     from dpmigrate import engine
     from dpmigrate.model import Status
-    from dpmigrate.settings import Settings
 
-    settings = Settings(amp, amp_dtype, batch, sync_bn, _split(select), _split(ignore))
+    settings = _chosen(amp, amp_dtype, sync_bn, select, ignore, batch)
+    piped = "-" in paths
+    if not paths:
+        raise click.UsageError("say what to rewrite; 'dpmigrate apply .' takes every script of this directory")
+    if diff and output is not None:
+        raise click.UsageError("--diff writes nothing: leave out --output")
+    if check_by_running and (piped or batch == "per-rank"):
+        why = "a program needs a file to be run" if piped else "with another global batch it trains in another way than the original"
+        raise click.UsageError(f"--verify cannot go with {'-' if piped else '--batch per-rank'}: {why}")
     targets = list(_targets(paths, stdin_filename))
     if output is not None and len(targets) != 1:
         raise click.UsageError("--output takes the result of one file")
-    piped = "-" in paths
     how = engine.Writing(
         write=not diff and (not piped or output is not None),
         output=Path(output) if output is not None else None,
@@ -146,8 +184,18 @@ def apply(
         _json(outcomes)
     else:
         _apply_text(outcomes, how, diff=diff, piped=piped)
+    if how.write and not vendor and any(o.status is Status.CHANGED for o in outcomes):
+        _runtime_wanted()
     failed = any(o.status is Status.FAILED for o in outcomes)
     sys.exit(2 if failed else 1 if any(_left(o) for o in outcomes) else 0)
+
+
+def _runtime_wanted() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("dpmigrate_runtime") is None:
+        where = "install dpmigrate for the Python that runs it, or apply with --vendor"
+        print(f"dpmigrate: the result imports dpmigrate_runtime, which this Python lacks: {where}", file=sys.stderr)
 
 
 def _gate(arguments: tuple[str, ...]) -> Callable[[Path, bytes], str | None]:
@@ -200,7 +248,7 @@ def _filter(outcomes: Sequence[Outcome]) -> None:
 @click.option("--float32", is_flag=True, help="Keep single precision; differences below 2e-3 are then not told from rounding.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for each run.")
-@click.option("--amp", is_flag=True, help="Prove the migration that apply --amp would make.")
+@_choices
 @click.option("--report", type=click.Path(file_okay=False), help="Write an HTML page with curves and the diff into this folder.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to report.")
 @click.pass_obj
@@ -214,20 +262,25 @@ def verify(
     float32: bool,
     device: str,
     timeout: float,
-    amp: bool,
     report: str | None,
+    amp: bool,
+    amp_dtype: Precision | None,
+    sync_bn: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
     output_format: str,
 ) -> None:
     """Run ORIGINAL and its migration on scratch copies, and compare what they did.
 
-    With MIGRATED, judge that file instead, whoever made it. What follows -- goes to the script. The script is executed; its own folder is not written.
+    With MIGRATED, judge that file instead, whoever made it. What follows -- goes to the script. The script is executed, in a copy of its folder.
     """
     from pathlib import Path
 
     from dpmigrate import proving
     from dpmigrate.report import text
-    from dpmigrate.settings import Settings
     from dpmigrate.verify import proof, show
+
+    settings = _chosen(amp, amp_dtype, sync_bn, select, ignore)
 
     if steps is None and epochs is None:
         steps = 20
@@ -236,9 +289,10 @@ def verify(
     if migrated is not None:
         after = Path(migrated)
     else:
-        outcome, after = proving.migration(Path(original), Settings(amp))
+        outcome, after = proving.migration(Path(original), settings)
         if after is None:
             _lines(text.apply_result(outcome, _style()[0], written=None, diff=False))
+            _lines(["There is nothing to prove: a proof needs a migration. One that is made already is proved by: dpmigrate verify ORIGINAL MIGRATED"])
             sys.exit(2)
     found = proving.prove(Path(original), after, wish)
     if report is not None:
@@ -284,10 +338,6 @@ def demo() -> None:
 
 
 # ------------------------------------------------------------------ in and out
-def _split(codes: Iterable[str]) -> tuple[str, ...]:
-    return tuple(c.strip().upper() for item in codes for c in item.split(",") if c.strip())
-
-
 def _targets(paths: tuple[str, ...], stdin_filename: str) -> Iterator[Target]:
     from dpmigrate.walk import find
 
@@ -346,14 +396,18 @@ def main() -> NoReturn:
         code = 0
     except click.exceptions.Exit as e:
         code = e.exit_code
-    except click.exceptions.Abort:
-        code = 130
+    except click.NoSuchOption as e:
+        e.show()
+        if words[:1] == ["verify"] or "--verify" in words:
+            print("Options of the script go after --", file=sys.stderr)
+        code = e.exit_code
     except click.ClickException as e:
         e.show()
         code = e.exit_code
     except SystemExit as e:
         code = e.code if isinstance(e.code, int) else 1
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        print("dpmigrate: interrupted", file=sys.stderr)
         code = 130
     except BrokenPipeError:
         code = _closed_pipe()

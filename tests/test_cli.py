@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from dpmigrate import cli
 from tests.pipeline import FIXTURES
 
 ROOT = FIXTURES.parent
 DONE = FIXTURES / "noop_already_ddp" / "before.py"
 REFUSED = FIXTURES / "refuse_no_dataloader" / "before.py"
 MIGRATED = FIXTURES / "single_trainer_class"
+TRAINS = (MIGRATED / "before.py").read_bytes()
 
 
 def run(*words: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -33,7 +35,7 @@ def put(folder: Path, data: bytes, name: str = "train.py") -> Path:
 def test_check_says_clean(tmp_path: Path, data: bytes) -> None:
     put(tmp_path, data)
     done = run("check", "train.py", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, b"1 file: 1 clean.\n")
+    assert (done.returncode, done.stdout) == (0, b"1 file: 1 with nothing to migrate.\n")
 
 
 def test_check_reports_path_line_column_code(tmp_path: Path) -> None:
@@ -148,3 +150,39 @@ def test_names_and_source_cannot_drive_the_terminal(tmp_path: Path) -> None:
     done = run("check", cwd=tmp_path)
     assert b"\x1b" not in done.stdout
     assert b"a[red]\\x1b[2J:smile:.py" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param(("apply",), "say what to rewrite", id="no path"),
+        pytest.param(("apply", "--diff", "-o", "x.py", "train.py"), "--diff writes nothing", id="diff and output"),
+        pytest.param(("apply", "--verify", "-"), "needs a file to be run", id="standard input cannot be proved"),
+        pytest.param(("apply", "--verify", "--batch", "per-rank", "train.py"), "trains in another way", id="another batch cannot be proved"),
+        pytest.param(("apply", "--amp-dtype", "bfloat16", "train.py"), "give --amp as well", id="a precision without amp"),
+        pytest.param(("check", "--select", "XYZ", "train.py"), "no rule is called 'XYZ'", id="a code that is none"),
+        pytest.param(("apply", "--ignore", "DPM1,DPM999", "train.py"), "no rule is called 'DPM999'", id="one of several"),
+        pytest.param(("verify", "train.py", "--data", "x"), "Options of the script go after --", id="an option of the script"),
+    ],
+)
+def test_options_that_do_not_fit(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_bytes(TRAINS)
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 2 and said in done.stderr.decode()
+    assert (tmp_path / "train.py").read_bytes() == TRAINS
+
+
+def test_a_proof_of_what_is_migrated_already_is_told_what_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_bytes(TRAINS)
+    assert run("apply", "train.py", cwd=tmp_path).returncode == 0
+    done = run("verify", "train.py", cwd=tmp_path)
+    assert done.returncode == 2 and b"dpmigrate verify ORIGINAL MIGRATED" in done.stdout
+
+
+def test_a_runtime_that_is_not_there_is_mentioned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    cli._runtime_wanted()
+    assert "--vendor" in capsys.readouterr().err
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    cli._runtime_wanted()
+    assert capsys.readouterr().err == ""

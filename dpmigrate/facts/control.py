@@ -267,7 +267,10 @@ class _Proof:
 
     # ------------------------------------------------------------------ lists and dicts that are filled
     def _mutated(self, owner: Scope, name: str) -> bool:
-        return any(self._changes(n) for n in self.names.reads(name) if self.names.owner(self.names.scope_of[n], name) is owner)
+        reads = [n for n in self.names.reads(name) if self.names.owner(self.names.scope_of[n], name) is owner]
+        if name in ("self", "cls") and isinstance(owner.node, FunctionNode):  # what its attributes hold is asked of each attribute
+            reads = [n for n in reads if not isinstance(above := self.names.parent[n], ast.Attribute) or above.attr in _MUTATORS]
+        return any(self._changes(n) for n in reads)
 
     def _changes(self, node: ast.expr) -> bool:
         """Whether this use of an object changes it to something that may differ: ``d[k] = x``, ``d[k].append(x)``, ``fill(d, x)``."""

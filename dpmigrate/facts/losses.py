@@ -360,9 +360,9 @@ class Losses:
 def _join(node: ast.AST, found: list[Loss]) -> Loss:
     """The norm of a sum or a choice: equal parts keep theirs, parts that do not depend on the batch give way."""
     for norm in (Norm.COUPLED, Norm.WEIGHTED, Norm.UNKNOWN):
-        hit = next((x for x in found if x.norm is norm), None)
-        if hit is not None:
-            return hit
+        hits = [x for x in found if x.norm is norm]
+        if hits:
+            return min(hits, key=_place)
     kinds = {x.norm for x in found} - {Norm.CONST}
     if not kinds:
         return Loss(Norm.CONST, node)
@@ -371,4 +371,9 @@ def _join(node: ast.AST, found: list[Loss]) -> Loss:
     norm = kinds.pop()
     if norm is Norm.SUM and any(x.norm is Norm.CONST and not isinstance(x.node, ast.Constant) for x in found):
         return Loss(Norm.UNKNOWN, node, "a sum over the batch and a term that does not depend on it")
-    return next(x for x in found if x.norm is norm)
+    return min((x for x in found if x.norm is norm), key=_place)
+
+
+def _place(loss: Loss) -> tuple[int, int]:
+    """Values come as sets: the first in the source is named, in every run."""
+    return getattr(loss.node, "lineno", 0), getattr(loss.node, "col_offset", 0)

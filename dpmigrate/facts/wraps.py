@@ -128,7 +128,16 @@ class Wrapping:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "module":
                 continue  # the wrapper is there and gone round: a finding of its own
             if self.roles.region(call) in ("train", "both") and self.roles.wrapped(call.func) is not True and id(call) not in named:
-                self.problems.append((call, f"{ast.unparse(call.func)} would be trained without the wrapper here"))
+                self.problems.append((call, f"{ast.unparse(call.func)} would be trained without the wrapper here{self._other(call.func)}"))
+
+    def _other(self, func: ast.expr) -> str:
+        """Where a name is given another value after its use, which may be what stands in the way."""
+        if not isinstance(func, ast.Name):
+            return ""
+        names = self.roles.names
+        made = [b.value for b in names.bindings(names.scope_of[func], func.id) if b.how == "assign" and isinstance(b.value, ast.expr)]
+        later = [v.lineno for v in made if v.lineno > func.lineno and not any(isinstance(n, ast.Name) and n.id == func.id for n in ast.walk(v))]
+        return f": {func.id} is given another value in line {min(later)}, which should have a name of its own" if later else ""
 
     # ------------------------------------------------------------------ models that nothing wraps
     def _new(self) -> None:

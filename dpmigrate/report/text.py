@@ -94,7 +94,7 @@ def totals(outcomes: Sequence[Outcome]) -> str:
         Status.REFUSED: "refused",
         Status.FAILED: "failed",
         Status.UNCHANGED: "unchanged",
-        Status.CLEAN: "clean",
+        Status.CLEAN: "with nothing to migrate",
     }
     parts = [f"{n} {word}" for status, word in names.items() if (n := sum(o.status is status for o in outcomes))]
     return f"{_count(len(outcomes), 'file')}: {', '.join(parts)}." if parts else "No Python files."

@@ -6,17 +6,18 @@ import contextlib
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpmigrate.verify.judge import Distance, Line, Verdict, global_order, judge, loss_curves, proved
+from dpmigrate.verify import scratch
+from dpmigrate.verify.failures import PRECISION, unfinished
+from dpmigrate.verify.judge import Distance, Evidence, Line, Verdict, judge, proved
+from dpmigrate.verify.judge.data import global_order
+from dpmigrate.verify.judge.numbers import loss_curves
 from dpmigrate.verify.runs import Config, Ran, run
-from dpmigrate.verify.scratch import Program, program
-
-#: what torch says where tensors of two precisions meet
-_PRECISION = re.compile(r"\bdtype\b|\bDouble\b|\bdouble\b|float64|must be a float tensor")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Proof:
     losses: tuple[tuple[int, float, float], ...] = ()  # step, the original's, that of all ranks together
     seconds: tuple[float, float] = (0.0, 0.0)
     notes: tuple[str, ...] = ()
+    cut: str = ""  # after what both runs were ended, if they were
 
     @property
     def holds(self) -> bool:
@@ -74,47 +76,92 @@ def prove(
     heard = listener or Listener()
     with contextlib.ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpmigrate-verify-", ignore_cleanup_errors=True))).resolve()
-        found = _prove(*_copies(original, migrated, wish, folder / "first"), wish, paths, heard)
-        if found.failure and wish.float64 and _PRECISION.search(found.failure):
+        found = _attempt(original, migrated, wish, paths, heard, folder / "first")
+        if wish.float64 and (precision := PRECISION.search(found.failure)):
             heard.begins("the program does not run in float64: again in float32")
-            wish = replace(wish, float64=False)
-            found = _prove(*_copies(original, migrated, wish, folder / "second"), wish, paths, heard)
+            found = _attempt(original, migrated, replace(wish, float64=False), paths, heard, folder / "second")
+            found = replace(found, notes=(*found.notes, f"float32, since the program does not run in float64 ({precision.group().strip()})"))
+        elif wish.float64 and _MAY_BE_PRECISION.search(found.failure):
+            found = replace(found, failure=f"{found.failure}\nit ran in float64; if the program runs by itself, try --float32")
         return found
 
 
-def _copies(original: Path, migrated: bytes | Path, wish: Wish, scratch: Path) -> tuple[Config, Config]:
-    """How the original and how the migrated program are run, each in a copy of its own."""
-    before = program(original, Path.cwd())
-    after = before if isinstance(migrated, bytes) else program(migrated, Path.cwd())
+_MAY_BE_PRECISION = re.compile(r"^(?:RuntimeError|TypeError|ValueError|AssertionError)\b.*\Z", re.MULTILINE)
 
-    def config(side: str, place: Program, ranks: int) -> Config:
-        copy = place.copied_to(scratch / side)
-        root, origin, script, folder = map(str, (copy.root, place.root, copy.script, copy.folder))
-        return Config(str(scratch / f"{side}-out"), root, origin, script, folder, ranks, wish.steps, wish.epochs, wish.float64, cpu=wish.cpu)
 
-    first, second = config("original", before, 0), config("migrated", after, wish.ranks)
-    if isinstance(migrated, bytes):
-        Path(second.script).write_bytes(migrated)
-    return first, second
+def _attempt(original: Path, migrated: bytes | Path, wish: Wish, paths: Sequence[Path], heard: Listener, folder: Path) -> Proof:
+    """Copy, run and judge, in one precision."""
+    before = scratch.program(original, Path.cwd())
+    after = before if isinstance(migrated, bytes) else scratch.program(migrated, Path.cwd())
+    since = time.time()
+    try:
+        copies = before.copied_to(folder / "original"), after.copied_to(folder / "migrated")
+        if isinstance(migrated, bytes):
+            copies[1].script.write_bytes(migrated)
+    except OSError as e:
+        return Proof(failure=f"the program's folder cannot be copied: {e}")
+
+    def config(side: str, place: scratch.Program, copy: scratch.Program, ranks: int) -> Config:
+        root, origin, script, start = map(str, (copy.root, place.root, copy.script, copy.folder))
+        return Config(str(folder / f"{side}-out"), root, origin, script, start, ranks, wish.steps, wish.epochs, wish.float64, cpu=wish.cpu)
+
+    found = _prove(config("original", before, copies[0], 0), config("migrated", after, copies[1], wish.ranks), wish, paths, heard)
+    touched = scratch.changed([link for copy in copies for link in copy.links], since)
+    return found if touched is None else Proof(failure=f"{touched} was changed while the program ran: {_BEHIND}")
+
+
+#: why a file of the user's could be written all the same
+_BEHIND = "by a command that it starts, or a library that opens files by itself; a proof cannot keep these from it. Pass another place for the output after --"
 
 
 def _prove(original: Config, migrated: Config, wish: Wish, paths: Sequence[Path], heard: Listener) -> Proof:
-    ranks = max(wish.ranks, 1)
+    def alone(config: Config) -> str:
+        return unfinished(run(wish.arguments, replace(config, out=f"{config.out}-alone"), timeout=wish.timeout, watch=heard.steps), 1, wish.timeout, config)
+
     heard.begins(f"the migrated program runs at {wish.ranks} ranks" if wish.ranks else "the migrated program runs as plain Python")
     after = run(wish.arguments, migrated, timeout=wish.timeout, paths=paths, watch=heard.steps)
-    problem = _unfinished(after, ranks, wish)
+    problem = unfinished(after, max(wish.ranks, 1), wish.timeout, migrated)
     if problem:
         heard.begins("it failed; the original runs, to see whether it does so alone")
-        own = _unfinished(run(wish.arguments, original, timeout=wish.timeout, watch=heard.steps), 1, wish)
+        own = alone(original)
         return Proof(failure=f"the original does not run here: {own}" if own else f"the migrated program fails, the original does not: {problem}")
     heard.begins("the original runs, with the samples in the order that the ranks have taken them together")
     again = replace(original, start=migrated.out, replay=global_order(after.records))
     before = run(wish.arguments, again, timeout=wish.timeout, watch=heard.steps)
-    problem = _unfinished(before, 1, wish)
-    return Proof(failure=f"the original does not run here: {problem}") if problem else _judged(before, after, wish)
+    problem = unfinished(before, 1, wish.timeout, again)
+    if not problem:
+        return _judged(before, after, wish, _texts(before, after, again, migrated))
+    heard.begins("it failed; it runs again, with its own weights and order")
+    own = alone(original)
+    if own:
+        return Proof(failure=f"the original does not run here: {own}")
+    return Proof(failure=f"the original runs, but not with the weights and the order of samples of the migrated program: {problem}")
 
 
-def _judged(before: Ran, after: Ran, wish: Wish) -> Proof:
+_TEXT = (".csv", ".tsv", ".txt", ".log", ".json", ".jsonl", ".yaml", ".yml", ".md")
+_LARGEST = 1_000_000  # bytes; what is larger is data
+
+
+def _texts(before: Ran, after: Ran, original: Config, migrated: Config) -> dict[str, tuple[list[str], list[str]]]:
+    """The lines of the small text files that both programs wrote under the same name."""
+
+    def lines(config: Config, name: str) -> list[str] | None:
+        path = Path(config.script).parent / name
+        path = path if path.is_file() else Path(config.folder) / name
+        try:
+            return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.stat().st_size <= _LARGEST else None
+        except OSError:
+            return None
+
+    found = {}
+    for name in sorted(set(before.records[0]["writes"]).intersection(*(set(r["writes"]) for r in after.records[:1]))):
+        own, theirs = (lines(config, name) for config in (original, migrated)) if name.endswith(_TEXT) else (None, None)
+        if own is not None and theirs is not None:
+            found[name] = (own, theirs)
+    return found
+
+
+def _judged(before: Ran, after: Ran, wish: Wish, texts: Mapping[str, tuple[list[str], list[str]]]) -> Proof:
     record, ranks = before.records[0], after.records
     if not record["steps"]:
         return Proof(failure="no optimizer step was seen: does the program train with these arguments?")
@@ -122,43 +169,10 @@ def _judged(before: Ran, after: Ran, wish: Wish) -> Proof:
     if "error" in compared:
         return Proof(failure=f"the parameters could not be compared:\n{compared['error']}")
     distances = tuple(Distance(**d) for d in compared["distances"])
-    lines = judge(record, ranks, distances, float64=wish.float64, saved=compared["checkpoints"], left=after.left)
+    evidence = Evidence(record, ranks, distances, wish.float64, {f: tuple(d) for f, d in compared["checkpoints"].items()}, texts, after.left)
     notes = (*_notes(wish, record, ranks), _memory(record, ranks))
-    return Proof(tuple(lines), "", distances, tuple(loss_curves(record, ranks)), (before.seconds, after.seconds), notes)
-
-
-def _unfinished(ran: Ran, ranks: int, wish: Wish) -> str:
-    """Why a run cannot be judged; '' if it can."""
-    if ran.late:
-        where = "\n".join(f"rank {i}:\n{stack}" for i, stack in enumerate(ran.stacks))
-        return f"it was not done after {wish.timeout:g} s (a hang? pass --timeout for more, or arguments for a smaller run). It stood at\n{where}"
-    if ran.code:
-        words = ran.last_words()
-        hint = next((text for sign, text in _HINTS if sign.search(words)), "")
-        return f"exit code {ran.code}\n{words}" + (f"\n{hint}" if hint else "")
-    if len(ran.records) < ranks:
-        return f"{len(ran.records)} of {ranks} processes left a record: is torch imported, and does the script end by itself (not by os._exit)?"
-    return ""
-
-
-#: what a failure's last words mean for the user of a proof; the first that fits is said
-_HINTS = (
-    (
-        re.compile(r"the following arguments are required|\busage:|Missing (option|argument)|argv.*\n(?:[ ~^]*\n)?IndexError"),
-        "pass the script's arguments after --",
-    ),
-    (re.compile(r"dpmigrate verify: the program wants to write"), "only the scratch copy is written in a proof; pass another place for the output after --"),
-    (
-        re.compile(r"urlopen error|ConnectionError|Max retries exceeded|Temporary failure in name resolution|HTTPError|Dataset not found"),
-        "the data must be there before: run the script once, or pass the folder of its data after --",
-    ),
-    (
-        re.compile(r"FileNotFoundError|No such file or directory"),
-        "a file is missing: pass the paths of data and configuration after --",
-    ),
-    (re.compile(r"CUDA|NVIDIA|\bGPU\b|nccl", re.IGNORECASE), "the program asks for a GPU: pass --device cuda on a machine that has one"),
-    (re.compile(r"ModuleNotFoundError|ImportError"), "install what the program needs beside dpmigrate: a proof runs it with the same Python"),
-)
+    cut = (f"{wish.steps} optimizer steps" if wish.steps else f"{wish.epochs} epochs") if record["cut"] else ""
+    return Proof(tuple(judge(evidence)), "", distances, tuple(loss_curves(evidence)), (before.seconds, after.seconds), notes, cut)
 
 
 def _memory(original: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]]) -> str:
@@ -177,5 +191,6 @@ def _notes(wish: Wish, record: Mapping[str, Any], ranks: Sequence[Mapping[str, A
     if any(r["autocast"] for r in ranks):
         notes.append("autocast was switched off in both runs: half precision is another computation, whose numbers cannot be compared")
     if record["cut"]:
-        notes.append(f"cut after {wish.steps} optimizer steps" if wish.steps else f"cut after {wish.epochs} epochs")
+        cut = f"{wish.steps} optimizer steps" if wish.steps else f"{wish.epochs} epochs"
+        notes.append(f"cut after {cut}: what the program does after its next training pass would begin is not seen (--steps 0 runs to the end)")
     return notes

@@ -33,7 +33,7 @@ class Config:
     still: bool = True  # no dropout, frozen BatchNorm, augmentation and noise by the sample
     cpu: bool = True
     start: str = ""  # what the run that went first has left: the weights to start from, and what to compare with
-    replay: list[tuple[str, int, list[list[int]]]] = field(default_factory=list)
+    replay: list[tuple[str, int, bool, list[list[int]]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,11 @@ class Ran:
     stderr: str
     records: tuple[dict[str, Any], ...]
     stacks: tuple[str, ...] = ()  # where each rank stood when the time was over
-    left: tuple[str, ...] = ()  # commands of processes that outlived the program
+    left: tuple[str, ...] | None = ()  # commands of processes that outlived the program; None where they cannot be looked for
 
     @property
     def late(self) -> bool:
         return bool(self.stacks)
-
-    def last_words(self) -> str:
-        """The end of what the processes said of their failure."""
-        lines = [line for line in self.stderr.splitlines() if line.strip()]
-        return "\n".join(lines[-12:])
 
 
 def run(arguments: Sequence[str], config: Config, *, timeout: float, paths: Sequence[Path] = (), watch: Callable[[int], None] | None = None) -> Ran:
@@ -86,7 +81,7 @@ def run(arguments: Sequence[str], config: Config, *, timeout: float, paths: Sequ
                     watch(_size(out / "progress0"))
                 time.sleep(0.05)
             seconds = time.monotonic() - began
-            left = () if stacks else _outliving(out)
+            left = None if stacks else _outliving(out)
         finally:
             process.kill()
             process.wait()
@@ -137,8 +132,10 @@ def _processes(out: Path) -> list[int]:
     return found
 
 
-def _outliving(out: Path) -> tuple[str, ...]:
+def _outliving(out: Path) -> tuple[str, ...] | None:
     """The commands of processes that are still there a little after the program's end."""
+    if not Path("/proc/self/environ").exists():
+        return None
     for _ in range(30):
         left = _processes(out)
         if not left:

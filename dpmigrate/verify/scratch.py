@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,17 +20,21 @@ MANY = 5_000
 
 @dataclass(frozen=True)
 class Program:
-    """A script in its place: the folder that belongs to it, and the folder that it is started in."""
+    """A script in its place: the folder that belongs to it, and the folder that it is started in.
+
+    ``links`` are what a copy shows of the user's own files and folders.
+    """
 
     script: Path
     root: Path
     folder: Path
+    links: tuple[Path, ...] = ()
 
     def copied_to(self, target: Path) -> Program:
-        """Copy the root to ``target`` and give the same program there."""
-        _copy(self.root, target, {self.script, *self.script.parents, *self.folder.parents, self.folder})
+        """Copy the root to ``target`` and give the same program there. OSError if that cannot be done."""
+        links = tuple(_copy(self.root, target, {self.script, *self.script.parents, *self.folder.parents, self.folder}))
         copied = target / self.script.relative_to(self.root)
-        return Program(copied, target, target / self.folder.relative_to(self.root))
+        return Program(copied, target, target / self.folder.relative_to(self.root), links)
 
 
 def program(script: Path, started_in: Path) -> Program:
@@ -44,19 +49,35 @@ def program(script: Path, started_in: Path) -> Program:
     return Program(script, root, started_in if started_in.is_relative_to(root) else script.parent)
 
 
-def _copy(source: Path, target: Path, whole: set[Path]) -> None:
-    """``whole``: what must be a copy, never a link, and is not left out; that is the script and the folders round it."""
+def changed(links: Sequence[Path], since: float) -> Path | None:
+    """One of the user's own files that was written, made or removed after this time (of the system's clock), behind the back of the guard.
+
+    The guard is Python's: a command that the program starts, or a library that opens files by itself, is not seen by it.
+    """
+    for link in links:
+        for path in (link, *(Path(folder, name) for folder, folders, names in os.walk(link) for name in (*folders, *names))):
+            try:
+                if path.lstat().st_ctime > since:
+                    return path
+            except OSError:
+                return path
+    return None
+
+
+def _copy(source: Path, target: Path, whole: set[Path]) -> Iterator[Path]:
+    """What is linked. ``whole``: what must be a copy, never a link, and is not left out; that is the script and the folders round it."""
     target.mkdir(parents=True, exist_ok=True)
     for entry in sorted(os.scandir(source), key=lambda e: e.name):
         path, place = Path(entry.path), target / entry.name
         if path in (target, *target.parents) or (path not in whole and (entry.name in _LEFT_OUT or (path / "pyvenv.cfg").exists())):
             continue
         if entry.is_dir(follow_symlinks=False) and (path in whole or _is_own(path)):
-            _copy(path, place, whole)
+            yield from _copy(path, place, whole)
         elif entry.is_file() and (path in whole or entry.stat().st_size <= SMALL):
             shutil.copyfile(path, place)
         elif entry.is_dir() or entry.is_file():
             place.symlink_to(path.resolve())
+            yield path.resolve()
 
 
 def _is_own(folder: Path) -> bool:

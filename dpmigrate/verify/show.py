@@ -17,6 +17,10 @@ def verdict(proof: Proof) -> str:
     """The whole in one sentence."""
     if proof.failure:
         return "Could not be proved."
+    if proof.holds and proof.cut:
+        unseen = [line.name for line in proof.lines if line.verdict is Verdict.NONE]
+        more = f" Not seen before the cut: {', '.join(unseen)}." if unseen else ""
+        return f"Proved for {proof.cut}: the migrated program trains like the original.{more}"
     if proof.holds:
         return "Proved: the migrated program trains like the original."
     bad = [line.name for line in proof.lines if line.verdict is Verdict.DIFFERS]
@@ -49,6 +53,7 @@ def document(proof: Proof) -> str:
     return json.dumps(
         {
             "proved": proof.holds,
+            "cut": proof.cut,
             "failure": proof.failure,
             "lines": [{"name": line.name, "verdict": line.verdict.value, "text": line.text} for line in proof.lines],
             "notes": list(proof.notes),

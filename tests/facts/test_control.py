@@ -48,6 +48,11 @@ def _uniform(text: str) -> bool:
         pytest.param("x = Thing(random.random()) if args else None\nargs = 3\nprobe(x is None)", id="whether an object is there"),
         pytest.param("class C:\n    steps: int = 4\n    lr: float\nc = C(lr=0.1)\nprobe(c.steps > 3 and c.lr > 1)", id="fields of a settings class"),
         pytest.param("class C:\n    def __init__(self, n):\n        self.n = n\nc = C(3)\nprobe(c.n)", id="an attribute set from an argument"),
+        pytest.param(
+            "class Config:\n    n = 3\nclass C:\n    def __init__(self, cfg):\n        self.cfg, self.seen = cfg, []\n"
+            "    def run(self):\n        self.seen.append(model(x))\n        probe(1 % self.cfg.n)\nC(Config()).run()",
+            id="a setting of an object that also keeps results",
+        ),
         pytest.param("class C:\n    limit = 3\n    def run(self):\n        probe(self.limit)", id="a class attribute"),
         pytest.param("class C:\n    def run(self):\n        probe(self.get('a'))", id="a method that gives what is held"),
         pytest.param("def limit(n):\n    if n > 3:\n        return 1\n    return 2\nprobe(limit(4))", id="a function of literals"),
@@ -132,6 +137,11 @@ def test_the_same_on_every_rank(text: str) -> None:
         pytest.param("args = argparse.ArgumentParser().parse_args()\nargs.best = model(x)\nprobe(args.best)", id="a setting overwritten by the model"),
         pytest.param("class C:\n    def f(self):\n        self.best = model(x)\n        probe(self.best)", id="an attribute from the model"),
         pytest.param("class C:\n    def f(self):\n        for self.x in loader:\n            probe(self.x)", id="an attribute as the target of a loop"),
+        pytest.param(
+            "class C:\n    def __init__(self):\n        self.seen = []\n    def f(self):\n        self.seen.append(model(x))\n        probe(self.seen[0])",
+            id="a list of results",
+        ),
+        pytest.param("class C:\n    def f(self):\n        self.cfg.n = model(x)\n        probe(self.cfg.n)", id="a setting that follows the model"),
         pytest.param("class C(Base):\n    def f(self):\n        probe(self.best)", id="an inherited attribute"),
         pytest.param("class C:\n    best = model(x)\n    def f(self):\n        probe(self.best)", id="a class attribute from the model"),
         pytest.param("class C:\n    def see(self, v):\n        self.stop = v > 3\nc = C()\nc.see(model(x))\nprobe(c.stop)", id="an object told of the model"),

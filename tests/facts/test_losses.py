@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.losses import Loss, Norm, _join
 from tests.pipeline import script
 
 _PROGRAM = """
@@ -225,3 +225,9 @@ def test_a_loss_in_a_method_and_from_a_global() -> None:
     found = script(_PROGRAM.format(loss="a + b", step="        pass", setup="model = nn.Linear(3, 2)", defs=""))
     calls = [n for n in found.names.nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "backward"]
     assert found.losses.names_of(calls[0]) == {"a", "b"}
+
+
+def test_the_first_place_is_named_whatever_the_order_of_the_values() -> None:
+    """Values come as sets, whose order changes from run to run."""
+    first, second = (Loss(Norm.WEIGHTED, ast.parse(f"{gap}f(x)").body[0], "") for gap in ("", "\n"))
+    assert _join(first.node, [first, second]) is _join(first.node, [second, first]) is first

@@ -79,3 +79,9 @@ def test_a_model_of_several_functions() -> None:
 def test_two_optimizers_of_which_one_is_not_followed() -> None:
     optimizer = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nother = torch.optim.SGD(build(), lr=0.1)"
     assert refused("DPM904", imports="from lib import build", optimizer=optimizer, step=STEP + "other.step()") == ["torch.optim.SGD(build(), lr=0.1)"]
+
+
+def test_a_name_that_is_used_again_is_named() -> None:
+    """The model that is loaded at the end is another one."""
+    (hit,) = hits("DPM904", end="model = torch.load('best.pt')")
+    assert "which should have a name of its own" in hit.message

@@ -125,7 +125,7 @@ def test_a_copy_holds_code_and_links_data(tmp_path: Path) -> None:
         path.write_bytes(b"x" * (scratch.SMALL + 1 if name == "big.bin" else 3))
     found = scratch.program(source / "train.py", source / "lib").copied_to(tmp_path / "copy")
     copy = tmp_path / "copy"
-    assert found == scratch.Program(copy / "train.py", copy, copy / "lib")
+    assert found == scratch.Program(copy / "train.py", copy, copy / "lib", (source / "big.bin", source / "many"))
     assert sorted(p.name for p in copy.iterdir()) == ["big.bin", "envs", "few", "lib", "many", "small.bin", "train.py"]
     assert sorted(p.name for p in copy.iterdir() if p.is_symlink()) == ["big.bin", "many"]
 

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from dpmigrate.verify.judge import Distance, Verdict, global_order, judge, proved
+from dpmigrate.verify.judge import Distance, Evidence, Verdict, judge, proved
+from dpmigrate.verify.judge.data import global_order
 
 
 def _pass(
-    batches: list[list[int]], *, data: str = "D of 8", nth: int = 0, trains: bool = True, ended: bool = True, cut: bool = False, **more: Any
+    batches: Sequence[Sequence[int | None]], *, data: str = "D of 8", nth: int = 0, trains: bool = True, ended: bool = True, cut: bool = False, **more: Any
 ) -> dict[str, Any]:
-    kept: dict[str, Any] = {"data": data, "nth": nth, "batches": batches, "delivered": len(batches), "ended": ended, "cut": cut}
+    kept: dict[str, Any] = {
+        "data": data,
+        "number": 0,
+        "view": data,
+        "nth": nth,
+        "natural": None,
+        "batches": batches,
+        "delivered": len(batches),
+        "ended": ended,
+        "cut": cut,
+    }
     kept["backwards"] = len(batches) if trains else 0
-    return {**kept, "sampler": "RandomSampler", "replacement": False, "length": 8, "batch": 4, "first_step": 0, **more}
+    return {**kept, "replacement": False, "length": 8, "batch": 4, "first_step": 0, **more}
 
 
 def _record(rank: int = 0, **more: Any) -> dict[str, Any]:
     steps = [{"optimizer": 0, "lr": [0.1], "gradient": 2.0}]
-    base: dict[str, Any] = {"rank": rank, "steps": steps, "losses": [[1.0, 4, 0]], "passes": [], "lines": [], "writes": {}, "saves": []}
-    return {**base, "wrapped": 1, "cut": False, "draws": False, "group_left": False, **more}
+    base: dict[str, Any] = {"rank": rank, "steps": steps, "losses": [[1.0, 4, 0]], "passes": [], "lines": [], "writes": {}, "saves": {}}
+    return {**base, "wrapped": 1, "cut": False, "draws": None, "next": None, "group_left": False, **more}
 
 
-def _line(
-    name: str, original: dict[str, Any], ranks: list[dict[str, Any]], distances: list[Distance] | None = None, saved: dict[str, str] | None = None
-) -> tuple[Verdict, str]:
+def _line(name: str, original: dict[str, Any], ranks: list[dict[str, Any]], distances: list[Distance] | None = None, **more: Any) -> tuple[Verdict, str]:
     near = [Distance(1, 1e-16, "w", 0.0)] if distances is None else distances
-    found = {line.name: line for line in judge(original, ranks, near, float64=True, saved=saved)}
+    found = {line.name: line for line in judge(Evidence(original, ranks, near, **more))}
     return found[name].verdict, found[name].text
 
 
@@ -43,7 +53,7 @@ def test_parameters(far: float, verdict: Verdict) -> None:
 
 def test_no_parameters_is_no_proof() -> None:
     assert _line("parameters", _record(), [_record()], [])[0] is Verdict.NONE
-    assert not proved(judge(_record(), [_record()], [], float64=True))
+    assert not proved(judge(Evidence(_record(), [_record()])))
 
 
 def test_ranks_that_part() -> None:
@@ -70,9 +80,54 @@ def test_losses_that_are_not_seen_or_not_finite() -> None:
     assert _line("loss per step", _record(losses=[[nan, 4, 0]]), [_record(losses=[[nan, 4, 0]])])[0] is Verdict.EQUAL
 
 
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+def test_what_is_no_number_on_one_side_differs(wrong: float) -> None:
+    later = [[1.0, 4, 0], [wrong, 4, 1]]
+    assert _line("loss per step", _record(losses=[[1.0, 4, 0], [1.0, 4, 1]]), [_record(losses=later)])[0] is Verdict.DIFFERS
+    steps = [{"optimizer": 0, "lr": [0.1], "gradient": wrong}]
+    assert _line("gradient norm", _record(), [_record(steps=steps)])[0] is Verdict.DIFFERS
+    line, other = [[False, "val loss 0.53", "stdout"]], [[False, f"val loss {wrong}", "stdout"]]
+    assert _line("numbers printed", _record(lines=line), [_record(lines=other)])[0] is Verdict.DIFFERS
+
+
+def _two_steps(second: float, draws: int | None) -> list[tuple[Verdict, str]]:
+    """Two runs whose second step differs, or not; random numbers are drawn from a step on."""
+    steps = _record()["steps"] * 2
+    original = _record(draws=draws, steps=steps, losses=[[1.0, 4, 0], [1.0, 4, 1]])
+    ranks = [_record(steps=steps, losses=[[1.0, 4, 0], [1.0 + second, 4, 1]])]
+    distances = [Distance(1, 0.0, "a", 0.0), Distance(2, second, "a", 0.0)]
+    found = judge(Evidence(original, ranks, distances))
+    return [(line.verdict, line.text) for line in found if line.name in ("parameters after step 2", "loss per step")] + [(Verdict.NONE, str(proved(found)))]
+
+
 def test_random_numbers_between_a_batch_and_its_step() -> None:
-    verdict, text = _line("loss per step", _record(draws=True), [_record(losses=[[9.0, 4, 0]])])
-    assert verdict is Verdict.NONE and "each rank its own" in text
+    *lines, (_, proven) = _two_steps(9.0, draws=1)
+    assert [v for v, _ in lines] == [Verdict.NONE] * 2 and all("each rank its own" in t for _, t in lines) and proven == "False"
+    *lines, (_, proven) = _two_steps(0.0, draws=1)
+    assert [v for v, _ in lines] == [Verdict.EQUAL] * 2 and proven == "True"
+
+
+@pytest.mark.parametrize("draws", [None, 2])
+def test_random_numbers_excuse_nothing_before_them(draws: int | None) -> None:
+    *lines, _ = _two_steps(9.0, draws)
+    assert [v for v, _ in lines] == [Verdict.DIFFERS] * 2
+
+
+def test_results_after_what_cannot_be_compared() -> None:
+    original = _record(draws=0, lines=[[False, "accuracy 0.75", "stdout"]], saves={"a.pt": "/a.pt"})
+    ranks, values = [_record(lines=[[False, "accuracy 0.50", "stdout"]])], {"a.pt": ("values", "w is apart")}
+    assert _line("numbers printed", original, ranks)[0] is Verdict.NONE
+    assert _line("checkpoints", original, ranks, saved=values)[0] is Verdict.NONE
+    assert _line("checkpoints", original, ranks, saved={"a.pt": ("differs", "keys")})[0] is Verdict.DIFFERS
+
+
+def test_streams_have_no_samples() -> None:
+    stream = _pass([[None] * 4], data="D, a stream")
+    original, ranks = _record(passes=[stream]), [_record(i, passes=[_pass([[None] * 2], data="D, a stream")]) for i in range(2)]
+    for name in ("shards of an epoch", "order from epoch to epoch"):
+        assert _line(name, original, ranks)[0] is Verdict.NONE
+    assert _line("samples per step", original, ranks)[0] is Verdict.EQUAL
+    assert _line("loss per step", original, [_record(losses=[[9.0, 4, 0]])])[0] is Verdict.NONE
 
 
 def test_gradients_tell_their_ratio() -> None:
@@ -92,9 +147,15 @@ def test_steps_and_rates() -> None:
 
 def test_the_order_that_the_ranks_took_together() -> None:
     ranks = [_record(0, passes=[_pass([[1, 2], [3]])]), _record(1, passes=[_pass([[5, 6], [7]])])]
-    assert global_order(ranks) == [("D of 8", 0, [[1, 2, 5, 6], [3, 7]])]
-    unknown = [_record(0, passes=[_pass([[1, -1]]), _pass([[1]], nth=1, trains=False)])]
-    assert global_order(unknown) == []
+    assert global_order(ranks) == [("D of 8", 0, True, [[1, 2, 5, 6], [3, 7]])]
+    assert global_order([_record(0, passes=[_pass([[1, None]])])]) == []
+
+
+def test_passes_belong_together_by_their_turn() -> None:
+    """Rank 0 alone evaluates; of evaluations one batch is told, for the original to know its own."""
+    evaluated = _pass([[8], [9]], data="V of 2", trains=False)
+    ranks = [_record(0, passes=[_pass([[1]]), evaluated, _pass([[2]], nth=1)]), _record(1, passes=[_pass([[3]]), _pass([[4]], nth=1)])]
+    assert global_order(ranks) == [("D of 8", 0, True, [[1, 3]]), ("V of 2", 0, False, [[8]]), ("D of 8", 0, True, [[2, 4]])]
 
 
 _WHOLE = [[0, 1, 2, 3], [4, 5, 6, 7]]
@@ -143,18 +204,40 @@ def test_no_loader() -> None:
     } == {Verdict.NONE}
 
 
+_MIXED = [[3, 0, 9, 4, 7], [1, 8, 2, 6, 5]]
+_SORTED = [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+
+
 @pytest.mark.parametrize(
-    ("second", "sampler", "verdict"),
+    ("natural", "first", "second", "verdict"),
     [
-        pytest.param([[4, 1], [0, 5]], "RandomSampler", Verdict.EQUAL, id="another order"),
-        pytest.param([[0, 1], [4, 5]], "RandomSampler", Verdict.DIFFERS, id="the same order"),
-        pytest.param([[0, 1], [4, 5]], "SequentialSampler", Verdict.NONE, id="the original does not shuffle"),
+        pytest.param((_MIXED, _MIXED[::-1]), _MIXED, _MIXED[::-1], Verdict.EQUAL, id="another order"),
+        pytest.param((_MIXED, _MIXED[::-1]), _MIXED, _MIXED, Verdict.DIFFERS, id="the same order"),
+        pytest.param((_MIXED, _MIXED), _MIXED, _MIXED, Verdict.EQUAL, id="the original repeats its order as well"),
+        pytest.param((_MIXED, _MIXED[::-1]), _SORTED, _SORTED, Verdict.DIFFERS, id="no shuffle any more"),
+        pytest.param((_MIXED,), _SORTED, None, Verdict.DIFFERS, id="no shuffle any more, one epoch"),
+        pytest.param((_MIXED,), _MIXED, None, Verdict.NONE, id="one epoch"),
+        pytest.param((_SORTED, _SORTED), _SORTED, _SORTED, Verdict.NONE, id="the original does not shuffle"),
     ],
 )
-def test_order_from_epoch_to_epoch(second: list[list[int]], sampler: str, verdict: Verdict) -> None:
-    original = _record(passes=[_pass(_WHOLE, sampler=sampler), _pass(_WHOLE, nth=1, sampler=sampler)])
-    rank = _record(passes=[_pass([[0, 1], [4, 5]]), _pass(second, nth=1)])
+def test_order_from_epoch_to_epoch(natural: tuple[list[list[int]], ...], first: list[list[int]], second: list[list[int]] | None, verdict: Verdict) -> None:
+    """The original's own order is that which its sampler gave before the ranks' was taken."""
+    original = _record(passes=[_pass(_WHOLE, nth=i, natural=[i for b in batches for i in b]) for i, batches in enumerate(natural)])
+    rank = _record(passes=[_pass(p, nth=i) for i, p in enumerate((first, second)) if p is not None])
     assert _line("order from epoch to epoch", original, [rank])[0] is verdict
+
+
+@pytest.mark.parametrize(("head", "verdict"), [(_MIXED[0], Verdict.DIFFERS), (_MIXED[1], Verdict.EQUAL)])
+def test_the_order_of_the_pass_that_the_cut_did_not_let_begin(head: list[int], verdict: Verdict) -> None:
+    original = _record(passes=[_pass(_MIXED)], next=["D of 8", _MIXED[1]])
+    assert _line("order from epoch to epoch", original, [_record(passes=[_pass(_MIXED)], next=["D of 8", head])])[0] is verdict
+
+
+def test_draws_with_replacement_are_each_ranks_own() -> None:
+    drawn = _pass(_MIXED, replacement=True)
+    for other, verdict in ((_MIXED, Verdict.DIFFERS), (_MIXED[::-1], Verdict.EQUAL)):
+        ranks = [_record(0, passes=[drawn]), _record(1, passes=[_pass(other, replacement=True)])]
+        assert _line("shards of an epoch", _record(passes=[drawn]), ranks)[0] is verdict
 
 
 @pytest.mark.parametrize(
@@ -187,6 +270,26 @@ def test_numbers_printed(printed: str, verdict: Verdict) -> None:
         lines=[[False, "accuracy 0.7500 of 21", "stdout"], [False, "took 3.2 s", "stdout"], [True, "loss 0.3", "stdout"], [False, "no number", "stdout"]]
     )
     assert _line("numbers printed", original, [_record(lines=[[False, printed, "stdout"]])])[0] is verdict
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "verdict"),
+    [
+        pytest.param("epoch 0 acc 0.91 time 3.1s", "epoch 0 acc 0.91 time 9.4s", Verdict.EQUAL, id="seconds"),
+        pytest.param("epoch 0 acc 0.91 time 3.1s", "epoch 0 acc 0.11 time 3.1s", Verdict.DIFFERS, id="a result beside seconds"),
+        pytest.param("Time 0.123 (0.120) Acc 3.00", "Time 0.456 (0.470) Acc 3.00", Verdict.EQUAL, id="an average of seconds"),
+        pytest.param("complete in 0m 2s", "complete in 1m 5s", Verdict.NONE, id="minutes"),
+        pytest.param("12.5 it/s, 80 samples/sec", "11.5 it/s, 70 samples/sec", Verdict.NONE, id="speed"),
+        pytest.param("elapsed: 5 | 7", "elapsed: 6 | 8", Verdict.EQUAL, id="a number without a name beside a clock's"),
+        pytest.param("logs/20261121-104501.123 3", "logs/20261121-104509.456 3", Verdict.EQUAL, id="a folder's date"),
+        pytest.param("runs/2026-11-21_10-45-01 3", "runs/2026-11-21_10-46-33 3", Verdict.EQUAL, id="another folder's date"),
+        pytest.param("run 1795258801 of 3", "run 1795258909 of 3", Verdict.EQUAL, id="seconds since 1970"),
+        pytest.param("seen 20261340 of 3", "seen 20991350 of 3", Verdict.DIFFERS, id="a number that is no date"),
+        pytest.param("loss 2.3026", "loss 2.2995", Verdict.DIFFERS, id="near, but not by rounding"),
+    ],
+)
+def test_what_a_clock_has_measured_is_no_result(line: str, other: str, verdict: Verdict) -> None:
+    assert _line("numbers printed", _record(lines=[[False, line, "stdout"]]), [_record(lines=[[False, other, "stdout"]])])[0] is verdict
 
 
 def test_lines_that_are_gone() -> None:
@@ -232,21 +335,41 @@ def test_lines_of_several_ranks() -> None:
 @pytest.mark.parametrize(
     ("writes", "verdict"),
     [
-        pytest.param([{"a3.pt": 1}, {}], Verdict.EQUAL, id="one rank"),
-        pytest.param([{"a3.pt": 1}, {"a3.pt": 1}], Verdict.DIFFERS, id="two ranks"),
+        pytest.param([{"a3.pt": ["between"]}, {}], Verdict.EQUAL, id="one rank"),
+        pytest.param([{"a3.pt": ["between"]}, {"a3.pt": ["between"]}], Verdict.DIFFERS, id="two ranks"),
         pytest.param([{}, {}], Verdict.DIFFERS, id="none"),
     ],
 )
-def test_files(writes: list[dict[str, int]], verdict: Verdict) -> None:
-    assert _line("files written", _record(writes={"a1.pt": 1}), [_record(i, writes=w) for i, w in enumerate(writes)])[0] is verdict
+def test_files(writes: list[dict[str, list[str]]], verdict: Verdict) -> None:
+    assert _line("files written", _record(writes={"a1.pt": ["between"]}), [_record(i, writes=w) for i, w in enumerate(writes)])[0] is verdict
+
+
+@pytest.mark.parametrize(
+    ("theirs", "opened", "verdict"),
+    [
+        pytest.param("1,0.7500", ["between"], Verdict.EQUAL, id="the same"),
+        pytest.param("1,0.7600", ["between"], Verdict.DIFFERS, id="another number"),
+        pytest.param("1,0.7600", ["before"], Verdict.NONE, id="it was open while training ran"),
+        pytest.param("1,0.7600", ["between", "training"], Verdict.NONE, id="it was written in training as well"),
+        pytest.param("", ["between"], Verdict.DIFFERS, id="a row is gone"),
+    ],
+)
+def test_text_files(theirs: str, opened: list[str], verdict: Verdict) -> None:
+    original = _record(writes={"log.csv": opened})
+    assert _line("text files", original, [_record()], texts={"log.csv": (["epoch,accuracy", "1,0.7500"], ["epoch,accuracy", theirs])})[0] is verdict
 
 
 def test_checkpoints_and_group() -> None:
-    saving = _record(saves=["a.pt"])
-    assert _line("checkpoints", saving, [_record()], saved={"a.pt": ""})[0] is Verdict.EQUAL
-    assert _line("checkpoints", saving, [_record()], saved={"a.pt": "keys: x"}) == (Verdict.DIFFERS, "a.pt: keys: x")
-    assert _line("checkpoints", saving, [_record()], saved={"a.pt": "allowed: more", "b.pt": "x"}) == (Verdict.DIFFERS, "b.pt: x")
-    assert _line("checkpoints", saving, [_record()], saved={"a.pt": "allowed: more"}) == (Verdict.BOUND, "a.pt: more")
+    saving = _record(saves={"a.pt": "/a.pt"})
+    assert _line("checkpoints", saving, [_record()], saved={"a.pt": ("equal", "")})[0] is Verdict.EQUAL
+    assert _line("checkpoints", saving, [_record()], saved={"a.pt": ("differs", "keys: x")}) == (Verdict.DIFFERS, "a.pt: keys: x")
+    assert _line("checkpoints", saving, [_record()], saved={"a.pt": ("values", "w")}) == (Verdict.DIFFERS, "a.pt: w")
+    assert _line("checkpoints", saving, [_record()], saved={"a.pt": ("allowed", "more"), "b.pt": ("differs", "x")}) == (Verdict.DIFFERS, "b.pt: x")
+    assert _line("checkpoints", saving, [_record()], saved={"a.pt": ("allowed", "more"), "b.pt": ("equal", "")}) == (Verdict.BOUND, "a.pt: more")
+    assert _line("checkpoints", saving, [_record()], saved={"": ("unreadable", "torn")})[0] is Verdict.NONE
     assert _line("checkpoints", saving, [_record()])[0] is _line("checkpoints", _record(), [_record()], saved={})[0] is Verdict.NONE
+    assert "before the cut" in _line("checkpoints", _record(cut=True), [_record()], saved={})[1]
     assert _line("process group", _record(), [_record(group_left=True)])[0] is Verdict.DIFFERS
     assert _line("process group", _record(), [_record(cut=True)])[0] is Verdict.NONE
+    assert "cannot be looked for" in _line("process group", _record(), [_record()], left=None)[1]
+    assert _line("process group", _record(), [_record()], left=["python x"])[0] is Verdict.DIFFERS

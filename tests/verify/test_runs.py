@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpmigrate.verify import proof, scratch
+from dpmigrate.verify import failures, proof, scratch
 from dpmigrate.verify.progress import Progress
 from dpmigrate.verify.runs import Config, Ran, run
 
@@ -53,6 +53,11 @@ def _state(folder: Path) -> dict[str, bytes]:
             id="a file renamed, and then written",
         ),
         pytest.param("import shutil; shutil.rmtree('data'); import os; os.makedirs('data/deep')", {}, id="a folder made anew"),
+        pytest.param(
+            """import subprocess, sys; subprocess.run([sys.executable, "-c", "open('best.pt', 'wb').write(b'new')"], check=True)""",
+            {"best.pt": b"new"},
+            id="by a Python that the script starts",
+        ),
         pytest.param("import os; os.truncate('best.pt', 3)", {"best.pt": b"xxx"}, id="a file truncated"),
         pytest.param("import sqlite3; sqlite3.connect('data/x.db').execute('create table a (b)')", {"data/7.bin": b"data"}, id="a data base"),
     ],
@@ -64,6 +69,15 @@ def test_nothing_of_the_users_is_written(code: str, holds: dict[str, bytes], tmp
     assert _state(tmp_path / "user") == before
     for name, content in holds.items():
         assert (tmp_path / "copy" / name).read_bytes() == content
+
+
+@pytest.mark.parametrize("command", ["printf new > best.pt", "rm data/7.bin", "printf new > data/new.bin"])
+def test_what_no_guard_can_see_is_told(command: str, tmp_path: Path) -> None:
+    """A shell writes through a link; the proof says so, and nothing else."""
+    user = _user(tmp_path)
+    (user / "train.py").write_text(f"import os, torch\nos.system({command!r})\n")
+    found = proof.prove(user / "train.py", user / "train.py", proof.Wish(ranks=0))
+    assert "was changed while the program ran" in found.failure and str(user) in found.failure
 
 
 @pytest.mark.parametrize("place", ["user/data/7.bin", "user/new.bin", "user/../user/new.bin"])
@@ -93,7 +107,7 @@ def test_temporary_files_may_lie_in_the_users_folder(tmp_path: Path, monkeypatch
 
 def test_processes_that_outlive_the_program(tmp_path: Path) -> None:
     done = _ran(tmp_path, "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])")
-    assert len(done.left) == 1 and "time.sleep" in done.left[0]
+    assert done.left is not None and len(done.left) == 1 and "time.sleep" in done.left[0]
     from dpmigrate.verify.runs import _processes
 
     assert _processes(tmp_path / "out") == []
@@ -111,7 +125,7 @@ def test_arguments_and_output(tmp_path: Path) -> None:
     assert done.stdout == ("['--a', 'b c']\n",)
 
 
-_WISH = proof.Wish(timeout=3)
+_CONFIG = Config("out", "/copy", "/mine", "/copy/train.py", "/copy/run", 2)
 
 
 @pytest.mark.parametrize(
@@ -120,28 +134,37 @@ _WISH = proof.Wish(timeout=3)
         pytest.param("train.py: error: the following arguments are required: data", "after --", id="arguments"),
         pytest.param("urllib.error.URLError: <urlopen error [Errno -3]>", "the data must be there before", id="a download"),
         pytest.param("RuntimeError: Found no NVIDIA driver on your system", "--device cuda", id="a GPU"),
-        pytest.param("FileNotFoundError: [Errno 2] No such file or directory: 'x'", "a file is missing", id="a file"),
+        pytest.param("FileNotFoundError: [Errno 2] No such file or directory: 'x'", "started in /mine/run", id="a file"),
+        pytest.param("train.py: error: unrecognized arguments: --epochz 1", "does not know", id="a word too much"),
+        pytest.param("EOFError: EOF when reading a line", "asks for input", id="input"),
         pytest.param("ModuleNotFoundError: No module named 'x'", "install what the program needs", id="a package"),
         pytest.param("PermissionError: dpmigrate verify: the program wants to write /x", "pass another place", id="a place outside"),
     ],
 )
 def test_why_a_run_failed(words: str, hint: str) -> None:
-    found = proof._unfinished(Ran(Path(), 1, 0.0, (), words, ()), 1, _WISH)
+    found = failures.unfinished(Ran(Path(), 1, 0.0, (), words, ()), 1, 3, _CONFIG)
     assert found.startswith("exit code 1") and words in found and hint in found.splitlines()[-1]
 
 
+def test_the_last_place_in_the_users_files_is_shown() -> None:
+    inner = "".join(f'  File "/lib/torch/{i}.py", line 1, in f\n    f()\n' for i in range(9))
+    errors = f'Traceback:\n  File "/copy/train.py", line 7, in <module>\n    main()\n{inner}RuntimeError: shapes'
+    found = failures.unfinished(Ran(Path(), 1, 0.0, (), errors, ()), 1, 3, _CONFIG)
+    assert 'File "/mine/train.py", line 7' in found and "main()" in found and found.endswith("RuntimeError: shapes") and "Traceback:" not in found
+
+
 def test_other_ends_of_a_run() -> None:
-    assert proof._unfinished(Ran(Path(), 1, 0.0, (), "ValueError: x", ()), 1, _WISH) == "exit code 1\nValueError: x"
-    assert "it was not done after 3 s" in proof._unfinished(Ran(Path(), -9, 0.0, (), "", (), ("at x",)), 1, _WISH)
-    assert "1 of 2 processes left a record" in proof._unfinished(Ran(Path(), 0, 0.0, (), "", ({},)), 2, _WISH)
-    assert proof._unfinished(Ran(Path(), 0, 0.0, (), "", ({},)), 1, _WISH) == ""
+    assert failures.unfinished(Ran(Path(), 1, 0.0, (), "ValueError: x", ()), 1, 3, _CONFIG) == "exit code 1\nValueError: x"
+    assert "it was not done after 3 s" in failures.unfinished(Ran(Path(), -9, 0.0, (), "", (), ("at x",)), 1, 3, _CONFIG)
+    assert "1 of 2 processes left a record" in failures.unfinished(Ran(Path(), 0, 0.0, (), "", ({},)), 2, 3, _CONFIG)
+    assert failures.unfinished(Ran(Path(), 0, 0.0, (), "", ({},)), 1, 3, _CONFIG) == ""
 
 
 def test_no_step_and_no_comparison() -> None:
     after = Ran(Path(), 0, 0.0, (), "", ({"steps": []},))
-    assert "no optimizer step" in proof._judged(after, after, _WISH).failure
+    assert "no optimizer step" in proof._judged(after, after, proof.Wish(), {}).failure
     before = Ran(Path(), 0, 0.0, (), "", ({"steps": [1], "compared": {"error": "torn"}},))
-    assert "torn" in proof._judged(before, after, _WISH).failure
+    assert "torn" in proof._judged(before, after, proof.Wish(), {}).failure
 
 
 @pytest.mark.parametrize("steps", [5, None])

@@ -45,12 +45,13 @@ class _After(importlib.abc.MetaPathFinder):
 
 
 def enter() -> None:
-    """Watch this process, if it is the script itself: neither the launcher nor a process that the script starts."""
+    """Keep this process from writing what is the user's, and watch it if it is the script itself: neither the launcher nor one that the script starts."""
+    from dpmigrate_probe import outputs
+
+    outputs.guard()
     if (CONFIG["ranks"] and "RANK" not in os.environ) or os.environ.get("DPMIGRATE_PROBED"):
         return
     os.environ["DPMIGRATE_PROBED"] = str(PID)
-    from dpmigrate_probe import outputs
-
     atexit.register(_leave)
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, open(os.path.join(CONFIG["out"], f"stack{RANK}.txt"), "w"), all_threads=False)  # noqa: SIM115
@@ -72,8 +73,7 @@ def _leave() -> None:
     torch = sys.modules.get("torch")
     if os.getpid() != PID or torch is None or not hasattr(torch, "save"):
         return
-    from dpmigrate_probe import compare, training
-    from dpmigrate_probe.outputs import plain_save
+    from dpmigrate_probe import compare, outputs, training
 
     distributed = torch.distributed
     RECORD["group_left"] = bool(distributed.is_available() and distributed.is_initialized()) and not RECORD["cut"]
@@ -85,8 +85,11 @@ def _leave() -> None:
     except ImportError:
         pass
     STATE["leaving"] = True
-    plain_save(torch)(STATE["parameters"], os.path.join(CONFIG["out"], f"rank{RANK}.pt"))
+    outputs.settle()
+    outputs.plain_save(torch)(STATE["parameters"], os.path.join(CONFIG["out"], f"rank{RANK}.pt"))
     if CONFIG["start"]:
         RECORD["compared"] = compare.compared(torch)
-    with open(os.path.join(CONFIG["out"], f"rank{RANK}.json"), "w", encoding="utf-8") as f:
+    path = os.path.join(CONFIG["out"], f"rank{RANK}.json")
+    with open(f"{path}.part", "w", encoding="utf-8") as f:  # a launcher that ends the others may interrupt this
         json.dump(RECORD, f)
+    os.replace(f"{path}.part", path)

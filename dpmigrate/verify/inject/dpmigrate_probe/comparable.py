@@ -50,7 +50,12 @@ def _still(torch: Any) -> None:
     functional = torch.nn.functional
     for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
         setattr(functional, name, lambda input, *a, **k: input)
+    attention = functional.scaled_dot_product_attention
 
+    def without_chance(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, *a: Any, **k: Any) -> Any:
+        return attention(query, key, value, attn_mask, 0.0, *a, **k)
+
+    functional.scaled_dot_product_attention = without_chance
     autocast = torch.autocast.__init__
 
     def off(self: Any, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: Any = None) -> None:

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dpmigrate_probe.state import CONFIG, RECORD, STATE
 
 Step = list[Any]
-ALLOWED = "allowed: "  # the judge knows the word
+#: relative distance of what is saved, by whether the runs are in float64
+VALUES = {True: 1e-7, False: 2e-3}
+_OF_THE_RUN = re.compile(r"time|date|elapsed|duration|seed|rng|random|\bhost|\bpid\b|memory", re.IGNORECASE)
 
 
 def compared(torch: Any) -> dict[str, Any]:
-    """``distances`` by step and ``checkpoints`` by file; ``error`` if they could not be read."""
-    try:
-        with torch.no_grad():
-            return {"distances": list(distances(torch, STATE["parameters"], CONFIG["start"])), "checkpoints": checkpoints(torch)}
-    except Exception:
-        return {"error": traceback.format_exc()}
+    """``distances`` by step, and ``checkpoints`` by file, a word and what is meant: equal, allowed, unreadable, values, differs.
+
+    Where they could not be compared there is the reason: in ``error`` for distances, under the name '' for checkpoints.
+    """
+    found: dict[str, Any] = {"distances": [], "checkpoints": {}}
+    with torch.no_grad():
+        try:
+            found["distances"] = list(distances(torch, STATE["parameters"], CONFIG["start"]))
+        except Exception:
+            found["error"] = traceback.format_exc()
+        try:
+            found["checkpoints"] = checkpoints(torch)
+        except Exception as e:
+            found["checkpoints"] = {"": ("unreadable", f"{type(e).__name__}: {e}"[:300])}
+    return found
 
 
 def distances(torch: Any, mine: dict[int, Step], migrated: str) -> Iterator[dict[str, Any]]:
@@ -43,27 +55,31 @@ def distances(torch: Any, mine: dict[int, Step], migrated: str) -> Iterator[dict
         spread = max((float((x - y).abs().max()) for o in others[1:] for x, y in zip(others[0], o, strict=True) if x.numel()), default=0.0)
         relative = whole / moved if moved else (0.0 if not whole else float("inf"))
         name = RECORD["names"][worst] if worst < len(RECORD["names"]) else f"parameter {worst}"
-        yield {"step": step, "relative": relative, "parameter": name, "spread": spread, "moved": moved}
+        yield {"step": step, "relative": _or_infinite(relative), "parameter": name, "spread": _or_infinite(spread), "moved": moved}
+
+
+def _or_infinite(value: float) -> float:
+    """Comparisons with NaN are all false: what is no number is as far off as can be."""
+    return value if math.isfinite(value) else math.inf
 
 
 def _norm(torch: Any, tensors: Step) -> float:
     return float(torch.stack([t.norm() for t in tensors]).norm()) if tensors else 0.0
 
 
-def checkpoints(torch: Any) -> dict[str, str]:
-    """For each file that the original saved: '' where the migrated program's has the same keys, shapes and types, otherwise the first difference.
-
-    What a right migration may change begins with ``ALLOWED``.
-    """
+# ---------------------------------------------------------------- checkpoints
+def checkpoints(torch: Any) -> dict[str, tuple[str, str]]:
+    """For each file that the original saved, how the migrated program's differs in keys, shapes, types and values."""
     with open(os.path.join(CONFIG["start"], "rank0.json"), encoding="utf-8") as f:
         record = json.load(f)
     theirs = {**record["writes"], **record["saves"]}  # also what was put in place under another name
     mine = {name: path for name, path in RECORD["saves"].items() if os.path.exists(path)}
+    alike = _Alike(torch, _share_of_a_loss(record))
     found = {}
     for name, path in mine.items():
         other = name if name in theirs else next((o for o in theirs if _masked(o) == _masked(name) and o not in mine), name)  # named by the clock
         theirs.pop(other, None)
-        found[name] = _file(torch, path, _place(other))
+        found[name] = _file(torch, alike, path, _place(other))
     return found
 
 
@@ -79,19 +95,25 @@ def _masked(name: str) -> str:
     return re.sub(r"\d+", "#", name)
 
 
-def _file(torch: Any, a: str, b: str) -> str:
+def _share_of_a_loss(record: dict[str, Any]) -> Callable[[float, float], bool]:
+    """Whether ours is the loss of a batch, and theirs that of rank 0's part of it."""
+    pairs = [(a[0], b[0]) for a, b in zip(RECORD["losses"], record["losses"], strict=False)]
+    return lambda ours, theirs: any(_apart(a, ours) < 1e-6 and _apart(b, theirs) < 1e-6 for a, b in pairs)
+
+
+def _file(torch: Any, alike: _Alike, a: str, b: str) -> tuple[str, str]:
     if not os.path.exists(b):
-        return "missing"
+        return "differs", "missing"
     try:
         mine = torch.load(a, map_location="cpu", weights_only=False)
-    except Exception:
-        return ""  # not even the original can read its own
+    except Exception as e:
+        return "unreadable", f"the original's own cannot be loaded: {type(e).__name__}: {e}"[:300]
     try:
         other = torch.load(b, map_location="cpu", weights_only=False)
     except Exception as e:
-        return f"the original's program cannot load it: {type(e).__name__}: {e}"[:300]
-    found = list(_different(torch, mine, other, ""))
-    return next((f for f in found if not f.startswith(ALLOWED)), found[0] if found else "")
+        return "differs", f"the original's program cannot load it: {type(e).__name__}: {e}"[:300]
+    found = dict(reversed(list(alike.different(mine, other, ""))))
+    return next(((kind, found[kind]) for kind in ("differs", "values", "allowed") if kind in found), ("equal", ""))
 
 
 def _keys(a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:
@@ -100,33 +122,66 @@ def _keys(a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:
     return {shorter[k] if k not in b and shorter.get(k) in b else k: v for k, v in a.items()}
 
 
-def _different(torch: Any, a: Any, b: Any, path: str) -> Iterator[str]:
-    if isinstance(a, torch.nn.Module) and isinstance(b, torch.nn.Module):
-        a = a.module if isinstance(a, torch.nn.DataParallel) else a
-        if type(a) is not type(b):
-            yield f"{path or 'the model'}: {type(a).__name__} became {type(b).__name__}"
-            return
-        a, b = dict(a.state_dict()), dict(b.state_dict())
-    if isinstance(a, dict) and isinstance(b, dict):
+def _apart(a: float, b: float) -> float:
+    if a == b or (a != a and b != b):
+        return 0.0
+    return _or_infinite(abs(a - b) / max(abs(a), abs(b), 1e-12))
+
+
+class _Alike:
+    """The differences of two checkpoints, the first of each kind first."""
+
+    def __init__(self, torch: Any, share: Callable[[float, float], bool]) -> None:
+        self._torch, self._share = torch, share
+
+    def different(self, a: Any, b: Any, path: str) -> Iterator[tuple[str, str]]:
+        torch = self._torch
+        if isinstance(a, torch.nn.Module) and isinstance(b, torch.nn.Module):
+            a = a.module if isinstance(a, torch.nn.DataParallel) else a
+            if type(a) is not type(b):
+                yield "differs", f"{path or 'the model'}: {type(a).__name__} became {type(b).__name__}"
+                return
+            a, b = dict(a.state_dict()), dict(b.state_dict())
+        if isinstance(a, dict) and isinstance(b, dict):
+            yield from self._dicts(a, b, path)
+        elif isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+            yield from self._tensors(a, b, path)
+        elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
+            if len(a) != len(b):
+                yield "differs", f"{path}: {len(a)} items became {len(b)}"
+            for i, (x, y) in enumerate(zip(a, b, strict=False)):
+                yield from self.different(x, y, f"{path}[{i}]")
+        elif type(a) is not type(b):
+            yield "differs", f"{path}: {type(a).__name__} became {type(b).__name__}"
+        elif type(a) in (int, float):
+            yield from self._numbers(float(a), float(b), path)
+
+    def _dicts(self, a: dict[Any, Any], b: dict[Any, Any], path: str) -> Iterator[tuple[str, str]]:
         a = _keys(a, b)
         lost, new = [k for k in a if k not in b], [k for k in b if k not in a]
         if lost:
-            yield f"{path or 'keys'}: {lost[:2]} became {new[:2]}"
+            yield "differs", f"{path or 'keys'}: {lost[:2]} became {new[:2]}"
         elif new:  # beside parts with names of their own, more of them harm nobody; in a model's state they do
-            yield f"{'' if any(isinstance(v, torch.Tensor) for v in a.values()) else ALLOWED}{path or 'keys'}: {new[:2]} are new"
+            state = any(isinstance(v, self._torch.Tensor) for v in a.values())
+            yield "differs" if state else "allowed", f"{path or 'keys'}: {new[:2]} are new"
         for k in a:
             if k in b:
-                yield from _different(torch, a[k], b[k], f"{path}[{k!r}]")
-    elif isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+                yield from self.different(a[k], b[k], f"{path}[{k!r}]")
+
+    def _tensors(self, a: Any, b: Any, path: str) -> Iterator[tuple[str, str]]:
         ranks = len(a) // len(b) if a.dim() and b.dim() and len(b) else 0
         if not path and ranks > 1 and a.shape == (len(b) * ranks, *b.shape[1:]) and a.dtype == b.dtype:
-            yield f"{ALLOWED}one rank's share of a batch, {len(b)} samples of {len(a)}"
+            yield "allowed", f"one rank's share of a batch, {len(b)} samples of {len(a)}"
         elif (a.shape, a.dtype) != (b.shape, b.dtype):
-            yield f"{path}: {tuple(a.shape)} {a.dtype} became {tuple(b.shape)} {b.dtype}"
-    elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        if len(a) != len(b):
-            yield f"{path}: {len(a)} items became {len(b)}"
-        for i, (x, y) in enumerate(zip(a, b, strict=False)):
-            yield from _different(torch, x, y, f"{path}[{i}]")
-    elif type(a) is not type(b):
-        yield f"{path}: {type(a).__name__} became {type(b).__name__}"
+            yield "differs", f"{path}: {tuple(a.shape)} {a.dtype} became {tuple(b.shape)} {b.dtype}"
+        elif a.dim() == 0:
+            yield from self._numbers(float(a), float(b), path)
+        elif a.dtype.is_floating_point and path and a.numel():  # a tensor alone may be a picture of noise
+            x, y = a.detach().double(), b.detach().double()
+            far = _or_infinite(float((x - y).norm()) / max(float(x.norm()), float(y.norm()), 1e-12))
+            if far > VALUES[CONFIG["float64"]]:
+                yield "values", f"the values of {path} are {far:.1e} apart"
+
+    def _numbers(self, a: float, b: float, path: str) -> Iterator[tuple[str, str]]:
+        if path and not _OF_THE_RUN.search(path) and _apart(a, b) > VALUES[CONFIG["float64"]]:
+            yield ("allowed", f"{path} is the loss of rank 0's part of the batch") if self._share(a, b) else ("values", f"{path}: {a:.6g} became {b:.6g}")

@@ -37,7 +37,7 @@ def install(torch: Any) -> None:
 def _seeds(size: Sequence[int]) -> list[int] | None:
     """One seed for each sample of the batch, if a draw of this size belongs to it."""
     samples = taken()
-    if not samples or not size or size[0] != len(samples) or -1 in samples or STATE["fetching"]:
+    if not samples or not size or size[0] != len(samples) or None in samples or STATE["fetching"]:
         return None
     STATE["drawn"] += 1
     RECORD["noise"] = True

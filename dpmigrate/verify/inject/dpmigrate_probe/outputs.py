@@ -14,14 +14,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dpmigrate_probe.state import CONFIG, PID, RECORD, STATE
+from dpmigrate_probe.state import CONFIG, PID, RECORD, STATE, when, where
+
+
+def guard() -> None:
+    """Install the audit hook: in every Python process of the run, those that the script starts included."""
+    STATE["allowed"] = [os.path.realpath(p) for p in _allowed()]
+    sys.addaudithook(audit)
 
 
 def watch() -> None:
-    """Install the audit hook and look at what is printed."""
-    STATE["owning"] = False
-    STATE["allowed"] = [os.path.realpath(p) for p in _allowed()]
-    sys.addaudithook(audit)
+    """Record what the script itself writes and prints."""
+    STATE["recording"] = True
     sys.stdout, sys.stderr = Lines(sys.stdout, "stdout"), Lines(sys.stderr, "stderr")
 
 
@@ -32,6 +36,12 @@ def _allowed() -> list[str]:
     named = [os.environ[n] for n in variables if os.environ.get(n)]
     usual = [os.path.join(home, name) for name in (".cache", ".config", ".triton", ".nv", ".keras", ".matplotlib")]
     return [CONFIG["out"], tempfile.gettempdir(), "/dev", "/proc", "/sys", sys.prefix, sys.base_prefix, *named, *usual]
+
+
+def settle() -> None:
+    """At the end it is known which passes have trained."""
+    RECORD["lines"] = [(when(place) == "training", text, kind) for place, text, kind in RECORD["lines"]]
+    RECORD["writes"] = {name: sorted({when(place) for place in places}) for name, places in RECORD["writes"].items()}
 
 
 # ---------------------------------------------------------------- files
@@ -126,11 +136,13 @@ def _alone() -> Iterator[None]:
 
 
 def _wrote(path: Any) -> None:
-    if os.getpid() != PID or STATE["owning"] or STATE["leaving"] or not isinstance(path, str | bytes | os.PathLike):
+    if not STATE["recording"] or os.getpid() != PID or STATE["owning"] or STATE["leaving"] or not isinstance(path, str | bytes | os.PathLike):
         return
     full = os.path.abspath(os.fsdecode(path))
     if _within(full, CONFIG["root"]) and "__pycache__" not in full:
-        RECORD["writes"][_named(full)] = RECORD["writes"].get(_named(full), 0) + 1
+        places = RECORD["writes"].setdefault(_named(full), [])
+        if where() not in places:
+            places.append(where())
 
 
 def _named(full: str) -> str:
@@ -170,15 +182,13 @@ class Lines:
         self._stream, self._name, self._rest = stream, name, ""
 
     def write(self, text: str) -> int:
-        now = STATE["current"]
         self._rest += text
         *lines, self._rest = self._rest.split("\n")
         for line in lines:
             if line.strip() and os.getpid() == PID:
-                inside = bool(now and now["data"] in STATE["training"] and now["backwards"])
                 shown = line.rstrip("\r")
                 kind = "bar" if "\r" in shown else self._name  # a progress bar writes over itself
-                RECORD["lines"].append([inside, shown.rsplit("\r", 1)[-1][:400], kind])
+                RECORD["lines"].append([where(), shown.rsplit("\r", 1)[-1][:400], kind])
         if self._rest.count("\r") > 1:
             self._rest = "\r" + self._rest.rsplit("\r", 1)[-1]
         written: int = self._stream.write(text)

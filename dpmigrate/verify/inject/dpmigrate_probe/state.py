@@ -15,16 +15,17 @@ RECORD: dict[str, Any] = {
     "rank": RANK,
     "steps": [],  # one for each optimizer step: optimizer, lr, gradient norm
     "losses": [],  # one for each backward: value, samples in the batch, step
-    "passes": [],  # one for each iteration over a DataLoader
-    "lines": [],  # (printed in the middle of a training pass, text, stdout | stderr | bar)
-    "writes": {},  # file -> how often it was opened for writing or put in place
+    "passes": [],  # one for each iteration over a DataLoader, see data.py
+    "next": None,  # of the training pass that the cut did not let begin: its view, and the first indices of its sampler
+    "lines": [],  # (printed in the middle of a training pass, text, stdout | stderr | bar); the first is ``where`` until the end
+    "writes": {},  # file -> each ``when`` it was opened for writing or put in place; ``where`` until the end
     "saves": {},  # checkpoint -> its whole path
     "wrapped": 0,
     "autocast": False,
     "batch_norm": False,
     "noise": False,  # noise was drawn by the sample
     "cut": False,
-    "draws": False,  # random numbers of one generator for the whole process are drawn between a batch and its step
+    "draws": None,  # the first step (from 0) before which random numbers of one generator for the whole process were drawn after its batch
     "group_left": None,
 }
 STATE: dict[str, Any] = {
@@ -32,20 +33,41 @@ STATE: dict[str, Any] = {
     "parameters": {},  # step -> the parameters of all optimizers after it
     "current": None,  # the pass over a DataLoader that the program is in
     "iterator": None,  # and its iterator, weakly
-    "training": set(),  # the data that optimizer steps were made on
+    "training": set(),  # the views of data that optimizer steps were made on
+    "data": {},  # type and length -> the data sets seen, so that two of a kind are told apart
+    "queues": {},  # view -> the other run's passes over these samples, in order
     "size": 0,
     "random": None,
     "scaled": {},
     "drawn": 0,  # noise since the last batch
     "fetching": False,  # inside the data set, whose randomness is seeded by the sample already
+    "owning": False,  # the guard itself is writing
+    "recording": False,  # this is the script's own process
+    "allowed": [],
     "leaving": False,
 }
 
 
-def taken() -> list[int]:
+def where() -> int:
+    """The pass that the program is in, by its number; -1 outside passes before the first step, -2 between passes."""
+    now = STATE["current"]
+    if now is not None:
+        return next(i for i, p in enumerate(RECORD["passes"]) if p is now)
+    return -2 if RECORD["steps"] else -1
+
+
+def when(place: int) -> str:
+    """before | training | between, for what ``where`` told: whether a pass trains is known when it is over."""
+    if place < 0:
+        return "before" if place == -1 else "between"
+    p = RECORD["passes"][place]
+    return "training" if p["backwards"] else "between" if p["first_step"] else "before"
+
+
+def taken() -> list[int | None]:
     """The samples of the batch that was delivered last; none outside a pass."""
     now = STATE["current"]
-    found: list[int] = now["batches"][now["delivered"] - 1] if now and now["delivered"] else []
+    found: list[int | None] = now["batches"][now["delivered"] - 1] if now and now["delivered"] else []
     return found
 
 

@@ -35,8 +35,8 @@ def _steps(torch: Any) -> None:
     torch.optim.Optimizer.__init__ = optimizer
 
     def before(opt: Any, *_: Any) -> None:
-        if not RECORD["draws"] and STATE["random"] is not None and STATE["current"] is not None:
-            RECORD["draws"] = STATE["random"] != random_state(torch)
+        if RECORD["draws"] is None and STATE["random"] is not None and STATE["current"] is not None and STATE["random"] != random_state(torch):
+            RECORD["draws"] = len(RECORD["steps"])
         norms = [p.grad.detach().double().norm() for g in opt.param_groups for p in g["params"] if p.grad is not None]
         total = float(torch.stack(norms).norm()) if norms else None
         which = next((i for i, o in enumerate(STATE["optimizers"]) if o is opt), -1)
@@ -44,7 +44,7 @@ def _steps(torch: Any) -> None:
 
     def after(opt: Any, *_: Any) -> None:
         if STATE["current"] is not None:
-            STATE["training"].add(STATE["current"]["data"])
+            STATE["training"].add(STATE["current"]["view"])
         _keep_parameters(len(RECORD["steps"]))
         os.write(progress, b".")
 

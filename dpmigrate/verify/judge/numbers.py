@@ -1,0 +1,98 @@
+"""Parameters, losses, gradients, steps and learning rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.verify.judge.evidence import Evidence, Line, Record, Verdict, apart
+
+
+def parameters(e: Evidence) -> Iterator[Line]:
+    """After the first and the last step that both runs took."""
+    if not e.distances:
+        yield Line("parameters", Verdict.NONE, "no optimizer step that both runs took was seen", needed=True)
+        return
+    upto, _ = e.comparable
+    first = next((d for d in e.distances if e.near(d.relative) is Verdict.DIFFERS), None)
+    for d in dict.fromkeys((e.distances[0], e.distances[-1])):
+        where = f"; they part at step {first.step}, {first.parameter} first" if first is not None else ""
+        text = f"{d.relative:.1e} of the distance moved{where}" if d.moved else f"the original does not move them{', the ranks do' if d.relative else ''}"
+        line = Line(f"parameters after step {d.step}", e.near(d.relative), text, needed=True)
+        yield line if first is not None and first.step <= upto else e.excused(line)
+
+
+def ranks_alike(e: Evidence) -> Line:
+    """Whether all ranks hold the same parameters after every step."""
+    name = "ranks alike"
+    if len(e.ranks) < 2 or not e.distances:
+        return Line(name, Verdict.NONE, "one rank only" if len(e.ranks) < 2 else "no steps")
+    parted = next((d for d in e.distances if d.spread > 0), None)
+    if parted is None:
+        return Line(name, Verdict.EQUAL, f"the parameters of all {len(e.ranks)} ranks are the same after every step")
+    why = " (no DistributedDataParallel was built)" if not e.ranks[0]["wrapped"] else ""
+    return Line(name, Verdict.DIFFERS, f"the ranks' parameters part at step {parted.step}, by {parted.spread:.1e}{why}")
+
+
+def _by_step(record: Record) -> dict[int, tuple[float, int]]:
+    """Loss and samples of each step: means over its backwards, weighted by their samples."""
+    out: dict[int, tuple[float, int]] = {}
+    for value, samples, step in record["losses"]:
+        total, count = out.get(step, (0.0, 0))
+        out[step] = (total + value * max(samples, 1), count + max(samples, 1))
+    return {step: (total / count, count) for step, (total, count) in out.items()}
+
+
+def loss_curves(e: Evidence) -> list[tuple[int, float, float]]:
+    """For each step that both runs took: the original's loss and that of all ranks together, their mean or, for a loss that sums over the batch, their sum."""
+    mine, theirs = _by_step(e.original), [_by_step(r) for r in e.ranks]
+    found = []
+    for s in sorted(set(mine).intersection(*theirs)):
+        count = sum(t[s][1] for t in theirs)
+        together = sum(t[s][0] * t[s][1] for t in theirs) / count, sum(t[s][0] for t in theirs)
+        found.append((s + 1, mine[s][0], min(together, key=lambda v: apart(mine[s][0], v))))
+    return found
+
+
+def losses(e: Evidence) -> Line:
+    """The loss of each step."""
+    return _compared(e, "loss per step", loss_curves(e), "no scalar loss was differentiated in both runs")
+
+
+def gradients(e: Evidence) -> Line:
+    """The norm of all gradients at each step."""
+    pairs = [(a["gradient"], b["gradient"]) for a, b in zip(e.original["steps"], e.ranks[0]["steps"], strict=False)]
+    known = [(i, a, b) for i, (a, b) in enumerate(pairs, 1) if a is not None and b is not None]
+    return _compared(e, "gradient norm", known, "no gradients were seen at a step")
+
+
+def _compared(e: Evidence, name: str, steps: list[tuple[int, float, float]], none: str) -> Line:
+    if not steps:
+        return Line(name, Verdict.NONE, none)
+    far = [(step, apart(a, b)) for step, a, b in steps]
+    at, worst = max(far, key=lambda s: s[1])
+    text = f"{len(steps)} steps, at most {worst:.1e} apart" + (f" (step {at})" if worst else "")
+    line = Line(name, e.near(worst), text)
+    if line.verdict is not Verdict.DIFFERS:
+        return line
+    first, a, b = next(s for s, (_, d) in zip(steps, far, strict=True) if e.near(d) is Verdict.DIFFERS)
+    line = Line(name, Verdict.DIFFERS, f"step {first}: {a:.6g} and {b:.6g}, a ratio of {b / a if a else float('inf'):.3g}")
+    return line if first <= e.comparable[0] else e.excused(line)
+
+
+def steps(e: Evidence) -> Line:
+    """How many optimizer steps were made."""
+    counts, own = [len(r["steps"]) for r in e.ranks], len(e.original["steps"])
+    same = set(counts) == {own}
+    text = f"{own}{' (cut)' if e.cut else ''}" if same else f"original {own}, ranks {counts}"
+    return Line("optimizer steps", Verdict.EQUAL if same else Verdict.DIFFERS, text)
+
+
+def rates(e: Evidence) -> Line:
+    """The learning rates at each step."""
+    own = e.original["steps"]
+    for i, a in enumerate(own):
+        for r in e.ranks:
+            if i < len(r["steps"]) and any(apart(x, y) > 1e-9 for x, y in zip(a["lr"], r["steps"][i]["lr"], strict=False)):
+                return Line("learning rate", Verdict.DIFFERS, f"step {i + 1}: original {a['lr']}, rank {r['rank']} {r['steps'][i]['lr']}")
+    last = own[-1]["lr"] if own else []
+    return Line("learning rate", Verdict.EQUAL if last else Verdict.NONE, f"the same at every step, {last} at the last" if last else "no steps")
