@@ -163,13 +163,14 @@ def _reads(names: Names, loop: BatchLoop, name: str, own: list[ast.stmt]) -> tup
     return inside, after
 
 
-def collected(names: Names, loop: BatchLoop) -> list[str]:
-    """The lists that the loop appends to and that are read after it."""
-    found: dict[str, None] = {}
+def collected(names: Names, loop: BatchLoop) -> list[Counter]:
+    """The lists that the loop appends to and that are read after it; what is added by ``extend`` is not known."""
+    found: dict[str, list[ast.expr]] = {}
     for n in ast.walk(loop.node):
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("append", "extend") and isinstance(n.func.value, ast.Name):
-            found[n.func.value.id] = None
-    return [name for name in found if _reads(names, loop, name, [])[1]]
+            known = n.func.attr == "append" and len(n.args) == 1
+            found.setdefault(n.func.value.id, []).append(n.args[0] if known else ast.List([], ast.Load()))
+    return [Counter(name, tuple(adds), *reads) for name, adds in found.items() if (reads := _reads(names, loop, name, []))[1]]
 
 
 # ------------------------------------------------------------------ is the loop nothing but counting?

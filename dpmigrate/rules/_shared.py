@@ -196,11 +196,13 @@ _ZEROS = frozenset({"torch.zeros", "numpy.zeros"})
 
 
 def from_zero(script: Script, loop: BatchLoop, name: str) -> bool:
-    """Whether the counter is 0 whenever the loop begins, so that its end is the sum over the batches and nothing else."""
+    """Whether the counter is 0 (or a list empty) whenever the loop begins, so that its end is the sum over the batches and nothing else."""
     names = script.names
     function = names.function(loop.node)
     stores = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) and names.function(n) is function]
-    last = max((n for n in stores if position(n) < position(loop.node)), key=position)
+    last = max((n for n in stores if position(n) < position(loop.node)), key=position, default=None)
+    if last is None:
+        return False
     stmt = names.statement(last)
     if any(isinstance(a, Loop) and names.function(a) is function and not names.is_inside(stmt, a) for a in names.ancestors(loop.node)):
         return False
@@ -218,6 +220,8 @@ def _given(stmt: ast.Assign, target: ast.Name) -> ast.expr:
 def _zero(script: Script, node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return node.value == 0
+    if isinstance(node, ast.List):
+        return not node.elts
     if isinstance(node, ast.Call) and script.names.dotted(node.func) == "torch.tensor":
         return bool(node.args) and all(isinstance(n, ast.List | ast.Load) or (isinstance(n, ast.Constant) and n.value == 0) for n in ast.walk(node.args[0]))
     return isinstance(node, ast.Call) and script.names.dotted(node.func) in _ZEROS

@@ -18,8 +18,9 @@ total_loss = ddp.mean_all(total_loss)
 ```
 
 ## When it is not fixed
-Numbers shown while the loop runs are those of rank 0, and so are meters, lists and sums that go on from one epoch to the next. Where the kind of one
-total cannot be told none is reduced, because half a ratio is worse than none; the report names them all.
+Numbers shown while the loop runs are those of rank 0, and so are meters, lists of anything but counts and losses, and sums that go on from one epoch to the
+next. Where the kind of one total cannot be told none is reduced, because half a ratio is worse than none; the report names them all. A list of the losses of
+batches (`losses.append(loss.item())`) is averaged element by element: it then holds the losses of the global batches, as the original's did.
 """
 
 from __future__ import annotations
@@ -56,6 +57,13 @@ def training_totals(script: Script) -> Iterator[Hit]:
                 advice="reduce them after the loop with ddp.sum_all (counts, sums) or ddp.mean_all (means of batches)",
             )
             by_kind.clear()
+        strange = []
+        for c in [] if loop.branches else collected(script.names, loop):
+            kind = holds(script.roles, loop, c, losses, sums)
+            if kind is Holds.MEAN or (kind is Holds.SUM and from_zero(script, loop, c.name)):
+                by_kind.setdefault(kind, []).append(c.name)
+            elif kind is not Holds.STEP:
+                strange.append(c.name)
         edits: list[Edit] = []
         for kind, call in ((Holds.SUM, "sum_all"), (Holds.MEAN, "mean_all")):
             if kind in by_kind:
@@ -65,10 +73,9 @@ def training_totals(script: Script) -> Iterator[Hit]:
         known = [n for k in (Holds.SUM, Holds.MEAN) for n in by_kind.get(k, [])]
         if edits:
             yield Hit(loop.node, f"{', '.join(known)} would cover one rank's share of the epoch", tuple(edits))
-        for name in [] if loop.branches else collected(script.names, loop):
+        for name in strange:
             yield Hit(
                 loop.node,
                 f"the list {name}, read after the loop, holds rank 0's share",
-                severity=Severity.NOTE,
                 advice="gather it if the numbers made from it must cover the epoch",
             )

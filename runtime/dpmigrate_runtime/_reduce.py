@@ -33,16 +33,18 @@ def sum_all(*values: Any, over: Any = None) -> Any:
 
     Takes numbers, tensors and numpy arrays of any shape. An int (or bool) gives an int, summed in int64; a float a float, summed in
     float64; a tensor or array one of its own dtype, shape and device (bool: int64). A rank whose shard was empty may hold a plain 0
-    where the others hold a float, a tensor or an array: it gets what they get. In one process the values are returned unchanged.
+    where the others hold a float, a tensor or an array: it gets what they get. A list of numbers or of tensors without dimensions gives
+    a list of the same length, element by element. In one process the values are returned unchanged.
 
     ``over`` names the loader whose loop made the values, where one loop serves divided and undivided loaders: nothing is summed when
     every rank went through all of it.
 
-    Raises on every rank: ValueError when the ranks hold different shapes or numbers of values, TypeError for what cannot be
+    Raises on every rank: ValueError when the ranks hold different shapes, lengths or numbers of values, TypeError for what cannot be
     summed, OverflowError when a sum does not fit the values' own integer dtype.
     """
     if world_size() > 1 and (over is None or is_divided(over)):
-        values = tuple(_sum(values))
+        sums = _sum(tuple(_packed(value) for value in values))
+        values = tuple(_unpacked(one, value) for one, value in zip(sums, values, strict=True))
     return values[0] if len(values) == 1 else values
 
 
@@ -52,7 +54,8 @@ def mean_all(*values: Any, over: Any = None) -> Any:
     ``over`` and the errors are those of ``sum_all``.
     """
     sums, world = sum_all(*values, over=over), (world_size() if over is None or is_divided(over) else 1)
-    return sums / world if len(values) == 1 else tuple(one / world for one in sums)
+    means = [[x / world for x in one] if isinstance(one, list) else one / world for one in ([sums] if len(values) == 1 else sums)]
+    return means[0] if len(values) == 1 else tuple(means)
 
 
 def sum_loss(loss: torch.Tensor) -> torch.Tensor:
@@ -67,6 +70,21 @@ def sum_loss(loss: torch.Tensor) -> torch.Tensor:
     same = loss.view_as(loss)
     same.register_hook(lambda gradient: gradient * world)  # type: ignore[no-untyped-call]
     return same
+
+
+def _packed(value: Any) -> Any:
+    """A list of numbers, or of tensors without dimensions, as one tensor; anything else as it is."""
+    if isinstance(value, list) and all(type(x) in (int, float, bool) for x in value):
+        return torch.tensor(value, dtype=torch.float64 if any(isinstance(x, float) for x in value) or not value else torch.int64)
+    if isinstance(value, list) and all(isinstance(x, torch.Tensor) and x.dim() == 0 for x in value):
+        return torch.stack([x.detach() for x in value])
+    return value
+
+
+def _unpacked(total: Any, value: Any) -> Any:
+    if not isinstance(value, list):
+        return total
+    return list(total.unbind()) if value and isinstance(value[0], torch.Tensor) else total.tolist()
 
 
 def _is_numpy(value: Any) -> bool:

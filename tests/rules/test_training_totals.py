@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dpmigrate.model import Severity
 from tests.rules.program import STEP, after, found, hits
 
 
@@ -68,9 +69,39 @@ def test_a_mean_that_goes_on_is_right() -> None:
     assert after(**parts) == ["total = ddp.mean_all(total)"]
 
 
-def test_lists_and_unknown_sums_are_noted() -> None:
-    (one,) = hits("DPM602", **_parts("total.append(loss.item())", "total = []"))
-    assert not one.edits and "the list total" in one.message
+@pytest.mark.parametrize(
+    ("kept", "line"),
+    [
+        pytest.param("kept.append(loss.item())", "kept = ddp.mean_all(kept)", id="losses"),
+        pytest.param("kept.append(float(loss))", "kept = ddp.mean_all(kept)", id="losses as float"),
+        pytest.param("kept.append(loss.detach())", "kept = ddp.mean_all(kept)", id="losses as tensors"),
+        pytest.param("kept.append(x.size(0) * loss.item())", "kept = ddp.sum_all(kept)", id="losses of all samples"),
+        pytest.param("kept.append((out.argmax(1) == y).sum().item())", "kept = ddp.sum_all(kept)", id="counts"),
+    ],
+)
+def test_lists_of_numbers_are_reduced_by_element(kept: str, line: str) -> None:
+    assert line in after(**_parts(kept, "kept = []", "print(kept)"))
+
+
+def test_a_list_that_goes_on_over_the_epochs() -> None:
+    """The mean of means is itself, the sum of sums is not."""
+    parts = {"before": "kept = []", "step": STEP + "kept.append(loss.item())", "epoch_end": "print(kept)"}
+    assert after(**parts) == ["kept = ddp.mean_all(kept)"]
+    (one,) = hits("DPM602", **{**parts, "step": STEP + "kept.append(x.size(0))"})
+    assert not one.edits and "the list kept" in one.message
+
+
+@pytest.mark.parametrize("kept", ["kept.append(out.argmax(1))", "kept.extend(y.tolist())", "kept.append((loss.item(), 1))"])
+def test_other_lists_are_left_to_the_user(kept: str) -> None:
+    (one,) = hits("DPM602", **_parts(kept, "kept = []", "print(kept)"))
+    assert not one.edits and "the list kept" in one.message and one.severity is Severity.WARNING
+
+
+def test_a_list_of_constants_is_the_same_on_every_rank() -> None:
+    assert hits("DPM602", **_parts("kept.append(1)", "kept = []", "print(kept)")) == []
+
+
+def test_unknown_sums_are_noted() -> None:
     (one,) = hits("DPM602", **_parts("total += f(x)", "total = 0\nf = print"))
     assert not one.edits and "what total adds up is not known" in one.message
 

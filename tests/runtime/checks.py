@@ -122,6 +122,19 @@ def sums_of_numbers() -> None:
 
 
 @check
+def sums_of_lists() -> None:
+    world = ddp.world_size()
+    assert ddp.sum_all([1, 2, True]) == [world, 2 * world, world]
+    assert [type(x) for x in ddp.sum_all([1, 2])] == [int, int]
+    assert ddp.sum_all([1, 0.5], 3) == ([world, world / 2], 3 * world)
+    assert ddp.mean_all([float(ddp.rank()), 4.0]) == [(world - 1) / 2, 4.0]
+    assert ddp.mean_all([3, 5], 2) == ([3.0, 5.0], 2.0)
+    assert ddp.sum_all([]) == ddp.mean_all([]) == []
+    first, second = ddp.mean_all([torch.tensor(1.5, requires_grad=True), torch.tensor(2.5)])
+    assert (first.item(), second.item()) == (1.5, 2.5)
+
+
+@check
 def sums_of_tensors() -> None:
     world = ddp.world_size()
     for dtype in (torch.uint8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -169,6 +182,8 @@ def sums_that_cannot_be() -> None:
         return
     full = ddp.is_main()
     raises(ValueError, "different numbers of values: [2, 1]", lambda: ddp.sum_all(*([1, 1] if full else [1])))
+    raises(ValueError, "rank 1: tensor (int64) of shape (3,)", lambda: ddp.sum_all([1, 2] if full else [1, 2, 3]))
+    raises(TypeError, "cannot be summed: list", lambda: ddp.sum_all(["a"]))
     raises(ValueError, "rank 1: tensor (float32) of shape (3,)", lambda: ddp.sum_all(torch.zeros(2 if full else 3)))
     raises(ValueError, "value 1 differs", lambda: ddp.sum_all(1, torch.zeros(2) if full else 1))
     raises(TypeError, "value 0 on rank 1 cannot be summed: NoneType", lambda: ddp.sum_all(1 if full else None))
