@@ -387,7 +387,15 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: set[str], 
         return Holds.MEAN
     if dotted in ("?.float", "?.int") and node.args:
         return _addition_kind(roles, loop, node.args[0], losses, sums, depth)
-    return Holds.UNKNOWN
+    return _through_function(roles, loop, node, losses, sums, depth)
+
+
+def _through_function(roles: Roles, loop: BatchLoop, node: ast.Call, losses: set[str], sums: bool, depth: int) -> Holds:
+    """What a function of this file gives back: ``losses.append(train_step(batch))``."""
+    functions = [f for f, _ in roles.values.targets(node)] if depth else []
+    given = [r.value for f in functions for r in ast.walk(f) if isinstance(r, ast.Return) and roles.names.function(r) is f]
+    kinds = {_addition_kind(roles, loop, v, losses, sums, depth - 1) if v is not None else Holds.UNKNOWN for v in given}
+    return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
 
 
 def _through_name(roles: Roles, loop: BatchLoop, node: ast.Name, losses: set[str], sums: bool, depth: int) -> Holds:

@@ -338,6 +338,23 @@ def test_what_is_added(added: str, kind: Holds) -> None:
     assert holds(found.roles, loop, counter, {"loss"}, False) is kind
 
 
+@pytest.mark.parametrize(
+    ("result", "kind"),
+    [
+        pytest.param("return loss.item()", Holds.MEAN, id="the loss"),
+        pytest.param("return (model(x) == y).sum().item()", Holds.SUM, id="hits"),
+        pytest.param("if x is None:\n        return 0\n    return loss.item()", Holds.UNKNOWN, id="one thing or another"),
+        pytest.param("return loss.item(), 1", Holds.UNKNOWN, id="two things"),
+        pytest.param("return", Holds.UNKNOWN, id="nothing"),
+        pytest.param("return step(x, y)", Holds.UNKNOWN, id="itself"),
+    ],
+)
+def test_what_a_function_gives_back(result: str, kind: Holds) -> None:
+    found, loop = _loop("n += step(x, y)", top=f"def step(x, y):\n    loss = criterion(model(x), y)\n    {result}")
+    (counter,) = found.counting(loop).counters
+    assert holds(found.roles, loop, counter, {"loss"}, False) is kind
+
+
 def test_a_sum_loss_adds_sums() -> None:
     found, loop = _loop(_LOSS + "n += loss.item()")
     (counter,) = found.counting(loop).counters

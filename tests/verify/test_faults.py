@@ -267,6 +267,16 @@ def test_the_scale_is_taken_out_before_gradients_are_clipped(before: str, right:
     assert ("gradient norm" in _differing(found)) is not right
 
 
+def test_parameters_have_names_where_the_model_is_gone_at_the_end(tmp_path: Path) -> None:
+    def inside(text: str) -> str:
+        head, _, rest = text.partition("torch.manual_seed(0)\n")
+        body = "".join(f"    {line}\n" if line else "\n" for line in f"torch.manual_seed(0)\n{rest}".splitlines())
+        return f"{head}\ndef main():\n{body}\n\nmain()\n"
+
+    found = _proof(tmp_path, inside(ORIGINAL), changed(inside(MIGRATED), ("y) / 2", "y) / 2 / world")))
+    assert any("they part at step 1, weight first" in line.text for line in found.lines)
+
+
 def test_epochs_cut_the_runs(tmp_path: Path) -> None:
     found = _proof(tmp_path, ORIGINAL, MIGRATED, Wish(steps=None, epochs=2, timeout=90))
     assert found.holds and [d.step for d in found.distances] == list(range(1, 9)) and found.cut == "2 epochs"

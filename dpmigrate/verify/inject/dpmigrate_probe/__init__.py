@@ -73,11 +73,10 @@ def _leave() -> None:
     torch = sys.modules.get("torch")
     if os.getpid() != PID or torch is None or not hasattr(torch, "save"):
         return
-    from dpmigrate_probe import compare, outputs, training
+    from dpmigrate_probe import compare, outputs
 
     distributed = torch.distributed
     RECORD["group_left"] = bool(distributed.is_available() and distributed.is_initialized()) and not RECORD["cut"]
-    RECORD["names"] = training.names_of(torch)
     try:
         import resource
 

@@ -15,6 +15,7 @@ RECORD: dict[str, Any] = {
     "rank": RANK,
     "steps": [],  # one for each optimizer step: optimizer, lr, gradient norm
     "losses": [],  # one for each backward: value, samples in the batch, step
+    "names": [],  # of the optimizers' parameters
     "passes": [],  # one for each iteration over a DataLoader, see data.py
     "next": None,  # of the training pass that the cut did not let begin: its view, and the first indices of its sampler
     "lines": [],  # (printed in the middle of a training pass, text, stdout | stderr | bar); the first is ``where`` until the end
@@ -30,6 +31,7 @@ RECORD: dict[str, Any] = {
 }
 STATE: dict[str, Any] = {
     "optimizers": [],
+    "named": 0,  # so many optimizers' parameters have names
     "parameters": {},  # step -> the parameters of all optimizers after it
     "current": None,  # the pass over a DataLoader that the program is in
     "iterator": None,  # and its iterator, weakly

@@ -35,6 +35,8 @@ def _steps(torch: Any) -> None:
     torch.optim.Optimizer.__init__ = optimizer
 
     def before(opt: Any, *_: Any) -> None:
+        if STATE["named"] < len(STATE["optimizers"]):  # at the end the modules may be gone
+            STATE["named"], RECORD["names"] = len(STATE["optimizers"]), names_of(torch)
         if RECORD["draws"] is None and STATE["random"] is not None and STATE["current"] is not None and STATE["random"] != random_state(torch):
             RECORD["draws"] = len(RECORD["steps"])
         norms = [p.grad.detach().double().norm() for g in opt.param_groups for p in g["params"] if p.grad is not None]
