@@ -186,3 +186,8 @@ def test_a_runtime_that_is_not_there_is_mentioned(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     cli._runtime_wanted()
     assert capsys.readouterr().err == ""
+
+
+def test_the_command_to_start_it_can_be_pasted(tmp_path: Path) -> None:
+    (tmp_path / "my train.py").write_bytes(TRAINS)
+    assert b"NUMBER_OF_GPUS 'my train.py'" in run("apply", "my train.py", cwd=tmp_path).stdout

@@ -7,6 +7,7 @@ interpreted.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 
 from dpmigrate.model import Finding, Outcome, Severity, Status
@@ -131,7 +132,7 @@ def _migrated(outcome: Outcome, style: Style, written: str | None) -> Iterator[s
         yield f"  Left to you, line {f.span.line} of the original: {safe(f.message)} ({f.code})"
         if f.advice:
             yield f"    help: {safe(f.advice)}"
-    yield f"  Start it with: torchrun --standalone --nproc-per-node=NUMBER_OF_GPUS {safe(written or outcome.path)}"
+    yield f"  Start it with: torchrun --standalone --nproc-per-node=NUMBER_OF_GPUS {safe(shlex.quote(written or outcome.path))}"
 
 
 def unified(outcome: Outcome, style: Style) -> Iterator[str]:
