@@ -38,9 +38,11 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "main_only": ("factory", "*args", "**kwargs"),
     "main_path": ("path",),
     "seed_ranks": (),
+    "same_stream": (),
 }
 
 #: calls that wait for every rank; none of them may stand under a rank-0 guard
 COLLECTIVE: Final = frozenset(
-    {"setup", "cleanup", "wrap", "distribute", "sum_all", "mean_all", "any_rank", "from_main", "barrier", "sync_buffers", "main_first", "seed_ranks"}
+    {"setup", "cleanup", "wrap", "distribute", "sum_all", "mean_all", "any_rank", "from_main", "barrier", "sync_buffers", "main_first"}
+    | {"seed_ranks", "same_stream"}
 )

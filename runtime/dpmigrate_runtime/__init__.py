@@ -14,7 +14,7 @@ from ._process_group import cleanup, setup
 from ._rank0 import main_first, main_only, main_path
 from ._reduce import mean_all, sum_all, sum_loss
 from ._samplers import shard_sampler
-from ._seeds import seed_ranks
+from ._seeds import same_stream, seed_ranks
 from ._state import device, is_main, local_rank, rank, world_size
 
 __version__ = "0.1.0"
@@ -35,6 +35,7 @@ __all__ = [
     "main_path",
     "mean_all",
     "rank",
+    "same_stream",
     "save",
     "seed_ranks",
     "setup",

@@ -50,6 +50,24 @@ def share_streams() -> None:
         _restore(box[0])
 
 
+@contextmanager
+def same_stream() -> Iterator[None]:
+    """Run the body with rank 0's random streams on every rank; the other ranks' own go on afterwards. A collective.
+
+    For data that are drawn anew while training runs (negative samples, another subset): each rank would train on other data.
+    """
+    if world_size() == 1:
+        yield
+        return
+    own = _streams()
+    share_streams()
+    try:
+        yield
+    finally:
+        if rank() != 0:
+            _restore(own)
+
+
 def seed_ranks() -> None:
     """Give each rank but 0 its own torch, CUDA, ``random`` and numpy stream; rank 0's go on undisturbed. A collective.
 

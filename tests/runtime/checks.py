@@ -293,6 +293,20 @@ def only_main_is_heard() -> None:
 
 
 @check
+def zz_stream_in_common() -> None:
+    ddp.seed_ranks()
+    own = torch.get_rng_state()
+    with ddp.same_stream():
+        drawn = everyone((torch.rand(1).item(), random.random(), float(np.random.rand())))
+    assert len(set(drawn)) == 1
+    later = everyone(torch.rand(1).item())
+    assert len(set(later)) == ddp.world_size()
+    if not ddp.is_main():
+        torch.set_rng_state(own)
+        assert torch.rand(1).item() == later[ddp.rank()]  # theirs went on from where it was
+
+
+@check
 def zz_last_streams_apart() -> None:
     torch.manual_seed(5)
     before = torch.get_rng_state()
