@@ -84,9 +84,9 @@ def test_a_rule_that_refuses_promises_no_fix(rule: Rule) -> None:
 def test_core_rules_cannot_be_left_out() -> None:
     """Half a migration is a wrong program."""
     s = script(program(end="torch.load('a')"), Settings(ignore=("DPM",)))
-    assert {r.code for r in RULES if wanted(r, s)} == {r.code for r in RULES if r.core}
+    assert {r.code for r in RULES if wanted(r, s)} == {r.code for r in RULES if r.core or r.refusal}
     s = script(program(), Settings(select=("DPM4",)))
-    assert {r.code for r in RULES if wanted(r, s)} == {r.code for r in RULES if r.core or r.code.startswith("DPM4")}
+    assert {r.code for r in RULES if wanted(r, s)} == {r.code for r in RULES if r.core or r.refusal or r.code.startswith("DPM4")}
 
 
 def test_the_notes_say_what_changes_in_meaning() -> None:

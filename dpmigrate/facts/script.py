@@ -14,6 +14,7 @@ from dpmigrate.facts.loaders import critical_star
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position, span
 from dpmigrate.facts.phases import Env, Phases, phases
 from dpmigrate.facts.roles import BatchLoop, Roles
+from dpmigrate.facts.suppressions import Suppressions, suppressions
 from dpmigrate.facts.values import NONE, Vals, Values
 from dpmigrate.facts.wraps import Wrapping, WrapPlan
 from dpmigrate.model import Span
@@ -69,6 +70,8 @@ class Script:
     @cached_property
     def exempt(self) -> str:
         """Why there is nothing to migrate; '' if there is."""
+        if self.suppressions.whole_file:
+            return "it says '# dpmigrate: ignore-file'"
         if self.distributed and not self.half_migrated:
             return self.distributed
         if not any(d == "torch" or d.startswith("torch.") for d in self.names.imports.values()) and not self.names.stars:
@@ -76,6 +79,11 @@ class Script:
         if not self.roles.backwards:
             return "no backward() in this file: nothing is trained here"
         return ""
+
+    @cached_property
+    def suppressions(self) -> Suppressions:
+        """What the comments of the file ask to be left alone."""
+        return suppressions(self.source.text)
 
     @cached_property
     def distributed(self) -> str:

@@ -26,11 +26,16 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def wanted(rule: Rule, script: Script) -> bool:
-    """Whether the settings ask for the rule; core rules are never left out, or half a migration would remain."""
+    """Whether the settings ask for the rule; core rules and refusals are never left out, or half a migration would remain."""
     s = script.settings
-    if rule.core:
+    if rule.core or rule.refusal:
         return True
     return (not s.select or rule.code.startswith(s.select)) and not (s.ignore and rule.code.startswith(s.ignore))
+
+
+def _suppressed(rule: Rule, finding: Finding, script: Script) -> bool:
+    """Whether a comment asks for silence. What every migration needs is done all the same: half of one would be a wrong program."""
+    return script.suppressions.covers(finding.span.line, rule.code) and not rule.refusal and not (rule.core and finding.edits)
 
 
 def check(script: Script) -> tuple[Finding, ...]:
@@ -38,7 +43,7 @@ def check(script: Script) -> tuple[Finding, ...]:
     if script.exempt:
         return ()
     rules = [r for r in all_rules() if r.code == HALF_MIGRATED] if script.half_migrated else all_rules()
-    found = [f for r in rules if wanted(r, script) for f in r.check(script)]
+    found = [f for r in rules if wanted(r, script) for f in r.check(script) if not _suppressed(r, f, script)]
     return tuple(sorted(found, key=lambda f: (f.span, f.code, f.message)))
 
 

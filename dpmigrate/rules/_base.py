@@ -57,6 +57,11 @@ class Rule:
     def summary(self) -> str:
         return self.page.splitlines()[0]
 
+    @property
+    def refusal(self) -> bool:
+        """Whether it says that a program cannot be migrated (9xx), which nobody can wish away; of other blockers the user may know better."""
+        return self.code.startswith("DPM9")
+
     def check(self, script: Script) -> Iterator[Finding]:
         for hit in self.run(script):
             fix = Fix.SAFE if hit.edits else Fix.NONE
