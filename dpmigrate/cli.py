@@ -8,65 +8,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from dpmigrate import __version__
+from dpmigrate import __version__, options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dpmigrate.config import Config
     from dpmigrate.engine import Target
     from dpmigrate.model import Outcome
     from dpmigrate.settings import Settings
 
-Precision = Literal["float16", "bfloat16"]
-Batch = Literal["global", "per-rank"]
 #: from this many files on, a terminal gets a progress bar
 MANY = 50
-
-_paths = click.argument("paths", nargs=-1, type=click.Path(path_type=str))
-_format = click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to report.")
-_stdin = click.option("--stdin-filename", default="<stdin>", help="The name to report for source that comes from '-'.")
-
-
-def _codes(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option(name, multiple=True, metavar="CODE", callback=_known, help=text)
-
-
-def _known(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Codes and prefixes in capitals; a word that no code begins with is a mistake."""
-    wanted = tuple(c.strip().upper() for item in given for c in item.split(",") if c.strip())
-    if wanted:
-        from dpmigrate.rules import all_rules
-
-        for code in wanted:
-            if not any(r.code.startswith(code) for r in all_rules()):
-                raise click.UsageError(f"no rule is called {code!r}; 'dpmigrate rules' lists them")
-    return wanted
-
-
-def _choices(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What a user may choose about the result, for the commands that make one."""
-    options = (
-        click.option("--amp", is_flag=True, help="Add mixed precision: autocast and, for float16, a GradScaler."),
-        click.option("--amp-dtype", type=click.Choice(["float16", "bfloat16"]), help="The precision of --amp.  [default: float16]"),
-        click.option("--sync-bn", is_flag=True, help="Compute BatchNorm statistics over all ranks (on GPUs)."),
-        _codes("--select", "Make only the optional changes of these codes; what every migration needs is always made."),
-        _codes("--ignore", "Leave out the optional changes of these codes."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _chosen(amp: bool, amp_dtype: Precision | None, sync_bn: bool, select: tuple[str, ...], ignore: tuple[str, ...], batch: Batch = "global") -> Settings:
-    from dpmigrate.settings import Settings
-
-    if amp_dtype is not None and not amp:
-        raise click.UsageError("--amp-dtype says how --amp computes: give --amp as well")
-    return Settings(amp, amp_dtype or "float16", batch, sync_bn, select, ignore)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -76,12 +33,12 @@ def cli() -> None:
 
 
 @cli.command()
-@_paths
-@_codes("--select", "Report only these codes (or prefixes: DPM2); may be given several times.")
-@_codes("--ignore", "Leave out these codes (or prefixes).")
+@options.paths
+@options.codes("--select", "Report only these codes (or prefixes: DPM2); may be given several times.")
+@options.codes("--ignore", "Leave out these codes (or prefixes).")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 where there are findings; unreadable files still exit 2.")
-@_format
-@_stdin
+@options.output_format
+@options.stdin
 def check(paths: tuple[str, ...], select: tuple[str, ...], ignore: tuple[str, ...], exit_zero: bool, output_format: str, stdin_filename: str) -> None:
     """Say what would break, or silently change, if the programs ran under DistributedDataParallel.
 
@@ -89,10 +46,10 @@ def check(paths: tuple[str, ...], select: tuple[str, ...], ignore: tuple[str, ..
     """
     from dpmigrate import engine
     from dpmigrate.model import Status
-    from dpmigrate.settings import Settings
 
-    settings = Settings(select=select, ignore=ignore)
-    targets = list(_targets(paths, stdin_filename))
+    config = options.configuration(paths)
+    settings, output_format = options.settings(config), options.chosen(config, "output_format")
+    targets = list(_targets(paths, stdin_filename, config))
     outcomes = list(_progress(engine.check(targets, settings), len(targets)))
     if output_format == "json":
         _json(outcomes)
@@ -110,7 +67,7 @@ def _check_text(outcomes: Sequence[Outcome], settings: Settings) -> None:
 
     style, terminal = _style()
     for o in outcomes:
-        shown = tuple(f for f in o.findings if _wanted(f.code, settings))
+        shown = tuple(f for f in o.findings if _wanted(f.code, settings.for_file(o.path)))
         _lines(text.findings(replace(o, findings=shown), style, source=terminal))
     _lines(text.check_summary(outcomes, style))
 
@@ -120,10 +77,10 @@ def _wanted(code: str, settings: Settings) -> bool:
 
 
 @cli.command()
-@_paths
+@options.paths
 @click.option("--diff", is_flag=True, help="Show what would be written, and write nothing.")
 @click.option("-o", "--output", type=click.Path(path_type=str, dir_okay=False), help="Write the result of one file here instead of in place.")
-@_choices
+@options.choices
 @click.option(
     "--batch",
     type=click.Choice(["global", "per-rank"]),
@@ -133,8 +90,8 @@ def _wanted(code: str, settings: Settings) -> bool:
 )
 @click.option("--vendor", is_flag=True, help="Copy the runtime package beside the script, so that it needs nothing but torch.")
 @click.option("--verify", "check_by_running", is_flag=True, help="Run original and result first (see verify), and write only what is proved.")
-@_format
-@_stdin
+@options.output_format
+@options.stdin
 @click.pass_obj
 def apply(
     arguments: tuple[str, ...] | None,
@@ -142,8 +99,8 @@ def apply(
     diff: bool,
     output: str | None,
     amp: bool,
-    amp_dtype: Precision | None,
-    batch: Batch,
+    amp_dtype: options.Precision | None,
+    batch: options.Batch,
     sync_bn: bool,
     vendor: bool,
     check_by_running: bool,
@@ -161,16 +118,17 @@ def apply(
     from dpmigrate import engine
     from dpmigrate.model import Status
 
-    settings = _chosen(amp, amp_dtype, sync_bn, select, ignore, batch)
+    config = options.configuration(paths)
+    settings, output_format = options.settings(config), options.chosen(config, "output_format")
     piped = "-" in paths
     if not paths:
         raise click.UsageError("say what to rewrite; 'dpmigrate apply .' takes every script of this directory")
     if diff and output is not None:
         raise click.UsageError("--diff writes nothing: leave out --output")
-    if check_by_running and (piped or batch == "per-rank"):
+    if check_by_running and (piped or settings.batch == "per-rank"):
         why = "a program needs a file to be run" if piped else "with another global batch it trains in another way than the original"
         raise click.UsageError(f"--verify cannot go with {'-' if piped else '--batch per-rank'}: {why}")
-    targets = list(_targets(paths, stdin_filename))
+    targets = list(_targets(paths, stdin_filename, config))
     if output is not None and len(targets) != 1:
         raise click.UsageError("--output takes the result of one file")
     how = engine.Writing(
@@ -248,7 +206,7 @@ def _filter(outcomes: Sequence[Outcome]) -> None:
 @click.option("--float32", is_flag=True, help="Keep single precision; differences below 2e-3 are then not told from rounding.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for each run.")
-@_choices
+@options.choices
 @click.option("--report", type=click.Path(file_okay=False), help="Write an HTML page with curves and the diff into this folder.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to report.")
 @click.pass_obj
@@ -264,7 +222,7 @@ def verify(
     timeout: float,
     report: str | None,
     amp: bool,
-    amp_dtype: Precision | None,
+    amp_dtype: options.Precision | None,
     sync_bn: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -280,7 +238,8 @@ def verify(
     from dpmigrate.report import text
     from dpmigrate.verify import proof, show
 
-    settings = _chosen(amp, amp_dtype, sync_bn, select, ignore)
+    config = options.configuration((original,))
+    settings, output_format = options.settings(config), options.chosen(config, "output_format")
 
     if steps is None and epochs is None:
         steps = 20
@@ -338,7 +297,7 @@ def demo() -> None:
 
 
 # ------------------------------------------------------------------ in and out
-def _targets(paths: tuple[str, ...], stdin_filename: str) -> Iterator[Target]:
+def _targets(paths: tuple[str, ...], stdin_filename: str, config: Config) -> Iterator[Target]:
     from dpmigrate.walk import find
 
     if "-" in paths:
@@ -346,7 +305,7 @@ def _targets(paths: tuple[str, ...], stdin_filename: str) -> Iterator[Target]:
         yield stdin_filename, stream.read() if stream is not None else b""
     named = tuple(p for p in paths if p != "-")
     if named or not paths:
-        yield from find(named or (".",))
+        yield from find(named or (".",), config.exclude, config.root)
 
 
 def _progress(outcomes: Iterator[Outcome], total: int) -> Iterator[Outcome]:

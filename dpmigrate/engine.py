@@ -93,7 +93,7 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     source = parse(data, name)
     if isinstance(source, Problem):
         return Outcome(name, Status.FAILED, problem=source)
-    return Script(source, settings)
+    return Script(source, settings.for_file(name))
 
 
 def _plain(data: bytes) -> bool:

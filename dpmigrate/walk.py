@@ -17,9 +17,13 @@ _LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages", "venv", "
 _Ignore = tuple[Path, "pathspec.PathSpec[Any]"]
 
 
-def find(paths: tuple[str, ...]) -> Iterator[Path | tuple[Path, Problem]]:
-    """The Python files of the paths, each once, in a stable order; a path that is no file or directory comes with its problem."""
+def find(paths: tuple[str, ...], exclude: tuple[str, ...] = (), root: Path = Path()) -> Iterator[Path | tuple[Path, Problem]]:
+    """The Python files of the paths, each once, in a stable order; a path that is no file or directory comes with its problem.
+
+    ``exclude`` are patterns as in .gitignore, seen from ``root``, for what directories hold; a file that is named itself is meant.
+    """
     seen: set[tuple[int, int]] = set()
+    left_out = _patterns(root, list(exclude)) if exclude else []
     for name in paths:
         path = Path(name)
         try:
@@ -28,7 +32,7 @@ def find(paths: tuple[str, ...]) -> Iterator[Path | tuple[Path, Problem]]:
             yield path, Problem(e.strerror or str(e))
             continue
         if stat.S_ISDIR(status.st_mode):
-            yield from _walk(path, seen)
+            yield from _walk(path, seen, left_out)
         elif not stat.S_ISREG(status.st_mode):
             yield path, Problem("not a regular file")
         elif _new(status, seen):
@@ -43,7 +47,8 @@ def _new(status: os.stat_result, seen: set[tuple[int, int]]) -> bool:
     return True
 
 
-def _walk(root: Path, seen: set[tuple[int, int]]) -> Iterator[Path | tuple[Path, Problem]]:
+def _walk(root: Path, seen: set[tuple[int, int]], left_out: list[_Ignore]) -> Iterator[Path | tuple[Path, Problem]]:
+    out = tuple(left_out)
     stack: list[tuple[Path, tuple[_Ignore, ...]]] = [(root, _above(root))]
     while stack:
         folder, ignores = stack.pop()
@@ -59,11 +64,11 @@ def _walk(root: Path, seen: set[tuple[int, int]]) -> Iterator[Path | tuple[Path,
             if entry.is_symlink() and entry.is_dir():
                 continue  # met in a walk, a link may lead out of the tree or round in it
             if entry.is_dir():
-                if not _own_folder(path) or _ignored(path, ignores, folder=True):
+                if not _own_folder(path) or _ignored(path, ignores, folder=True) or _ignored(path, out, folder=True):
                     continue
                 if _new(entry.stat(), seen):
                     folders.append((path, ignores))
-            elif entry.name.endswith(".py") and entry.is_file() and not _leads_out(path, root) and not _ignored(path, ignores):
+            elif entry.name.endswith(".py") and entry.is_file() and not _leads_out(path, root) and not (_ignored(path, ignores) or _ignored(path, out)):
                 if _new(path.stat(), seen):
                     yield path
         stack += reversed(folders)
@@ -101,13 +106,16 @@ def _ignore_file(folder: Path) -> list[_Ignore]:
     file = folder / ".gitignore"
     if not file.is_file():
         return []
-    import pathspec
-
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-        return [(folder.resolve(), pathspec.PathSpec.from_lines("gitignore", lines))]
+        return _patterns(folder, file.read_text(encoding="utf-8", errors="replace").splitlines())
     except (OSError, ValueError):
         return []
+
+
+def _patterns(folder: Path, lines: list[str]) -> list[_Ignore]:
+    import pathspec
+
+    return [(folder.resolve(), pathspec.PathSpec.from_lines("gitignore", lines))]
 
 
 def _ignored(path: Path, ignores: tuple[_Ignore, ...], *, folder: bool = False) -> bool:

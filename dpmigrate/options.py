@@ -1,0 +1,92 @@
+"""Options that commands share, and what they become together with the project's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+from click.core import ParameterSource
+
+if TYPE_CHECKING:
+    from dpmigrate.config import Config
+    from dpmigrate.settings import Settings
+
+Precision = Literal["float16", "bfloat16"]
+Batch = Literal["global", "per-rank"]
+
+paths = click.argument("paths", nargs=-1, type=click.Path(path_type=str))
+output_format = click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to report.")
+stdin = click.option("--stdin-filename", default="<stdin>", help="The name to report for source that comes from '-'.")
+
+
+def codes(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(name, multiple=True, metavar="CODE", callback=lambda context, option, given: known(given), help=text)
+
+
+def known(given: Iterable[str]) -> tuple[str, ...]:
+    """Codes and prefixes in capitals; a word that no code begins with is a mistake."""
+    wanted = tuple(c.strip().upper() for item in given for c in item.split(",") if c.strip())
+    if wanted:
+        from dpmigrate.rules import all_rules
+
+        for code in wanted:
+            if not any(r.code.startswith(code) for r in all_rules()):
+                raise click.UsageError(f"no rule is called {code!r}; 'dpmigrate rules' lists them")
+    return wanted
+
+
+def configuration(paths: tuple[str, ...]) -> Config:
+    """What pyproject.toml says for these paths. UsageError for what cannot be understood."""
+    from dpmigrate import config
+
+    first = next((p for p in paths if p != "-"), ".")
+    try:
+        found = config.load(Path(first))
+        known(code for _, codes in found.per_file_ignores for code in codes)
+        return found
+    except config.ConfigError as e:
+        raise click.UsageError(str(e)) from e
+
+
+def chosen(config: Config, name: str) -> Any:
+    """The value of an option: as it was given, else what the project wants, else the default."""
+    context = click.get_current_context()
+    if name in config.options and context.get_parameter_source(name) is ParameterSource.DEFAULT:
+        value = config.options[name]
+        return known(value) if isinstance(value, list) else value
+    return context.params.get(name)
+
+
+def choices(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What a user may choose about the result, for the commands that make one."""
+    options = (
+        click.option("--amp", is_flag=True, help="Add mixed precision: autocast and, for float16, a GradScaler."),
+        click.option("--amp-dtype", type=click.Choice(["float16", "bfloat16"]), help="The precision of --amp.  [default: float16]"),
+        click.option("--sync-bn", is_flag=True, help="Compute BatchNorm statistics over all ranks (on GPUs)."),
+        codes("--select", "Make only the optional changes of these codes; what every migration needs is always made."),
+        codes("--ignore", "Leave out the optional changes of these codes."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def settings(config: Config) -> Settings:
+    """The settings of the command that runs. UsageError for options that do not go together."""
+    from dpmigrate.settings import Settings
+
+    amp, dtype = bool(chosen(config, "amp")), chosen(config, "amp_dtype")
+    if click.get_current_context().params.get("amp_dtype") is not None and not amp:
+        raise click.UsageError("--amp-dtype says how --amp computes: give --amp as well")
+    return Settings(
+        amp,
+        dtype or "float16",
+        chosen(config, "batch") or "global",
+        bool(chosen(config, "sync_bn")),
+        chosen(config, "select") or (),
+        chosen(config, "ignore") or (),
+        config.per_file_ignores,
+        str(config.root),
+    )
