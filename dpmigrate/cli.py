@@ -63,11 +63,12 @@ def check(paths: tuple[str, ...], select: tuple[str, ...], ignore: tuple[str, ..
 def _check_text(outcomes: Sequence[Outcome], settings: Settings) -> None:
     from dataclasses import replace
 
+    from dpmigrate import engine
     from dpmigrate.report import text
 
     style, terminal = _style()
     for o in outcomes:
-        shown = tuple(f for f in o.findings if _wanted(f.code, settings.for_file(o.path)))
+        shown = tuple(f for f in o.findings if _wanted(f.code, engine.for_file(settings, o.path)))
         _lines(text.findings(replace(o, findings=shown), style, source=terminal))
     _lines(text.check_summary(outcomes, style))
 

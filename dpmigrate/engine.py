@@ -6,7 +6,7 @@ Facts, rules and rewriting are imported when the first file needs them: most fil
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,16 @@ class Writing:
     output: Path | None = None
     vendor: bool = False
     gate: Callable[[Path, bytes], str | None] | None = None
+
+
+def for_file(settings: Settings, name: str) -> Settings:
+    """With what the project ignores in this file."""
+    if not settings.per_file:
+        return settings
+    from dpmigrate.walk import matches
+
+    more = [code for pattern, codes in settings.per_file if matches(name, pattern, settings.root) for code in codes]
+    return replace(settings, ignore=(*settings.ignore, *more))
 
 
 def check(targets: Iterable[Target], settings: Settings) -> Iterator[Outcome]:
@@ -93,7 +103,7 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     source = parse(data, name)
     if isinstance(source, Problem):
         return Outcome(name, Status.FAILED, problem=source)
-    return Script(source, settings.for_file(name))
+    return Script(source, for_file(settings, name))
 
 
 def _plain(data: bytes) -> bool:

@@ -128,3 +128,10 @@ def _ignored(path: Path, ignores: tuple[_Ignore, ...], *, folder: bool = False) 
             if result.include is not None:
                 return bool(result.include)
     return False
+
+
+def matches(name: str, pattern: str, root: str) -> bool:
+    """Whether a pattern as in .gitignore, seen from ``root``, means the file; one outside is seen by its name alone."""
+    path = Path(name)
+    inside = path.resolve().is_relative_to(Path(root).resolve())
+    return _ignored(path if inside else Path(root, path.name), tuple(_patterns(Path(root), [pattern])))
