@@ -36,10 +36,19 @@ def cli() -> None:
 @options.paths
 @options.codes("--select", "Report only these codes (or prefixes: DPM2); may be given several times.")
 @options.codes("--ignore", "Leave out these codes (or prefixes).")
+@click.option("--explain-roles", is_flag=True, help="Say what was taken for the model, the loaders, the loops and the loss, and why; nothing else.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 where there are findings; unreadable files still exit 2.")
 @options.output_format
 @options.stdin
-def check(paths: tuple[str, ...], select: tuple[str, ...], ignore: tuple[str, ...], exit_zero: bool, output_format: str, stdin_filename: str) -> None:
+def check(
+    paths: tuple[str, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    explain_roles: bool,
+    exit_zero: bool,
+    output_format: str,
+    stdin_filename: str,
+) -> None:
     """Say what would break, or silently change, if the programs ran under DistributedDataParallel.
 
     PATHS are files, directories, or '-' for standard input; the current directory if none is given.
@@ -50,14 +59,25 @@ def check(paths: tuple[str, ...], select: tuple[str, ...], ignore: tuple[str, ..
     config = options.configuration(paths)
     settings, output_format = options.settings(config), options.chosen(config, "output_format")
     targets = list(_targets(paths, stdin_filename, config))
-    outcomes = list(_progress(engine.check(targets, settings), len(targets)))
+    look = engine.explain if explain_roles else engine.check
+    outcomes = list(_progress(look(targets, settings), len(targets)))
     if output_format == "json":
         _json(outcomes)
+    elif explain_roles:
+        _roles_text(outcomes)
     else:
         _check_text(outcomes, settings)
     failed = any(o.status is Status.FAILED for o in outcomes)
     found = any(o.status is Status.FINDINGS for o in outcomes)
     sys.exit(2 if failed else 1 if found and not exit_zero else 0)
+
+
+def _roles_text(outcomes: Sequence[Outcome]) -> None:
+    from dpmigrate.report import text
+
+    style, _ = _style()
+    for o in outcomes:
+        _lines(text.roles(o, style))
 
 
 def _check_text(outcomes: Sequence[Outcome], settings: Settings) -> None:

@@ -50,6 +50,22 @@ def check(targets: Iterable[Target], settings: Settings) -> Iterator[Outcome]:
         yield _guarded(target, lambda name, data: _check(name, data, settings))
 
 
+def explain(targets: Iterable[Target], settings: Settings) -> Iterator[Outcome]:
+    """For each file its roles, a line of ``notes`` each; none where nothing is trained."""
+    for target in targets:
+        yield _guarded(target, lambda name, data: _explain(name, data, settings))
+
+
+def _explain(name: str, data: bytes, settings: Settings) -> Outcome:
+    script = _script(name, data, settings, TRAINING)
+    if isinstance(script, Outcome):
+        return script
+    from dpmigrate.facts.explain import explained
+
+    told = tuple(f"{r.line}: {r.part}: {r.what} ({r.evidence})" for r in explained(script))
+    return Outcome(name, Status.CLEAN, reason=script.exempt, before=script.source.text, notes=told)
+
+
 def apply(targets: Iterable[Target], settings: Settings, how: Writing) -> Iterator[Outcome]:
     """Migrate each program, all or nothing; files that are refused stay byte-identical."""
     for target in targets:

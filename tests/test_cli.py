@@ -191,3 +191,16 @@ def test_a_runtime_that_is_not_there_is_mentioned(tmp_path: Path, monkeypatch: p
 def test_the_command_to_start_it_can_be_pasted(tmp_path: Path) -> None:
     (tmp_path / "my train.py").write_bytes(TRAINS)
     assert b"NUMBER_OF_GPUS 'my train.py'" in run("apply", "my train.py", cwd=tmp_path).stdout
+
+
+def test_the_roles_of_a_program_are_told(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_bytes(TRAINS)
+    (tmp_path / "broken.py").write_bytes(b"import torch\nloss.backward(\n")
+    (tmp_path / "other.py").write_bytes(b"print(1)\n")
+    done = run("check", "--explain-roles", ".", cwd=tmp_path)
+    text = done.stdout.decode()
+    assert done.returncode == 2 and "syntax error" in text
+    assert "train.py:" in text and ": training loop for " in text and "reaches backward() in line" in text
+    assert "other.py: no roles: nothing is trained in this file" in text
+    (told,) = json.loads(run("check", "--explain-roles", "--output-format", "json", "train.py", cwd=tmp_path).stdout)["files"]
+    assert any("the optimizer of line" in note for note in told["notes"])

@@ -134,8 +134,14 @@ class Losses:
         return Loss(Norm.CONST, node) if self._setting(node) else Loss(Norm.UNKNOWN, node)
 
     def _setting(self, node: ast.expr) -> bool:
-        """``args.alpha``, ``self.weight``: a number that no batch changes."""
-        return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        """``args.alpha``, ``self.cfg.weight``: a number that no batch changes. What a model gives (``out.loss``) is none."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(node, ast.Attribute) or not isinstance(root, ast.Name) or self._in_batch(root):
+            return False
+        bound = self.names.bindings(self.names.scope_of[root], root.id)
+        return not any(isinstance(b.value, ast.Call) and self.roles.model_vals(b.value.func) for b in bound)
 
     def _name(self, node: ast.Name) -> Loss:
         found = self._assigned(node)

@@ -65,6 +65,19 @@ def left(found: Sequence[Finding]) -> list[Finding]:
     return [f for f in found if not f.edits and f.severity in (Severity.ERROR, Severity.WARNING)]
 
 
+def roles(outcome: Outcome, style: Style) -> Iterator[str]:
+    """What each thing of a program was taken for."""
+    path = safe(outcome.path)
+    if outcome.status is Status.FAILED:
+        yield from findings(outcome, style, source=False)
+    elif not outcome.notes:
+        yield f"{path}: no roles: {safe(outcome.reason or 'nothing is trained here')}"
+    for note in outcome.notes:
+        line, _, rest = note.partition(": ")
+        part, _, what = rest.partition(": ")
+        yield f"{style.paint(f'{path}:{line}', '1')}: {style.paint(part, '36')} {safe(what)}"
+
+
 def check_summary(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
     """What apply would do with what was found."""
     for o in outcomes:

@@ -202,6 +202,21 @@ def test_calls(defs: str, loss: str, norm: Norm) -> None:
     assert _norm(loss, defs=defs) is norm
 
 
+@pytest.mark.parametrize(
+    ("step", "loss", "norm"),
+    [
+        pytest.param("loss = ce(out, y)", "loss / args.k", Norm.MEAN, id="over a setting"),
+        pytest.param("loss = ce(out, y)", "loss / self.cfg.k", Norm.MEAN, id="over a setting of a setting"),
+        pytest.param("loss = ce(out, y)", "loss * (1 / cfg.train.k)", Norm.MEAN, id="times a setting of a setting"),
+        pytest.param("", "out.loss", Norm.UNKNOWN, id="what a model gives"),
+        pytest.param("loss = ce(out, y)", "loss + out.aux.loss", Norm.UNKNOWN, id="and more that a model gives"),
+        pytest.param("loss = ce(out, y)", "loss + x.extra.loss", Norm.UNKNOWN, id="a part of the batch"),
+    ],
+)
+def test_settings_and_what_only_looks_like_one(step: str, loss: str, norm: Norm) -> None:
+    assert _norm(loss, step) is norm
+
+
 _NET = "class Net(nn.Module):\n    def forward(self, x, y=None):\n        return {}\n"
 
 
