@@ -80,7 +80,7 @@ def prove(
         if wish.float64 and (precision := PRECISION.search(found.failure)):
             heard.begins("the program does not run in float64: again in float32")
             found = _attempt(original, migrated, replace(wish, float64=False), paths, heard, folder / "second")
-            found = replace(found, notes=(*found.notes, f"float32, since the program does not run in float64 ({precision.group().strip()})"))
+            found = replace(found, notes=(*found.notes, f"the program does not run in float64 ({precision.group().strip()})"))
         elif wish.float64 and _MAY_BE_PRECISION.search(found.failure):
             found = replace(found, failure=f"{found.failure}\nit ran in float64; if the program runs by itself, try --float32")
         return found
