@@ -146,9 +146,10 @@ def apply(
         raise click.UsageError("say what to rewrite; 'dpmigrate apply .' takes every script of this directory")
     if diff and output is not None:
         raise click.UsageError("--diff writes nothing: leave out --output")
-    if check_by_running and (piped or settings.batch == "per-rank"):
-        why = "a program needs a file to be run" if piped else "with another global batch it trains in another way than the original"
-        raise click.UsageError(f"--verify cannot go with {'-' if piped else '--batch per-rank'}: {why}")
+    if check_by_running and piped:
+        raise click.UsageError("--verify cannot go with -: a program needs a file to be run")
+    if check_by_running:
+        options.provable(settings)
     targets = list(_targets(paths, stdin_filename, config))
     if output is not None and len(targets) != 1:
         raise click.UsageError("--output takes the result of one file")
@@ -269,6 +270,7 @@ def verify(
     if migrated is not None:
         after = Path(migrated)
     else:
+        options.provable(settings)
         outcome, after = proving.migration(Path(original), settings)
         if after is None:
             _lines(text.apply_result(outcome, _style()[0], written=None, diff=False))

@@ -51,9 +51,12 @@ def configuration(paths: tuple[str, ...]) -> Config:
 
 
 def chosen(config: Config, name: str) -> Any:
-    """The value of an option: as it was given, else what the project wants, else the default."""
+    """The value of an option: as it was given, else what the project wants, else the default.
+
+    Commands that lack an option follow the project too: check and verify are about what apply would write.
+    """
     context = click.get_current_context()
-    if name in config.options and context.get_parameter_source(name) is ParameterSource.DEFAULT:
+    if name in config.options and context.get_parameter_source(name) in (None, ParameterSource.DEFAULT):
         value = config.options[name]
         return known(value) if isinstance(value, list) else value
     return context.params.get(name)
@@ -90,3 +93,9 @@ def settings(config: Config) -> Settings:
         config.per_file_ignores,
         str(config.root),
     )
+
+
+def provable(settings: Settings) -> None:
+    """UsageError where the migration means to train in another way, so that there is nothing to prove."""
+    if settings.batch == "per-rank":
+        raise click.UsageError("a proof cannot go with --batch per-rank: with another global batch the result trains in another way than the original")

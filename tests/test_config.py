@@ -97,4 +97,11 @@ def test_choices_about_the_result(tmp_path: Path) -> None:
     assert "bfloat16" in text and "local_batch" not in text
     text = run("apply", "--diff", "--output-format", "text", "--batch", "global", "train.py", cwd=tmp_path).stdout.decode()
     assert "local_batch" in text
-    assert b"cannot go with --batch per-rank" in run("apply", "--verify", "train.py", cwd=tmp_path).stderr
+    for words in (("apply", "--verify", "train.py"), ("verify", "train.py")):
+        done = run(*words, cwd=tmp_path)
+        assert done.returncode == 2 and b"cannot go with --batch per-rank" in done.stderr
+
+
+def test_check_speaks_of_what_apply_would_write(tmp_path: Path) -> None:
+    assert "DPM321" not in _found(_project(tmp_path, ""))["train.py"]
+    assert "DPM321" in _found(_project(tmp_path, "amp = true"))["train.py"]
