@@ -90,6 +90,27 @@ def _head(torch: Any, indices: Any, chain: list[Any]) -> list[int | None]:
 
 
 # ---------------------------------------------------------------- passes
+def _new(loader: Any) -> dict[str, Any]:
+    """The record of a pass that begins."""
+    (kind, number, view), sampler = _names(loader.dataset), loader.sampler
+    return {
+        "data": kind,
+        "number": number,
+        "view": view,
+        "nth": sum(p["view"] == view for p in RECORD["passes"]),
+        "batches": [],
+        "natural": None,  # the first samples of the loader's own order, where another run's is taken
+        "delivered": 0,
+        "ended": False,
+        "cut": False,
+        "backwards": 0,
+        "first_step": len(RECORD["steps"]),
+        "replacement": bool(getattr(sampler, "replacement", False)),
+        "length": len(sampler) if hasattr(sampler, "__len__") else None,
+        "batch": loader.batch_size,
+    }
+
+
 def _passes(torch: Any, module: Any) -> None:
     iterator = module._BaseDataLoaderIter
     init, again, advance, draw = iterator.__init__, iterator._reset, iterator.__next__, iterator._next_index
@@ -109,23 +130,7 @@ def _passes(torch: Any, module: Any) -> None:
     def begins(self: Any, loader: Any) -> None:
         self._probe_outer = None
         _, self._probe_chain = _base(loader.dataset)
-        (kind, number, view), sampler = _names(loader.dataset), loader.sampler
-        self._probe = {
-            "data": kind,
-            "number": number,
-            "view": view,
-            "nth": sum(p["view"] == view for p in RECORD["passes"]),
-            "batches": [],
-            "natural": None,  # the first samples of the loader's own order, where another run's is taken
-            "delivered": 0,
-            "ended": False,
-            "cut": False,
-            "backwards": 0,
-            "first_step": len(RECORD["steps"]),
-            "replacement": bool(getattr(sampler, "replacement", False)),
-            "length": len(sampler) if hasattr(sampler, "__len__") else None,
-            "batch": loader.batch_size,
-        }
+        self._probe = _new(loader)
         RECORD["passes"].append(self._probe)
         self._probe_other = _others(loader, self._probe_chain, self._probe)
         replayed(self, loader)
