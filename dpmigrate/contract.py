@@ -26,6 +26,8 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "distribute": ("loader", "keep_batch_size"),
     "shard": ("loader",),
     "shard_sampler": ("sampler",),
+    "next_epoch": ("loader",),
+    "whole": ("loader",),
     "sum_all": ("*values", "over"),
     "mean_all": ("*values", "over"),
     "sum_loss": ("loss",),

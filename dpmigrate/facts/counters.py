@@ -9,12 +9,14 @@ from __future__ import annotations
 import ast
 import builtins
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.meters import Meter, meters
 from dpmigrate.facts.names import FunctionNode, Names
-from dpmigrate.facts.roles import BatchLoop, Roles
+from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.values import Val
 
 
@@ -39,11 +41,20 @@ class Counter:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Counting:
-    """The counters of a loop, and why it cannot be split (``''`` if it can)."""
+    """The counters and meters of a loop, and why it cannot be split (``''`` if it can)."""
 
     counters: tuple[Counter, ...]
+    meters: tuple[Metered, ...]
     obstacle: str
     where: ast.AST
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Metered:
+    """A meter with its sums as counters, named ``losses.sum``."""
+
+    meter: Meter
+    sums: tuple[Counter, ...]
 
 
 _NUMBERS = frozenset({"torch.zeros", "torch.tensor", "numpy.zeros"})
@@ -88,6 +99,8 @@ _IMPURE_METHODS = frozenset(
 )
 #: what makes a loop go over more or fewer batches than the loader has
 _OTHER_BATCHES = frozenset({"islice", "cycle"})
+#: what is measured on one rank means that rank
+_CLOCKS = frozenset({"time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer"})
 #: methods that are called for what they do, and do the same in every batch
 _SETTINGS = frozenset({"eval", "train", "zero_grad", "to", "cuda", "cpu", "float", "double", "half", "requires_grad_"})
 
@@ -96,8 +109,14 @@ def counting(roles: Roles, loop: BatchLoop) -> Counting:
     """The counters of the loop and whether it is nothing but counting."""
     names = roles.names
     counters = tuple(_counters(names, loop))
-    obstacle, where = _obstacle(roles, loop, counters)
-    return Counting(counters, obstacle, where)
+    metered = tuple(_metered(names, loop, m) for m in meters(roles, loop))
+    obstacle, where = _obstacle(roles, loop, counters, metered)
+    return Counting(counters, metered, obstacle, where)
+
+
+def _metered(names: Names, loop: BatchLoop, meter: Meter) -> Metered:
+    reads = _reads(names, loop, meter.name, list(meter.updates))
+    return Metered(meter, tuple(Counter(f"{meter.name}.{attribute}", adds, *reads) for attribute, adds in meter.adds))
 
 
 def _counters(names: Names, loop: BatchLoop) -> list[Counter]:
@@ -149,7 +168,7 @@ def _starts_as_number(names: Names, loop: BatchLoop, name: str) -> bool:
     return isinstance(start, ast.Call) and names.dotted(start.func) in _NUMBERS
 
 
-def _reads(names: Names, loop: BatchLoop, name: str, own: list[ast.stmt]) -> tuple[bool, bool]:
+def _reads(names: Names, loop: BatchLoop, name: str, own: Sequence[ast.AST]) -> tuple[bool, bool]:
     function = names.function(loop.node)
     mine = {id(n) for s in own for n in ast.walk(s)}
     inside = after = False
@@ -174,12 +193,15 @@ def collected(names: Names, loop: BatchLoop) -> list[Counter]:
 
 
 # ------------------------------------------------------------------ is the loop nothing but counting?
-def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...]) -> tuple[str, ast.AST]:
+def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...], metered: tuple[Metered, ...]) -> tuple[str, ast.AST]:
     names = roles.names
     known = {c.name for c in counters}
-    if not known:
+    updates = {id(u) for m in metered for u in m.meter.updates}
+    if not isinstance(loop.node, ast.For) or loop.several:
+        return "its batches come from several loaders or from next()", loop.node
+    if not known and not metered:
         return "nothing is added up in plain counters", loop.node
-    for c in counters:
+    for c in (*counters, *(c for m in metered for c in m.sums)):
         if c.read_inside:
             return f"{c.name} is read while the loop runs", loop.node
     makers = {ast.unparse(c.func).rpartition(".")[2]: c for c in _round_loader(names, loop)}
@@ -198,7 +220,7 @@ def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...]) -> t
             stored.add(n.id)
         if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store):
             return f"{ast.unparse(n)} is changed in the loop", n
-        if isinstance(n, ast.Call):
+        if isinstance(n, ast.Call) and id(n) not in updates:
             why = _impure(roles, n)
             if why:
                 return why, n
@@ -214,7 +236,7 @@ def _carried(names: Names, loop: BatchLoop, known: set[str]) -> str:
     """A variable that a batch may read as the batch before has left it; '' if there is none."""
     scope = names.scope_of[loop.node]
     stored = {n.id for s in loop.node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and names.scope_of[n] is scope}
-    given = {n.id for n in ast.walk(loop.node.target) if isinstance(n, ast.Name)}
+    given = {n.id for n in ast.walk(loop.node.target) if isinstance(n, ast.Name)} if isinstance(loop.node, ast.For) else set()
     early = (n for n in _early_reads(names, loop.node.body, given) if names.owner(names.scope_of[n], n.id) is names.owner(scope, n.id))
     return next((n.id for n in early if n.id in stored - known), "")
 
@@ -241,7 +263,7 @@ def _early_reads(names: Names, block: list[ast.stmt], given: set[str]) -> Iterat
 def _round_loader(names: Names, loop: BatchLoop) -> Iterator[ast.Call]:
     """The calls through which the batches go: ``tqdm(enumerate(loader))``."""
     named = takewhile(lambda a: not isinstance(a, ast.stmt), names.ancestors(loop.source))
-    yield from (n for n in (*ast.walk(loop.node.iter), *named) if isinstance(n, ast.Call))
+    yield from (n for n in (*ast.walk(loop.over), *named) if isinstance(n, ast.Call))
 
 
 def _index(target: ast.expr) -> str:
@@ -385,6 +407,8 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: set[str], 
         return Holds.SUM
     if dotted == "torch.mean":
         return Holds.MEAN
+    if dotted in _CLOCKS:
+        return Holds.STEP
     if dotted in ("?.float", "?.int") and node.args:
         return _addition_kind(roles, loop, node.args[0], losses, sums, depth)
     return _through_function(roles, loop, node, losses, sums, depth)

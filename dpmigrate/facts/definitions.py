@@ -10,6 +10,11 @@ from dpmigrate.facts.names import FunctionNode, Names
 #: methods of a module that return the module
 SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "double", "float", "half", "bfloat16", "apply", "requires_grad_", "xpu", "share_memory"})
 
+#: calls that hand their first argument on, for iteration
+TRANSPARENT = frozenset(
+    {"enumerate", "tqdm", "trange", "list", "tuple", "iter", "islice", "cycle", "sorted", "track", "notebook_tqdm", "prefetch", "ProgressBar"}
+)
+
 
 class Definitions:
     """The functions and classes of one module."""
@@ -17,6 +22,7 @@ class Definitions:
     def __init__(self, names: Names) -> None:
         self.names = names
         self._classes = {n.name: n for n in names.nodes if isinstance(n, ast.ClassDef)}
+        self._yields = {n for n in names.nodes if isinstance(n, ast.Yield | ast.YieldFrom)}
 
     def method_class(self, node: ast.AST) -> ast.ClassDef | None:
         """The class whose method the function is."""
@@ -61,6 +67,19 @@ class Definitions:
         kept = all(b.how == "param" or (b.how == "assign" and not b.path and _itself(b.value, value.id)) for b in bindings)
         return value.id if kept and value.id not in scope.outer else None
 
+    def generates(self, function: FunctionNode) -> list[ast.expr]:
+        """What a generator goes through while it yields, without ``enumerate`` and the like: ``loader`` in ``for batch in loader: yield batch``."""
+        out = []
+        for y in self._yields:
+            if self.names.function(y) is function:
+                loops = [a for a in self.names.ancestors(y) if isinstance(a, ast.For) and self.names.is_inside(a, function)]
+                value = y.value if isinstance(y, ast.YieldFrom) else loops[0].iter if loops else None
+                while isinstance(value, ast.Call) and value.args and _last(value.func) in TRANSPARENT:
+                    value = value.args[0]
+                if value is not None:
+                    out.append(value)
+        return out
+
     def keys(self, node: ast.AST | None, depth: int = 8) -> tuple[object, ...]:
         """The literal keys of a dict or elements of a list, also where it is a comprehension over such; empty if unknown."""
         if isinstance(node, ast.List | ast.Tuple | ast.Dict):
@@ -77,6 +96,10 @@ class Definitions:
             if isinstance(node.key, ast.Name) and isinstance(first, ast.Name) and first.id == node.key.id:
                 return self.keys(node.generators[0].iter, depth)
         return ()
+
+
+def _last(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _itself(node: ast.AST | None, name: str) -> bool:

@@ -67,9 +67,10 @@ def _models(script: Script) -> Iterator[Role]:
 
 def _loops(script: Script) -> Iterator[Role]:
     roles = script.roles
-    for loop in roles.train_loops:
+    for loop in roles.train_feeds:
         ends: list[ast.AST] = [*script.loop_backwards(loop)]
-        why = f"goes over {script.text(loop.source)} and reaches backward() in {_lines(ends)}"
+        takes = "takes batches of" if loop.drawn is not None else "goes over"
+        why = f"{takes} {script.text(loop.source)} and reaches backward() in {_lines(ends)}"
         both = "; it evaluates as well, as its calls decide" if loop.branches else ""
         yield Role(_line(loop.node), "training loop", _first_line(script, loop.node), why + both)
     for loop in roles.eval_loops:
@@ -86,7 +87,7 @@ def _first_line(script: Script, node: ast.AST) -> str:
 
 def _data(script: Script) -> Iterator[Role]:
     for call in script.train_loader_calls:
-        loops: list[ast.AST] = [b.node for b in script.roles.train_loops if any(v.node is call for v in b.loaders)]
+        loops: list[ast.AST] = [b.node for b in script.roles.train_feeds if any(v.node is call for v in b.loaders)]
         yield Role(
             _line(call), "training loader", _head(script, call), f"the training loop of {_lines(loops)} goes over it" if loops else "training goes over it"
         )

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dpmigrate.facts.definitions import arguments
+from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.roles import BatchLoop, Roles
+from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.values import NONE, Vals
 
 Env = dict[str, ast.expr]

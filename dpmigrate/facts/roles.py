@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.facts.definitions import arguments
+from dpmigrate.facts.loops import BatchLoop, batch_loops, last
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
-from dpmigrate.facts.values import NONE, TRANSPARENT, Key, Val, Vals, Values
+from dpmigrate.facts.values import NONE, Key, Val, Vals, Values
 
 DATA_LOADER = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
@@ -29,18 +30,6 @@ class Optimizer:
     qual: str
     models: Vals
     receivers: tuple[ast.expr, ...]  # the expressions before ``.parameters()``
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class BatchLoop:
-    """A ``for`` over a DataLoader. ``source`` is the expression that gives the loader, inside ``enumerate`` and the like."""
-
-    node: ast.For | ast.AsyncFor
-    source: ast.expr
-    loaders: Vals
-    trains: bool
-    evaluates: bool
-    branches: bool = False  # backward stands under a test that may be false: one loop for both
 
 
 _LIBRARIES = ("torch.", "torchvision.", "torchtext.", "numpy.", "yaml.", "importlib.", "jinja2.", "unittest.")
@@ -192,46 +181,19 @@ class Roles:
         bound = (
             isinstance(stmt, ast.Assign)
             and stmt.value is call
-            and any(isinstance(n, ast.Name | ast.Attribute) and _LOADER.search(_last(n)) for t in stmt.targets for n in ast.walk(t))
+            and any(isinstance(n, ast.Name | ast.Attribute) and _LOADER.search(last(n)) for t in stmt.targets for n in ast.walk(t))
         )
-        return bound or bool(_LOADER.search(_last(call.func)))
+        return bound or bool(_LOADER.search(last(call.func)))
 
     def loaders_of(self, node: ast.AST) -> Vals:
         return frozenset(v for v in self.values.eval(node) if isinstance(v.node, ast.Call) and v.node in self.loader_calls)
 
-    def source(self, node: ast.expr) -> ast.expr:
-        """The expression that gives the loader inside ``enumerate``, ``tqdm`` and names bound to them."""
-        while True:
-            if isinstance(node, ast.Call) and node.args and _last(node.func) in TRANSPARENT:
-                node = node.args[0]
-            elif isinstance(node, ast.Name):
-                bound = [b for b in self.names.bindings(self.names.scope_of[node], node.id) if b.how != "aug"]
-                value = bound[0].value if len(bound) == 1 and bound[0].how in ("assign", "with") else None
-                for part in bound[0].path if value is not None else ():  # total, bar = 0.0, tqdm(loader)
-                    value = value.elts[part] if isinstance(value, ast.Tuple) and isinstance(part, int) and part < len(value.elts) else None
-                if isinstance(value, ast.Call) and value.args and _last(value.func) in TRANSPARENT:
-                    node = value
-                else:
-                    return node
-            else:
-                return node
-
     @cached_property
     def batch_loops(self) -> tuple[BatchLoop, ...]:
-        out = []
-        for node in self.names.nodes:
-            if not isinstance(node, ast.For | ast.AsyncFor):
-                continue
-            loaders = self.loaders_of(node.iter)
-            if not loaders:
-                continue
-            body = ast.Module(node.body, [])
-            trains = any(self.reaches_backward(s) for s in node.body)
-            calls = not trains and (self._calls_model(body) or any(self._calls_model(f) for f in self.all_entered(body)))
-            out.append(BatchLoop(node, self.source(node.iter), loaders, trains, calls, trains and self._branches(node)))
-        return tuple(out)
+        return batch_loops(self)
 
-    def _calls_model(self, node: ast.AST) -> bool:
+    def calls_model(self, node: ast.AST) -> bool:
+        """Whether a model is called inside the node itself."""
         inside = set(map(id, ast.walk(node)))
         return any(id(c) in inside for c in self.forward_calls)
 
@@ -245,7 +207,7 @@ class Roles:
                 todo += self.entered(f)
         return seen
 
-    def _branches(self, loop: ast.For | ast.AsyncFor) -> bool:
+    def branches(self, loop: Loop) -> bool:
         """Whether the backward in this loop stands under a test on the phase: the loop evaluates too."""
         return any(self.names.is_inside(b, loop) and any(self.phase_tests(b, loop)) for b in self.backwards)
 
@@ -285,10 +247,15 @@ class Roles:
         return False
 
     @cached_property
-    def train_loops(self) -> tuple[BatchLoop, ...]:
-        """The innermost loops over a loader that train."""
+    def train_feeds(self) -> tuple[BatchLoop, ...]:
+        """The innermost loops that train, with each of their loaders; loops that use ``next()`` are found by their own ``backward()``."""
         loops = [b for b in self.batch_loops if b.trains]
-        return tuple(b for b in loops if not any(o is not b and self.names.is_inside(o.node, b.node) for o in loops))
+        return tuple(b for b in loops if b.drawn is not None or not any(o.node is not b.node and self.names.is_inside(o.node, b.node) for o in loops))
+
+    @cached_property
+    def train_loops(self) -> tuple[BatchLoop, ...]:
+        """The innermost loops that train, each once."""
+        return tuple({b.node: b for b in reversed(self.train_feeds)}.values())[::-1]
 
     @cached_property
     def eval_loops(self) -> tuple[BatchLoop, ...]:
@@ -320,7 +287,7 @@ class Roles:
         """Where the node runs: ``train``, ``eval``, ``both`` or ``outside`` of any loop over a loader."""
         function = self.names.function(node)
         loops = {b.node: b for b in self.batch_loops}
-        quiet = self._no_grad(node)
+        quiet = self.quiet(node)
         for a in self.names.ancestors(node):
             if a is function:
                 break
@@ -336,7 +303,8 @@ class Roles:
             return "both"
         return "train" if "train" in found else "eval" if "eval" in found else "outside"
 
-    def _no_grad(self, node: ast.AST) -> bool:
+    def quiet(self, node: ast.AST) -> bool:
+        """Whether the node stands under ``no_grad``."""
         for a in self.names.ancestors(node):
             if isinstance(a, ast.With) and any(self._names_no_grad(i.context_expr) for i in a.items):
                 return True
@@ -406,7 +374,3 @@ class Roles:
                 if isinstance(target, ast.Tuple | ast.List) and isinstance(stmt.value, ast.Tuple | ast.List) and len(target.elts) == len(stmt.value.elts):
                     pairs = list(zip(target.elts, stmt.value.elts, strict=True))
                 yield from (value for t, value in pairs if key in self.values.keys(t))
-
-
-def _last(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""

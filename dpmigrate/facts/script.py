@@ -11,9 +11,10 @@ from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.facts import counters, losses
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loaders import critical_star
+from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position, span
 from dpmigrate.facts.phases import Env, Phases, phases
-from dpmigrate.facts.roles import BatchLoop, Roles
+from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.suppressions import Suppressions, suppressions
 from dpmigrate.facts.values import NONE, Vals, Values
 from dpmigrate.facts.wraps import Wrapping, WrapPlan
@@ -185,7 +186,9 @@ class Script:
     def counting(self, loop: BatchLoop) -> counters.Counting:
         found = counters.counting(self.roles, loop)
         if not found.obstacle and self.may_have_buffers and not self.evaluated_models(loop):
-            return counters.Counting(found.counters, "the model, whose buffers would have to be synchronised, is not called in the loop itself", loop.node)
+            return counters.Counting(
+                found.counters, found.meters, "the model, whose buffers would have to be synchronised, is not called in the loop itself", loop.node
+            )
         return found
 
     def loop_backwards(self, loop: BatchLoop) -> list[ast.Call]:
@@ -212,7 +215,7 @@ class Script:
     @cached_property
     def train_loaders(self) -> Vals:
         """The loaders that training goes through."""
-        sides = [(b, self.phases(b)) for b in self.roles.train_loops]
+        sides = [(b, self.phases(b)) for b in self.roles.train_feeds]
         return NONE.union(*(b.loaders if side is None else side.loaders for b, side in sides))
 
     @cached_property
@@ -223,9 +226,17 @@ class Script:
 
     def _serves_both(self, call: ast.Call) -> bool:
         """Whether one call makes the training loader and another loader that evaluates: a factory, a comprehension."""
-        train = {k for b in self.roles.train_loops if any(v.node is call for v in b.loaders) for k, _ in self.roles.roots(b.source)}
-        other = {k for b in self.roles.eval_loops if any(v.node is call for v in b.loaders) for k, _ in self.roles.roots(b.source)}
-        mixed = any(b.branches and any(v.node is call for v in b.loaders) and len(b.loaders) == 1 for b in self.roles.train_loops)
+        train, other = (
+            {
+                k
+                for b in loops
+                if any(v.node is call for v in b.loaders)
+                for k, _ in self.roles.roots(b.source)
+                if any(v.node is call for v in self.values.vars.get(k, ()))
+            }
+            for loops in (self.roles.train_feeds, self.roles.eval_loops)
+        )
+        mixed = any(b.branches and any(v.node is call for v in b.loaders) and len(b.loaders) == 1 for b in self.roles.train_feeds)
         return bool(other - train) or mixed
 
     def reads_statically(self, call: ast.Call) -> bool:
@@ -250,7 +261,7 @@ class Script:
         if not self._serves_both(call):
             return [] if self.distributed_after(call) else [call]
         out: list[ast.expr] = []
-        for b in self.roles.train_loops:
+        for b in self.roles.train_feeds:
             if any(v.node is call for v in b.loaders):
                 for key, _ in self.roles.roots(b.source):
                     out += [v for v in self.roles.written(key) if isinstance(v, ast.Call)]
@@ -263,7 +274,7 @@ class Script:
         """
         out: dict[str, ast.stmt] = {}
         stmt = self.names.statement(call)
-        for b in self.roles.train_loops:
+        for b in self.roles.train_feeds:
             side = self.phases(b)
             if side is None or not any(v.node is call for v in side.loaders):
                 continue

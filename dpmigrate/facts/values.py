@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from dpmigrate.facts.definitions import SAME, Definitions, arguments, default, is_static
+from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_static
 from dpmigrate.facts.names import Binding, FunctionNode, Names, Scope
 from dpmigrate.facts.order import Order
 
@@ -48,10 +48,6 @@ class WrapSite:
 Vals = frozenset[Val]
 NONE: Vals = frozenset()
 
-#: calls that hand their first argument on, for iteration
-TRANSPARENT = frozenset(
-    {"enumerate", "tqdm", "trange", "list", "tuple", "iter", "islice", "cycle", "sorted", "track", "notebook_tqdm", "prefetch", "ProgressBar"}
-)
 DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"})
 PASS_LIMIT = 12
 DEPTH_LIMIT = 60  # of nested expressions; what lies deeper is unknown
@@ -143,6 +139,19 @@ class Values:
                 if target is function and name == parameter:
                     return self.eval(argument)
         return self.eval(value)
+
+    def _generates(self, function: ast.AST) -> list[ast.expr]:
+        """What a generator function goes through and hands on item by item: ``for batch in loader: yield batch``."""
+        return self.defs.generates(function) if isinstance(function, FunctionNode) else []
+
+    def handed_on(self, call: ast.Call) -> ast.expr | None:
+        """The argument whose items a generator function of this module hands on: ``loader`` for ``cycle(loader)``."""
+        for function, skip in self.targets(call):
+            parameters = [self.defs.handed_back(function, value) for value in self.defs.generates(function)]
+            for name, argument in arguments(call, function, skip):
+                if name in parameters:
+                    return argument
+        return None
 
     def _more(self, held: set[Val], new: Iterable[Val]) -> None:
         size = len(held)
@@ -374,6 +383,7 @@ class Values:
         for v in callees:
             if v.kind == "func":
                 out |= self.returns.get(v.node, set()) | self._given_back(node, v.node)
+                out = out.union(*(self._returned(node, v.node, source) for source in self._generates(v.node)))
             elif v.kind == "class" and v.cls is not None:
                 out.add(Val("object", node, cls=v.cls))
             elif v.kind == "ext":

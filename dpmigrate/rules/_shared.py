@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dpmigrate.edit import Edit, Enclose, MainOnly, SetArg, Wrap
 from dpmigrate.facts import steps
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import FunctionNode, Loop, position
-from dpmigrate.facts.roles import BatchLoop
 from dpmigrate.facts.script import Script
 
 #: DataLoader's parameters in order (torch.utils.data.DataLoader)

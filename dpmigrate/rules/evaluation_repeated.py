@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import After, Before, Edit, Wrap
 from dpmigrate.facts.counters import Counting
-from dpmigrate.facts.roles import BatchLoop
+from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -50,10 +50,8 @@ def evaluation_repeated(script: Script) -> Iterator[Hit]:
         if loop.evaluates and not obstacle:
             yield Hit(loop.node, "the batches are dealt out to the ranks and the counters summed", tuple(_split(script, loop, count)))
         elif divided:
-            yield Hit(
-                loop.node, f"this loop goes over a loader that training divides over the ranks, and cannot be split exactly: {obstacle}",
-                severity=Severity.BLOCKER, advice="give this loop a loader of its own",
-            )  # fmt: skip
+            message = f"this loop goes over a loader that training divides over the ranks; every rank takes the whole set here: {obstacle}"
+            yield Hit(loop.node, message, (Wrap(script.span(loop.source), f"{script.ddp}.whole({{}})"),))
         elif loop.evaluates:
             yield Hit(loop.node, f"every rank evaluates the full set (exact, not faster): {obstacle}")
 
@@ -63,18 +61,22 @@ def _obstacle(script: Script, loop: BatchLoop, count: Counting) -> str:
     for c in count.counters:
         if not from_zero(script, loop, c.name):
             return f"{c.name} is not 0 when the loop begins"
+    for m in count.meters:
+        if not m.meter.from_zero:
+            return f"{m.meter.name} is not reset when the loop begins"
     if not script.names.is_inside(loop.source, loop.node):
-        kept = {ast.unparse(n) for n in ast.walk(loop.node.iter) if isinstance(n, ast.Name)}
+        kept = {ast.unparse(n) for n in ast.walk(loop.over) if isinstance(n, ast.Name)}
         for other in script.roles.batch_loops:
-            if other is not loop and kept & {ast.unparse(n) for n in ast.walk(other.node.iter) if isinstance(n, ast.Name)}:
+            if other is not loop and kept & {ast.unparse(n) for n in ast.walk(other.over) if isinstance(n, ast.Name)}:
                 return f"the batches in {' and '.join(sorted(kept))} are used by another loop"
     return ""
 
 
 def _split(script: Script, loop: BatchLoop, count: Counting) -> Iterator[Edit]:
     yield Wrap(script.span(loop.source), f"{script.ddp}.shard({{}})")
-    names = ", ".join(c.name for c in count.counters)
-    yield After(script.span(loop.node), f"{names} = {script.ddp}.sum_all({names})")
+    names = ", ".join(c.name for c in (*count.counters, *(c for m in count.meters for c in m.sums)))
+    derived = [d for m in count.meters for d in m.meter.derived]
+    yield After(script.span(loop.node), "\n".join([f"{names} = {script.ddp}.sum_all({names})", *derived]))
     models = script.evaluated_models(loop)
     if models and script.may_have_buffers:
         yield Before(script.span(loop.node), f"{script.ddp}.sync_buffers({', '.join(models)})")

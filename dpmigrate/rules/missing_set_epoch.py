@@ -18,6 +18,13 @@ for epoch in range(epochs):
     train(model, loader)
 ```
 
+Where batches are taken with `next()`, no loop counts the epochs; each new pass gets its order where it begins:
+```python
+except StopIteration:
+    ddp.next_epoch(loader)
+    it = iter(loader)
+```
+
 ## When it is not fixed
 When the loop has no counter, or the loader has no name where the loop stands.
 """
@@ -28,6 +35,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import Before, Edit, First
+from dpmigrate.facts.loops import BatchLoop, restarts
 from dpmigrate.facts.names import Loop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -36,7 +44,10 @@ from dpmigrate.rules._base import Hit, rule
 
 @rule("DPM205", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def missing_set_epoch(script: Script) -> Iterator[Hit]:
-    for b in script.roles.train_loops:
+    for b in script.roles.train_feeds:
+        if b.drawn is not None:
+            yield from _drawn(script, b)
+            continue
         places = script.epoch_places(b)
         if not places and not script.starts(b.node):
             yield Hit(
@@ -55,6 +66,19 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
             code = f"{place.loader}.sampler.set_epoch({counter})"
             edit: Edit = Before(script.span(place.inner), code) if place.made_inside else First(script.span(place.loop), code)
             yield Hit(place.loop, f"every epoch would have the same order: {code} is missing", (edit,))
+
+
+def _drawn(script: Script, loop: BatchLoop) -> Iterator[Hit]:
+    """Batches taken with ``next()``: every new pass gets its order where it begins."""
+    for place in restarts(script.roles, loop):
+        if place.loader is None:
+            yield Hit(
+                place.stmt, "every pass that begins here would have the same order: the loader is made anew for it", severity=Severity.BLOCKER,
+                advice="build the DataLoader once, in a variable of its own, before the loop",
+            )  # fmt: skip
+            continue
+        code = f"{script.ddp}.next_epoch({script.text(place.loader)})"
+        yield Hit(place.stmt, f"every pass that begins here would have the same order: {code} is missing", (Before(script.span(place.stmt), code),))
 
 
 def epoch_counter(loop: Loop) -> str | None:

@@ -62,8 +62,10 @@ def _steps_inside(script: Script, loop: ast.For) -> bool:
     return "zero_grad" in calls and any(script.names.is_inside(b, loop) for b in script.roles.backwards)
 
 
-def _goes_over_batch(script: Script, inner: ast.For, loop: ast.For | ast.AsyncFor) -> bool:
+def _goes_over_batch(script: Script, inner: ast.For, loop: Loop) -> bool:
     """Whether the inner loop goes over what the outer one takes from the loader."""
+    if isinstance(loop, ast.While):
+        return False
     target = loop.target.elts[-1] if isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call) else loop.target
     batch = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
     return any(isinstance(n, ast.Name) and n.id in batch for n in ast.walk(inner.iter))

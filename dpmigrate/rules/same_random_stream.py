@@ -37,7 +37,7 @@ from dpmigrate.rules._base import Hit, rule
 
 @rule("DPM210", severity=Severity.WARNING, fix=Fix.SAFE)
 def same_random_stream(script: Script) -> Iterator[Hit]:
-    loops = script.repeating_loops
+    loops = (*script.repeating_loops, *(b.node for b in script.roles.train_loops))
     if not loops:
         return
     outer = [a for a in loops if not any(b is not a and _within(script, a, b) for b in loops)]

@@ -17,8 +17,11 @@ correct = ddp.sum_all(correct)
 total_loss = ddp.mean_all(total_loss)
 ```
 
+A meter (`losses.update(loss.item(), x.size(0))`, a class of the file that only adds up) is reduced like the counters that it holds, and what it computes from
+them is computed again.
+
 ## When it is not fixed
-Numbers shown while the loop runs are those of rank 0, and so are meters, lists of anything but counts and losses, and sums that go on from one epoch to the
+Numbers shown while the loop runs are those of rank 0, and so are lists of anything but counts and losses, and sums that go on from one epoch to the
 next. Where the kind of one total cannot be told none is reduced, because half a ratio is worse than none; the report names them all. A list of the losses of
 batches (`losses.append(loss.item())`) is averaged element by element: it then holds the losses of the global batches, as the original's did.
 """
@@ -27,13 +30,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.edit import After, Edit
+from dpmigrate.edit import After
 from dpmigrate.facts.counters import Holds, collected, holds
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._shared import from_zero
+
+_METER = "reset it before the loop, and reduce what it adds up after it with ddp.sum_all (counts, sums) or ddp.mean_all (means of batches)"
 
 
 @rule("DPM602", severity=Severity.WARNING, fix=Fix.SAFE, core=True)
@@ -58,21 +63,32 @@ def training_totals(script: Script) -> Iterator[Hit]:
             )
             by_kind.clear()
         strange = []
+        derived: list[str] = []
+        for m in script.counting(loop).meters:
+            kinds = [(c, holds(script.roles, loop, c, losses, sums)) for c in m.sums if c.read_after]
+            if any(k is Holds.UNKNOWN or (k is Holds.SUM and not m.meter.from_zero) for _, k in kinds):
+                yield Hit(loop.node, f"the meter {m.meter.name}, read after the loop, covers rank 0's share", advice=_METER)
+                continue
+            for c, k in kinds:
+                if k is not Holds.STEP:
+                    by_kind.setdefault(k, []).append(c.name)
+                    derived += [d for d in m.meter.derived if d not in derived]
         for c in [] if loop.branches else collected(script.names, loop):
             kind = holds(script.roles, loop, c, losses, sums)
             if kind is Holds.MEAN or (kind is Holds.SUM and from_zero(script, loop, c.name)):
                 by_kind.setdefault(kind, []).append(c.name)
             elif kind is not Holds.STEP:
                 strange.append(c.name)
-        edits: list[Edit] = []
+        lines: list[str] = []
         for kind, call in ((Holds.SUM, "sum_all"), (Holds.MEAN, "mean_all")):
             if kind in by_kind:
                 names = ", ".join(by_kind[kind])
                 over = f", over={script.text(loop.source)}" if loop.branches else ""  # an evaluation in this loop sees the full set on every rank
-                edits.append(After(script.span(loop.node), f"{names} = {script.ddp}.{call}({names}{over})"))
+                lines.append(f"{names} = {script.ddp}.{call}({names}{over})")
         known = [n for k in (Holds.SUM, Holds.MEAN) for n in by_kind.get(k, [])]
-        if edits:
-            yield Hit(loop.node, f"{', '.join(known)} would cover one rank's share of the epoch", tuple(edits))
+        if lines:
+            edit = After(script.span(loop.node), "\n".join([*lines, *derived]))
+            yield Hit(loop.node, f"{', '.join(known)} would cover one rank's share of the epoch", (edit,))
         for name in strange:
             yield Hit(
                 loop.node,

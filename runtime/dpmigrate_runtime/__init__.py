@@ -7,7 +7,7 @@ started by plain ``python``, so the same file also runs without ``torchrun``. Ne
 from __future__ import annotations
 
 from ._checkpoint import save
-from ._data import distribute, local_batch, shard
+from ._data import distribute, local_batch, next_epoch, shard, whole
 from ._exchange import any_rank, barrier, from_main
 from ._model import clean_keys, sync_buffers, unwrap, wrap
 from ._process_group import cleanup, setup
@@ -34,6 +34,7 @@ __all__ = [
     "main_only",
     "main_path",
     "mean_all",
+    "next_epoch",
     "rank",
     "same_stream",
     "save",
@@ -45,6 +46,7 @@ __all__ = [
     "sum_loss",
     "sync_buffers",
     "unwrap",
+    "whole",
     "world_size",
     "wrap",
 ]

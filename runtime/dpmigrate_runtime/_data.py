@@ -108,6 +108,17 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
     return clone
 
 
+def next_epoch(loader: DataLoader[Any]) -> None:
+    """Give the next pass over a training DataLoader an order of its own, where no counter says which epoch it is.
+
+    For loops that begin another pass whenever ``next()`` has come to the end. A loader without a distributed sampler (or whatever else is
+    iterated) draws its order itself and is left alone. The same on every rank, as long as all begin their passes together.
+    """
+    for part in (getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
+        if part is not None and hasattr(part, "set_epoch"):
+            part.set_epoch(getattr(part, "epoch", -1) + 1)
+
+
 class _Every:
     """Every world_size-th batch of an iterable that cannot be divided before it is read."""
 
@@ -152,16 +163,36 @@ def shard(loader: Any) -> Any:
     return _SHARDS[loader]
 
 
-def _shard(loader: DataLoader[Any]) -> DataLoader[Any]:
+def whole(loader: Any) -> Any:
+    """Every batch of a training DataLoader on every rank, for loops that cannot be split: the whole data set in the global batch size.
+
+    A shuffled order becomes sequential. A loader that is not divided over the ranks, or in one process, is returned as it is.
+    """
+    if world_size() == 1 or not isinstance(loader, DataLoader) or not is_divided(loader):
+        return loader
     sampler, batch_size, drop_last = _parts(loader)
-    draw: SharedDraw | None = None
+    draw, sampler, batch_size = _undivided(loader, sampler, batch_size)
+    if batch_size is not None:
+        return _rebuild(loader, batch_size=batch_size, sampler=draw or sampler, drop_last=drop_last)
+    if loader.batch_sampler is None:
+        return _rebuild(loader, batch_size=None, sampler=draw or sampler)
+    return _rebuild(loader, batch_sampler=draw or sampler)
+
+
+def _undivided(loader: DataLoader[Any], sampler: Any, batch_size: int | None) -> tuple[SharedDraw | None, Any, int | None]:
+    """The draw that all ranks share, if there is one, the sampler of the whole data set, and the global batch size."""
     if isinstance(sampler, DistributedSampler | ShardSampler) and batch_size is not None:
         batch_size *= world_size()
     if isinstance(sampler, ShardSampler):
-        draw = sampler.shared
-        sampler = draw.inner
-    elif isinstance(sampler, DistributedSampler) or _is_permutation(sampler, loader.dataset):
-        sampler = SequentialSampler(loader.dataset)  # type: ignore[arg-type]
+        return sampler.shared, sampler.shared.inner, batch_size
+    if isinstance(sampler, DistributedSampler) or _is_permutation(sampler, loader.dataset):
+        return None, SequentialSampler(loader.dataset), batch_size  # type: ignore[arg-type]
+    return None, sampler, batch_size
+
+
+def _shard(loader: DataLoader[Any]) -> DataLoader[Any]:
+    sampler, batch_size, drop_last = _parts(loader)
+    draw, sampler, batch_size = _undivided(loader, sampler, batch_size)
     if batch_size is not None:
         sampler = BatchSampler(sampler, batch_size, drop_last)
         draw = None if draw is None else SharedDraw(sampler, draw.seed)

@@ -26,6 +26,12 @@ class SharedDraw:
             if hasattr(part, "set_epoch"):
                 part.set_epoch(epoch)
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.draw())
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
     def draw(self) -> list[Any]:
         """All items of the pass, drawn under the seed and the epoch."""
         found = [getattr(part, "generator", None) for part in self._chain()]
@@ -61,6 +67,11 @@ class ShardSampler(Sampler[Any]):
     def _share(self, length: int) -> int:
         world = world_size()
         return length // world if self.drop_last else -(-length // world)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that ``set_epoch`` chose last; 0 at first."""
+        return self.shared.epoch
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the draw of this epoch; without it every epoch repeats the first one (as with DistributedSampler)."""

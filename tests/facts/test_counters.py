@@ -8,7 +8,7 @@ from textwrap import indent
 import pytest
 
 from dpmigrate.facts.counters import Holds, collected, holds
-from dpmigrate.facts.roles import BatchLoop
+from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.script import Script
 from tests.pipeline import script
 
@@ -234,9 +234,9 @@ def test_nothing_but_counting(body: str) -> None:
         ),
         pytest.param(
             "n += 1\nmeter.see(x)",
-            {"top": "class Meter:\n    def see(self, v):\n        self.total += v\nmeter = Meter()"},
+            {"top": "class Meter:\n    def see(self, v):\n        self.total = max(self.total, v)\nmeter = Meter()"},
             "meter.see() may have an effect in every batch",
-            id="an object of the file that adds up by itself",
+            id="an object of the file that keeps the largest",
         ),
         pytest.param(
             "n += 1\nmeter.see(x)",

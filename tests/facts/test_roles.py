@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from dpmigrate.facts.loops import source
 from tests.facts.probe import probed
 from tests.pipeline import script
 
@@ -65,7 +66,7 @@ def test_only_a_loader_made_here_can_be_read() -> None:
 )
 def test_the_source_of_a_loop(text: str, expected: str) -> None:
     found, node = probed(_TOP + text)
-    assert ast.unparse(found.roles.source(node)) == expected
+    assert ast.unparse(source(found.roles, node)) == expected
 
 
 @pytest.mark.parametrize(

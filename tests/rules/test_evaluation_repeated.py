@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import COUNTING, after, found, hits, refused
+from tests.rules.program import COUNTING, after, found, hits
 
 _LOADER = "val_loader = DataLoader(val_set, batch_size=16)"
 _BN = "model = nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2))"
@@ -125,5 +125,5 @@ def test_the_training_set_is_evaluated_in_full() -> None:
         pytest.param("print(a)", id="does not even evaluate"),
     ],
 )
-def test_a_divided_loader_that_cannot_be_split_is_refused(body: str) -> None:
-    assert refused("DPM601", end=f"for a, b in loader:\n    {body}") == ["for a, b in loader:"]
+def test_a_divided_loader_that_cannot_be_split_is_gone_through_by_every_rank(body: str) -> None:
+    assert "for a, b in ddp.whole(loader):" in after(end=f"for a, b in loader:\n    {body}")

@@ -35,8 +35,8 @@ _BATCH = "x, y = torch.ones(4, 8), torch.ones(4).long()\n"
     [
         pytest.param({"loader": "", "batches": "for i in range(3):", "step": _BATCH + STEP}, "no DataLoader is built in this file", id="slices"),
         pytest.param({"batches": "for i in range(3):", "step": _BATCH + STEP}, "the loop goes over range(3), which is not", id="a range beside a loader"),
-        pytest.param({"batches": "for i in range(3):", "step": "x, y = next(iter(loader))\n" + STEP}, "batches are taken with next()", id="next"),
-        pytest.param({"batches": "for i in range(3):", "step": "x, y = loader.next()\n" + STEP}, "batches are taken with next()", id="a method next"),
+        pytest.param({"batches": "for i in range(3):", "step": "x, y = next(batches)\n" + STEP}, "batches are taken with next()", id="next"),
+        pytest.param({"batches": "for i in range(3):", "step": "x, y = batches.next()\n" + STEP}, "batches are taken with next()", id="a method next"),
         pytest.param({"batches": "while epoch:", "step": _BATCH + STEP}, "the loop is a while loop that makes its own batches", id="while"),
         pytest.param(
             {"batches": "if True:", "epochs": "if True:", "step": _BATCH + STEP}, "it stands in a function that no loop of this file calls", id="no loop"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, found, hits, whole
+from tests.rules.program import STEP, after, found, hits, whole
 
 _RUN = """
 def run(stage):
@@ -28,8 +28,9 @@ def _before(loop: str, **parts: str | bool) -> str:
     return lines[lines.index(loop) - 1]
 
 
-def test_without_a_loop_there_is_nothing_to_say() -> None:
-    assert found("DPM210", epochs="if True:") == []
+def test_without_epochs_the_streams_part_before_the_loop_over_batches() -> None:
+    lines = [line.strip() for line in after(epochs="if True:")]
+    assert lines[lines.index("for x, y in loader:") - 1] == "ddp.seed_ranks()"
 
 
 @pytest.mark.parametrize(

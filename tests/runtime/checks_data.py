@@ -219,3 +219,34 @@ def shard_of_streams() -> None:
     assert len(part) == len(batches(part))
     assert part.batch_size == 4
     assert together(ddp.shard([1, 2, 3])) == [1, 2, 3]
+
+
+@check
+def whole_undoes_distribute() -> None:
+    source: DataLoader[int] = DataLoader(range(10), batch_size=4)  # type: ignore[arg-type]
+    assert ddp.whole(source) is source
+    assert ddp.whole([1]) == [1]
+    assert batches(ddp.whole(ddp.distribute(source))) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    grouped = ddp.distribute(DataLoader(range(6), batch_sampler=[[5, 0], [1], [2]]))  # type: ignore[arg-type]
+    assert batches(ddp.whole(grouped)) == [[5, 0], [1], [2]]
+    assert flat(batches(ddp.whole(ddp.distribute(DataLoader(range(5), batch_size=None))))) == list(range(5))  # type: ignore[arg-type]
+    weighted = WeightedRandomSampler([1.0, 1.0], 10)
+    drawn = everyone(batches(ddp.whole(ddp.distribute(DataLoader(range(2), batch_size=4, sampler=weighted)))))  # type: ignore[arg-type]
+    assert [len(batch) for batch in drawn[0]] == [4, 4, 2]
+    assert all(one == drawn[0] for one in drawn)
+
+
+@check
+def next_epochs() -> None:
+    ddp.next_epoch(DataLoader(range(4)))  # type: ignore[arg-type]
+    ddp.next_epoch([1])  # type: ignore[arg-type]
+    drawn = WeightedRandomSampler([1.0] * 64, 64)
+    sources: list[DataLoader[Any]] = [DataLoader(range(64), batch_size=4, shuffle=True), DataLoader(range(64), batch_size=4, sampler=drawn)]  # type: ignore[arg-type]
+    for source in sources:
+        loader: Any = ddp.distribute(source)
+        orders = []
+        for _ in range(3):
+            ddp.next_epoch(loader)
+            orders.append(tuple(flat(together(loader))))
+        assert len(set(orders)) == 3
+        assert loader.sampler.epoch == 3

@@ -164,6 +164,8 @@ def _passes(torch: Any, module: Any) -> None:
             self._probe_outer = STATE["iterator"]
         self._probe["delivered"] += 1
         _stand_in(self)
+        if torch.is_grad_enabled():
+            STATE["fresh"].append((self._probe, weakref.ref(self)))
         if RECORD["draws"] is None:
             STATE["random"] = random_state(torch)
         return data
@@ -175,6 +177,14 @@ def _stand_in(iterator: Any) -> None:
     """The program is now in this pass: one that runs inside another, such as an evaluation between batches, gives way to it at its end."""
     STATE["iterator"] = weakref.ref(iterator) if iterator is not None else None
     STATE["current"], STATE["drawn"] = (iterator._probe, 0) if iterator is not None else (None, 0)
+
+
+def feeding() -> list[dict[str, Any]]:
+    """The passes whose batches a backward rests on: the one that the program is in, and those of other loaders that it took in the same step."""
+    now = STATE["current"]
+    others = [p for p, iterator in STATE["fresh"] if iterator() is not None and not p["ended"] and p is not now]
+    STATE["fresh"].clear()
+    return [*({id(p): p for p in others}.values()), now] if now is not None else []
 
 
 def _others(loader: Any, chain: list[Any], mine: dict[str, Any]) -> list[list[int]] | None:

@@ -35,6 +35,8 @@ STATE: dict[str, Any] = {
     "parameters": {},  # step -> the parameters of all optimizers after it
     "current": None,  # the pass over a DataLoader that the program is in
     "iterator": None,  # and its iterator, weakly
+    "fresh": [],  # (pass, its iterator, weakly) of each batch delivered, with gradients, since the last backward
+    "fed": set(),  # the views that backwards since the last step rested on
     "training": set(),  # the views of data that optimizer steps were made on
     "data": {},  # type and length -> the data sets seen, so that two of a kind are told apart
     "queues": {},  # view -> the other run's passes over these samples, in order

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from dpmigrate_probe.data import random_state
+from dpmigrate_probe.data import feeding, random_state
 from dpmigrate_probe.outputs import plain_save
 from dpmigrate_probe.state import CONFIG, RANK, RECORD, STATE, taken
 
@@ -45,8 +45,8 @@ def _steps(torch: Any) -> None:
         RECORD["steps"].append({"optimizer": which, "lr": [float(g["lr"]) for g in opt.param_groups if "lr" in g], "gradient": total})
 
     def after(opt: Any, *_: Any) -> None:
-        if STATE["current"] is not None:
-            STATE["training"].add(STATE["current"]["view"])
+        STATE["training"] |= STATE["fed"]
+        STATE["fed"].clear()
         _keep_parameters(len(RECORD["steps"]))
         os.write(progress, b".")
 
@@ -58,8 +58,9 @@ def _losses(torch: Any) -> None:
     backward, scale = torch.Tensor.backward, torch.amp.GradScaler.scale
 
     def differentiate(self: Any, *a: Any, **k: Any) -> Any:
-        if STATE["current"] is not None:
-            STATE["current"]["backwards"] += 1
+        for p in feeding():
+            p["backwards"] += 1
+            STATE["fed"].add(p["view"])
         if self.numel() == 1:
             factor = STATE["scaled"].pop(id(self), 1.0)
             RECORD["losses"].append([float(self.detach()) / factor, len(taken()), len(RECORD["steps"])])

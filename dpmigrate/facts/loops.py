@@ -1,0 +1,195 @@
+"""The loops that take batches from a DataLoader: ``for``, also over several loaders at once, and loops that take them with ``next()``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.definitions import TRANSPARENT
+from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.values import Vals
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.roles import Roles
+
+#: built-in and itertools functions that go through several iterables in step
+_IN_STEP = frozenset({"?.zip", "itertools.zip_longest"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BatchLoop:
+    """A loop and one loader that it takes batches from; a loop with several loaders is several of these.
+
+    ``source`` is the expression that gives the loader, inside ``enumerate`` and the like; ``drawn`` the ``next()`` call, where there is one.
+    """
+
+    node: Loop
+    source: ast.expr
+    loaders: Vals
+    trains: bool
+    evaluates: bool
+    branches: bool = False  # backward stands under a test that may be false: one loop for both
+    drawn: ast.Call | None = None
+    several: bool = False  # the loop takes batches from other loaders as well
+
+    @property
+    def over(self) -> ast.expr:
+        """The whole expression that gives the batches, with ``enumerate`` and the like: of the ``for``, or the ``next()`` call."""
+        return self.node.iter if self.drawn is None and not isinstance(self.node, ast.While) else self.drawn or self.source
+
+
+def batch_loops(roles: Roles) -> tuple[BatchLoop, ...]:
+    """Every loop that takes batches, with each of its loaders, in the order of the file."""
+    out: list[BatchLoop] = []
+    for node in roles.names.nodes:
+        if isinstance(node, ast.For | ast.AsyncFor) and not _hands_on(roles, node):
+            out += _over(roles, node)
+    return (*out, *_drawing(roles, {b.node for b in out if b.trains}))
+
+
+def _over(roles: Roles, node: ast.For | ast.AsyncFor) -> list[BatchLoop]:
+    sources = [(s, loaders) for s in in_step(roles, node.iter) if (loaders := roles.loaders_of(s))]
+    if not sources:
+        return []
+    body = ast.Module(node.body, [])
+    trains = any(roles.reaches_backward(s) for s in node.body)
+    calls = not trains and (roles.calls_model(body) or any(roles.calls_model(f) for f in roles.all_entered(body)))
+    branches = trains and roles.branches(node)
+    return [BatchLoop(node, source(roles, s), loaders, trains, calls, branches, None, len(sources) > 1) for s, loaders in sources]
+
+
+def in_step(roles: Roles, node: ast.expr) -> list[ast.expr]:
+    """The iterables that a loop goes through in step: the arguments of ``zip``, inside ``enumerate`` and ``tqdm`` too."""
+    inner = source(roles, node)
+    if isinstance(inner, ast.Call) and roles.names.dotted(inner.func) in _IN_STEP:
+        return [a for a in inner.args if not isinstance(a, ast.Starred)]
+    return [node]
+
+
+def source(roles: Roles, node: ast.expr) -> ast.expr:
+    """The expression that gives the loader inside ``enumerate``, ``tqdm``, ``iter``, the file's own generators, and names bound to them."""
+    names = roles.names
+    while True:
+        if isinstance(node, ast.Call) and node.args and last(node.func) in TRANSPARENT:
+            node = node.args[0]
+        elif isinstance(node, ast.Call) and (given := roles.values.handed_on(node)) is not None:
+            node = given
+        elif isinstance(node, ast.Name):
+            bound = [b for b in names.bindings(names.scope_of[node], node.id) if b.how != "aug"]
+            value = bound[0].value if len(bound) == 1 and bound[0].how in ("assign", "with") else None
+            for part in bound[0].path if value is not None else ():  # total, bar = 0.0, tqdm(loader)
+                value = value.elts[part] if isinstance(value, ast.Tuple) and isinstance(part, int) and part < len(value.elts) else None
+            if not _hands_over(roles, value):
+                return node
+            node = value  # type: ignore[assignment]
+        else:
+            return node
+
+
+def _hands_over(roles: Roles, value: ast.AST | None) -> bool:
+    return isinstance(value, ast.Call) and bool(value.args) and (last(value.func) in TRANSPARENT or roles.values.handed_on(value) is not None)
+
+
+def _hands_on(roles: Roles, node: ast.For | ast.AsyncFor) -> bool:
+    """Whether the loop stands in a generator and only hands its batches on: the loop over the generator is the one that counts."""
+    function = roles.names.function(node)
+    return isinstance(function, FunctionNode) and any(
+        isinstance(n, ast.Yield | ast.YieldFrom) and roles.names.function(n) is function for s in node.body for n in ast.walk(s)
+    )
+
+
+# ------------------------------------------------------------------ next(iterator)
+@dataclass(frozen=True, eq=False, slots=True)
+class Draw:
+    """A call that takes one batch: ``next(it)``, ``it.next()``, ``it.__next__()``."""
+
+    call: ast.Call
+    source: ast.expr
+    loaders: Vals
+
+
+def draws(roles: Roles) -> Iterator[Draw]:
+    """The calls that take a batch from a loader of the program, outside ``no_grad``."""
+    for call in roles.calls:
+        iterator: ast.expr | None = None
+        if roles.names.dotted(call.func) == "?.next" and call.args:
+            iterator = call.args[0]
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__") and not call.args:
+            iterator = call.func.value
+        loaders = roles.loaders_of(iterator) if iterator is not None else None
+        if iterator is not None and loaders and not roles.quiet(call):
+            yield Draw(call, _origin(roles, iterator), loaders)
+
+
+def _origin(roles: Roles, iterator: ast.expr) -> ast.expr:
+    """What the iterator is made of: the first ``iter(loader)`` that its variable is given."""
+    for key in roles.values.keys(iterator):
+        for value in roles.written(key):
+            if _hands_over(roles, value):
+                return source(roles, value)
+    return source(roles, iterator)
+
+
+def _drawing(roles: Roles, known: set[Loop]) -> list[BatchLoop]:
+    """The loops whose batches are taken with ``next()``: those that a ``backward()`` stands in more closely than in a loop over a loader."""
+    found = list(draws(roles))
+    nearest = {d: first_loops(roles, d.call, roles.reaches_backward) for d in found}
+    candidates = {loop for loops in nearest.values() for loop in loops}
+    training = {loop for b in roles.backwards for loop in first_loops(roles, b, lambda a: a in candidates or a in known)}
+    out: list[BatchLoop] = []
+    for d, loops in nearest.items():
+        for loop in sorted(loops & training, key=lambda a: a.lineno):
+            if not any(b.node is loop and b.loaders == d.loaders for b in out):
+                several = loop in known or len({o.loaders for o, others in nearest.items() if loop in others}) > 1
+                out.append(BatchLoop(loop, d.source, d.loaders, True, False, roles.branches(loop), d.call, several))
+    return out
+
+
+def first_loops(roles: Roles, node: ast.AST, wanted: Callable[[Loop], bool], seen: frozenset[ast.AST] = frozenset()) -> set[Loop]:
+    """The nearest loop of the wanted kind round the node, on every way that leads to it through the calls of its function."""
+    for a in roles.names.ancestors(node):
+        if isinstance(a, FunctionNode):
+            break
+        if isinstance(a, Loop) and wanted(a):
+            return {a}
+    function = roles.names.function(node)
+    if not isinstance(function, FunctionNode) or function in seen:
+        return set()
+    return set().union(*(first_loops(roles, c, wanted, seen | {function}) for c in roles.values.callers.get(function, [])))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Restart:
+    """A statement that begins another pass over a loader, ``loader`` as it is written there; None where it is made anew."""
+
+    stmt: ast.stmt
+    loader: ast.expr | None
+
+
+def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
+    """Where passes over the loader of a loop that uses ``next()`` begin, if more than once: ``iter(loader)`` in a loop, the ``for`` of a generator."""
+    out: dict[ast.stmt, Restart] = {}
+    for call in roles.calls:
+        if roles.names.dotted(call.func) == "?.iter" and call.args and roles.loaders_of(call.args[0]) & loop.loaders and _repeats(roles, call):
+            stmt, loader = roles.names.statement(call), source(roles, call.args[0])
+            out.setdefault(stmt, Restart(stmt, None if _made_here(roles, loader) else loader))
+    for node in roles.names.nodes:
+        if isinstance(node, ast.For) and _hands_on(roles, node) and roles.loaders_of(node.iter) & loop.loaders and _repeats(roles, node):
+            loader = source(roles, node.iter)
+            out.setdefault(node, Restart(node, None if _made_here(roles, loader) else loader))
+    return list(out.values())
+
+
+def _repeats(roles: Roles, node: ast.AST) -> bool:
+    return bool(first_loops(roles, node, lambda loop: True))
+
+
+def _made_here(roles: Roles, node: ast.expr) -> bool:
+    return any(isinstance(n, ast.Call) for n in ast.walk(node))
+
+
+def last(func: ast.expr) -> str:
+    """The last part of a called name."""
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""

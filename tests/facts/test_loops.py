@@ -1,0 +1,105 @@
+"""Which loops take batches, from which loaders, and where their passes begin."""
+
+from __future__ import annotations
+
+import ast
+from textwrap import dedent
+
+import pytest
+
+from dpmigrate.facts.loops import restarts
+from dpmigrate.facts.script import Script
+from tests.pipeline import script
+
+_TOP = """\
+import itertools
+import torch
+from tqdm import tqdm
+from torch.utils.data import DataLoader
+a = DataLoader(one)
+b = DataLoader(two)
+model = torch.nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1)
+def train(x):
+    optimizer.zero_grad()
+    model(x).mean().backward()
+    optimizer.step()
+def again(loader):
+    while True:
+        for x in loader:
+            yield x
+"""
+
+
+def _script(text: str) -> Script:
+    return script(_TOP + dedent(text))
+
+
+def _feeds(text: str) -> list[tuple[str, str]]:
+    """The first line of each training loop, with the loader that it takes batches from."""
+    return [(ast.unparse(b.node).splitlines()[0], ast.unparse(b.source)) for b in _script(text).roles.train_feeds]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("for x in a:\n    print(x)", [], id="nothing is trained"),
+        pytest.param("for i in range(3):\n    x = next(b)\n    print(x)", [], id="next without training"),
+        pytest.param("for x in a:\n    train(x)\n    with torch.no_grad():\n        print(next(iter(b)))", ["a"], id="a look at other data without gradients"),
+        pytest.param("for e in range(3):\n    for x in a:\n        train(x)\n    print(next(iter(b)))", ["a"], id="a look at other data between epochs"),
+        pytest.param("for i in range(3):\n    train(next(unknown))", [], id="an unknown iterator"),
+        pytest.param("for x in zip([1], [2]):\n    train(x)", [], id="zip without a loader"),
+        pytest.param("for x in zip(a, b):\n    train(x)", ["a", "b"], id="zip"),
+        pytest.param("for i, (x, y) in tqdm(enumerate(zip(a, b))):\n    train(x)", ["a", "b"], id="zip inside enumerate and a bar"),
+        pytest.param("for x, y in itertools.zip_longest(a, itertools.cycle(b)):\n    train(x)", ["a", "b"], id="zip_longest with cycle"),
+        pytest.param("for x, i in zip(a, range(9)):\n    train(x)", ["a"], id="zip with a range"),
+        pytest.param("for x in zip(*[a, b]):\n    train(x)", [], id="zip of a star"),
+        pytest.param("it = iter(a)\nfor i in range(9):\n    train(next(it))", ["a"], id="next"),
+        pytest.param("it = iter(a)\nwhile True:\n    train(it.next())", ["a"], id="a method next"),
+        pytest.param("it = iter(a)\nwhile True:\n    train(it.__next__())", ["a"], id="its dunder"),
+        pytest.param("for i in range(9):\n    train(next(iter(a)))", ["a"], id="a new iterator each turn"),
+        pytest.param("it = again(a)\nfor i in range(9):\n    train(next(it))", ["a"], id="a generator of the file"),
+        pytest.param("p, q = again(a), again(b)\nfor i in range(9):\n    train(next(p))\n    train(next(q))", ["a", "b"], id="two generators"),
+        pytest.param("for x in again(a):\n    train(x)", ["a"], id="for over a generator"),
+        pytest.param("it = iter(b)\nfor x in a:\n    y = next(it)\n    train(x + y)", ["a", "b"], id="next beside for"),
+        pytest.param("it = iter(a)\nfor i in range(9):\n    for k in range(2):\n        train(next(it))", ["a"], id="accumulation"),
+        pytest.param("it = iter(a)\ndef get():\n    return next(it)\nfor i in range(9):\n    train(get())", ["a"], id="a function that draws"),
+        pytest.param(
+            "class Feed:\n    def __init__(self):\n        self.it = iter(a)\n    def next(self):\n        return next(self.it)\nf = Feed()\nwhile 1:\n    train(f.next())",
+            ["a"],
+            id="a class that draws",
+        ),
+        pytest.param(
+            "it = iter(a)\nfor i in range(9):\n    for k in range(5):\n        train(next(it))\n    train(next(it))", ["a", "a"], id="a critic's loop inside"
+        ),
+    ],
+)
+def test_what_training_takes_its_batches_from(text: str, expected: list[str]) -> None:
+    assert [source for _, source in _feeds(text)] == expected
+
+
+def test_a_generator_that_hands_batches_on_is_no_loop_of_its_own() -> None:
+    assert _feeds("for x in again(a):\n    train(x)") == [("for x in again(a):", "a")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("it = iter(a)\nfor i in range(9):\n    train(next(it))", [], id="one pass"),
+        pytest.param("it = itertools.cycle(a)\nfor i in range(9):\n    train(next(it))", [], id="cycle repeats what it has kept"),
+        pytest.param(
+            "it = iter(a)\nfor i in range(9):\n    if i % 4 == 0:\n        it = iter(a)\n    train(next(it))", [("it = iter(a)", "a")], id="by the step"
+        ),
+        pytest.param("for i in range(9):\n    train(next(iter(a)))", [("train(next(iter(a)))", "a")], id="each turn"),
+        pytest.param("for i in range(9):\n    train(next(iter(DataLoader(one))))", [("train(next(iter(DataLoader(one))))", None)], id="a new loader each turn"),
+        pytest.param("it = again(a)\nfor i in range(9):\n    train(next(it))", [("for x in loader:\n    yield x", "loader")], id="a generator"),
+        pytest.param(
+            "def go():\n    it = iter(a)\n    while True:\n        train(next(it))\nfor e in range(3):\n    go()", [("it = iter(a)", "a")], id="a function"
+        ),
+    ],
+)
+def test_where_passes_begin_again(text: str, expected: list[tuple[str, str | None]]) -> None:
+    found = _script(text)
+    (loop,) = found.roles.train_feeds
+    places = [(ast.unparse(r.stmt), ast.unparse(r.loader) if r.loader is not None else None) for r in restarts(found.roles, loop)]
+    assert places == expected
