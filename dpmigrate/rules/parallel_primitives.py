@@ -1,7 +1,7 @@
 """DataParallel's own parts are used by hand.
 
 ## What it finds
-`replicate`, `scatter`, `parallel_apply`, `gather` and the functional `data_parallel` of `torch.nn.parallel`, classes derived from
+`replicate`, `scatter`, `parallel_apply` and `gather` of `torch.nn.parallel`, its functional `data_parallel` outside a model, classes derived from
 DataParallel, models placed on several devices.
 
 ## Why it matters
@@ -10,11 +10,11 @@ rewritten by somebody who knows what was meant.
 
 ## Example
 ```python
-output = nn.parallel.data_parallel(self.main, input, range(self.ngpu))
+output = nn.parallel.data_parallel(net, input, range(ngpu))
 ```
 has to become
 ```python
-output = self.main(input)
+output = net(input)
 ```
 before the migration.
 
@@ -30,17 +30,19 @@ from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import DATA_PARALLEL
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules.functional_data_parallel import FUNCTIONAL, direct
 
 _PARTS = tuple(
     f"torch.nn.parallel.{p}{name}"
-    for name, p in [(n, q) for n in ("replicate", "scatter", "parallel_apply", "gather", "data_parallel") for q in ("", f"{n}.", "scatter_gather.")]
+    for name, p in [(n, q) for n in ("replicate", "scatter", "parallel_apply", "gather") for q in ("", f"{n}.", "scatter_gather.")]
 )
 
 
 @rule("DPM903", severity=Severity.BLOCKER)
 def parallel_primitives(script: Script) -> Iterator[Hit]:
-    for call in script.calls(*_PARTS):
-        yield Hit(call, f"{script.text(call.func)} drives several GPUs from one process", advice="call the module directly; DDP gives each process one device")
+    for call in script.calls(*_PARTS, *FUNCTIONAL):
+        if direct(script, call) is None:
+            yield Hit(call, f"{script.text(call.func)} drives several GPUs from one process", advice="call the module directly; DDP gives each process one device")
     for node in script.names.opened:
         bases = getattr(node, "bases", [])
         for base in bases:

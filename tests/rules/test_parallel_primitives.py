@@ -47,6 +47,11 @@ def test_derived_classes(imports: str, base: str) -> None:
     assert refused("DPM903", imports=imports, defs=f"class Mine({base}):\n    pass") == [base]
 
 
-def test_inside_a_model() -> None:
+def test_inside_a_model_it_is_not_refused() -> None:
     defs = "class Part(nn.Module):\n    def forward(self, x):\n        return nn.parallel.data_parallel(self.main, x, range(2))"
-    assert refused("DPM903", defs=defs) == ["nn.parallel.data_parallel(self.main, x, range(2))"]
+    assert found("DPM903", defs=defs) == []
+
+
+def test_a_part_that_is_not_named() -> None:
+    call = "nn.parallel.data_parallel(make(), x, range(2))"
+    assert refused("DPM903", defs=f"class Part(nn.Module):\n    def forward(self, x):\n        return {call}") == [call]

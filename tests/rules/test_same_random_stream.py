@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, after, found, hits, whole
+from tests.rules.program import STEP, found, hits, whole
 
 _RUN = """
 def run(stage):
@@ -29,7 +29,7 @@ def _before(loop: str, **parts: str | bool) -> str:
 
 
 def test_without_epochs_the_streams_part_before_the_loop_over_batches() -> None:
-    lines = [line.strip() for line in after(epochs="if True:")]
+    lines = [line.strip() for line in whole(epochs="if True:").splitlines()]
     assert lines[lines.index("for x, y in loader:") - 1] == "ddp.seed_ranks()"
 
 
