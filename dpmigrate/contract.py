@@ -31,6 +31,9 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "sum_all": ("*values", "over"),
     "mean_all": ("*values", "over"),
     "sum_loss": ("loss",),
+    "weighted_mean": ("loss", "weight"),
+    "mean_count": ("count",),
+    "weight_of": ("target", "weight", "ignore_index"),
     "any_rank": ("flag",),
     "from_main": ("value",),
     "barrier": (),
@@ -45,6 +48,20 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
 
 #: calls that wait for every rank; none of them may stand under a rank-0 guard
 COLLECTIVE: Final = frozenset(
-    {"setup", "cleanup", "wrap", "distribute", "sum_all", "mean_all", "any_rank", "from_main", "barrier", "sync_buffers", "main_first"}
+    {
+        "setup",
+        "cleanup",
+        "wrap",
+        "distribute",
+        "sum_all",
+        "mean_all",
+        "weighted_mean",
+        "mean_count",
+        "any_rank",
+        "from_main",
+        "barrier",
+        "sync_buffers",
+        "main_first",
+    }
     | {"seed_ranks", "same_stream"}
 )

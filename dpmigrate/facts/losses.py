@@ -10,8 +10,10 @@ import ast
 import enum
 from dataclasses import dataclass
 
+from dpmigrate.facts import weights
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.weights import Weighted
 
 
 class Norm(enum.Enum):
@@ -96,11 +98,18 @@ class Losses:
         self.roles = roles
         self.names = roles.names
         self._busy: set[int] = set()
+        self._weighted: dict[int, Weighted] = {}
 
     def of_backward(self, call: ast.Call) -> Loss:
         """The loss of a ``x.backward()`` call."""
         assert isinstance(call.func, ast.Attribute)
         return self.norm(call.func.value)
+
+    def weighted_in(self, call: ast.Call) -> list[Weighted]:
+        """The weighted means that the loss is made of and whose weights are known: with these summed over the ranks they are means like others."""
+        self._weighted.clear()
+        self.of_backward(call)
+        return list(self._weighted.values())
 
     def names_of(self, call: ast.Call) -> set[str]:
         """The names that mean the loss of the backward call: itself and what it is assigned from, one step."""
@@ -211,7 +220,7 @@ class Losses:
             if left.norm is Norm.SUM and self._batch_size(node.right):
                 return Loss(Norm.MEAN, node)
             if left.norm is Norm.SUM and right.norm is not Norm.CONST:
-                return Loss(Norm.WEIGHTED, node, "a sum divided by a count of its own")
+                return self._mean_of(weights.of_count(self.roles, node), Loss(Norm.WEIGHTED, node, "a sum divided by a count of its own"))
             return left if right.norm is Norm.CONST or self._plain_number(node.right) else Loss(Norm.UNKNOWN, node)
         if isinstance(node.op, ast.Mult):
             if self._batch_size(node.left) or self._batch_size(node.right):
@@ -329,6 +338,12 @@ class Losses:
     def _returned(self, value: ast.expr, item: int) -> Loss:
         return self._part(value, (item,)) if isinstance(value, ast.Tuple | ast.List) else self.norm(value)
 
+    def _mean_of(self, known: Weighted | None, loss: Loss) -> Loss:
+        if known is None:
+            return loss
+        self._weighted[id(known.value)] = known
+        return Loss(Norm.MEAN, loss.node, loss.why)
+
     @staticmethod
     def _known_arguments(name: str, call: bool) -> int:
         """How many positional arguments cannot be a reduction: prediction, target, and a weight where there is one."""
@@ -359,7 +374,8 @@ class Losses:
             return Loss(Norm.MEAN, node)
         cross = name in ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss")
         if cross and ("weight" in given or "ignore_index" in given or (not call and made.args) or (call and len(made.args) > 2)):
-            return Loss(Norm.WEIGHTED, made, f"{name} divides by class weights or by the number of valid targets")
+            known = weights.of_targets(self.roles, node, None if call else made)
+            return self._mean_of(known, Loss(Norm.WEIGHTED, made, f"{name} divides by class weights or by the number of valid targets"))
         return Loss(Norm.MEAN, node)
 
 

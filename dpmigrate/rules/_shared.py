@@ -19,6 +19,22 @@ LOADER_PARAMETERS = (
 )  # fmt: skip
 
 
+#: the functional form of DataParallel, by the names under which torch has it
+DATA_PARALLEL_FUNCTION = ("torch.nn.parallel.data_parallel", "torch.nn.parallel.data_parallel.data_parallel")
+
+
+def driven_directly(script: Script, call: ast.Call) -> str | None:
+    """The plain call of the module that is driven, where the call stands in a model's method; None elsewhere."""
+    module, inputs = script.argument(call, "module", 0), script.argument(call, "inputs", 1)
+    if module is None or inputs is None or not script.roles.inside_module(call) or not isinstance(module, ast.Name | ast.Attribute | ast.Subscript):
+        return None
+    given = [script.text(e) for e in inputs.elts] if isinstance(inputs, ast.Tuple) else [script.text(inputs)]
+    named = script.argument(call, "module_kwargs", 5)
+    if named is not None and not (isinstance(named, ast.Constant) and named.value is None):
+        given.append(f"**{script.text(named)}")
+    return f"{script.text(module)}({', '.join(given)})"
+
+
 def wrap_arguments(script: Script, call: ast.Call) -> Iterator[Edit]:
     if script.settings.sync_bn:
         yield SetArg(script.span(call), "sync_bn", "True")

@@ -30,7 +30,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import DATA_PARALLEL
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules.functional_data_parallel import FUNCTIONAL, direct
+from dpmigrate.rules._shared import DATA_PARALLEL_FUNCTION, driven_directly
 
 _PARTS = tuple(
     f"torch.nn.parallel.{p}{name}"
@@ -40,9 +40,11 @@ _PARTS = tuple(
 
 @rule("DPM903", severity=Severity.BLOCKER)
 def parallel_primitives(script: Script) -> Iterator[Hit]:
-    for call in script.calls(*_PARTS, *FUNCTIONAL):
-        if direct(script, call) is None:
-            yield Hit(call, f"{script.text(call.func)} drives several GPUs from one process", advice="call the module directly; DDP gives each process one device")
+    for call in script.calls(*_PARTS, *DATA_PARALLEL_FUNCTION):
+        if driven_directly(script, call) is None:
+            yield Hit(
+                call, f"{script.text(call.func)} drives several GPUs from one process", advice="call the module directly; DDP gives each process one device"
+            )
     for node in script.names.opened:
         bases = getattr(node, "bases", [])
         for base in bases:

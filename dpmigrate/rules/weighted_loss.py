@@ -9,30 +9,59 @@ The mean of the ranks' means is not the global mean when the ranks have differen
 
 ## Example
 ```python
-loss = F.cross_entropy(out, y, ignore_index=0)
+loss = criterion(out, y)  # nn.CrossEntropyLoss(ignore_index=255)
+loss = (errors * mask).sum() / mask.sum()
 ```
-has to be written as a sum divided by the global number of valid targets.
+becomes
+```python
+loss = ddp.weighted_mean(criterion(out, y), ddp.weight_of(y, criterion.weight, criterion.ignore_index))
+loss = (errors * mask).sum() / ddp.mean_count(mask.sum())
+```
+whose gradients, averaged over the ranks, are those of the mean over the global batch. Each costs an exchange of one or two numbers a step.
 
 ## When it is not fixed
-Always: it is a refusal.
+Where the divisor comes from the model's output, where the targets are an expression that should not be computed twice, and where the
+loss is computed inside the model or in code that an evaluation runs as well: then it is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dpmigrate.edit import Edit, Replace, Wrap
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
-from dpmigrate.model import Severity
+from dpmigrate.facts.weights import Weighted
+from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
 
-@rule("DPM302", severity=Severity.BLOCKER)
+@rule("DPM302", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def weighted_loss(script: Script) -> Iterator[Hit]:
+    done: set[int] = set()
     for call in script.roles.backwards:
         loss = script.losses.of_backward(call)
         if loss.norm is Norm.WEIGHTED:
             yield Hit(
-                loss.node, f"{loss.why}: the mean of the ranks' losses is not the loss of the global batch",
-                advice="take the sum (reduction='sum') and divide it by ddp.sum_all(count) / ddp.world_size()",
+                loss.node, f"{loss.why}: the mean of the ranks' losses is not the loss of the global batch", severity=Severity.BLOCKER,
+                advice="compute it in the training loop, as criterion(output, target) with target in a variable, or as a sum divided by a count of the data",
             )  # fmt: skip
+            continue
+        for part in script.losses.weighted_in(call):
+            if id(part.value) not in done:
+                done.add(id(part.value))
+                yield Hit(part.value, _MESSAGE, tuple(_edits(script, part)))
+
+
+_MESSAGE = "a mean over weights or valid targets: the mean of the ranks' means is not that of the global batch"
+
+
+def _edits(script: Script, part: Weighted) -> Iterator[Edit]:
+    if part.count is not None:
+        yield Wrap(script.span(part.count), f"{script.ddp}.mean_count({{}})")
+        yield from (Replace(script.span(g), f"{script.text(g)} / {script.ddp}.world_size()") for g in part.guards)
+    if part.targets is not None:
+        given = [f"weight={part.classes}"] if part.classes else []
+        given += [f"ignore_index={part.ignored}"] if part.ignored else []
+        weight = f"{script.ddp}.weight_of({', '.join([script.text(part.targets), *given])})"
+        yield Wrap(script.span(part.value), f"{script.ddp}.weighted_mean({{}}, {weight})")

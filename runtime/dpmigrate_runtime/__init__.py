@@ -9,10 +9,11 @@ from __future__ import annotations
 from ._checkpoint import save
 from ._data import distribute, local_batch, next_epoch, shard, whole
 from ._exchange import any_rank, barrier, from_main
+from ._losses import mean_count, sum_loss, weight_of, weighted_mean
 from ._model import clean_keys, sync_buffers, unwrap, wrap
 from ._process_group import cleanup, setup
 from ._rank0 import main_first, main_only, main_path
-from ._reduce import mean_all, sum_all, sum_loss
+from ._reduce import mean_all, sum_all
 from ._samplers import shard_sampler
 from ._seeds import same_stream, seed_ranks
 from ._state import device, is_main, local_rank, rank, world_size
@@ -34,6 +35,7 @@ __all__ = [
     "main_only",
     "main_path",
     "mean_all",
+    "mean_count",
     "next_epoch",
     "rank",
     "same_stream",
@@ -46,6 +48,8 @@ __all__ = [
     "sum_loss",
     "sync_buffers",
     "unwrap",
+    "weight_of",
+    "weighted_mean",
     "whole",
     "world_size",
     "wrap",

@@ -58,20 +58,6 @@ def mean_all(*values: Any, over: Any = None) -> Any:
     return means[0] if len(values) == 1 else tuple(means)
 
 
-def sum_loss(loss: torch.Tensor) -> torch.Tensor:
-    """``loss`` itself, with a gradient that DDP's averaging over the ranks turns into their sum: for a loss that sums over the batch.
-
-    Any shape. Not a collective. DDP divides gradients by the number of ranks, so such a loss trains W times too slowly without it.
-    """
-    world = world_size()
-    if world == 1 or not loss.requires_grad:
-        return loss
-    # a view has a place of its own in the graph: other uses of the loss keep their gradient, and its value stays exact
-    same = loss.view_as(loss)
-    same.register_hook(lambda gradient: gradient * world)  # type: ignore[no-untyped-call]
-    return same
-
-
 def _packed(value: Any) -> Any:
     """A list of numbers, or of tensors without dimensions, as one tensor; anything else as it is."""
     if isinstance(value, list) and all(type(x) in (int, float, bool) for x in value):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import found, refused
+from tests.rules.program import found, refused, whole
 
 _STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
 
@@ -24,27 +24,107 @@ def test_nothing_to_say(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "line", "pointed"),
+    ("before", "line", "expected"),
     [
-        pytest.param("", "loss = F.cross_entropy(model(x), y, ignore_index=0)", "F.cross_entropy(model(x), y, ignore_index=0)", id="ignore_index"),
-        pytest.param("", "loss = F.cross_entropy(model(x), y, torch.ones(2))", "F.cross_entropy(model(x), y, torch.ones(2))", id="weights by position"),
-        pytest.param("c = nn.CrossEntropyLoss(torch.ones(2))", "loss = c(model(x), y)", "nn.CrossEntropyLoss(torch.ones(2))", id="module"),
-        pytest.param("c = nn.NLLLoss(weight=torch.ones(2))", "loss = c(model(x), y)", "nn.NLLLoss(weight=torch.ones(2))", id="NLLLoss, keyword"),
-        pytest.param("from torch.nn import CrossEntropyLoss as CE\nc = CE(ignore_index=-1)", "loss = 2 * c(model(x), y)", "CE(ignore_index=-1)", id="alias"),
+        pytest.param(
+            "",
+            "loss = F.cross_entropy(model(x), y, ignore_index=0)",
+            "loss = ddp.weighted_mean(F.cross_entropy(model(x), y, ignore_index=0), ddp.weight_of(y, ignore_index=0))",
+            id="ignore_index",
+        ),
+        pytest.param(
+            "w = torch.ones(2)",
+            "loss = F.cross_entropy(model(x), y.view(-1), w)",
+            "loss = ddp.weighted_mean(F.cross_entropy(model(x), y.view(-1), w), ddp.weight_of(y.view(-1), weight=w))",
+            id="weights by position",
+        ),
+        pytest.param(
+            "",
+            "loss = F.cross_entropy(input=model(x), target=y, ignore_index=0)",
+            "loss = ddp.weighted_mean(F.cross_entropy(input=model(x), target=y, ignore_index=0), ddp.weight_of(y, ignore_index=0))",
+            id="targets by keyword",
+        ),
+        pytest.param(
+            "c = nn.CrossEntropyLoss(torch.ones(2))",
+            "loss = c(model(x), y)",
+            "loss = ddp.weighted_mean(c(model(x), y), ddp.weight_of(y, weight=c.weight, ignore_index=c.ignore_index))",
+            id="module",
+        ),
+        pytest.param(
+            "from torch.nn import NLLLoss as N\nc = N(weight=torch.ones(2))",
+            "loss = 2 * c(model(x), y) + model(x).mean()",
+            "loss = 2 * ddp.weighted_mean(c(model(x), y), ddp.weight_of(y, weight=c.weight, ignore_index=c.ignore_index)) + model(x).mean()",
+            id="an alias, as a part of the loss",
+        ),
+        pytest.param(
+            "",
+            "mask = (y > 0).float()\nloss = (model(x)[:, 0] * mask).sum() / mask.sum()",
+            "loss = (model(x)[:, 0] * mask).sum() / ddp.mean_count(mask.sum())",
+            id="a mask",
+        ),
+        pytest.param(
+            "",
+            "mask = (y > 0).float()\nloss = (model(x)[:, 0] * mask).sum() / (mask.sum() + 1e-8)",
+            "loss = (model(x)[:, 0] * mask).sum() / (ddp.mean_count(mask.sum()) + (1e-8 / ddp.world_size()))",
+            id="a mask with a small number",
+        ),
+        pytest.param(
+            "",
+            "mask = (y > 0).float()\nloss = (model(x)[:, 0] * mask).sum() / max(mask.sum(), 1)",
+            "loss = (model(x)[:, 0] * mask).sum() / max(ddp.mean_count(mask.sum()), 1 / ddp.world_size())",
+            id="a mask or one",
+        ),
+        pytest.param(
+            "",
+            "mask = (y > 0).float()\nloss = (model(x)[:, 0] * mask).sum() / mask.sum().clamp(min=1)",
+            "loss = (model(x)[:, 0] * mask).sum() / ddp.mean_count(mask.sum()).clamp(min=1 / ddp.world_size())",
+            id="a mask, clamped",
+        ),
     ],
 )
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
-def test_refused(before: str, line: str, pointed: str, module_level: bool) -> None:
-    assert refused("DPM302", before=before, step=_STEP.format(line), module_level=module_level) == [pointed]
-
-
-def test_a_sum_divided_by_a_mask() -> None:
-    line = "mask = (y > 0).float()\nloss = (model(x)[:, 0] * mask).sum() / mask.sum()"
-    assert refused("DPM302", step=_STEP.format(line)) == ["(model(x)[:, 0] * mask).sum() / mask.sum()"]
+def test_over_all_ranks(before: str, line: str, expected: str, module_level: bool) -> None:
+    assert expected in whole(before=before, step=_STEP.format(line), module_level=module_level)
 
 
 def test_in_a_class_and_a_function() -> None:
     defs = "class T:\n    def __init__(self):\n        self.c = nn.CrossEntropyLoss(ignore_index=0)\ndef f(c, a, b):\n    return c(a, b)"
-    assert refused("DPM302", defs=defs, before="t = T()", step=_STEP.format("loss = t.c(model(x), y)")) == ["nn.CrossEntropyLoss(ignore_index=0)"]
-    before = "c = nn.CrossEntropyLoss(ignore_index=0)"
-    assert refused("DPM302", defs=defs, before=before, step=_STEP.format("loss = f(c, model(x), y)")) == ["nn.CrossEntropyLoss(ignore_index=0)"]
+    text = whole(defs=defs, before="t = T()", step=_STEP.format("loss = t.c(model(x), y)"))
+    assert "loss = ddp.weighted_mean(t.c(model(x), y), ddp.weight_of(y, weight=t.c.weight, ignore_index=t.c.ignore_index))" in text
+    text = whole(defs=defs, before="c = nn.CrossEntropyLoss(ignore_index=0)", step=_STEP.format("loss = f(c, model(x), y)"))
+    assert "return ddp.weighted_mean(c(a, b), ddp.weight_of(b, weight=c.weight, ignore_index=c.ignore_index))" in text
+
+
+_EVALUATES = "with torch.no_grad():\n    for a, b in DataLoader(val_set):\n        print(f(c, model(a), b))"
+
+
+@pytest.mark.parametrize(
+    ("parts", "pointed"),
+    [
+        pytest.param(
+            {"before": "c = nn.NLLLoss(weight=torch.ones(2))", "step": _STEP.format("loss = c(model(x), make(y))")},
+            "nn.NLLLoss(weight=torch.ones(2))",
+            id="targets that are made on the way",
+        ),
+        pytest.param(
+            {"step": _STEP.format("loss = nn.NLLLoss(weight=torch.ones(2))(model(x), y)")},
+            "nn.NLLLoss(weight=torch.ones(2))",
+            id="a loss object without a name",
+        ),
+        pytest.param(
+            {
+                "defs": "def f(c, a, b):\n    return c(a, b)",
+                "before": "c = nn.NLLLoss(ignore_index=0)",
+                "step": _STEP.format("loss = f(c, model(x), y)"),
+                "end": _EVALUATES,
+            },
+            "nn.NLLLoss(ignore_index=0)",
+            id="a function that evaluates too",
+        ),
+        pytest.param(
+            {"step": _STEP.format("out = model(x)\nloss = out.sum() / out.abs().sum()")}, "out.sum() / out.abs().sum()", id="divided by what the model gives"
+        ),
+    ],
+)
+def test_refused(parts: dict[str, str], pointed: str) -> None:
+    assert refused("DPM302", **parts) == [pointed]

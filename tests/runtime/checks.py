@@ -223,6 +223,50 @@ def summed_loss() -> None:
 
 
 @check
+def weights_of_targets() -> None:
+    target = torch.tensor([[0, 2, -100], [2, 1, 1]])
+    assert ddp.weight_of(target).item() == 5
+    assert ddp.weight_of(target.clamp(min=0), ignore_index=2).item() == 4
+    classes = torch.tensor([1.0, 2.0, 4.0])
+    assert ddp.weight_of(target, weight=classes).item() == 1 + 4 + 4 + 2 + 2
+    assert ddp.weight_of(torch.full((3,), -100), weight=classes).item() == 0
+    assert ddp.weight_of(torch.rand(4, 3)).item() == 4
+    assert ddp.weight_of(torch.rand(4, 3, 5, 5)).item() == 100
+    assert ddp.weight_of(torch.rand(3)).item() == 1
+
+
+@check
+def weighted_means() -> None:
+    world, mine = ddp.world_size(), ddp.rank()
+    weight = torch.tensor([2.0], requires_grad=True, dtype=torch.float64)
+    # rank r has r + 1 values, each 2 * (r + 1)
+    counts = [r + 1 for r in range(world)]
+    loss = ddp.weighted_mean((weight * (mine + 1)).mean(), mine + 1)
+    assert abs(loss.item() - sum(2.0 * c * c for c in counts) / sum(counts)) < 1e-12
+    loss.backward()
+    assert weight.grad is not None
+    assert abs(weight.grad.item() - (mine + 1) ** 2 * world / sum(counts)) < 1e-12
+    # the last rank has nothing that counts
+    weight.grad = None
+    last = world > 1 and mine == world - 1
+    count = torch.tensor(0 if last else 1)
+    part = torch.nn.functional.cross_entropy(torch.stack([weight, weight * 3], 1).reshape(1, 2), torch.tensor([-100 if last else 0]), reduction="mean")
+    loss = ddp.weighted_mean(part, count)
+    assert not loss.isnan()
+    loss.backward()
+    assert (weight.grad.item() == 0) == last
+    assert all(one == everyone(loss.item())[0] for one in everyone(loss.item()))
+    if world > 1:
+        raises(ValueError, "one loss and one weight", lambda: ddp.weighted_mean(torch.ones(2), 1))
+        raises(ValueError, "one loss and one weight", lambda: ddp.weighted_mean(torch.ones(()), torch.ones(2)))
+        raises(ValueError, "one number", lambda: ddp.mean_count(torch.ones(2)))
+    counted = ddp.mean_count(torch.tensor([mine]))
+    assert counted.tolist() == [(world - 1) / 2]
+    assert ddp.mean_count(float(mine)) == (world - 1) / 2
+    assert ddp.mean_count(torch.tensor(1.0, dtype=torch.float64)).dtype == torch.float64
+
+
+@check
 def exchanges() -> None:
     last = ddp.rank() == ddp.world_size() - 1
     assert ddp.any_rank(last)

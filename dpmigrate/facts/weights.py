@@ -1,0 +1,104 @@
+"""What a weighted mean is divided by: the valid targets, their class weights, a mask."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.roles import Roles
+
+_PURE_METHODS = frozenset({"view", "reshape", "long", "int", "squeeze", "flatten", "contiguous", "to", "cuda", "size", "float", "sum", "type", "bool", "data"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Weighted:
+    """An expression that is a mean over weights: over ``targets``, with the source of class weights and of the ignored index, or over a ``count``.
+
+    ``guards`` are the numbers that keep the count from 0: ``1`` in ``max(mask.sum(), 1)``.
+    """
+
+    value: ast.expr
+    targets: ast.expr | None = None
+    classes: str = ""
+    ignored: str = ""
+    count: ast.expr | None = None
+    guards: tuple[ast.expr, ...] = ()
+
+
+def of_targets(roles: Roles, call: ast.Call, made: ast.Call | None) -> Weighted | None:
+    """The weights of a cross entropy: ``made`` is the loss object's constructor, None for the functional form. None where they cannot be written down."""
+    target = _argument(call, "target", 1)
+    if target is None or not pure(target) or not _trained_here(roles, call):
+        return None
+    if made is not None:
+        if not isinstance(call.func, ast.Name | ast.Attribute):
+            return None
+        name = ast.unparse(call.func)
+        return Weighted(call, target, f"{name}.weight", f"{name}.ignore_index")
+    classes, ignored = _argument(call, "weight", 2), _argument(call, "ignore_index", 99)
+    if not all(e is None or pure(e) for e in (classes, ignored)):
+        return None
+    return Weighted(call, target, ast.unparse(classes) if classes is not None else "", ast.unparse(ignored) if ignored is not None else "")
+
+
+def of_count(roles: Roles, node: ast.BinOp) -> Weighted | None:
+    """The weight of ``x.sum() / mask.sum()``: the divisor, without the guard against 0, if no model has made it."""
+    count, guards = _unguarded(roles, node.right)
+    if not pure(count) or not _trained_here(roles, node) or _from_model(roles, count, 6):
+        return None
+    return Weighted(node, count=count, guards=guards)
+
+
+def _trained_here(roles: Roles, node: ast.AST) -> bool:
+    """Whether every rank comes here in every step, and never in an evaluation that is split."""
+    return roles.region(node) == "train" and not roles.inside_module(node)
+
+
+def _argument(call: ast.Call, name: str, index: int) -> ast.expr | None:
+    if any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    return next((k.value for k in call.keywords if k.arg == name), call.args[index] if index < len(call.args) else None)
+
+
+def pure(node: ast.expr) -> bool:
+    """Whether the expression may be written a second time: names, items, shapes, sums and comparisons of them."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Call) and not (isinstance(n.func, ast.Attribute) and n.func.attr in _PURE_METHODS):
+            return False
+        if isinstance(n, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda | ast.ListComp | ast.GeneratorExp):
+            return False
+    return True
+
+
+def _unguarded(roles: Roles, node: ast.expr) -> tuple[ast.expr, tuple[ast.expr, ...]]:
+    """``mask.sum()`` and the guard for ``mask.sum().clamp(min=1)``, ``max(mask.sum(), 1)`` and ``mask.sum() + 1e-8``."""
+    inner, guards = node, [node]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("clamp", "clamp_min") and not roles.names.dotted(node.func):
+        inner, guards = node.func.value, [*node.args, *(k.value for k in node.keywords if k.arg == "min")]
+    elif isinstance(node, ast.Call) and roles.names.dotted(node.func) in ("?.max", "torch.clamp") and node.args:
+        inner = next((a for a in node.args if not isinstance(a, ast.Constant)), node)
+        guards = [a for a in node.args if a is not inner] + [k.value for k in node.keywords if k.arg == "min"]
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        inner = node.right if isinstance(node.left, ast.Constant) else node.left
+        guards = [node.left if inner is node.right else node.right]
+    if inner is node or len(guards) != 1 or not isinstance(guards[0], ast.Constant):
+        return node, ()
+    return inner, (guards[0],)
+
+
+def _from_model(roles: Roles, node: ast.AST, depth: int) -> bool:
+    """Whether a model's outputs may go into the value: its gradient would go through the divisor."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Call) and (roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n))):
+            return True
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            scope = roles.names.scope_of[n]
+            for b in roles.names.bindings(scope, n.id):
+                if b.how == "param" and isinstance(scope.node, FunctionNode):
+                    passed = [roles.passed(c, scope.node, n.id) for c in roles.values.callers.get(scope.node, [])]
+                    if depth == 0 or any(p is None or _from_model(roles, p, depth - 1) for p in passed):
+                        return True
+                elif b.how in ("assign", "aug") and b.value is not None and (depth == 0 or _from_model(roles, b.value, depth - 1)):
+                    return True
+    return False

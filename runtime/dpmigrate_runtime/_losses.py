@@ -1,0 +1,83 @@
+"""Losses that are no mean over the samples of a rank's batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from ._state import wire, world_size
+
+
+def sum_loss(loss: torch.Tensor) -> torch.Tensor:
+    """``loss`` itself, with a gradient that DDP's averaging over the ranks turns into their sum: for a loss that sums over the batch.
+
+    Any shape. Not a collective. DDP divides gradients by the number of ranks, so such a loss trains W times too slowly without it.
+    """
+    world = world_size()
+    if world == 1 or not loss.requires_grad:
+        return loss
+    # a view has a place of its own in the graph: other uses of the loss keep their gradient, and its value stays exact
+    same = loss.view_as(loss)
+    same.register_hook(lambda gradient: gradient * world)  # type: ignore[no-untyped-call]
+    return same
+
+
+def mean_count(count: Any) -> Any:
+    """``count`` averaged over the ranks: what a rank's sum is divided by, so that DDP's average of the quotients is the mean over the global batch.
+
+    ``count`` is a number or a tensor of one element (of masked places, of valid targets), of which no gradient is wanted; a tensor gives a tensor of its
+    shape. A collective of one number.
+    """
+    if world_size() == 1:
+        return count
+    mine = torch.as_tensor(count).detach()
+    if mine.numel() != 1:
+        raise ValueError(f"mean_count() takes one number, not shape {tuple(mine.shape)}")
+    total = mine.reshape(1).to(wire(), torch.float64)
+    dist.all_reduce(total)
+    mean = total / world_size()
+    if not isinstance(count, torch.Tensor):
+        return mean.item()
+    return mean.reshape(mine.shape).to(mine.device, mine.dtype if mine.is_floating_point() else torch.get_default_dtype())
+
+
+def weight_of(target: torch.Tensor, weight: torch.Tensor | None = None, ignore_index: int = -100) -> torch.Tensor:
+    """What torch's cross entropy over ``target`` is divided by: the class weights of the targets that count, or their number.
+
+    ``target`` holds class indices of any shape; class probabilities (floating) of shape (N, C, ...) count one for each of their N x ... places
+    (torch.nn.CrossEntropyLoss). Returns a 0-dim tensor on the target's device, in float64 where weights are summed.
+    """
+    if target.is_floating_point():
+        places = target.numel() // (target.shape[1] if target.dim() > 1 else target.shape[0])
+        return torch.tensor(places, device=target.device)
+    valid = target != ignore_index
+    if weight is None:
+        return valid.sum()
+    return weight.detach().double()[target[valid]].sum()
+
+
+def weighted_mean(loss: torch.Tensor, weight: Any) -> torch.Tensor:
+    """The mean over what all ranks have, made of this rank's mean and what that was divided by (a number or a 0-dim tensor). A collective.
+
+    The value is that of the global batch on every rank; the gradients that DDP averages are those of the global batch. A rank without anything that
+    counts (weight 0, its mean is NaN) adds nothing. Exchanges two numbers. In one process the loss itself.
+    """
+    if world_size() == 1:
+        return loss
+    mine = torch.as_tensor(weight, device=loss.device).detach().double()
+    if loss.numel() != 1 or mine.numel() != 1:
+        raise ValueError(f"weighted_mean() takes one loss and one weight, not shapes {tuple(loss.shape)} and {tuple(mine.shape)}")
+    counts = mine != 0
+    # one exchange, whose two numbers need no word on their shape
+    sums = torch.stack([torch.where(counts, loss.detach().double() * mine, 0.0).reshape(()), mine.reshape(())]).to(wire())
+    dist.all_reduce(sums)
+    total, whole = (part.to(loss.device) for part in sums)
+    if not counts:
+        # nothing of the graph counts, and 0 * NaN is NaN: the gradients are 0, but every parameter must have its turn
+        share = torch.nan_to_num(loss) * 0
+    else:
+        share = loss * (mine * world_size() / whole).to(loss.dtype)
+    value: torch.Tensor = share + ((total / whole).to(loss.dtype) - share.detach())
+    return value
