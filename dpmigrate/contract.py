@@ -21,6 +21,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "device": (),
     "wrap": ("model", "sync_bn"),
     "unwrap": ("model",),
+    "method": ("model", "name"),
     "clean_keys": ("state_dict",),
     "local_batch": ("size",),
     "distribute": ("loader", "keep_batch_size"),

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from dpmigrate.facts import passes
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.loops import BatchLoop, batch_loops, last
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
@@ -119,9 +120,29 @@ class Roles:
         return kinds.pop() if len(kinds) == 1 else None
 
     @cached_property
+    def forwards(self) -> tuple[passes.Pass, ...]:
+        """Calls of a model or of its ``forward``, outside the classes of models themselves."""
+        return tuple(passes.direct(self))
+
+    @cached_property
     def forward_calls(self) -> tuple[ast.Call, ...]:
-        """Calls of a model, outside the classes of models themselves."""
-        return tuple(c for c in self.calls if self.model_vals(c.func) and not self.inside_module(c))
+        """The calls of ``forwards``."""
+        return tuple(p.call for p in self.forwards)
+
+    @cached_property
+    def _indirect(self) -> tuple[passes.Pass, ...]:
+        return tuple(passes.indirect(self))
+
+    @cached_property
+    def detours(self) -> tuple[passes.Pass, ...]:
+        """Passes in training that go round the wrapper."""
+        return tuple(p for p in self._indirect if self.region(p.call) in ("train", "both"))
+
+    @cached_property
+    def training_passes(self) -> tuple[passes.Pass, ...]:
+        """Every pass in training, whatever way it goes."""
+        round_it = {p.call for p in self.detours}
+        return (*(p for p in self.forwards if p.call not in round_it and self.region(p.call) in ("train", "both")), *self.detours)
 
     def inside_module(self, node: ast.AST) -> bool:
         cls = self.names.cls(node)
@@ -195,7 +216,7 @@ class Roles:
     def calls_model(self, node: ast.AST) -> bool:
         """Whether a model is called inside the node itself."""
         inside = set(map(id, ast.walk(node)))
-        return any(id(c) in inside for c in self.forward_calls)
+        return any(id(p.call) in inside for p in (*self.forwards, *self._indirect))
 
     def all_entered(self, node: ast.AST) -> set[FunctionNode]:
         seen: set[FunctionNode] = set()

@@ -64,10 +64,11 @@ def forward_of(roles: Roles, backward: ast.Call) -> Forward | None:
 
 def _calls_model(roles: Roles, stmt: ast.stmt) -> bool:
     inside = {id(n) for n in ast.walk(stmt)}
-    if any(id(c) in inside for c in roles.forward_calls):
+    passes = [p.call for p in (*roles.forwards, *roles.detours)]
+    if any(id(c) in inside for c in passes):
         return True
     functions = roles.all_entered(stmt)
-    return any(roles.names.function(c) in functions for c in roles.forward_calls)
+    return any(roles.names.function(c) in functions for c in passes)
 
 
 def steps(roles: Roles) -> list[Step]:

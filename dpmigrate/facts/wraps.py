@@ -124,11 +124,9 @@ class Wrapping:
     def _verify(self) -> None:
         """With all wraps in place every training pass must go through one."""
         named = {id(n) for n, _ in self.problems}
-        for call in self.roles.forward_calls:
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "module":
-                continue  # the wrapper is there and gone round: a finding of its own
-            if self.roles.region(call) in ("train", "both") and self.roles.wrapped(call.func) is not True and id(call) not in named:
-                self.problems.append((call, f"{ast.unparse(call.func)} would be trained without the wrapper here{self._other(call.func)}"))
+        for p in self.roles.training_passes:
+            if self.roles.wrapped(p.model) is not True and id(p.call) not in named:
+                self.problems.append((p.call, f"{ast.unparse(p.model)} would be trained without the wrapper here{self._other(p.model)}"))
 
     def _other(self, func: ast.expr) -> str:
         """Where a name is given another value after its use, which may be what stands in the way."""
@@ -142,18 +140,16 @@ class Wrapping:
     # ------------------------------------------------------------------ models that nothing wraps
     def _new(self) -> None:
         roles, done = self.roles, set()
-        for call in roles.forward_calls:
-            if roles.region(call) not in ("train", "both"):
-                continue
-            state = roles.wrapped(call.func)
+        for p in roles.training_passes:
+            state = roles.wrapped(p.model)
             if state is True:
                 continue
             if state is None:
-                self.problems.append((call, f"{ast.unparse(call.func)} may be the wrapped or the bare model here"))
+                self.problems.append((p.call, f"{ast.unparse(p.model)} may be the wrapped or the bare model here"))
                 continue
-            roots = roles.roots(call.func)
+            roots = roles.roots(p.model)
             if not roots:
-                self.problems.append((call, f"the model that {ast.unparse(call.func)} means cannot be traced to one variable"))
+                self.problems.append((p.call, f"the model that {ast.unparse(p.model)} means cannot be traced to one variable"))
             for key, node in roots:
                 if key not in done:
                     done.add(key)

@@ -56,8 +56,9 @@ _BOTH = frozenset(
 @rule("DPM107", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
     roles = script.roles
+    detours = {id(n) for p in roles.detours for n in ast.walk(p.call.func)}
     for node in script.names.nodes:
-        if roles.inside_module(node):
+        if roles.inside_module(node) or id(node) in detours:
             continue
         for value in _behind(script, node):
             if any(v.kind == "wrapped" for v in roles.model_vals(value)):

@@ -1,7 +1,8 @@
 """The loss compares the samples of a batch with each other.
 
 ## What it finds
-Similarity matrices of a batch with itself (`z @ z.T`, `torch.mm(a, b.t())`) and losses known for it (NT-Xent, SupCon, triplet mining).
+Similarity matrices of a batch with itself (`z @ z.T`, `torch.mm(a, b.t())`), losses known for it (NT-Xent, SupCon, triplet mining), and statistics of the batch
+that go into the loss (`z.std(dim=0)`, `torch.cov(z.T)`).
 
 ## Why it matters
 With the batch divided, each rank compares only its own samples: fewer negatives, another objective (83 % gradient error measured).
@@ -22,7 +23,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.facts.script import Script
+from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.passes import entered
+from dpmigrate.facts.script import Script, written_names
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
 
@@ -38,9 +41,38 @@ def batch_coupled_loss(script: Script) -> Iterator[Hit]:
         if script.roles.inside_module(node) and not _in_loss(script, node):
             continue  # attention inside a model compares the parts of a sample
         yield Hit(node, "the samples of a batch are compared with each other: with the batch divided this is another loss", advice=advice)
+    methods = {f for p in script.roles.detours for f in entered(script.roles, p)}
+    for call in script.roles.calls:
+        if _statistic(script, call) and _reaches_loss(script, call, methods):
+            yield Hit(call, f"{script.text(call)} is a statistic of the batch: of a part of the batch it is another one", advice=advice)
     for call in script.roles.calls:
         if script.roles.region(call) in ("train", "both") and any(w in name.lower() for name in _called(script, call) for w in _NAMES):
             yield Hit(call, f"{script.text(call.func)} compares the samples of a batch with each other", advice=advice)
+
+
+def _statistic(script: Script, call: ast.Call) -> bool:
+    """``x.std(dim=0)``, ``torch.var(x)``, ``torch.cov(x.T)``: over the samples of a batch, and no sum of what each gives."""
+    dotted = script.names.dotted(call.func)
+    if dotted in ("torch.cov", "torch.corrcoef"):
+        return True
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr in ("std", "var")) or (dotted and not dotted.startswith("torch.")):
+        return False
+    axes = [k.value for k in call.keywords if k.arg in ("dim", "axis")] or call.args[1 if dotted else 0 :][:1]
+    return not axes or (isinstance(axes[0], ast.Constant) and axes[0].value in (0, None))
+
+
+def _reaches_loss(script: Script, call: ast.Call, methods: set[FunctionNode]) -> bool:
+    """Whether the value may be differentiated: in training, in a name that goes into the loss, in what a function or a method of the model returns."""
+    function = script.names.function(call)
+    if script.roles.inside_module(call) and not _in_loss(script, call):
+        return function in methods
+    if script.roles.region(call) not in ("train", "both"):
+        return False
+    stmt = script.names.statement(call)
+    if isinstance(stmt, ast.Return) or any(script.names.is_inside(call, b) for b in script.roles.backwards):
+        return True
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
+    return bool(written_names(*targets) & script.loss_sources) or (bool(targets) and isinstance(function, FunctionNode) and _in_loss(script, call))
 
 
 def _called(script: Script, call: ast.Call) -> Iterator[str]:

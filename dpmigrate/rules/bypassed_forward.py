@@ -9,101 +9,46 @@ DistributedDataParallel prepares the reduction of gradients in its own `forward`
 
 ## Example
 ```python
-loss = model.module.training_step(batch)
+loss = model.module.training_loss(batch)
+z = model.encoder(x)
+out = model.module(x)
 ```
-has to become a call of the wrapper, with a `forward` that does the same:
+becomes
 ```python
-loss = model(batch)
+loss = ddp.method(model, "training_loss")(batch)
+z = ddp.method(model, "encoder")(x)
+out = model(x)
 ```
+`ddp.method` lets the wrapper's forward run the method in the place of the model's. Parameters that no such pass of a step uses make DDP stop in the second
+step, with a message that names them.
 
 ## When it is not fixed
-Always: it is a refusal.
+A method that calls `backward()` itself, and a layer chosen by a variable (`model.heads[task](x)`): refused.
 """
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+from dpmigrate.edit import AddImport, Replace
+from dpmigrate.facts.passes import entered
 from dpmigrate.facts.script import Script
-from dpmigrate.model import Severity
+from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
-_HARMLESS = frozenset(
-    [
-        "parameters",
-        "named_parameters",
-        "train",
-        "eval",
-        "zero_grad",
-        "state_dict",
-        "load_state_dict",
-        "modules",
-        "named_modules",
-        "children",
-        "named_children",
-        "buffers",
-        "to",
-        "cuda",
-        "cpu",
-        "apply",
-        "forward",
-        "requires_grad_",
-        "no_sync",
-        "join",
-        "half",
-        "float",
-        "double",
-        "flatten_parameters",
-        "init_hidden",
-        "update_ema",
-        "step_ema",
-        "get_lr",
-        "num_parameters",
-    ]
-)
+_ADVICE = "call the wrapped model itself; let forward() do what the method does"
 
 
-@rule("DPM108", severity=Severity.BLOCKER)
+@rule("DPM108", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def bypassed_forward(script: Script) -> Iterator[Hit]:
-    roles, advice = script.roles, "call the wrapped model itself; let forward() do what the method does"
-    for call in roles.calls:
-        func = call.func
-        if not isinstance(func, ast.Attribute | ast.Subscript) or roles.inside_module(call):
+    roles = script.roles
+    for p in roles.detours:
+        what = "goes round the wrapper" if not p.path else "does not go through forward()"
+        message = f"{script.text(p.call.func)}(…) in training {what}: its gradients would not be averaged"
+        inner = any(roles.reaches_backward(f) for f in entered(roles, p))
+        if p.path is None or inner:
+            yield Hit(p.call, f"{message}{'; it calls backward() itself' if inner else ''}", severity=Severity.BLOCKER, advice=_ADVICE)
             continue
-        if _part(script, func) and roles.region(call) in ("train", "both"):
-            yield Hit(call, f"{script.text(func)}(…) in training is a part of the model without its wrapper: its gradients are not averaged", advice=advice)
-        elif isinstance(func, ast.Subscript):
-            continue
-        elif func.attr == "module" and roles.wrapped(func.value) is not False and roles.model_vals(func.value) and roles.region(call) in ("train", "both"):
-            yield Hit(call, f"{script.text(func)}(…) in training goes round the wrapper: its gradients are not averaged", advice=advice)
-        elif roles.model_vals(func.value) and func.attr not in _HARMLESS and roles.region(call) in ("train", "both") and _trains(script, call, func.attr):
-            yield Hit(call, f"{script.text(func)}(…) in training does not go through forward(): its gradients are not averaged", advice=advice)
-
-
-def _part(script: Script, func: ast.Attribute | ast.Subscript) -> bool:
-    """``model.encoder.conv``, ``model.heads[0]``: a module inside the model, called by itself."""
-    if script.roles.model_vals(func) or (isinstance(func, ast.Attribute) and script.roles.model_vals(func.value)):
-        return False  # the model itself; a method, or a layer: see _trains
-    inner = _unwrapped(script, func)
-    if inner is None or isinstance(func, ast.Subscript):
-        return inner is not None
-    called = [inner, inner.value] if isinstance(inner, ast.Attribute) and inner.attr == "forward" else [inner]
-    vals = [v for n in called for v in script.values.eval(n)]
-    return any(v.qual.startswith("torch.nn.") or (v.cls is not None and script.values.defs.is_module_class(v.cls)) for v in vals)
-
-
-def _unwrapped(script: Script, node: ast.expr) -> ast.expr | None:
-    """The chain of attributes and items as it reads behind the wrapper; None where it does not begin at a model."""
-    if script.roles.model_vals(node):
-        return ast.Attribute(node, "module", ast.Load()) if script.roles.wrapped(node) else node
-    if isinstance(node, ast.Attribute | ast.Subscript):
-        value = _unwrapped(script, node.value)
-        if value is not None:
-            return ast.Attribute(value, node.attr, node.ctx) if isinstance(node, ast.Attribute) else ast.Subscript(value, node.slice, node.ctx)
-    return None
-
-
-def _trains(script: Script, call: ast.Call, name: str) -> bool:
-    """Whether the result may reach the loss: it is used, and the method is the model's own or not known."""
-    return script.is_statement(call) is None and not name.startswith(("get_num", "num_", "is_", "has_"))
+        model = script.text(p.model)
+        code = f'{script.ddp}.method({model}, "{p.path}")' if p.path else model
+        yield Hit(p.call, message, (Replace(script.span(p.call.func), code), AddImport(script.import_line)))

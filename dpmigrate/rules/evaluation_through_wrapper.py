@@ -32,11 +32,11 @@ from dpmigrate.rules._base import Hit, rule
 
 @rule("DPM612", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def evaluation_through_wrapper(script: Script) -> Iterator[Hit]:
-    for call in script.roles.forward_calls:
-        if script.roles.region(call) in ("train", "both"):
+    for p in script.roles.forwards:
+        if script.roles.region(p.call) in ("train", "both"):
             continue
-        state = script.roles.wrapped(call.func)
+        state = script.roles.wrapped(p.model)
         if state is False:
             continue
         template = "{}.module" if state else f"{script.ddp}.unwrap({{}})"
-        yield Hit(call, "evaluation goes through the bare module, so that no rank waits for another", (Wrap(script.span(call.func), template),))
+        yield Hit(p.call, "evaluation goes through the bare module, so that no rank waits for another", (Wrap(script.span(p.model), template),))

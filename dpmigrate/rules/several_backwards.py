@@ -42,7 +42,7 @@ def several_backwards(script: Script) -> Iterator[Hit]:
             by_function.setdefault(script.names.function(b), []).append(b)
         for function, calls in by_function.items():
             calls.sort(key=position)
-            forwards = [c for c in script.roles.forward_calls if script.names.function(c) is function]
+            forwards = [p.call for p in script.roles.training_passes if script.names.function(p.call) is function]
             for b in calls:
                 turns = next((a for a in script.names.ancestors(b) if isinstance(a, Loop) and script.names.function(a) is function), None)
                 if turns is not None and turns is not loop.node and not _passes(script, turns):
@@ -70,7 +70,7 @@ _ADVICE = "add the losses and call backward() once"
 def _passes(script: Script, node: ast.AST) -> bool:
     """Whether a turn of the loop calls a model, itself or in a function."""
     functions = script.roles.all_entered(node)
-    return any(script.names.is_inside(c, node) or script.names.function(c) in functions for c in script.roles.forward_calls)
+    return any(script.names.is_inside(p.call, node) or script.names.function(p.call) in functions for p in script.roles.training_passes)
 
 
 def _alternatives(script: Script, call: ast.Call, calls: list[ast.Call]) -> bool:

@@ -78,7 +78,7 @@ def _by_hand(qual: str, call: ast.Call) -> bool:
 def _uncalled(script: Script, advice: str) -> Iterator[Hit]:
     """Models of optimizers whose training forward is not seen: nothing shows that the wrap would be used."""
     roles = script.roles
-    called = frozenset(v for c in roles.forward_calls if roles.region(c) in ("train", "both") for w in roles.model_vals(c.func) for v in roles.values.inner(w))
+    called = frozenset(v for p in roles.training_passes for w in roles.model_vals(p.model) for v in roles.values.inner(w))
     for o in roles.optimizers:
         if not o.models & called:
             yield Hit(o.call, "the model that this optimizer trains is not seen to be called in the training loop", advice=advice)

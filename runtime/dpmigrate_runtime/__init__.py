@@ -10,7 +10,7 @@ from ._checkpoint import save
 from ._data import distribute, local_batch, next_epoch, shard, whole
 from ._exchange import any_rank, barrier, from_main
 from ._losses import mean_count, sum_loss, weight_of, weighted_mean
-from ._model import clean_keys, sync_buffers, unwrap, wrap
+from ._model import clean_keys, method, sync_buffers, unwrap, wrap
 from ._process_group import cleanup, setup
 from ._rank0 import main_first, main_only, main_path
 from ._reduce import mean_all, sum_all
@@ -36,6 +36,7 @@ __all__ = [
     "main_path",
     "mean_all",
     "mean_count",
+    "method",
     "next_epoch",
     "rank",
     "same_stream",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -68,6 +70,44 @@ def _synchronise(model: nn.Module, place: torch.device) -> nn.Module:
         return converted
     warnings.warn("sync_bn: SyncBatchNorm needs CUDA; each rank normalises over its own part of the batch", stacklevel=3)
     return model
+
+
+def method(model: Any, name: str) -> Callable[..., Any]:
+    """A method or part of the model, such as ``"loss"`` or ``"encoder.conv"``, run by the wrapper's ``forward`` so that its gradients are reduced.
+
+    For training passes that do not call the model itself: DDP prepares the reduction in its own forward, which runs the method in the place of the model's.
+    Without gradients, in one process and for a bare model it is the method itself. Raises AttributeError where there is none of that name.
+    (torch.nn.parallel.DistributedDataParallel, "forward"; the same is known as forward redirection.)
+    """
+    wrapper = getattr(model, "_orig_mod", model)
+    inner = unwrap(model)
+    target = functools.reduce(getattr, name.split("."), inner)
+    if not isinstance(wrapper, DistributedDataParallel):
+        return target  # type: ignore[no-any-return]
+
+    def redirected(*args: Any, **kwargs: Any) -> Any:
+        if not torch.is_grad_enabled():
+            return target(*args, **kwargs)
+        kept = vars(inner).get("forward")
+
+        def put_back() -> None:
+            if kept is None:
+                vars(inner).pop("forward", None)
+            else:
+                vars(inner)["forward"] = kept
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            # the method may call the model itself
+            put_back()
+            return target(*args, **kwargs)
+
+        vars(inner)["forward"] = run
+        try:
+            return wrapper(*args, **kwargs)
+        finally:
+            put_back()
+
+    return redirected
 
 
 def unwrap(model: Any) -> Any:

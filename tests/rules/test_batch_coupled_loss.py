@@ -26,6 +26,10 @@ class {}(nn.Module):
         pytest.param("w = z.float()", id="a method without a second operand"),
         pytest.param("w = 'z @ z.T'  # z @ z.T", id="in a string and a comment"),
         pytest.param("w = helper(z)[0] @ helper(z)", id="results of functions"),
+        pytest.param("w = z.std(dim=0)", id="a statistic that is only looked at"),
+        pytest.param("loss = loss + z.std(dim=1).mean()", id="a statistic of each sample"),
+        pytest.param("loss = loss + z.var(-1).mean()", id="a variance of each sample"),
+        pytest.param("import numpy as np\nloss = loss + np.std([1, 2])", id="another library's"),
     ],
 )
 def test_nothing_to_say(line: str) -> None:
@@ -89,3 +93,28 @@ def test_a_loss_module_that_training_does_not_call() -> None:
 )
 def test_known_names_are_refused(parts: dict[str, str], call: str) -> None:
     assert refused("DPM303", step=_STEP.format(f"loss = loss + {call}"), **parts) == [call]
+
+
+@pytest.mark.parametrize(
+    ("line", "pointed"),
+    [
+        pytest.param("loss = loss + F.relu(1 - z.std(dim=0)).mean()", "z.std(dim=0)", id="method, keyword"),
+        pytest.param("s = torch.var(z, 0)\nloss = loss + s.sum()", "torch.var(z, 0)", id="function, position, by a name"),
+        pytest.param("loss += z.std()", "z.std()", id="over everything"),
+        pytest.param("loss = loss + torch.cov(z).sum()", "torch.cov(z)", id="cov"),
+        pytest.param("loss = loss + spread(z)", "z.std(0)", id="a function"),
+        pytest.param("loss = loss + model.spread(z)", "z.std(0)", id="a method of the model"),
+        pytest.param("loss = loss + Spread()(z)", "z.var(0)", id="a loss of this file"),
+    ],
+)
+def test_statistics_of_the_batch(line: str, pointed: str) -> None:
+    defs = "def spread(z):\n    return z.std(0).mean()\nclass Spread(nn.Module):\n    def forward(self, z):\n        v = z.var(0)\n        return v.mean()"
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n    def forward(self, x):\n        return self.fc(x)\n"
+    method = "    def spread(self, z):\n        return z.std(0).mean()\n"
+    wanted = net + method if "model.spread" in line else net
+    assert refused("DPM303", net=wanted, defs=defs if "model.spread" not in line else "", step=_STEP.format(line)) == [pointed]
+
+
+def test_a_layer_that_normalises_by_the_batch_is_no_loss() -> None:
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n    def forward(self, x):\n        return self.fc(x / x.std(0))\n"
+    assert found("DPM303", net=net, step=_STEP.format("")) == []

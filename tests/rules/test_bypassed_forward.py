@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import COUNTING, STEP, found, refused
+from tests.rules.program import COUNTING, STEP, found, refused, whole
 
 _NET = """
 class Net(nn.Module):
@@ -52,31 +52,62 @@ def test_evaluation_may_go_round_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("call", "expected"),
     [
-        pytest.param("model.loss(x, y)", id="method of the model"),
-        pytest.param("model.body.conv(x)", id="part of a part"),
-        pytest.param("model.body.conv.forward(x)", id="forward of a part"),
-        pytest.param("model.heads[0](x)", id="item of a list of layers"),
-        pytest.param("model.fc(x)", id="a layer"),
+        pytest.param("model.loss(x, y)", 'ddp.method(model, "loss")(x, y)', id="method of the model"),
+        pytest.param("model.body.conv(x)", 'ddp.method(model, "body.conv")(x)', id="part of a part"),
+        pytest.param("model.body.conv.forward(x)", 'ddp.method(model, "body.conv.forward")(x)', id="forward of a part"),
+        pytest.param("model.heads[0](x)", 'ddp.method(model, "heads.0")(x)', id="item of a list of layers"),
+        pytest.param("model.fc(x)", 'ddp.method(model, "fc")(x)', id="a layer"),
     ],
 )
-def test_refused(call: str) -> None:
-    assert refused("DPM108", net=_NET, defs=_BODY, step=_step(f"loss = loss + {call}.sum()")) == [call]
+def test_through_the_wrapper(call: str, expected: str) -> None:
+    assert f"loss = loss + {expected}.sum()" in whole(net=_NET, defs=_BODY, step=_step(f"loss = loss + {call}.sum()"))
 
 
-@pytest.mark.parametrize("call", ["model.module(x)", "model.module.loss(x=x, y=y)", "model.module.body.conv(x)"])
-def test_refused_behind_data_parallel(call: str) -> None:
-    assert refused("DPM108", net=_NET, defs=_BODY, model=_DP, step=_step(f"loss = loss + {call}.sum()")) == [call]
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        pytest.param("model.module(x)", "model(x)", id="the module itself"),
+        pytest.param("model.module.forward(x)", "model(x)", id="its forward"),
+        pytest.param("model.module.loss(x=x, y=y)", 'ddp.method(model, "loss")(x=x, y=y)', id="a method"),
+        pytest.param("model.module.body.conv(x)", 'ddp.method(model, "body.conv")(x)', id="a part"),
+        pytest.param("model.forward(x)", "model.forward(x)", id="the wrapper's own forward"),
+    ],
+)
+def test_behind_data_parallel(call: str, expected: str) -> None:
+    assert f"loss = loss + {expected}.sum()" in whole(net=_NET, defs=_BODY, model=_DP, step=_step(f"loss = loss + {call}.sum()"))
+
+
+def test_where_nothing_else_calls_the_model() -> None:
+    step = "optimizer.zero_grad()\nloss = model.loss(x, y)\nloss.backward()\noptimizer.step()"
+    text = whole(net=_NET, defs=_BODY, step=step)
+    assert "model = ddp.wrap(Net())" in text
+    assert 'loss = ddp.method(model, "loss")(x, y)' in text
 
 
 def test_in_a_function_with_a_parameter() -> None:
     defs = _BODY + "\ndef run(net, x, y):\n    return net.loss(x, y)"
-    assert refused("DPM108", net=_NET, defs=defs, step=_step("loss = loss + run(model, x, y)")) == ["net.loss(x, y)"]
+    assert 'return ddp.method(net, "loss")(x, y)' in whole(net=_NET, defs=defs, step=_step("loss = loss + run(model, x, y)"))
 
 
 def test_module_level() -> None:
-    assert refused("DPM108", net=_NET, defs=_BODY, module_level=True, step=_step("loss = model.loss(x, y)")) == ["model.loss(x, y)"]
+    assert 'loss = ddp.method(model, "loss")(x, y)' in whole(net=_NET, defs=_BODY, module_level=True, step=_step("loss = model.loss(x, y)"))
+
+
+@pytest.mark.parametrize(
+    ("parts", "pointed"),
+    [
+        pytest.param({"step": _step("loss = loss + model.heads[x.size(0) % 1](x).sum()")}, "model.heads[x.size(0) % 1](x)", id="a layer chosen by a variable"),
+        pytest.param(
+            {"net": _NET + "\n    def fit(self, x, y):\n        self.loss(x, y).backward()\n        return 1\n", "step": _step("n = model.fit(x, y)")},
+            "model.fit(x, y)",
+            id="it differentiates by itself",
+        ),
+    ],
+)
+def test_refused(parts: dict[str, str], pointed: str) -> None:
+    assert refused("DPM108", **{"net": _NET, "defs": _BODY, **parts}) == [pointed]
 
 
 def test_inside_a_class_of_models_it_is_the_model_itself() -> None:

@@ -1,0 +1,103 @@
+"""Passes through a model: calls of it, of its ``forward``, and those that go round it: its methods, its parts, the module behind a wrapper."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.names import FunctionNode
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.roles import Roles
+
+#: methods that are no pass, by torch or by custom
+_NO_PASS = frozenset(
+    ["parameters", "named_parameters", "train", "eval", "zero_grad", "state_dict", "load_state_dict", "modules", "named_modules", "children"]
+    + ["named_children", "buffers", "named_buffers", "to", "cuda", "cpu", "apply", "forward", "requires_grad_", "no_sync", "join", "half", "float", "double"]
+    + ["flatten_parameters", "init_hidden", "update_ema", "step_ema", "get_lr", "num_parameters", "register_forward_hook", "get_submodule", "get_parameter"]
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pass:
+    """A pass of ``model``, as written. ``path`` is what is called of it: '' the model itself, 'loss', 'body.conv'; None where it cannot be named."""
+
+    call: ast.Call
+    model: ast.expr
+    path: str | None
+    round: bool  # it goes round the wrapper
+
+
+def direct(roles: Roles) -> Iterator[Pass]:
+    """Calls of a model or of its ``forward``, outside the classes of models themselves."""
+    for call in roles.calls:
+        if roles.inside_module(call):
+            continue
+        if roles.model_vals(call.func):
+            yield Pass(call, call.func, "", False)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr == "forward" and roles.model_vals(call.func.value):
+            yield Pass(call, call.func.value, "", False)
+
+
+def indirect(roles: Roles) -> Iterator[Pass]:
+    """Calls of a method or a part of a model whose value is used: what they compute may reach the loss without the wrapper."""
+    for call in roles.calls:
+        if isinstance(call.func, ast.Attribute | ast.Subscript) and not roles.inside_module(call):
+            root, path = _root(roles, call.func)
+            if root is not None and (path == [] or _may_train(roles, call, root, path)):
+                yield Pass(call, root, None if None in path else ".".join(p for p in path if p), True)
+
+
+def entered(roles: Roles, p: Pass) -> list[FunctionNode]:
+    """The methods of this module's classes that a pass through a method of the model runs."""
+    classes = [v.cls for m in roles.model_vals(p.model) for v in roles.values.inner(m) if v.cls is not None]
+    return [f for c in classes if p.path and (f := roles.values.defs.method(c, p.path)) is not None]
+
+
+def _root(roles: Roles, func: ast.expr) -> tuple[ast.expr | None, list[str | None]]:
+    """The variable of the model, in front of ``.module``, and what is taken from it, in order; a model itself has no path."""
+    path: list[str | None] = []
+    node = func
+    while not roles.model_vals(node):
+        if isinstance(node, ast.Attribute):
+            path.insert(0, node.attr)
+        elif isinstance(node, ast.Subscript):
+            index = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            path.insert(0, str(index) if isinstance(index, int) and index >= 0 else None)
+        else:
+            return None, path
+        node = node.value
+    if isinstance(node, ast.Attribute) and node.attr == "module" and roles.wrapped(node.value) is not False and roles.model_vals(node.value):
+        node = node.value
+        return node, [] if path == ["forward"] else path
+    return (node, path) if path else (None, path)
+
+
+def _may_train(roles: Roles, call: ast.Call, root: ast.expr, path: list[str | None]) -> bool:
+    name = path[-1] or ""
+    if len(path) == 1 and isinstance(call.func, ast.Attribute):
+        return name not in _NO_PASS and not isinstance(roles.names.parent[call], ast.Expr) and not name.startswith(("get_num", "num_", "is_", "has_"))
+    return _is_module(roles, call.func)
+
+
+def _is_module(roles: Roles, func: ast.expr) -> bool:
+    """``model.encoder.conv``, ``model.heads[0]``: a module inside the model, called by itself or by its ``forward``."""
+    inner = _unwrapped(roles, func)
+    if inner is None or isinstance(func, ast.Subscript):
+        return inner is not None
+    called = [inner, inner.value] if isinstance(inner, ast.Attribute) and inner.attr == "forward" else [inner]
+    vals = [v for n in called for v in roles.values.eval(n)]
+    return any(v.qual.startswith("torch.nn.") or (v.cls is not None and roles.values.defs.is_module_class(v.cls)) for v in vals)
+
+
+def _unwrapped(roles: Roles, node: ast.expr) -> ast.expr | None:
+    """The chain of attributes and items as it reads behind the wrapper; None where it does not begin at a model."""
+    if roles.model_vals(node):
+        return ast.Attribute(node, "module", ast.Load()) if roles.wrapped(node) else node
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        value = _unwrapped(roles, node.value)
+        if value is not None:
+            return ast.Attribute(value, node.attr, node.ctx) if isinstance(node, ast.Attribute) else ast.Subscript(value, node.slice, node.ctx)
+    return None
