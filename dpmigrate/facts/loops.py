@@ -63,6 +63,10 @@ def _over(roles: Roles, node: ast.For | ast.AsyncFor) -> list[BatchLoop]:
 def in_step(roles: Roles, node: ast.expr) -> list[ast.expr]:
     """The iterables that a loop goes through in step: the arguments of ``zip``, inside ``enumerate`` and ``tqdm`` too."""
     inner = source(roles, node)
+    if isinstance(inner, ast.Name):
+        bound = list(roles.names.bindings(roles.names.scope_of[inner], inner.id))
+        if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path and isinstance(bound[0].value, ast.Call):
+            inner = bound[0].value
     if isinstance(inner, ast.Call) and roles.names.dotted(inner.func) in _IN_STEP:
         return [a for a in inner.args if not isinstance(a, ast.Starred)]
     return [node]
@@ -118,9 +122,10 @@ def draws(roles: Roles) -> Iterator[Draw]:
             iterator = call.args[0]
         elif isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__") and not call.args:
             iterator = call.func.value
-        loaders = roles.loaders_of(iterator) if iterator is not None else None
-        if iterator is not None and loaders and not roles.quiet(call):
-            yield Draw(call, _origin(roles, iterator), loaders)
+        for part in in_step(roles, iterator) if iterator is not None and not roles.quiet(call) else ():
+            loaders = roles.loaders_of(part)
+            if loaders:
+                yield Draw(call, _origin(roles, part), loaders)
 
 
 def _origin(roles: Roles, iterator: ast.expr) -> ast.expr:
@@ -162,10 +167,10 @@ def first_loops(roles: Roles, node: ast.AST, wanted: Callable[[Loop], bool], see
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Restart:
-    """A statement that begins another pass over a loader, ``loader`` as it is written there; None where it is made anew."""
+    """A statement that begins another pass over a loader, and the expression of the loader there."""
 
     stmt: ast.stmt
-    loader: ast.expr | None
+    loader: ast.expr
 
 
 def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
@@ -173,12 +178,11 @@ def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
     out: dict[ast.stmt, Restart] = {}
     for call in roles.calls:
         if roles.names.dotted(call.func) == "?.iter" and call.args and roles.loaders_of(call.args[0]) & loop.loaders and _repeats(roles, call):
-            stmt, loader = roles.names.statement(call), source(roles, call.args[0])
-            out.setdefault(stmt, Restart(stmt, None if _made_here(roles, loader) else loader))
+            stmt = roles.names.statement(call)
+            out.setdefault(stmt, Restart(stmt, _iterated(roles, call.args[0])))
     for node in roles.names.nodes:
         if isinstance(node, ast.For) and _hands_on(roles, node) and roles.loaders_of(node.iter) & loop.loaders and _repeats(roles, node):
-            loader = source(roles, node.iter)
-            out.setdefault(node, Restart(node, None if _made_here(roles, loader) else loader))
+            out.setdefault(node, Restart(node, _iterated(roles, node.iter)))
     return list(out.values())
 
 
@@ -186,8 +190,11 @@ def _repeats(roles: Roles, node: ast.AST) -> bool:
     return bool(first_loops(roles, node, lambda loop: True))
 
 
-def _made_here(roles: Roles, node: ast.expr) -> bool:
-    return any(isinstance(n, ast.Call) for n in ast.walk(node))
+def _iterated(roles: Roles, node: ast.expr) -> ast.expr:
+    """The loader inside ``enumerate`` and the like, as it is written in this place."""
+    while isinstance(node, ast.Call) and node.args and last(node.func) in TRANSPARENT:
+        node = node.args[0]
+    return node
 
 
 def last(func: ast.expr) -> str:

@@ -237,6 +237,9 @@ class Losses:
         if isinstance(node, ast.Name):
             values = [b.value for b in self.names.bindings(self.names.scope_of[node], node.id) if b.how == "assign"]
             return bool(values) and all(isinstance(v, ast.expr) and self._batch_size(v) for v in values)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):  # a batch size times 2
+            sizes = [self._batch_size(n) for n in (node.left, node.right)]
+            return any(sizes) and all(s or self._plain_number(n) for s, n in zip(sizes, (node.left, node.right), strict=True))
         text = ast.unparse(node).replace(" ", "")
         return text.endswith((".size(0)", ".shape[0]", ".size()[0]")) or (
             isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"

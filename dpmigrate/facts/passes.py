@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 #: methods that are no pass, by torch or by custom
 _NO_PASS = frozenset(
-    ["parameters", "named_parameters", "train", "eval", "zero_grad", "state_dict", "load_state_dict", "modules", "named_modules", "children"]
-    + ["named_children", "buffers", "named_buffers", "to", "cuda", "cpu", "apply", "forward", "requires_grad_", "no_sync", "join", "half", "float", "double"]
-    + ["flatten_parameters", "init_hidden", "update_ema", "step_ema", "get_lr", "num_parameters", "register_forward_hook", "get_submodule", "get_parameter"]
+    {"parameters", "named_parameters", "train", "eval", "zero_grad", "state_dict", "load_state_dict", "modules", "named_modules", "children"}
+    | {"named_children", "buffers", "named_buffers", "to", "cuda", "cpu", "apply", "forward", "requires_grad_", "no_sync"}
+    | {"join", "half", "float", "double", "flatten_parameters", "init_hidden", "update_ema", "step_ema", "get_lr", "num_parameters"}
+    | {"register_forward_hook", "get_submodule", "get_parameter"}
 )
 
 
@@ -48,6 +49,29 @@ def indirect(roles: Roles) -> Iterator[Pass]:
             root, path = _root(roles, call.func)
             if root is not None and (path == [] or _may_train(roles, call, root, path)):
                 yield Pass(call, root, None if None in path else ".".join(p for p in path if p), True)
+
+
+def handed(roles: Roles) -> Iterator[Pass]:
+    """Calls of another file's function that is given a model, whose value is used: ``loss = robust_loss(model=model, x=x)``. It calls the wrapper."""
+    made = {o.call for o in roles.optimizers}
+    for call in roles.calls:
+        if roles.inside_module(call) or call in made or isinstance(roles.names.parent[call], ast.Expr) or roles.values.is_wrap(call):
+            continue
+        dotted = roles.names.dotted(call.func)
+        if not dotted or dotted.startswith(("torch.", "numpy.", "copy.", "?.")) or any(True for _ in roles.values.targets(call)):
+            continue
+        for e in (*call.args, *(k.value for k in call.keywords)):
+            if isinstance(e, ast.Name | ast.Attribute) and roles.model_vals(e) and goes_into_loss(roles, call):
+                yield Pass(call, e, "", False)
+
+
+def goes_into_loss(roles: Roles, call: ast.Call) -> bool:
+    """Whether what the call gives may be differentiated: by itself, or through what it is assigned to."""
+    stmt = roles.names.statement(call)
+    if isinstance(stmt, ast.Expr):
+        return any(b is stmt.value for b in roles.backwards)
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else [n for n in [getattr(stmt, "target", None)] if isinstance(n, ast.AST)]
+    return bool(written_names(*targets) & roles.loss_sources)
 
 
 def entered(roles: Roles, p: Pass) -> list[FunctionNode]:
@@ -101,3 +125,8 @@ def _unwrapped(roles: Roles, node: ast.expr) -> ast.expr | None:
         if value is not None:
             return ast.Attribute(value, node.attr, node.ctx) if isinstance(node, ast.Attribute) else ast.Subscript(value, node.slice, node.ctx)
     return None
+
+
+def written_names(*nodes: ast.AST) -> set[str]:
+    """The variables and attributes in some expressions, as they are written there."""
+    return {ast.unparse(n) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)} - {"self"}

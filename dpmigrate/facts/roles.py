@@ -10,27 +10,17 @@ import ast
 import builtins
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.facts import passes
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.loops import BatchLoop, batch_loops, last
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
-from dpmigrate.facts.values import NONE, Key, Val, Vals, Values
+from dpmigrate.facts.optimizers import Optimizer, optimizers
+from dpmigrate.facts.values import NONE, Key, Vals, Values
 
 DATA_LOADER = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Optimizer:
-    """A call that builds an optimizer from models' parameters."""
-
-    call: ast.Call
-    qual: str
-    models: Vals
-    receivers: tuple[ast.expr, ...]  # the expressions before ``.parameters()``
 
 
 _LIBRARIES = ("torch.", "torchvision.", "torchtext.", "numpy.", "yaml.", "importlib.", "jinja2.", "unittest.")
@@ -50,61 +40,7 @@ class Roles:
     # ------------------------------------------------------------------ models and optimizers
     @cached_property
     def optimizers(self) -> tuple[Optimizer, ...]:
-        out = []
-        for call in self.calls:
-            qual = self.names.dotted(call.func)
-            known = qual.startswith("torch.optim.") and ".lr_scheduler" not in qual and qual.rsplit(".", 1)[-1][:1].isupper()
-            if not known and not self._steps(call):
-                continue
-            receivers = tuple(self._receivers([*call.args, *(k.value for k in call.keywords if k.arg in (None, "params"))]))
-            models = NONE.union(*(self._module_of(r) for r in receivers))
-            if known or models:
-                out.append(Optimizer(call, qual, models, receivers))
-        return tuple(out)
-
-    def _steps(self, call: ast.Call) -> bool:
-        """Whether a call that takes parameters gives an object that is stepped: an optimizer of a foreign library."""
-        if not any(isinstance(n, ast.Attribute) and n.attr == "parameters" for a in call.args for n in ast.walk(a)):
-            return False
-        return any(
-            isinstance(c.func, ast.Attribute) and c.func.attr == "step" and any(v.node is call for v in self.values.eval(c.func.value)) for c in self.calls
-        )
-
-    def _receivers(self, todo: list[ast.expr]) -> Iterator[ast.expr]:
-        """What stands before ``.parameters()`` in the expressions, through names and functions of this module."""
-        seen: set[int] = set()
-        stack: list[ast.AST] = list(todo)
-        while stack:
-            for n in ast.walk(stack.pop()):
-                if id(n) in seen:
-                    continue
-                seen.add(id(n))
-                if isinstance(n, ast.Call):
-                    if isinstance(n.func, ast.Attribute) and n.func.attr in ("parameters", "named_parameters"):
-                        yield n.func.value
-                    stack += [f for f, _ in self.values.targets(n) if not self.values.defs.method_class(f)]
-                elif isinstance(n, ast.Name):
-                    stack += [b.value for b in self.names.bindings(self.names.scope_of[n], n.id) if b.how == "assign" and b.value is not None]
-
-    def _module_of(self, receiver: ast.expr) -> Vals:
-        """The model that the receiver is, or is a part of: ``net`` for ``net.backbone``."""
-        node: ast.expr = receiver
-        while isinstance(node, ast.Attribute) and any(self._is_module(v) for v in self.values.eval(node.value)):
-            node = node.value
-        while True:
-            vals = NONE.union(*(self.values.inner(v) for v in self.values.eval(node)))
-            vals = frozenset(v for v in vals if v.kind in ("call", "object") and not self._trainer(v))
-            if vals or not isinstance(node, ast.Attribute | ast.Subscript):
-                return vals
-            node = node.value
-
-    def _is_module(self, v: Val) -> bool:
-        if v.kind == "object":
-            return v.cls is not None and self.values.defs.is_module_class(v.cls)
-        return v.kind == "wrapped" or (v.kind == "call" and v.qual.startswith(("torch.nn.", "torchvision.models.")))
-
-    def _trainer(self, v: Val) -> bool:
-        return v.kind == "object" and v.cls is not None and not self.values.defs.is_module_class(v.cls)
+        return optimizers(self)
 
     @cached_property
     def models(self) -> Vals:
@@ -142,7 +78,8 @@ class Roles:
     def training_passes(self) -> tuple[passes.Pass, ...]:
         """Every pass in training, whatever way it goes."""
         round_it = {p.call for p in self.detours}
-        return (*(p for p in self.forwards if p.call not in round_it and self.region(p.call) in ("train", "both")), *self.detours)
+        straight = (p for p in (*self.forwards, *passes.handed(self)) if p.call not in round_it and self.region(p.call) in ("train", "both"))
+        return (*straight, *self.detours)
 
     def inside_module(self, node: ast.AST) -> bool:
         cls = self.names.cls(node)
@@ -179,6 +116,21 @@ class Roles:
         found = any(self.names.is_inside(b, node) for b in self.backwards) or any(self.reaches_backward(f) for f in self.entered(node))
         self._reach[node] = found
         return found
+
+    @cached_property
+    def loss_sources(self) -> frozenset[str]:
+        """The variables, as written, that may go into what is differentiated: through every assignment of the file."""
+        found = passes.written_names(*(b.func for b in self.backwards))
+        given: list[tuple[set[str], set[str]]] = []
+        for stmt in self.names.nodes:
+            if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and stmt.value is not None:
+                targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+                given.append((passes.written_names(*targets), passes.written_names(stmt.value)))
+        size = -1
+        while len(found) > size:
+            size = len(found)
+            found = found.union(*(sources for targets, sources in given if targets & found))
+        return frozenset(found)
 
     # ------------------------------------------------------------------ loaders and loops
     @cached_property

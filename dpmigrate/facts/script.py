@@ -196,21 +196,6 @@ class Script:
         functions = self.roles.all_entered(ast.Module(loop.node.body, []))
         return [b for b in self.roles.backwards if self.names.is_inside(b, loop.node) or self.names.function(b) in functions]
 
-    @cached_property
-    def loss_sources(self) -> frozenset[str]:
-        """The variables, as written, that may go into what is differentiated: through every assignment of the file."""
-        found = written_names(*(b.func for b in self.roles.backwards))
-        given: list[tuple[set[str], set[str]]] = []
-        for stmt in self.names.nodes:
-            if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and stmt.value is not None:
-                targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
-                given.append((written_names(*targets), written_names(stmt.value)))
-        size = -1
-        while len(found) > size:
-            size = len(found)
-            found = found.union(*(sources for targets, sources in given if targets & found))
-        return frozenset(found)
-
     # ------------------------------------------------------------------ training loaders
     @cached_property
     def train_loaders(self) -> Vals:
@@ -429,11 +414,6 @@ class EpochPlace:
     inner: ast.stmt
     loader: str | None
     made_inside: bool
-
-
-def written_names(*nodes: ast.AST) -> set[str]:
-    """The variables and attributes in some expressions, as they are written there."""
-    return {ast.unparse(n) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)} - {"self"}
 
 
 def _fresh_call(node: ast.expr) -> bool:

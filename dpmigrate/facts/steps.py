@@ -6,7 +6,8 @@ import ast
 from dataclasses import dataclass
 
 from dpmigrate.facts.names import position
-from dpmigrate.facts.roles import Optimizer, Roles
+from dpmigrate.facts.optimizers import Optimizer
+from dpmigrate.facts.roles import Roles
 
 CLIPPING = frozenset(
     {f"torch.nn.utils.{p}{n}" for n in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value") for p in ("", "clip_grad.")}

@@ -49,6 +49,8 @@ Vals = frozenset[Val]
 NONE: Vals = frozenset()
 
 DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"})
+#: functions that find a class or a function by its name
+_FOUND = frozenset({"?.getattr", "?.eval", "?.__import__", "operator.attrgetter"})
 PASS_LIMIT = 12
 DEPTH_LIMIT = 60  # of nested expressions; what lies deeper is unknown
 
@@ -388,6 +390,8 @@ class Values:
                 out.add(Val("object", node, cls=v.cls))
             elif v.kind == "ext":
                 out.add(Val("call", node, v.qual))
+            elif v.kind == "call" and v.qual in _FOUND:
+                out.add(Val("call", node, ""))
         if not out and not callees:
             out.add(Val("call", node, ""))
         return frozenset(out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import Edit, Enclose, MainOnly, SetArg, Wrap
+from dpmigrate.edit import Before, Edit, Enclose, MainOnly, SetArg, Wrap
 from dpmigrate.facts import steps
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.loops import BatchLoop
@@ -33,6 +33,11 @@ def driven_directly(script: Script, call: ast.Call) -> str | None:
     if named is not None and not (isinstance(named, ast.Constant) and named.value is None):
         given.append(f"**{script.text(named)}")
     return f"{script.text(module)}({', '.join(given)})"
+
+
+def raise_on_ranks(script: Script, handler: ast.ExceptHandler) -> Edit:
+    """The exception is raised again where there are several ranks: one cannot go on alone."""
+    return Before(script.span(handler.body[0]), f"if {script.ddp}.world_size() > 1:\n    raise")
 
 
 def wrap_arguments(script: Script, call: ast.Call) -> Iterator[Edit]:

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.values import Val, Vals
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
 
@@ -36,22 +37,50 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM110", severity=Severity.BLOCKER)
 def changed_after_wrap(script: Script) -> Iterator[Hit]:
     roles, advice = script.roles, "change the model before it is wrapped"
+    switched = _switched(script)
     for node in script.names.nodes:
         if roles.inside_module(node):
             continue
         if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
-            if _of_wrapped(script, node.value):
+            if _of_wrapped(script, node.value) and not _whole(script, node.value) & switched:
                 yield Hit(node, "requires_grad is set after the wrap: DDP has already looked at the parameters", advice=advice)
         elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store) and _new_layer(script, node):
             yield Hit(node, f"{script.text(node)} is replaced after the wrap: its parameters are never reduced", advice=advice)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _wrapped_part(script, node.func.value, _DEPTH):
-            if node.func.attr == "requires_grad_":
+            if node.func.attr == "requires_grad_" and not roles.model_vals(node.func.value) & switched:
                 yield Hit(node, "requires_grad is set after the wrap: DDP has already looked at the parameters", advice=advice)
             elif node.func.attr in ("add_module", "register_parameter", "register_module"):
                 yield Hit(node, f"{script.text(node.func)}(…) after the wrap: the new parameters are never reduced", advice=advice)
 
 
 _DEPTH = 4
+
+
+def _switched(script: Script) -> Vals:
+    """The wrapped models that are frozen and thawed as wholes: frozen there is nothing to reduce, and thawed they are as DDP has seen them."""
+    given: dict[Val, set[bool | None]] = {}
+    for node in script.names.nodes:
+        value: ast.expr | None = None
+        models: Vals = frozenset()
+        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(stmt := script.names.parent[node], ast.Assign):
+            value, models = stmt.value, _whole(script, node.value)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+            value = script.argument(node, "requires_grad", 0) or ast.Constant(True)
+            models = script.roles.model_vals(node.func.value)
+        for v in models:
+            given.setdefault(v, set()).add(value.value if isinstance(value, ast.Constant) and isinstance(value.value, bool) else None)
+    before = {v for v, values in given.items() if v.kind != "wrapped" and values != {True}}  # frozen when DDP looks at them
+    return frozenset(v for v, values in given.items() if values != {False} and not script.values.inner(v) & before)
+
+
+def _whole(script: Script, node: ast.expr) -> Vals:
+    """The models all of whose parameters ``p`` goes through: ``for p in model.parameters()``."""
+    found: Vals = frozenset()
+    for b in script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ():
+        if b.how == "for" and isinstance(b.value, ast.Call) and isinstance(b.value.func, ast.Attribute) and b.value.func.attr == "parameters":
+            if script.names.is_inside(node, script.names.statement(b.target)):
+                found |= script.roles.model_vals(b.value.func.value)
+    return found
 
 
 def _new_layer(script: Script, node: ast.Attribute | ast.Subscript) -> bool:

@@ -32,13 +32,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Before, Wrap
+from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import late_loads, local_tests, plateau_metrics
+from dpmigrate.rules._shared import late_loads, local_tests, plateau_metrics, raise_on_ranks
 
 
 @rule("DPM511", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -56,7 +56,7 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
                 tests[n.test] = None
     for node in _alone(script, places):
         if isinstance(node, ast.ExceptHandler):
-            leave = Before(script.span(node.body[0]), f"if {script.ddp}.world_size() > 1:\n    raise")
+            leave = raise_on_ranks(script, node)
             yield Hit(node, "only a rank that meets an exception comes here, where all ranks would wait", (leave, AddImport(script.import_line)))
         else:
             yield Hit(

@@ -21,12 +21,12 @@ for epoch in range(epochs):
 Where batches are taken with `next()`, no loop counts the epochs; each new pass gets its order where it begins:
 ```python
 except StopIteration:
-    ddp.next_epoch(loader)
-    it = iter(loader)
+    it = iter(ddp.next_epoch(loader))
 ```
+So it does where the loop over epochs has no counter, or does not see the loader.
 
 ## When it is not fixed
-When the loop has no counter, or the loader has no name where the loop stands.
+When nothing in the file is seen to come to the training loop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import Before, Edit, First
+from dpmigrate.edit import AddImport, Before, Edit, First, Wrap
 from dpmigrate.facts.loops import BatchLoop, restarts
 from dpmigrate.facts.names import Loop
 from dpmigrate.facts.script import Script
@@ -57,28 +57,30 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
         for place in places:
             counter = epoch_counter(place.loop)
             if counter is None or place.loader is None:
-                missing = "has no counter" if counter is None else "does not see the loader"
-                yield Hit(
-                    place.loop, f"set_epoch is needed here, but the loop {missing}", severity=Severity.BLOCKER,
-                    advice="count the epochs in a variable of this loop, and keep the training loader in a variable that it sees",
-                )  # fmt: skip
-                continue
+                yield _counted_by_itself(script, b)
+                break
             code = f"{place.loader}.sampler.set_epoch({counter})"
             edit: Edit = Before(script.span(place.inner), code) if place.made_inside else First(script.span(place.loop), code)
             yield Hit(place.loop, f"every epoch would have the same order: {code} is missing", (edit,))
 
 
+def _counted_by_itself(script: Script, loop: BatchLoop) -> Hit:
+    """Where the loop over epochs has no counter or does not see the loader: the passes are counted where they begin."""
+    if not script.names.is_inside(loop.source, loop.node):
+        return Hit(
+            loop.node, "set_epoch is needed for each pass, but the loop over epochs has no counter or does not see the loader", severity=Severity.BLOCKER,
+            advice="count the epochs in a variable of the loop, and keep the training loader in a variable that it sees",
+        )  # fmt: skip
+    edit = Wrap(script.span(loop.source), f"{script.ddp}.next_epoch({{}})")
+    return Hit(loop.node, "every pass over this loader would have the same order", (edit, AddImport(script.import_line)))
+
+
 def _drawn(script: Script, loop: BatchLoop) -> Iterator[Hit]:
     """Batches taken with ``next()``: every new pass gets its order where it begins."""
     for place in restarts(script.roles, loop):
-        if place.loader is None:
-            yield Hit(
-                place.stmt, "every pass that begins here would have the same order: the loader is made anew for it", severity=Severity.BLOCKER,
-                advice="build the DataLoader once, in a variable of its own, before the loop",
-            )  # fmt: skip
-            continue
-        code = f"{script.ddp}.next_epoch({script.text(place.loader)})"
-        yield Hit(place.stmt, f"every pass that begins here would have the same order: {code} is missing", (Before(script.span(place.stmt), code),))
+        message = "every pass that begins here would have the same order"
+        edit: Edit = Wrap(script.span(place.loader), f"{script.ddp}.next_epoch({{}})")
+        yield Hit(place.stmt, message, (edit, AddImport(script.import_line)))
 
 
 def epoch_counter(loop: Loop) -> str | None:

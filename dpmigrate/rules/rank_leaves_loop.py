@@ -14,15 +14,17 @@ equal sizes there is not even an error.
 if torch.isnan(loss):
     continue
 ```
-has to become
+becomes
 ```python
 if ddp.any_rank(torch.isnan(loss)):
     continue
 ```
-which every rank must reach, before the backward.
+and a handler that goes on after an exception does so in one process only: under torchrun (`if ddp.world_size() > 1: raise`) the exception ends the program,
+since no rank can repeat or leave out alone what all have begun.
 
 ## When it is not fixed
-Always: it is a refusal; in the loop over epochs, where all ranks meet, DPM610 repairs it.
+A test on the values of a batch (`if loss.item() > 9: break`): what the whole batch would have decided is not what any of its parts decides. It is
+refused. In the loop over epochs, where all ranks meet, DPM610 repairs it.
 """
 
 from __future__ import annotations
@@ -31,33 +33,82 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts import steps
-from dpmigrate.facts.control import exits, is_exit, uniform
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.control import exits, is_exit, of_data, uniform
+from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.script import Script
-from dpmigrate.model import Severity
+from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import raise_on_ranks
 
-_ADVICE = "decide it together: if ddp.any_rank(…)"
+_ADVICE = "decide it by numbers that are the same on every rank: counters, settings, or a loss reduced with ddp.mean_all"
 
 
-@rule("DPM322", severity=Severity.BLOCKER)
+@rule("DPM322", severity=Severity.ERROR, fix=Fix.SAFE)
 def rank_leaves_loop(script: Script) -> Iterator[Hit]:
+    done: set[ast.AST] = set()
     for b in script.roles.train_loops:
+        if isinstance(b.node, ast.While) and not uniform(script.names, b.node.test):
+            yield from _decided(script, b.node.test, [b.node.test], "the ranks may leave this loop at different turns", done)
         for e in exits(script.names, script.roles, b.node):
             word = type(e.node).__name__.lower() if not isinstance(e.node, ast.Expr) else "exit"
-            about = f"under {script.text(e.test)}" if e.test is not None else "in an exception handler"
-            yield Hit(e.node, f"{word} {about}: one rank may do this alone, and the others wait for ever", advice=_ADVICE)
+            if e.test is None:
+                handler = next(a for a in script.names.ancestors(e.node) if isinstance(a, ast.ExceptHandler))
+                yield from _raised(script, handler, f"{word} in an exception handler: one rank may do this alone, and the others wait for ever", done)
+                continue
+            message = f"{word} under {script.text(e.test)}: one rank may do this alone, and the others wait for ever"
+            inner = next(a for a in script.names.ancestors(e.node) if isinstance(a, Loop))
+            around = [a.test for a in script.names.ancestors(e.node) if isinstance(a, ast.If) and script.names.is_inside(a, b.node)]
+            tests = [t for t in around if not uniform(script.names, t)] if inner is b.node else []
+            yield from _decided(script, e.node, tests, message, done)
     for node in [*script.roles.backwards, *(s.call for s in steps.steps(script.roles))]:
         test = next(_skipping(script, node), None) if script.roles.region(node) in ("train", "both") else None
         if test is not None:
             what = "wait for ever" if node in script.roles.backwards else "take another step"
-            yield Hit(node, f"under {script.text(test)} one rank may leave this out alone, and the others {what}", advice=_ADVICE)
+            yield from _decided(script, node, [test], f"under {script.text(test)} one rank may leave this out alone, and the others {what}", done)
     for guard in script.names.nodes:
         if isinstance(guard, ast.Try) and any(script.roles.reaches_backward(s) for s in guard.body) and _repeated(script, guard):
             for handler in guard.handlers:
                 if _goes_on(script, handler):
-                    yield Hit(handler, "a rank that meets this exception leaves out what the others wait for", advice="let the exception end the program")
+                    yield from _raised(script, handler, "a rank that meets this exception leaves out what the others wait for", done)
+
+
+def _decided(script: Script, node: ast.AST, tests: list[ast.expr], message: str, done: set[ast.AST]) -> Iterator[Hit]:
+    """The tests made together, where that is what the whole batch would have decided: they know nothing of a batch, or ask whether a number is finite."""
+    if not tests or any(of_data(script.roles, t) and not _asks_finite(script, t) for t in tests):
+        yield Hit(node, message, severity=Severity.BLOCKER, advice=_ADVICE)
+        return
+    edits = [Wrap(script.span(t), f"{script.ddp}.any_rank({{}})") for t in tests if t not in done]
+    done.update(tests)
+    if edits:
+        yield Hit(node, message, (*edits, AddImport(script.import_line)))
+
+
+def _asks_finite(script: Script, test: ast.expr) -> bool:
+    """``torch.isnan(loss)``, ``not math.isfinite(loss.item())``, ``loss != loss``, and several of these: true of the batch if true of a part."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        return all(_asks_finite(script, v) for v in test.values)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _called(test.operand) in ("isfinite",)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.NotEq):
+        return ast.dump(test.left) == ast.dump(test.comparators[0])
+    while isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr in ("any", "item") and not test.args:
+        test = test.func.value
+    return _called(test) in ("isnan", "isinf")
+
+
+def _called(node: ast.expr) -> str:
+    if not isinstance(node, ast.Call):
+        return ""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[ast.AST]) -> Iterator[Hit]:
+    """The exception ends a program of several ranks."""
+    if handler not in done:
+        done.add(handler)
+        yield Hit(handler, message, (raise_on_ranks(script, handler), AddImport(script.import_line)))
 
 
 def _skipping(script: Script, node: ast.AST) -> Iterator[ast.expr]:

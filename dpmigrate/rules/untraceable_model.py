@@ -25,6 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.facts.optimizers import module_of
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
@@ -83,7 +84,7 @@ def _uncalled(script: Script, advice: str) -> Iterator[Hit]:
         if not o.models & called:
             yield Hit(o.call, "the model that this optimizer trains is not seen to be called in the training loop", advice=advice)
             return
-        lost = [r for r in o.receivers if not roles._module_of(r)]
+        lost = [r for r in o.receivers if not module_of(roles, r)]
         if lost:
             yield Hit(lost[0], f"what {script.text(lost[0])} is cannot be followed, but the optimizer trains it", advice=advice)
             return

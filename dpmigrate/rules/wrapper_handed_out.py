@@ -29,7 +29,8 @@ import builtins
 from collections.abc import Iterator
 
 from dpmigrate.edit import Wrap
-from dpmigrate.facts.script import Script, written_names
+from dpmigrate.facts.passes import goes_into_loss
+from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
@@ -46,7 +47,7 @@ def wrapper_handed_out(script: Script) -> Iterator[Hit]:
             continue
         if not _foreign(script, call) or roles.inside_module(call):
             continue
-        if roles.region(call) in ("train", "both") and _goes_into_loss(script, call):
+        if roles.region(call) in ("train", "both") and goes_into_loss(roles, call):
             continue
         arguments = [*call.args, *(k.value for k in call.keywords)]
         if any(v.node in steppers for a in arguments for v in script.values.eval(a)):
@@ -80,12 +81,3 @@ def _foreign(script: Script, call: ast.Call) -> bool:
     if not dotted or dotted.startswith(_OWN) or script.values.is_wrap(call):
         return False
     return not (dotted.startswith("?.") and hasattr(builtins, dotted[2:]))
-
-
-def _goes_into_loss(script: Script, call: ast.Call) -> bool:
-    """Whether what the call gives may be differentiated: by itself, or through what it is assigned to."""
-    stmt = script.names.statement(call)
-    if isinstance(stmt, ast.Expr):
-        return any(b is stmt.value for b in script.roles.backwards)
-    targets = stmt.targets if isinstance(stmt, ast.Assign) else [n for n in [getattr(stmt, "target", None)] if isinstance(n, ast.AST)]
-    return bool(written_names(*targets) & script.loss_sources)

@@ -108,15 +108,25 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
     return clone
 
 
-def next_epoch(loader: DataLoader[Any]) -> None:
-    """Give the next pass over a training DataLoader an order of its own, where no counter says which epoch it is.
+_PASSES: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
-    For loops that begin another pass whenever ``next()`` has come to the end. A loader without a distributed sampler (or whatever else is
-    iterated) draws its order itself and is left alone. The same on every rank, as long as all begin their passes together.
+
+def next_epoch(loader: Any) -> Any:
+    """The loader, with an order of its own for the pass that begins, where no counter says which epoch it is.
+
+    For loops that begin another pass whenever ``next()`` has come to the end, and for loaders that are built anew for each pass: passes are counted by the
+    data set. A loader without a distributed sampler (or whatever else is iterated) draws its order itself and is left alone. The same on every rank, as
+    long as all begin their passes together.
     """
     for part in (getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
         if part is not None and hasattr(part, "set_epoch"):
-            part.set_epoch(getattr(part, "epoch", -1) + 1)
+            try:
+                _PASSES[loader.dataset] = epoch = _PASSES.get(loader.dataset, -1) + 1
+            except TypeError:
+                # a list, which cannot be known again
+                epoch = getattr(part, "epoch", -1) + 1
+            part.set_epoch(epoch)
+    return loader
 
 
 class _Every:

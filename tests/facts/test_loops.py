@@ -53,6 +53,8 @@ def _feeds(text: str) -> list[tuple[str, str]]:
         pytest.param("for i, (x, y) in tqdm(enumerate(zip(a, b))):\n    train(x)", ["a", "b"], id="zip inside enumerate and a bar"),
         pytest.param("for x, y in itertools.zip_longest(a, itertools.cycle(b)):\n    train(x)", ["a", "b"], id="zip_longest with cycle"),
         pytest.param("for x, i in zip(a, range(9)):\n    train(x)", ["a"], id="zip with a range"),
+        pytest.param("both = zip(a, b)\nfor x in tqdm(both):\n    train(x)", ["a", "b"], id="zip by its name"),
+        pytest.param("both = zip(again(a), again(b))\nfor i in range(9):\n    train(next(both))", ["a", "b"], id="next of a zip"),
         pytest.param("for x in zip(*[a, b]):\n    train(x)", [], id="zip of a star"),
         pytest.param("it = iter(a)\nfor i in range(9):\n    train(next(it))", ["a"], id="next"),
         pytest.param("it = iter(a)\nwhile True:\n    train(it.next())", ["a"], id="a method next"),
@@ -91,15 +93,19 @@ def test_a_generator_that_hands_batches_on_is_no_loop_of_its_own() -> None:
             "it = iter(a)\nfor i in range(9):\n    if i % 4 == 0:\n        it = iter(a)\n    train(next(it))", [("it = iter(a)", "a")], id="by the step"
         ),
         pytest.param("for i in range(9):\n    train(next(iter(a)))", [("train(next(iter(a)))", "a")], id="each turn"),
-        pytest.param("for i in range(9):\n    train(next(iter(DataLoader(one))))", [("train(next(iter(DataLoader(one))))", None)], id="a new loader each turn"),
+        pytest.param(
+            "for i in range(9):\n    train(next(iter(DataLoader(one))))",
+            [("train(next(iter(DataLoader(one))))", "DataLoader(one)")],
+            id="a new loader each turn",
+        ),
         pytest.param("it = again(a)\nfor i in range(9):\n    train(next(it))", [("for x in loader:\n    yield x", "loader")], id="a generator"),
         pytest.param(
             "def go():\n    it = iter(a)\n    while True:\n        train(next(it))\nfor e in range(3):\n    go()", [("it = iter(a)", "a")], id="a function"
         ),
     ],
 )
-def test_where_passes_begin_again(text: str, expected: list[tuple[str, str | None]]) -> None:
+def test_where_passes_begin_again(text: str, expected: list[tuple[str, str]]) -> None:
     found = _script(text)
     (loop,) = found.roles.train_feeds
-    places = [(ast.unparse(r.stmt), ast.unparse(r.loader) if r.loader is not None else None) for r in restarts(found.roles, loop)]
+    places = [(ast.unparse(r.stmt), ast.unparse(r.loader)) for r in restarts(found.roles, loop)]
     assert places == expected

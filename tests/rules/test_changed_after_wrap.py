@@ -68,3 +68,25 @@ def test_the_model_may_change_itself() -> None:
     net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n\n"
     net += "    def forward(self, x):\n        return self.fc(x)\n\n    def freeze(self):\n        self.fc = nn.Linear(8, 2)"
     assert found("DPM110", net=net, model=_DP) == []
+
+
+_TOGGLE = "for p in model.parameters():\n    p.requires_grad = {}"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(f"{_TOGGLE.format(False)}\n{_TOGGLE.format(True)}", id="frozen and thawed"),
+        pytest.param("model.requires_grad_(False)\nmodel.requires_grad_()", id="by the method"),
+        pytest.param("switch(model, False)\nswitch(model, True)", id="in a function"),
+        pytest.param(_TOGGLE.format(True), id="thawed, which it is"),
+    ],
+)
+def test_a_whole_model_may_be_switched(step: str) -> None:
+    defs = "def switch(net, on):\n    for p in net.parameters():\n        p.requires_grad = on"
+    assert found("DPM110", defs=defs, model=_DP, epoch_start=step) == []
+
+
+def test_what_is_frozen_at_the_wrap_must_stay_so() -> None:
+    parts = {"model": "model = Net()\n" + _TOGGLE.format(False) + "\nmodel = nn.DataParallel(model)", "epoch_start": _TOGGLE.format(True)}
+    assert refused("DPM110", **parts) == ["p.requires_grad"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, found, refused
+from tests.rules.program import STEP, found, refused, whole
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,10 @@ def test_a_test_on_the_phase_is_not_a_test_on_the_rank() -> None:
     ("step", "pointed"),
     [
         pytest.param("if x.sum() > 1:\n    continue\n" + STEP, "continue", id="continue"),
-        pytest.param(STEP + "if torch.isnan(loss):\n    break", "break", id="break"),
         pytest.param(STEP + "if loss.item() > 9:\n    exit()", "exit()", id="exit"),
-        pytest.param(STEP + "try:\n    z = y + 1\nexcept ValueError:\n    continue", "continue", id="continue in a handler"),
+        pytest.param(STEP + "if torch.isnan(loss) or loss > 9:\n    break", "break", id="finite or something else"),
+        pytest.param(STEP + "if big(x):\n    break", "break", id="a function of the batch"),
+        pytest.param(STEP + "for z in range(int(y[0])):\n    if late():\n        exit()", "exit()", id="in a loop inside"),
         pytest.param(STEP.replace("optimizer.step()", "if loss < 9:\n    optimizer.step()"), "optimizer.step()", id="a step left out"),
         pytest.param(STEP.replace("loss.backward()", "if loss < 9:\n    loss.backward()"), "loss.backward()", id="backward left out"),
         pytest.param(STEP.replace("loss.backward()", "if loss > 9:\n    pass\nelse:\n    loss.backward()"), "loss.backward()", id="backward in the other branch"),
@@ -56,18 +57,70 @@ def test_a_test_on_the_phase_is_not_a_test_on_the_rank() -> None:
             STEP.replace("optimizer.step()", "n, m = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0), loss\nif m < 1:\n    optimizer.step()"), "optimizer.step()",
             id="a norm beside something else",
         ),
-        pytest.param("try:\n" + "".join(f"    {s}\n" for s in STEP.splitlines()) + "except RuntimeError:\n    print('memory')", "except RuntimeError:", id="caught"),
-        pytest.param("try:\n" + "".join(f"    {s}\n" for s in STEP.splitlines()) + "except:\n    optimizer.zero_grad()", "except:", id="everything caught"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
 def test_refused(step: str, pointed: str, module_level: bool) -> None:
-    assert refused("DPM322", step=step, module_level=module_level) == [pointed]
+    defs = "import time\ndef late():\n    return time.time() > 9\ndef big(x):\n    return x.sum() > 1"
+    assert refused("DPM322", defs=defs, step=step, module_level=module_level) == [pointed]
 
 
-def test_a_handler_that_skips_is_said_once() -> None:
-    step = "try:\n" + "".join(f"    {s}\n" for s in STEP.splitlines()) + "except RuntimeError:\n    continue"
-    assert refused("DPM322", step=step) == ["continue"]
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        pytest.param("if torch.isnan(loss):\n    break", "if ddp.any_rank(torch.isnan(loss)):", id="isnan"),
+        pytest.param("if not torch.isfinite(loss).all():\n    continue", "", id="all of them is another question"),
+        pytest.param("if not math.isfinite(loss.item()):\n    continue", "if ddp.any_rank(not math.isfinite(loss.item())):", id="isfinite of a number"),
+        pytest.param(
+            "if loss != loss or np.isinf(loss.item()):\n    break", "if ddp.any_rank(loss != loss or np.isinf(loss.item())):", id="by itself, or isinf"
+        ),
+        pytest.param("if torch.isnan(loss).any().item():\n    break", "if ddp.any_rank(torch.isnan(loss).any().item()):", id="any of them"),
+        pytest.param("if time.time() - start > 9:\n    break", "if ddp.any_rank(time.time() - start > 9):", id="a time limit"),
+        pytest.param("if late():\n    exit()", "if ddp.any_rank(late()):", id="a function of the clock"),
+        pytest.param("if late():\n    if late() + 1:\n        break", "    if ddp.any_rank(late() + 1):", id="two tests"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_decided_together(step: str, expected: str, module_level: bool) -> None:
+    defs = "import math, time\nimport numpy as np\ndef late():\n    return time.time() > 9"
+    parts = {"defs": defs, "before": "start = time.time()", "step": STEP + step}
+    if expected:
+        assert expected in whole(module_level=module_level, **parts)
+    else:
+        assert refused("DPM322", module_level=module_level, **parts) == ["continue"]
+
+
+def test_a_step_left_out_by_the_clock() -> None:
+    defs = "import time\ndef late():\n    return time.time() > 9"
+    assert "if ddp.any_rank(late()):" in whole(defs=defs, step=STEP.replace("optimizer.step()", "if late():\n    optimizer.step()"))
+
+
+def test_a_loop_that_the_clock_ends() -> None:
+    text = whole(defs="import time", before="it = iter(loader)", epochs="if True:", batches="while time.time() < 9:", step="x, y = next(it)\n" + STEP)
+    assert "while ddp.any_rank(time.time() < 9):" in text
+
+
+def test_the_end_of_the_data_comes_to_all_ranks() -> None:
+    step = "try:\n    x, y = next(it)\nexcept StopIteration:\n    break\n" + STEP
+    assert found("DPM322", before="it = iter(loader)", epochs="if True:", batches="while True:", step=step) == []
+
+
+_RAISES = "if ddp.world_size() > 1:\n{0}    raise"
+
+
+@pytest.mark.parametrize(
+    ("handler", "body"),
+    [
+        pytest.param("except RuntimeError:", "print('memory')", id="caught"),
+        pytest.param("except:", "optimizer.zero_grad()", id="everything caught"),
+        pytest.param("except RuntimeError:", "continue", id="continue"),
+    ],
+)
+def test_a_handler_is_for_one_process(handler: str, body: str) -> None:
+    step = "try:\n" + "".join(f"    {s}\n" for s in STEP.splitlines()) + f"{handler}\n    {body}"
+    text = whole(step=step)
+    assert text.count("ddp.world_size() > 1") == 1
+    assert f"{handler}\n                {_RAISES.format(' ' * 16)}" in text
 
 
 def test_a_return_and_a_method() -> None:
@@ -80,7 +133,7 @@ def test_a_handler_round_the_epoch() -> None:
     body = "".join(f"        {s}\n" for s in STEP.splitlines())
     defs = f"def train(model, loader, optimizer):\n    for x, y in loader:\n{body}"
     step = "try:\n    train(model, loader, optimizer)\nexcept Exception as e:\n    print(e)"
-    assert refused("DPM322", defs=defs, batches="if True:", step=step) == ["except Exception as e:"]
+    assert "except Exception as e:\n                if ddp.world_size() > 1:" in whole(defs=defs, batches="if True:", step=step)
 
 
 def test_a_handler_that_ends_the_program_has_a_rule_of_its_own() -> None:

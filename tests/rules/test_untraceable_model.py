@@ -34,7 +34,7 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("parts", "pointed"),
     [
-        pytest.param({"imports": "from lib import build", "optimizer": "optimizer = build(model)"}, "loss.backward()", id="an optimizer of another file"),
+        pytest.param({"imports": "from lib import build", "optimizer": "optimizer = build(len(train_set))"}, "loss.backward()", id="an optimizer of another file"),
         pytest.param({"imports": "from lib import params", "optimizer": "optimizer = torch.optim.SGD(params(), lr=0.1)"}, "torch.optim.SGD(params(), lr=0.1)", id="parameters of another file"),
         pytest.param({"step": "optimizer.zero_grad()\nloss = torch.ones(1)\nloss.backward()\noptimizer.step()"}, "torch.optim.SGD(model.parameters(), lr=0.1)", id="never called"),
         pytest.param(

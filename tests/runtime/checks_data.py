@@ -239,7 +239,7 @@ def whole_undoes_distribute() -> None:
 @check
 def next_epochs() -> None:
     ddp.next_epoch(DataLoader(range(4)))  # type: ignore[arg-type]
-    ddp.next_epoch([1])  # type: ignore[arg-type]
+    assert ddp.next_epoch([1]) == [1]
     drawn = WeightedRandomSampler([1.0] * 64, 64)
     sources: list[DataLoader[Any]] = [DataLoader(range(64), batch_size=4, shuffle=True), DataLoader(range(64), batch_size=4, sampler=drawn)]  # type: ignore[arg-type]
     for source in sources:

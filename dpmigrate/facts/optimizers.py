@@ -1,0 +1,128 @@
+"""Which calls build an optimizer, and whose parameters it gets."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.values import NONE, Val, Vals
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.roles import Roles
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Optimizer:
+    """A call that builds an optimizer from models' parameters."""
+
+    call: ast.Call
+    qual: str
+    models: Vals
+    receivers: tuple[ast.expr, ...]  # the expressions before ``.parameters()``, or of the models that are given
+
+
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
+_GROWS = frozenset({"append", "extend", "insert", "update"})
+
+
+def optimizers(roles: Roles) -> tuple[Optimizer, ...]:
+    """torch's own, and whatever takes parameters or a model and is stepped and cleared."""
+    called = _called(roles)
+    out = []
+    for call in roles.calls:
+        qual = roles.names.dotted(call.func)
+        known = qual.startswith("torch.optim.") and ".lr_scheduler" not in qual and qual.rsplit(".", 1)[-1][:1].isupper()
+        if not known and not _stepped(roles, call):
+            continue
+        given = [*call.args, *(k.value for k in call.keywords if not known or k.arg in (None, "params"))]
+        receivers = tuple(_receivers(roles, given))
+        if not receivers:
+            receivers = tuple(_models_given(roles, call if not known else None, given, called))
+        models = NONE.union(*(module_of(roles, r) for r in receivers))
+        if known or models:
+            out.append(Optimizer(call, qual, models, receivers))
+    return tuple(out)
+
+
+def _called(roles: Roles) -> Vals:
+    """The objects that are called outside the classes of models: what a model is, among other things."""
+    found = (v for c in roles.calls if not roles.inside_module(c) for w in roles.values.eval(c.func) for v in roles.values.inner(w))
+    return frozenset(v for v in found if v.kind in ("call", "object"))
+
+
+def _stepped(roles: Roles, call: ast.Call) -> bool:
+    """Whether the result is stepped and its gradients cleared: an optimizer of a foreign library or of another file."""
+    made = dict.fromkeys(("step", "zero_grad"), False)
+    for c in roles.calls:
+        if isinstance(c.func, ast.Attribute) and c.func.attr in made and any(v.node is call for v in roles.values.eval(c.func.value)):
+            made[c.func.attr] = True
+    takes = any(isinstance(n, ast.Attribute) and n.attr in _PARAMETERS for a in call.args for n in ast.walk(a))
+    return made["step"] and (made["zero_grad"] or takes)
+
+
+def _receivers(roles: Roles, todo: list[ast.expr]) -> Iterator[ast.expr]:
+    """What stands before ``.parameters()`` in the expressions, through names, lists that are filled, and functions of this module."""
+    seen: set[int] = set()
+    stack: list[ast.AST] = list(todo)
+    while stack:
+        for n in ast.walk(stack.pop()):
+            if id(n) in seen:
+                continue
+            seen.add(id(n))
+            if isinstance(n, ast.Call):
+                if isinstance(n.func, ast.Attribute) and n.func.attr in _PARAMETERS:
+                    yield n.func.value
+                stack += [f for f, _ in roles.values.targets(n) if not roles.values.defs.method_class(f)]
+            elif isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load):
+                stack += _filled(roles, n)
+
+
+def _filled(roles: Roles, node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
+    """What a variable is given: assigned, added, appended, or taken from in a loop."""
+    names = roles.names
+    if isinstance(node, ast.Name):
+        yield from (b.value for b in names.bindings(names.scope_of[node], node.id) if b.how in ("assign", "aug", "for") and b.value is not None)
+        others: list[ast.expr] = [r for r in names.reads(node.id) if names.scope_of[r] is names.scope_of[node]]
+    else:
+        others = [a for a in names.attributes(node.attr) if ast.unparse(a) == ast.unparse(node)]
+        stored = [names.statement(a) for a in names.attributes(node.attr) if isinstance(a.ctx, ast.Store) and ast.unparse(a) == ast.unparse(node)]
+        yield from (s.value for s in stored if isinstance(s, ast.Assign | ast.AugAssign | ast.AnnAssign) and s.value is not None)
+    for other in others:
+        above = names.parent[other]
+        if isinstance(above, ast.Attribute) and above.attr in _GROWS and isinstance(call := names.parent[above], ast.Call):
+            yield from call.args
+
+
+def _models_given(roles: Roles, maker: ast.Call | None, given: list[ast.expr], called: Vals) -> Iterator[ast.expr]:
+    """The models that a function or a method of another file is given: ``set_optimizer(args, model)``, ``model.param_groups(lr)``."""
+    calls = [n for e in given for n in ast.walk(e) if isinstance(n, ast.Call)] + ([maker] if maker is not None else [])
+    for call in calls:
+        owner = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+        for e in (*owner, *call.args, *(k.value for k in call.keywords)):
+            if isinstance(e, ast.Name | ast.Attribute) and any(v in called for w in roles.values.eval(e) for v in roles.values.inner(w)):
+                yield e
+
+
+def module_of(roles: Roles, receiver: ast.expr) -> Vals:
+    """The model that the receiver is, or is a part of: ``net`` for ``net.backbone``."""
+    node: ast.expr = receiver
+    while isinstance(node, ast.Attribute) and any(_is_module(roles, v) for v in roles.values.eval(node.value)):
+        node = node.value
+    while True:
+        vals = NONE.union(*(roles.values.inner(v) for v in roles.values.eval(node)))
+        vals = frozenset(v for v in vals if v.kind in ("call", "object") and not _trainer(roles, v))
+        if vals or not isinstance(node, ast.Attribute | ast.Subscript):
+            return vals
+        node = node.value
+
+
+def _is_module(roles: Roles, v: Val) -> bool:
+    if v.kind == "object":
+        return v.cls is not None and roles.values.defs.is_module_class(v.cls)
+    return v.kind == "wrapped" or (v.kind == "call" and v.qual.startswith(("torch.nn.", "torchvision.models.")))
+
+
+def _trainer(roles: Roles, v: Val) -> bool:
+    return v.kind == "object" and v.cls is not None and not roles.values.defs.is_module_class(v.cls)
