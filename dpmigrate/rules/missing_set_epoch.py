@@ -20,8 +20,11 @@ for epoch in range(epochs):
 
 Where batches are taken with `next()`, no loop counts the epochs; each new pass gets its order where it begins:
 ```python
+try:
+    batch = next(it)
 except StopIteration:
     it = iter(ddp.next_epoch(loader))
+    batch = next(it)
 ```
 So it does where the loop over epochs has no counter, or does not see the loader.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -120,11 +121,10 @@ def next_epoch(loader: Any) -> Any:
     """
     for part in (getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
         if part is not None and hasattr(part, "set_epoch"):
-            try:
-                _PASSES[loader.dataset] = epoch = _PASSES.get(loader.dataset, -1) + 1
-            except TypeError:
-                # a list, which cannot be known again
-                epoch = getattr(part, "epoch", -1) + 1
+            epoch = getattr(part, "epoch", 0) + 1
+            # a list cannot be known again in another loader
+            with suppress(TypeError):
+                _PASSES[loader.dataset] = epoch = max(epoch, _PASSES.get(loader.dataset, 0) + 1)
             part.set_epoch(epoch)
     return loader
 

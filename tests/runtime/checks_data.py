@@ -15,6 +15,7 @@ from torch.utils.data import (
     RandomSampler,
     SequentialSampler,
     SubsetRandomSampler,
+    TensorDataset,
     WeightedRandomSampler,
 )
 
@@ -250,3 +251,6 @@ def next_epochs() -> None:
             orders.append(tuple(flat(together(loader))))
         assert len(set(orders)) == 3
         assert loader.sampler.epoch == 3
+    data = TensorDataset(torch.arange(64))
+    fresh = [str(everyone(batches(ddp.next_epoch(ddp.distribute(DataLoader(data, batch_size=4, shuffle=True)))))) for _ in range(3)]
+    assert len(set(fresh)) == 3
