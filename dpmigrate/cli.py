@@ -110,6 +110,7 @@ def _wanted(code: str, settings: Settings) -> bool:
     help="What the script's batch size stays: that of all ranks together, or of each.",
 )
 @click.option("--vendor", is_flag=True, help="Copy the runtime package beside the script, so that it needs nothing but torch.")
+@click.option("--annotate", is_flag=True, help="Write what is left to you into the program, as # TODO(DPM…) comments.")
 @click.option("--verify", "check_by_running", is_flag=True, help="Run original and result first (see verify), and write only what is proved.")
 @options.output_format
 @options.stdin
@@ -124,6 +125,7 @@ def apply(
     batch: options.Batch,
     sync_bn: bool,
     vendor: bool,
+    annotate: bool,
     check_by_running: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -157,6 +159,7 @@ def apply(
         write=not diff and (not piped or output is not None),
         output=Path(output) if output is not None else None,
         vendor=vendor,
+        annotate=annotate,
         gate=_gate(arguments or ()) if check_by_running else None,
     )
     outcomes = list(_progress(engine.apply(targets, settings, how), len(targets)))
@@ -186,10 +189,9 @@ def _gate(arguments: tuple[str, ...]) -> Callable[[Path, bytes], str | None]:
 
 def _left(outcome: Outcome) -> bool:
     """Whether something was refused or is left to the user."""
-    from dpmigrate.model import Status
-    from dpmigrate.report import text
+    from dpmigrate.model import Status, left
 
-    return outcome.status is Status.REFUSED or (outcome.status is Status.CHANGED and bool(text.left(outcome.findings)))
+    return outcome.status is Status.REFUSED or (outcome.status is Status.CHANGED and bool(left(outcome.findings)))
 
 
 def _apply_text(outcomes: Sequence[Outcome], how: Any, *, diff: bool, piped: bool) -> None:

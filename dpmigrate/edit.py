@@ -107,6 +107,14 @@ class After:
 
 
 @dataclass(frozen=True, slots=True)
+class Comment:
+    """Put the comment ``lines`` (each ``# …``) directly above the statement at ``stmt``, below what else is inserted there."""
+
+    stmt: Span
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class First:
     """Insert ``code`` as first statement of the body of the ``def``, ``for``, ``while``, ``with`` or ``if`` at ``stmt`` (after a docstring)."""
 
@@ -140,4 +148,4 @@ class AddImport:
     code: str
 
 
-Edit = SetArg | DropArg | SetItem | DropItem | Replace | Wrap | MainOnly | Hoist | Before | After | First | Enclose | Delete | AddImport
+Edit = SetArg | DropArg | SetItem | DropItem | Replace | Wrap | MainOnly | Hoist | Before | After | Comment | First | Enclose | Delete | AddImport

@@ -5,13 +5,14 @@ Facts, rules and rewriting are imported when the first file needs them: most fil
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmigrate.literals import FRAMEWORKS, TRAINING
-from dpmigrate.model import Finding, Outcome, Problem, Severity, Status
+from dpmigrate.model import Finding, Outcome, Problem, Status, blockers, left
 from dpmigrate.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,12 +26,14 @@ Target = Path | tuple[Path, Problem] | tuple[str, bytes]
 class Writing:
     """What apply does with a result: in place, to ``output``, or nowhere (``--diff``).
 
+    ``annotate`` writes what is left to the user as comments, also into a program that is refused (in place only).
     ``gate`` is given each result before it is written and says why it must not be, None if it may.
     """
 
     write: bool = True
     output: Path | None = None
     vendor: bool = False
+    annotate: bool = False
     gate: Callable[[Path, bytes], str | None] | None = None
 
 
@@ -136,12 +139,12 @@ def _apply(name: str, data: bytes, settings: Settings, how: Writing) -> Outcome:
     found = rules.check(script)
     text = script.source.text
     if script.exempt or not any(f.edits for f in found):
-        blocked = any(f.severity is Severity.BLOCKER for f in found)
-        reason = "" if blocked else script.exempt or "nothing to change"
-        return Outcome(name, Status.REFUSED if blocked else Status.UNCHANGED, found, reason, before=text)
-    if any(f.severity is Severity.BLOCKER for f in found):
-        return Outcome(name, Status.REFUSED, found, before=text)
-    after = rewritten(script, found)
+        if blockers(found):
+            return _refused(script, found, how)
+        return Outcome(name, Status.UNCHANGED, found, script.exempt or "nothing to change", before=text)
+    if blockers(found):
+        return _refused(script, found, how)
+    after = rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
     if isinstance(after, Problem):
         return Outcome(name, Status.REFUSED, found, after.message, before=text)
     encoded = script.source.encode(after)
@@ -155,8 +158,34 @@ def _apply(name: str, data: bytes, settings: Settings, how: Writing) -> Outcome:
     return Outcome(name, Status.CHANGED, found, before=text, after=after, notes=rules.notes(script))
 
 
-def rewritten(script: Script, found: Sequence[Finding]) -> str | Problem:
+def _refused(script: Script, found: tuple[Finding, ...], how: Writing) -> Outcome:
+    """The program as it is; what stands in the way is written into it where the user wants that."""
+    source = script.source
+    refused = Outcome(source.name, Status.REFUSED, found, before=source.text)
+    comments = _comments(script, blockers(found)) if how.annotate and how.output is None else ()
+    if not comments:
+        return refused
+    after = _carried_out(script, comments, lambda new: [] if ast.dump(ast.parse(new)) == ast.dump(source.tree) else ["the comments changed the program"])
+    encoded = after if isinstance(after, Problem) else source.encode(after)
+    problem = encoded if isinstance(encoded, Problem) else _write(source.name, source, encoded, replace(how, vendor=False))
+    if problem is not None:
+        return replace(refused, status=Status.FAILED, problem=problem)
+    assert isinstance(after, str)
+    return replace(refused, after=after)
+
+
+def _comments(script: Script, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    from dpmigrate.annotate import annotated
+
+    return tuple(annotated(script.source, findings))
+
+
+def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Finding] = ()) -> str | Problem:
     """The migrated text after all self-checks, or what stood in the way."""
+    return _carried_out(script, (*found, *comments), lambda new: _recheck(new, script))
+
+
+def _carried_out(script: Script, found: Sequence[Finding], recheck: Callable[[str], Sequence[str]]) -> str | Problem:
     from dpmigrate.rewrite.apply import Refused, apply
     from dpmigrate.rewrite.compose import Conflict, compose
     from dpmigrate.rewrite.verify import verify
@@ -170,7 +199,7 @@ def rewritten(script: Script, found: Sequence[Finding]) -> str | Problem:
     except Refused as e:
         where = f"line {e.span.line}: " if e.span is not None else ""
         return Problem(f"{where}{e.message}")
-    wrong = verify(text, after, plan, lambda new: _recheck(new, script))
+    wrong = verify(text, after, plan, recheck)
     return Problem(f"the result failed a self-check, please report it: {wrong[0]}") if wrong else after
 
 

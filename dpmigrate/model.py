@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,16 @@ class Finding:
     edits: tuple[Edit, ...] = ()
     fix: Fix = Fix.NONE
     advice: str = ""  # what the user can do; said where nothing is fixed
+
+
+def left(found: Sequence[Finding]) -> list[Finding]:
+    """What apply leaves to the user."""
+    return [f for f in found if not f.edits and f.severity in (Severity.ERROR, Severity.WARNING)]
+
+
+def blockers(found: Sequence[Finding]) -> list[Finding]:
+    """What stands in the way of a migration."""
+    return [f for f in found if f.severity is Severity.BLOCKER]
 
 
 class Status(enum.Enum):

@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from dpmigrate.model import Finding, Outcome, Severity, Status
+from dpmigrate.model import Outcome, Severity, Status, blockers, left
 from dpmigrate.report.plain import safe
 
 _COLOURS = {Severity.BLOCKER: "1;31", Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
@@ -60,11 +60,6 @@ def _count(n: int, word: str) -> str:
     return f"{n} {word}" + ("" if n == 1 else "s")
 
 
-def left(found: Sequence[Finding]) -> list[Finding]:
-    """What apply leaves to the user."""
-    return [f for f in found if not f.edits and f.severity in (Severity.ERROR, Severity.WARNING)]
-
-
 def roles(outcome: Outcome, style: Style) -> Iterator[str]:
     """What each thing of a program was taken for."""
     path = safe(outcome.path)
@@ -84,11 +79,10 @@ def check_summary(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
         path = safe(o.path)
         if o.status is not Status.FINDINGS:
             continue
-        blockers = [f for f in o.findings if f.severity is Severity.BLOCKER]
         fixed = [f for f in o.findings if f.edits]
-        if blockers:
+        if blockers(o.findings):
             yield f"{style.paint(path, '1')}: apply will refuse this program:"
-            yield from (f"  line {f.span.line}: {safe(f.message)} ({f.code})" for f in blockers)
+            yield from (f"  line {f.span.line}: {safe(f.message)} ({f.code})" for f in blockers(o.findings))
             continue
         yield f"{style.paint(path, '1')}: apply will make {_count(len(fixed), 'change')} by itself."
         rest = left(o.findings)
@@ -122,12 +116,14 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: b
     elif outcome.status is Status.UNCHANGED:
         yield f"{path}: unchanged: {safe(outcome.reason)}"
     elif outcome.status is Status.REFUSED:
-        yield f"{style.paint(path, '1')}: {style.paint('refused', '1;31')}, left as it is{': ' + safe(outcome.reason) if outcome.reason else ':'}"
-        for f in outcome.findings:
-            if f.severity is Severity.BLOCKER:
-                yield f"  {path}:{f.span.line}: {f.code} {safe(f.message)}"
-                if f.advice:
-                    yield f"    help: {safe(f.advice)}"
+        if diff and outcome.after is not None:
+            yield from unified(outcome, style)
+        program = "left as it is" if outcome.after is None else "left as it is but for comments" if written is not None else "would get comments only"
+        yield f"{style.paint(path, '1')}: {style.paint('refused', '1;31')}, {program}{': ' + safe(outcome.reason) if outcome.reason else ':'}"
+        for f in blockers(outcome.findings):
+            yield f"  {path}:{f.span.line}: {f.code} {safe(f.message)}"
+            if f.advice:
+                yield f"    help: {safe(f.advice)}"
     else:
         if diff:
             yield from unified(outcome, style)

@@ -13,6 +13,7 @@ from dpmigrate.edit import (
     AddImport,
     After,
     Before,
+    Comment,
     Delete,
     DropArg,
     DropItem,
@@ -31,7 +32,7 @@ from dpmigrate.model import Finding, Span
 _Owned = tuple[Edit, str]  # an edit and the code of the finding that asks for it
 
 #: in which order edits of one anchor stand in the plan
-_KINDS = (Replace, DropArg, SetArg, DropItem, SetItem, MainOnly, Wrap, Hoist, First, Enclose, Before, After, Delete, AddImport)
+_KINDS = (Replace, DropArg, SetArg, DropItem, SetItem, MainOnly, Wrap, Hoist, First, Enclose, Before, Comment, After, Delete, AddImport)
 _NOWHERE = Span(2**31, 0, 2**31, 0)
 
 
@@ -113,7 +114,7 @@ def _check_replaced(owned: Sequence[_Owned]) -> None:
 
 def _is_inside_expression(edit: Edit, node: Span) -> bool:
     span = span_of(edit)
-    beside = isinstance(edit, (Before, After, Delete, First, Enclose))  # `f()` is a statement of the same span as its expression
+    beside = isinstance(edit, (Before, After, Comment, Delete, First, Enclose))  # `f()` is a statement of the same span as its expression
     return _within(span, node) and not (beside and span == node)
 
 

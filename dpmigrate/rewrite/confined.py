@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from dpmigrate.edit import AddImport, After, Before, Delete, Edit, Enclose, First, Hoist
+from dpmigrate.edit import AddImport, After, Before, Comment, Delete, Edit, Enclose, First, Hoist
 from dpmigrate.model import Span
 from dpmigrate.rewrite.compose import Plan, span_of
 
@@ -75,7 +75,7 @@ class _Freedom:
         match edit:
             case AddImport():
                 self._open_imports()
-            case Before() | After():
+            case Before() | After() | Comment():
                 self._open_around(self._statements[edit.stmt.line, edit.stmt.col])
             case First():
                 body: Sequence[ast.stmt] = self._statements[edit.stmt.line, edit.stmt.col].body  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ from dpmigrate.edit import (
     AddImport,
     After,
     Before,
+    Comment,
     Delete,
     DropArg,
     DropItem,
@@ -52,7 +53,7 @@ class Work:
     path: set[cst.CSTNode] = field(default_factory=set)
 
 
-StatementEdit = Before | After | First | Enclose | Delete
+StatementEdit = Before | After | Comment | First | Enclose | Delete
 
 
 def anchor(edit: ExpressionEdit | StatementEdit) -> Span:
@@ -75,7 +76,7 @@ def schedule(edits: Iterable[Edit], anchors: Anchors) -> Work:
     for edit in edits:
         if isinstance(edit, AddImport):
             work.imports.append(edit.code)
-        elif isinstance(edit, (Before, After, First, Enclose, Delete)):
+        elif isinstance(edit, (Before, After, Comment, First, Enclose, Delete)):
             _statement(work, edit, anchors)
         else:
             _expression(work, edit, anchors)
@@ -127,6 +128,8 @@ def _statement(work: Work, edit: StatementEdit, anchors: Anchors) -> None:
         around.before.append(edit.code)
     elif isinstance(edit, After):
         around.after.append(edit.code)
+    elif isinstance(edit, Comment):
+        around.comments += edit.lines
     else:
         around.delete = True
 

@@ -44,6 +44,7 @@ class Around:
     """What is to happen around one statement."""
 
     before: list[str] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
     hoisted: list[Statement] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
     delete: bool = False
@@ -174,7 +175,8 @@ class Block:
         for statement in self._around_of(piece).hoisted:
             outs.append(_Out(lines, statement=statement))
             lines = ()
-        return [*outs, _Out(lines, piece=piece)]
+        comments = [cst.EmptyLine(comment=cst.Comment(text)) for text in self._around_of(piece).comments]
+        return [*outs, _Out((*lines, *comments), piece=piece)]
 
     def _add(self, outs: list[_Out], before: Sequence[str], core: list[_Out], header: str) -> None:
         if not core:

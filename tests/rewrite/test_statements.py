@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.edit import After, Before, Delete, Enclose, First, Hoist, SetArg, Wrap
+from dpmigrate.edit import After, Before, Comment, Delete, Enclose, First, Hoist, SetArg, Wrap
 from dpmigrate.rewrite.anchors import Refused
 
 MAIN = "if ddp.is_main():"
@@ -18,6 +18,7 @@ MAIN = "if ddp.is_main():"
         pytest.param("⟦x⟧\n", lambda s: [First(s[0], "y")], id="first: no body"),
         pytest.param("⟦match x:\n    case 1:\n        y⟧\n", lambda s: [First(s[0], "y")], id="first: cases are no body"),
         pytest.param("if a:\n    b\n⟦elif c:\n    d⟧\n", lambda s: [Before(s[0], "y")], id="before: an elif"),
+        pytest.param("if a:\n    b\n⟦elif c:\n    d⟧\n", lambda s: [Comment(s[0], ("# y",))], id="comment: an elif"),
         pytest.param("⟦a⟧\nif b:\n    ⟦c⟧\n", lambda s: [Enclose(s[0], s[1], MAIN)], id="enclose: no siblings"),
         pytest.param("⟦a⟧\n⟦b⟧\n", lambda s: [Enclose(s[1], s[0], MAIN)], id="enclose: in the wrong order"),
         pytest.param("a = ⟦b⟧\n", lambda s: [Delete(s[0])], id="delete: an expression is no statement"),
@@ -292,3 +293,18 @@ def test_insertions_at_one_place_keep_the_order_of_the_plan(check):
         lambda s: [make(s[0], f"{word}{n}") for make, word in ((Before, "b"), (First, "f"), (After, "a")) for n in (1, 2)],
         "for i in j:\n    b1\n    b2\n    for k in l:\n        f1\n        f2\n        x\n    a1\n    a2\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("marked", "edits", "expected"),
+    [
+        pytest.param("⟦x⟧\n", lambda s: [], "# c\n#   d\nx\n", id="first of the file"),
+        pytest.param("a\n\n# mine\n⟦x⟧\n", lambda s: [], "a\n\n# mine\n# c\n#   d\nx\n", id="below the statement's own comment"),
+        pytest.param("if a:\n    ⟦x⟧; y\n", lambda s: [], "if a:\n    # c\n    #   d\n    x; y\n", id="a shared line"),
+        pytest.param("if a:\n    ⟦x⟧\n", lambda s: [Before(s[0], "new")], "if a:\n    new\n    # c\n    #   d\n    x\n", id="below what is inserted"),
+        pytest.param("@d\n⟦def f():\n    pass⟧\n", lambda s: [], "# c\n#   d\n@d\ndef f():\n    pass\n", id="above the decorators"),
+        pytest.param("⟦x⟧\n", lambda s: [Delete(s[0])], "", id="goes with its statement"),
+    ],
+)
+def test_comment(check, marked, edits, expected):
+    check(marked, lambda s: [Comment(s[0], ("# c", "#   d")), *edits(s)], expected)
