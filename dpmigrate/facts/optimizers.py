@@ -46,6 +46,15 @@ def optimizers(roles: Roles) -> tuple[Optimizer, ...]:
     return tuple(out)
 
 
+def closures(roles: Roles) -> Iterator[tuple[ast.Call, Optimizer]]:
+    """The calls ``optimizer.step(closure)``, which take the loss, and with it the model, out of the loop's sight."""
+    for c in roles.calls:
+        given = [*c.args[:1], *(k.value for k in c.keywords if k.arg == "closure")]
+        if isinstance(c.func, ast.Attribute) and c.func.attr == "step" and any(not isinstance(g, ast.Constant) for g in given):
+            holders = roles.values.eval(c.func.value)
+            yield from ((c, o) for o in roles.optimizers if any(v.node is o.call for v in holders))
+
+
 def _called(roles: Roles) -> Vals:
     """The objects that are called outside the classes of models: what a model is, among other things."""
     found = (v for c in roles.calls if not roles.inside_module(c) for w in roles.values.eval(c.func) for v in roles.values.inner(w))

@@ -19,9 +19,9 @@ Always: it is a refusal.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+from dpmigrate.facts.optimizers import closures
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
@@ -33,12 +33,5 @@ def closure_optimizer(script: Script) -> Iterator[Hit]:
     for o in script.roles.optimizers:
         if o.qual.endswith(".LBFGS"):
             yield Hit(o.call, "LBFGS calls the loss a different number of times on each rank", advice=advice)
-    stepped = {o.call for o in script.roles.optimizers}
-    for call, func in script.methods("step"):
-        closure = script.argument(call, "closure", 0)
-        if (
-            closure is not None
-            and not (isinstance(closure, ast.Constant) and closure.value is None)
-            and any(v.node in stepped for v in script.values.eval(func.value))
-        ):
-            yield Hit(call, "step(closure) evaluates the loss inside the optimizer, on local data only", advice=advice)
+    for call, _ in closures(script.roles):
+        yield Hit(call, "step(closure) evaluates the loss inside the optimizer, on local data only", advice=advice)

@@ -25,7 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.facts.optimizers import module_of
+from dpmigrate.facts.optimizers import closures, module_of
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
@@ -79,8 +79,11 @@ def _by_hand(qual: str, call: ast.Call) -> bool:
 def _uncalled(script: Script, advice: str) -> Iterator[Hit]:
     """Models of optimizers whose training forward is not seen: nothing shows that the wrap would be used."""
     roles = script.roles
+    closed = {o for _, o in closures(roles)}  # the optimizer calls the model, out of sight
     called = frozenset(v for p in roles.training_passes for w in roles.model_vals(p.model) for v in roles.values.inner(w))
     for o in roles.optimizers:
+        if o in closed:
+            continue
         if not o.models & called:
             yield Hit(o.call, "the model that this optimizer trains is not seen to be called in the training loop", advice=advice)
             return
