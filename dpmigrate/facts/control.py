@@ -202,11 +202,16 @@ class _Proof:
     def _variable(self, node: ast.Name) -> bool:
         scope = self.names.scope_of[node]
         owner = self.names.owner(scope, node.id)
-        if owner is None:  # a builtin, __file__, or a constant that a star import brings
-            return hasattr(builtins, node.id) or node.id.startswith("__") or (bool(self.names.stars) and node.id.isupper())
+        if owner is None:  # a builtin, __file__, or what a star import brings: a constant, or a module of settings
+            brought = bool(self.names.stars) and (node.id.isupper() or self._like_a_module(node.id))
+            return hasattr(builtins, node.id) or node.id.startswith("__") or brought
         if not self._first("v", id(owner), node.id):
             return True
         return all(self._binding(b, node, owner) for b in self.names.bindings(scope, node.id)) and not self._mutated(owner, node.id)
+
+    def _like_a_module(self, name: str) -> bool:
+        """Whether the name is only used as ``name.x``."""
+        return all(isinstance(self.names.parent[r], ast.Attribute) for r in self.names.reads(name))
 
     def _binding(self, b: Binding, reader: ast.Name, owner: Scope) -> bool:
         if b.how in ("import", "def", "class"):

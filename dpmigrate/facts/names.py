@@ -1,7 +1,6 @@
-"""Scopes, bindings and parents of one module: one walk over the ``ast``, no guesses.
+"""Scopes, bindings and parents of one module: one walk over the ``ast``.
 
-A name is resolved as Python does (local, enclosing, global); what a star import may bring in stays unknown unless the
-star module is one of torch's own.
+A name is resolved as Python does (local, enclosing, global); what a star import may bring in stays unknown unless ``stars`` can tell.
 """
 
 from __future__ import annotations
@@ -9,20 +8,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from dpmigrate.facts.stars import meaning
 from dpmigrate.model import Span
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
 
 _EXPRESSION = "<expression>"
-
-#: names that matter to us and that ``from <module> import *`` is known to bring in
-_STAR = {
-    "torch.nn": {"DataParallel", "Module", "CrossEntropyLoss", "MSELoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss", "Linear", "Conv2d"},
-    "torch.utils.data": {"DataLoader", "Dataset", "TensorDataset", "random_split", "Subset"},
-    "torch.optim": {"SGD", "Adam", "AdamW", "RMSprop", "Adadelta", "Adagrad", "LBFGS"},
-}
 
 
 @dataclass(eq=False, slots=True)
@@ -260,13 +254,21 @@ class Names:
         scope = self.scope_of[node]
         owner = self.owner(scope, node.id)
         if owner is None:
-            star = next((m for m in self.stars if node.id in _STAR.get(m, ())), None)
-            base = f"{star}.{node.id}" if star else f"?.{node.id}"
+            base = meaning(node.id, self.stars, self._read_from.get(node.id, set())) or f"?.{node.id}"
         else:
             base = self.imports.get((id(owner), node.id), "")
             if not base or self._rebound(owner, node):
                 return ""
         return ".".join([base, *reversed(parts)])
+
+    @cached_property
+    def _read_from(self) -> dict[str, set[str]]:
+        """The attributes that are read from each name, whatever it means there."""
+        found: dict[str, set[str]] = {}
+        for n in self.nodes:
+            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name):
+                found.setdefault(n.value.id, set()).add(n.attr)
+        return found
 
     def _rebound(self, owner: Scope, node: ast.Name) -> bool:
         """Whether an imported name has been given another value before: ``import model`` … ``model = model.Net()``."""

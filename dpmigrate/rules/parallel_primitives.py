@@ -2,7 +2,7 @@
 
 ## What it finds
 `replicate`, `scatter`, `parallel_apply` and `gather` of `torch.nn.parallel`, its functional `data_parallel` outside a model, classes derived from
-DataParallel, models placed on several devices.
+DataParallel, DataParallel classes that are not torch's, processes that the script starts itself.
 
 ## Why it matters
 Such code drives several GPUs from one process. One process has one device under DDP; what the parts did together can only be
@@ -50,6 +50,13 @@ def parallel_primitives(script: Script) -> Iterator[Hit]:
         for base in bases:
             if script.names.dotted(base) in DATA_PARALLEL:
                 yield Hit(base, "a class derived from DataParallel", advice="wrap the plain model; put the extra methods on the model itself")
+    for call in script.roles.calls:
+        if _looks_like_one(script.names.dotted(call.func)):
+            yield Hit(
+                call,
+                f"{script.text(call.func)} is not seen to be torch's DataParallel",
+                advice="import it in this file (from torch import nn), or give the plain model",
+            )
     for call in script.calls(
         "torch.multiprocessing.spawn", "torch.multiprocessing.Process", "torch.multiprocessing.start_processes", "multiprocessing.Process"
     ):
@@ -58,3 +65,8 @@ def parallel_primitives(script: Script) -> Iterator[Hit]:
             "the script starts processes of its own; torchrun does that for DDP",
             advice="call the worker function once and let torchrun start the processes",
         )
+
+
+def _looks_like_one(dotted: str) -> bool:
+    last = dotted.rsplit(".", 1)[-1]
+    return "DataParallel" in last and not last.startswith(("Distributed", "Fully")) and dotted not in DATA_PARALLEL

@@ -73,6 +73,7 @@ def _uniform(text: str) -> bool:
         pytest.param("n = 3\ndef f():\n    global n\n    n = 4\nf()\nprobe(n)", id="a global set by a function that all call"),
         pytest.param("probe(__file__ == 'a')", id="what Python itself sets"),
         pytest.param("from settings import *\nprobe(LIMIT > 3)", id="a constant of a star import"),
+        pytest.param("from settings import *\nprobe(hp.limit > 3)", id="a module that a star import brings"),
         pytest.param("args = argparse.ArgumentParser().parse_args()\nprobe(args.n + args.n)", id="a setting twice"),
         pytest.param("cfg = get_config()\nprobe(cfg.train.epochs)", id="a setting in a setting"),
         pytest.param("n = 0\nfor x in tqdm(loader):\n    n += 1\nprobe(n)", id="a counter of batches under a progress bar"),
@@ -88,6 +89,7 @@ def test_the_same_on_every_rank(text: str) -> None:
     "text",
     [
         pytest.param("probe(random.random() > 0.5)", id="a random draw"),
+        pytest.param("from settings import *\nprobe(limit() > 3)", id="a function that a star import brings"),
         pytest.param("probe(time.time() - start > 60)\nstart = time.time()", id="the clock"),
         pytest.param("probe(loss.item() > 3)\nloss = model(x)", id="a loss"),
         pytest.param("probe(os.environ['LOCAL_RANK'] == '0')", id="the rank"),
