@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from dpmigrate.facts import weights
 from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.weights import Weighted
 
@@ -97,6 +98,7 @@ class Losses:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
         self.names = roles.names
+        self.numbers = Numbers(roles)
         self._busy: set[int] = set()
         self._weighted: dict[int, Weighted] = {}
 
@@ -140,17 +142,7 @@ class Losses:
             return self._call(node)
         if isinstance(node, ast.Subscript):
             return self._part(node.value, (node.slice.value,)) if isinstance(node.slice, ast.Constant) else Loss(Norm.UNKNOWN, node)
-        return Loss(Norm.CONST, node) if self._setting(node) else Loss(Norm.UNKNOWN, node)
-
-    def _setting(self, node: ast.expr) -> bool:
-        """``args.alpha``, ``self.cfg.weight``: a number that no batch changes. What a model gives (``out.loss``) is none."""
-        root = node
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if not isinstance(node, ast.Attribute) or not isinstance(root, ast.Name) or self._in_batch(root):
-            return False
-        bound = self.names.bindings(self.names.scope_of[root], root.id)
-        return not any(isinstance(b.value, ast.Call) and self.roles.model_vals(b.value.func) for b in bound)
+        return Loss(Norm.CONST, node) if self.numbers.setting(node) else Loss(Norm.UNKNOWN, node)
 
     def _name(self, node: ast.Name) -> Loss:
         found = self._assigned(node)
@@ -164,10 +156,9 @@ class Losses:
                 passed = [self.roles.passed(c, function, node.id) for c in self.roles.values.callers.get(function, [])]
                 found = [self.norm(p) for p in passed if p is not None]
                 return _join(node, found) if found else Loss(Norm.UNKNOWN, node)
-        return Loss(Norm.CONST, node) if bound and all(b.how in ("assign", "for") for b in bound) and not self._in_batch(node) else Loss(Norm.UNKNOWN, node)
-
-    def _in_batch(self, node: ast.Name) -> bool:
-        return any(b.value is not None and self.roles.loaders_of(b.value) for b in self.names.bindings(self.names.scope_of[node], node.id))
+        return (
+            Loss(Norm.CONST, node) if bound and all(b.how in ("assign", "for") for b in bound) and not self.numbers.in_batch(node) else Loss(Norm.UNKNOWN, node)
+        )
 
     def _assigned(self, node: ast.Name) -> list[Loss]:
         """The norms of what the name is given: the last plain assignment before the read, with every addition after it."""
@@ -179,7 +170,7 @@ class Losses:
             if b.how == "assign" and isinstance(b.value, ast.expr):
                 plain.append((position(b.target), b.value, b.path))
             elif b.how == "aug" and isinstance(b.value, ast.AugAssign):
-                kept = isinstance(b.value.op, ast.Div | ast.Mult) and not self._batch_size(b.value.value) and self._plain_number(b.value.value)
+                kept = isinstance(b.value.op, ast.Div | ast.Mult) and not self.numbers.batch_size(b.value.value) and self._factor(b.value.value)
                 extra.append(
                     (position(b.target), b.value.value if isinstance(b.value.op, ast.Add | ast.Sub) else ast.Constant(0) if kept else ast.Constant(None))
                 )
@@ -190,6 +181,9 @@ class Losses:
             plain = [p for p in before if p[0] >= start]
             extra = [e for e in extra if start < e[0] < position(node)]
         return [self._part(v, path) for _, v, path in plain] + [self.norm(e) for _, e in extra]
+
+    def _factor(self, node: ast.expr) -> bool:
+        return self.numbers.plain(node) or (isinstance(node, ast.Name) and not self._assigned(node))
 
     def _part(self, value: ast.expr, path: tuple[object, ...]) -> Loss:
         """An element of what is assigned or returned: ``loss, logits = model(x)``, ``outputs[0]``."""
@@ -217,33 +211,18 @@ class Losses:
         if isinstance(node.op, ast.Add | ast.Sub):
             return _join(node, [left, right])
         if isinstance(node.op, ast.Div):
-            if left.norm is Norm.SUM and self._batch_size(node.right):
+            if left.norm is Norm.SUM and self.numbers.batch_size(node.right):
                 return Loss(Norm.MEAN, node)
             if left.norm is Norm.SUM and right.norm is not Norm.CONST:
                 return self._mean_of(weights.of_count(self.roles, node), Loss(Norm.WEIGHTED, node, "a sum divided by a count of its own"))
-            return left if right.norm is Norm.CONST or self._plain_number(node.right) else Loss(Norm.UNKNOWN, node)
+            return left if right.norm is Norm.CONST or self.numbers.plain(node.right) else Loss(Norm.UNKNOWN, node)
         if isinstance(node.op, ast.Mult):
-            if self._batch_size(node.left) or self._batch_size(node.right):
+            if self.numbers.batch_size(node.left) or self.numbers.batch_size(node.right):
                 return Loss(Norm.SUM, node) if Norm.MEAN in (left.norm, right.norm) else Loss(Norm.UNKNOWN, node)
-            if left.norm is Norm.CONST:
+            if left.norm is Norm.CONST or self.numbers.plain(node.left):
                 return right
-            return left if right.norm is Norm.CONST else Loss(Norm.UNKNOWN, node)
+            return left if right.norm is Norm.CONST or self.numbers.plain(node.right) else Loss(Norm.UNKNOWN, node)
         return left if right.norm is Norm.CONST and left.norm is Norm.CONST else Loss(Norm.UNKNOWN, node)
-
-    def _plain_number(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Constant) or self._setting(node) or (isinstance(node, ast.Name) and not self._assigned(node))
-
-    def _batch_size(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Name):
-            values = [b.value for b in self.names.bindings(self.names.scope_of[node], node.id) if b.how == "assign"]
-            return bool(values) and all(isinstance(v, ast.expr) and self._batch_size(v) for v in values)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):  # a batch size times 2
-            sizes = [self._batch_size(n) for n in (node.left, node.right)]
-            return any(sizes) and all(s or self._plain_number(n) for s, n in zip(sizes, (node.left, node.right), strict=True))
-        text = ast.unparse(node).replace(" ", "")
-        return text.endswith((".size(0)", ".shape[0]", ".size()[0]")) or (
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
-        )
 
     # ------------------------------------------------------------------ calls
     def _call(self, node: ast.Call) -> Loss:
