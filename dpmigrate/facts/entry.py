@@ -64,16 +64,19 @@ def _first_running(names: Names, body: list[ast.stmt]) -> ast.stmt:
             continue
         if isinstance(s, ast.Try) and all(isinstance(x, ast.Import | ast.ImportFrom) for x in s.body):
             continue
-        if not _later_import(body, s):
+        if not _later_import(names, body, s):
             return s
     return body[-1]
 
 
-def _later_import(body: list[ast.stmt], stmt: ast.stmt) -> bool:
-    """A small statement in the middle of the imports (``matplotlib.use('Agg')``) does not end them."""
+def _later_import(names: Names, body: list[ast.stmt], stmt: ast.stmt) -> bool:
+    """A small statement in the middle of the imports (``matplotlib.use('Agg')``) does not end them; one that builds something does."""
     rest = body[body.index(stmt) + 1 :]
     near = rest[:3]
-    return isinstance(stmt, ast.Expr | ast.Assign) and any(isinstance(s, ast.Import | ast.ImportFrom) for s in near)
+    told = isinstance(stmt, ast.Expr) and not any(
+        isinstance(n, ast.Name) for c in ast.walk(stmt) if isinstance(c, ast.Call) for a in c.args for n in ast.walk(a)
+    )
+    return (told or (isinstance(stmt, ast.Assign) and not _works(names, stmt))) and any(isinstance(s, ast.Import | ast.ImportFrom) for s in near)
 
 
 def _works(names: Names, stmt: ast.stmt) -> bool:

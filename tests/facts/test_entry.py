@@ -44,6 +44,9 @@ _GUARD = "if __name__ == '__main__':"
             "'''doc'''\nimport a\ntry:\n    import b\nexcept ImportError:\n    pass\ntrain()", ("train()", False, "train()"), id="below imports that may fail"
         ),
         pytest.param("import a\na.use('Agg')\nimport b\ntrain()", ("train()", False, "train()"), id="a statement among the imports"),
+        pytest.param("import a\nx = 3\nimport b\ntrain()", ("train()", False, "train()"), id="a number among the imports"),
+        pytest.param("import a\nx = a.load()\nimport b\ntrain()", ("x = a.load()", False, "train()"), id="something built among the imports"),
+        pytest.param("import a\na.load(x)\nimport b\ntrain()", ("a.load(x)", False, "train()"), id="something done among the imports"),
         pytest.param("a.use('Agg')\nimport b\nif c:\n    train()", ("if c:", False, "if c:"), id="a compound statement"),
         pytest.param("a.use('Agg')\nimport b", ("import b", False, "import b"), id="nothing but imports after the work"),
     ],
