@@ -16,6 +16,10 @@ from tests.rules.program import after, found
         pytest.param("Path('a').mkdir(exist_ok=True)", id="pathlib"),
         pytest.param("Path('a').mkdir(0o777, True, True)", id="pathlib, positional"),
         pytest.param("sftp = lib.Sftp()\nsftp.mkdir('a')", id="another library's mkdir takes a path"),
+        pytest.param("try:\n    os.makedirs('a')\nexcept OSError:\n    pass", id="the script is ready for it"),
+        pytest.param("try:\n    os.mkdir('a')\nexcept (ValueError, FileExistsError):\n    pass", id="one of several exceptions"),
+        pytest.param("try:\n    Path('a').mkdir()\nexcept:\n    pass", id="any exception"),
+        pytest.param("try:\n    os.makedirs('a')\nexcept OSError as e:\n    if e.errno != errno.EEXIST:\n        raise", id="other errors are raised"),
         pytest.param("print(\"os.makedirs('a')\")  # os.makedirs('a')", id="in a string and a comment"),
     ],
 )
@@ -42,6 +46,21 @@ def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) 
     parts: dict[str, str | bool] = {"imports": imports, "end": line, "module_level": module_level}
     assert found("DPM505", **parts) == [line]
     assert after(**parts) == [new]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("try:\n    os.makedirs('a')\n    x = 3\nexcept OSError:\n    pass", id="what follows would be left out"),
+        pytest.param("try:\n    os.makedirs('a')\nexcept ValueError:\n    pass", id="another exception"),
+        pytest.param("try:\n    os.makedirs('a')\nexcept OSError:\n    raise", id="raised again"),
+        pytest.param("try:\n    os.makedirs('a')\nexcept OSError:\n    print(1)", id="told"),
+        pytest.param("try:\n    pass\nexcept OSError:\n    os.makedirs('a')", id="in the handler"),
+        pytest.param("try:\n    def f():\n        os.makedirs('a')\nexcept OSError:\n    pass", id="in a function"),
+    ],
+)
+def test_a_handler_that_is_not_for_it(end: str) -> None:
+    assert found("DPM505", end=end) == ["os.makedirs('a')"]
 
 
 def test_behind_a_test_and_in_a_method() -> None:
