@@ -17,7 +17,7 @@ if val_loss < best:
 ```
 becomes
 ```python
-if ddp.any_rank(val_loss < best):
+if ddp.from_main(val_loss < best):
     test_acc = test(model, test_loader)
 ```
 
@@ -64,7 +64,7 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
                 advice="call it in a statement of its own before the test, on every rank",
             )  # fmt: skip
     for test in tests:
-        edits = (Wrap(script.span(test), f"{script.ddp}.any_rank({{}})"), AddImport(script.import_line))
+        edits = (Wrap(script.span(test), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line))
         yield Hit(test, "all ranks must go the same way here: they wait for each other further on", edits)
 
 

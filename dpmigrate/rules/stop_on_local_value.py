@@ -14,7 +14,7 @@ if bad_epochs >= patience:
 ```
 becomes
 ```python
-if ddp.any_rank(bad_epochs >= patience):
+if ddp.from_main(bad_epochs >= patience):
     break
 ```
 
@@ -59,4 +59,4 @@ def stop_on_local_value(script: Script) -> Iterator[Hit]:
 
 
 def _together(script: Script, test: ast.expr) -> Edit:
-    return Wrap(script.span(test), f"{script.ddp}.any_rank({{}})")
+    return Wrap(script.span(test), f"{script.ddp}.from_main({{}})")

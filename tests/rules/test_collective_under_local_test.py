@@ -39,13 +39,13 @@ def test_nothing_to_say(end: str) -> None:
 @pytest.mark.parametrize(
     ("end", "test", "line"),
     [
-        pytest.param("if loss > 1:\n    evaluate(model, val_loader)", "loss > 1", "if ddp.any_rank(loss > 1):", id="if"),
-        pytest.param("if loss > 1:\n    pass\nelse:\n    evaluate(model, val_loader)", "loss > 1", "if ddp.any_rank(loss > 1):", id="else"),
+        pytest.param("if loss > 1:\n    evaluate(model, val_loader)", "loss > 1", "if ddp.from_main(loss > 1):", id="if"),
+        pytest.param("if loss > 1:\n    pass\nelse:\n    evaluate(model, val_loader)", "loss > 1", "if ddp.from_main(loss > 1):", id="else"),
         pytest.param(
-            "if epoch:\n    pass\nelif loss > 1:\n    evaluate(model, val_loader)", "loss > 1", "elif ddp.any_rank(loss > 1):", id="elif",
+            "if epoch:\n    pass\nelif loss > 1:\n    evaluate(model, val_loader)", "loss > 1", "elif ddp.from_main(loss > 1):", id="elif",
         ),
         pytest.param(
-            "acc = evaluate(model, val_loader) if loss > 1 else 0", "loss > 1", "acc = evaluate(model, val_loader) if ddp.any_rank(loss > 1) else 0", id="expression",
+            "acc = evaluate(model, val_loader) if loss > 1 else 0", "loss > 1", "acc = evaluate(model, val_loader) if ddp.from_main(loss > 1) else 0", id="expression",
         ),
     ],
 )  # fmt: skip
@@ -76,7 +76,7 @@ def test_a_return_before_the_meeting() -> None:
     )
     parts = {**_PARTS, "defs": guarded, "epoch_end": "evaluate(model, val_loader)"}
     assert found("DPM511", **parts) == ["float(torch.rand(1)) > 2"]
-    assert "if ddp.any_rank(float(torch.rand(1)) > 2):" in after(**parts)
+    assert "if ddp.from_main(float(torch.rand(1)) > 2):" in after(**parts)
 
 
 def test_training_itself() -> None:
@@ -87,20 +87,20 @@ def test_training_itself() -> None:
 
 def test_steps_on_a_metric_and_files_that_are_read_again() -> None:
     parts = {"before": _PLATEAU, "epoch_end": "if loss > 1:\n    sched.step(loss)"}
-    assert after(**parts)[-2:] == ["if ddp.any_rank(loss > 1):", "sched.step(ddp.mean_all(loss))"]
+    assert after(**parts)[-2:] == ["if ddp.from_main(loss > 1):", "sched.step(ddp.mean_all(loss))"]
     parts = {"epoch_end": "torch.save(1, 'a')\nif loss > 1:\n    print(torch.load('a', map_location='cpu'))"}
-    assert after(**parts) == ["ddp.save(1, 'a')", "if ddp.any_rank(loss > 1):", "ddp.barrier()"]
+    assert after(**parts) == ["ddp.save(1, 'a')", "if ddp.from_main(loss > 1):", "ddp.barrier()"]
 
 
 @pytest.mark.parametrize(
     ("end", "line"),
     [
-        pytest.param("if loss > 1:\n    sched.step()", "if ddp.any_rank(loss > 1):", id="a step of a scheduler"),
+        pytest.param("if loss > 1:\n    sched.step()", "if ddp.from_main(loss > 1):", id="a step of a scheduler"),
         pytest.param(
-            "for g in optimizer.param_groups:\n    if loss > 1:\n        g['lr'] *= 0.5", "if ddp.any_rank(loss > 1):", id="the rate itself",
+            "for g in optimizer.param_groups:\n    if loss > 1:\n        g['lr'] *= 0.5", "if ddp.from_main(loss > 1):", id="the rate itself",
         ),
         pytest.param(
-            "for g in optimizer.param_groups:\n    g['lr'] = 0.1 if loss > 1 else 0.2", "g['lr'] = 0.1 if ddp.any_rank(loss > 1) else 0.2", id="chosen rate",
+            "for g in optimizer.param_groups:\n    g['lr'] = 0.1 if loss > 1 else 0.2", "g['lr'] = 0.1 if ddp.from_main(loss > 1) else 0.2", id="chosen rate",
         ),
     ],
 )  # fmt: skip

@@ -41,7 +41,7 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
 def test_counters(before: str, epochs: str, counter: str, last: str, module_level: bool) -> None:
     parts: dict[str, str | bool] = {"before": before, "epochs": epochs, "epoch_end": last, "module_level": module_level}
     assert found("DPM205", **parts) == [epochs]
-    assert _where(f"loader.sampler.set_epoch({counter})", **parts).replace("ddp.any_rank(s.n < 3)", "s.n < 3") == epochs
+    assert _where(f"loader.sampler.set_epoch({counter})", **parts).replace("ddp.from_main(s.n < 3)", "s.n < 3") == epochs
 
 
 def test_a_loader_made_in_the_loop() -> None:

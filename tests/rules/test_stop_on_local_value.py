@@ -23,12 +23,12 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("end", "pointed", "lines"),
     [
-        pytest.param("if loss < 1:\n    break", "break", ["if ddp.any_rank(loss < 1):"], id="break"),
-        pytest.param("if loss < 1:\n    continue", "continue", ["if ddp.any_rank(loss < 1):"], id="continue"),
-        pytest.param("if epoch:\n    if loss < 1:\n        break", "break", ["if ddp.any_rank(loss < 1):"], id="under a counter too"),
-        pytest.param("if loss < 1:\n    pass\nelif loss > 2:\n    break", "break", ["if ddp.any_rank(loss < 1):", "elif ddp.any_rank(loss > 2):"], id="elif"),
-        pytest.param("if loss < 1:\n    print(1)\nelse:\n    break", "break", ["if ddp.any_rank(loss < 1):"], id="else"),
-        pytest.param("if loss < 1:\n    exit()", "exit()", ["if ddp.any_rank(loss < 1):", "ddp.cleanup()"], id="exit"),
+        pytest.param("if loss < 1:\n    break", "break", ["if ddp.from_main(loss < 1):"], id="break"),
+        pytest.param("if loss < 1:\n    continue", "continue", ["if ddp.from_main(loss < 1):"], id="continue"),
+        pytest.param("if epoch:\n    if loss < 1:\n        break", "break", ["if ddp.from_main(loss < 1):"], id="under a counter too"),
+        pytest.param("if loss < 1:\n    pass\nelif loss > 2:\n    break", "break", ["if ddp.from_main(loss < 1):", "elif ddp.from_main(loss > 2):"], id="elif"),
+        pytest.param("if loss < 1:\n    print(1)\nelse:\n    break", "break", ["if ddp.from_main(loss < 1):"], id="else"),
+        pytest.param("if loss < 1:\n    exit()", "exit()", ["if ddp.from_main(loss < 1):", "ddp.cleanup()"], id="exit"),
     ],
 )
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
@@ -40,7 +40,7 @@ def test_found_and_fixed(end: str, pointed: str, lines: list[str], module_level:
 def test_one_test_for_two_ends() -> None:
     end = "if loss < 1:\n    if epoch:\n        break\n    continue"
     assert len(found("DPM610", epoch_end=end)) == 1
-    assert after(epoch_end=end) == ["if ddp.any_rank(loss < 1):"]
+    assert after(epoch_end=end) == ["if ddp.from_main(loss < 1):"]
 
 
 def test_a_return_in_a_method_and_patience() -> None:
@@ -54,18 +54,18 @@ def test_a_return_in_a_method_and_patience() -> None:
     """
     parts = {"defs": defs, "before": "s = Stopper()", "epoch_end": "s.see(loss.item())\nif s.stop:\n    return"}
     assert found("DPM610", **parts) == ["return"]
-    assert after(**parts) == ["if ddp.any_rank(s.stop):"]
+    assert after(**parts) == ["if ddp.from_main(s.stop):"]
 
 
 def test_a_while_on_a_metric() -> None:
     parts = {"before": "value = 9.0\nn = 0", "epochs": "while n < 9 and value > 1:", "epoch_end": "n += 1\nvalue = loss.item()"}
     assert found("DPM610", **parts) == ["n < 9 and value > 1"]
-    assert "while ddp.any_rank(n < 9 and value > 1):" in after(**parts)
+    assert "while ddp.from_main(n < 9 and value > 1):" in after(**parts)
 
 
 def test_an_evaluation_that_is_tested() -> None:
     end = COUNTING.replace("print(correct)", "if correct > 30:\n    break")
-    assert "if ddp.any_rank(correct > 30):" in after(epoch_end=end)
+    assert "if ddp.from_main(correct > 30):" in after(epoch_end=end)
 
 
 def test_an_exception_handler_is_refused() -> None:
