@@ -47,7 +47,7 @@ class Finding:
     severity: Severity
     edits: tuple[Edit, ...] = ()
     fix: Fix = Fix.NONE
-    advice: str = ""  # what the user can do; said where nothing is fixed
+    advice: str = ""  # what the user can do, or must know of a change
 
 
 def left(found: Sequence[Finding]) -> list[Finding]:

@@ -115,17 +115,25 @@ class Draw:
 
 
 def draws(roles: Roles) -> Iterator[Draw]:
-    """The calls that take a batch from a loader of the program, outside ``no_grad``."""
+    """The calls that take a batch from a loader of the program, outside evaluation."""
     for call in roles.calls:
         iterator: ast.expr | None = None
         if roles.names.dotted(call.func) == "?.next" and call.args:
             iterator = call.args[0]
         elif isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__") and not call.args:
             iterator = call.func.value
-        for part in in_step(roles, iterator) if iterator is not None and not roles.quiet(call) else ():
+        for part in in_step(roles, iterator) if iterator is not None and not roles.quiet(call) and not _evaluated(roles, call) else ():
             loaders = roles.loaders_of(part)
             if loaders:
                 yield Draw(call, _origin(roles, part), loaders)
+
+
+def _evaluated(roles: Roles, call: ast.Call) -> bool:
+    """Whether the batch is only looked at: the statements below put a model into evaluation and go nowhere backward."""
+    stmt = roles.names.statement(call)
+    block = roles.names.block(stmt)
+    below = [n for s in block[block.index(stmt) + 1 :] for n in ast.walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    return any(c.func.attr == "eval" and not c.args for c in below if isinstance(c.func, ast.Attribute)) and not any(c in roles.backwards for c in below)
 
 
 def _origin(roles: Roles, iterator: ast.expr) -> ast.expr:

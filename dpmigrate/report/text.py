@@ -137,6 +137,9 @@ def _migrated(outcome: Outcome, style: Style, written: str | None) -> Iterator[s
     target = f" -> {safe(written)}" if written is not None and written != outcome.path else ""
     yield f"{style.paint(path + target, '1')}: {style.paint(what, '32')}"
     yield from (f"  {safe(n)}" for n in outcome.notes)
+    for f in outcome.findings:
+        if f.edits and f.advice:
+            yield f"  Changed for you, line {f.span.line} of the original: {safe(f.advice)} ({f.code})"
     for f in left(outcome.findings):
         yield f"  Left to you, line {f.span.line} of the original: {safe(f.message)} ({f.code})"
         if f.advice:

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from functools import cache
 
+from dpmigrate.facts import layers
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Finding
 from dpmigrate.rules._base import Rule, registered
@@ -57,6 +58,13 @@ def notes(script: Script) -> tuple[str, ...]:
         out.append(
             "Batch size: each rank keeps the script's batch size, so the global batch grows with the number of ranks; "
             "scale the learning rate (linearly, with warm-up)."
+        )
+    seen = layers.batch_norm(script.names) is not None
+    if not (script.from_data_parallel or s.sync_bn) and (seen or layers.unseen(script)):
+        which = "BatchNorm" if seen else "BatchNorm, if the model has any,"
+        out.append(
+            f"{which} takes its statistics from a rank's part of the batch, not from the whole batch: "
+            "other numbers than on one GPU; --sync-bn keeps them (on GPUs)."
         )
     loops = [(b, script.counting(b)) for b in script.roles.eval_loops]
     split = sum(not c.obstacle for _, c in loops)

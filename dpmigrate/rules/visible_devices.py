@@ -43,4 +43,7 @@ def visible_devices(script: Script) -> Iterator[Hit]:
             if node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == "CUDA_VISIBLE_DEVICES":
                 stmt = script.is_statement(node)
         if stmt is not None:
-            yield Hit(stmt, "the choice of GPUs belongs to the launch command: CUDA_VISIBLE_DEVICES=… torchrun …", (Delete(script.span(stmt)),))
+            yield Hit(
+                stmt, "the choice of GPUs belongs to the launch command: CUDA_VISIBLE_DEVICES=… torchrun …", (Delete(script.span(stmt)),),
+                advice=f"{script.text(stmt)} is gone: set CUDA_VISIBLE_DEVICES in the shell, and --nproc-per-node to the number of its GPUs",
+            )  # fmt: skip

@@ -46,6 +46,7 @@ def _feeds(text: str) -> list[tuple[str, str]]:
         pytest.param("for x in a:\n    print(x)", [], id="nothing is trained"),
         pytest.param("for i in range(3):\n    x = next(b)\n    print(x)", [], id="next without training"),
         pytest.param("for x in a:\n    train(x)\n    with torch.no_grad():\n        print(next(iter(b)))", ["a"], id="a look at other data without gradients"),
+        pytest.param("for x in a:\n    train(x)\n    y = next(iter(b))\n    model.eval()\n    print(model(y))", ["a"], id="a look in evaluation mode"),
         pytest.param("for e in range(3):\n    for x in a:\n        train(x)\n    print(next(iter(b)))", ["a"], id="a look at other data between epochs"),
         pytest.param("for i in range(3):\n    train(next(unknown))", [], id="an unknown iterator"),
         pytest.param("for x in zip([1], [2]):\n    train(x)", [], id="zip without a loader"),
@@ -57,6 +58,9 @@ def _feeds(text: str) -> list[tuple[str, str]]:
         pytest.param("both = zip(again(a), again(b))\nfor i in range(9):\n    train(next(both))", ["a", "b"], id="next of a zip"),
         pytest.param("for x in zip(*[a, b]):\n    train(x)", [], id="zip of a star"),
         pytest.param("it = iter(a)\nfor i in range(9):\n    train(next(it))", ["a"], id="next"),
+        pytest.param(
+            "it = iter(a)\nfor i in range(9):\n    x = next(it)\n    t.eval()\n    model(x).mean().backward()", ["a"], id="beside a teacher in evaluation mode"
+        ),
         pytest.param("it = iter(a)\nwhile True:\n    train(it.next())", ["a"], id="a method next"),
         pytest.param("it = iter(a)\nwhile True:\n    train(it.__next__())", ["a"], id="its dunder"),
         pytest.param("for i in range(9):\n    train(next(iter(a)))", ["a"], id="a new iterator each turn"),

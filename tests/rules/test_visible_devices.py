@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found
+from tests.rules.program import after, found, hits
 
 _NAME = "CUDA_VISIBLE_DEVICES"
 
@@ -48,3 +48,8 @@ def test_in_a_method_and_under_a_test() -> None:
     defs = f"class T:\n    def choose(self, n):\n        if n:\n            os.environ['{_NAME}'] = n"
     assert found("DPM104", defs=defs) == [f"os.environ['{_NAME}'] = n"]
     assert after(defs=defs) == ["pass"]
+
+
+def test_the_user_hears_of_it() -> None:
+    [hit] = hits("DPM104", setup=f"os.environ['{_NAME}'] = '0,1'")
+    assert hit.advice.startswith(f"os.environ['{_NAME}'] = '0,1' is gone: set CUDA_VISIBLE_DEVICES in the shell")
