@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import Before, Edit, Enclose, MainOnly, SetArg, Wrap
+from dpmigrate.edit import Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly, SetArg, Wrap
 from dpmigrate.facts import steps
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.launch import EnvironmentWrite
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import FunctionNode, Loop, position
@@ -38,6 +39,13 @@ def driven_directly(script: Script, call: ast.Call) -> str | None:
 def raise_on_ranks(script: Script, handler: ast.ExceptHandler) -> Edit:
     """The exception is raised again where there are several ranks: one cannot go on alone."""
     return Before(script.span(handler.body[0]), f"if {script.ddp}.world_size() > 1:\n    raise")
+
+
+def unset(script: Script, write: EnvironmentWrite) -> Edit:
+    """An environment variable is not set any more."""
+    if isinstance(write.node, ast.Dict):
+        return DropItem(script.span(write.node), write.name)
+    return DropArg(script.span(write.node), write.name) if isinstance(write.node, ast.Call) else Delete(script.span(write.node))
 
 
 def wrap_arguments(script: Script, call: ast.Call) -> Iterator[Edit]:

@@ -2,7 +2,7 @@
 
 ## What it finds
 `replicate`, `scatter`, `parallel_apply` and `gather` of `torch.nn.parallel`, its functional `data_parallel` outside a model, classes derived from
-DataParallel, models placed on several devices.
+DataParallel.
 
 ## Why it matters
 Such code drives several GPUs from one process. One process has one device under DDP; what the parts did together can only be
@@ -50,11 +50,3 @@ def parallel_primitives(script: Script) -> Iterator[Hit]:
         for base in bases:
             if script.names.dotted(base) in DATA_PARALLEL:
                 yield Hit(base, "a class derived from DataParallel", advice="wrap the plain model; put the extra methods on the model itself")
-    for call in script.calls(
-        "torch.multiprocessing.spawn", "torch.multiprocessing.Process", "torch.multiprocessing.start_processes", "multiprocessing.Process"
-    ):
-        yield Hit(
-            call,
-            "the script starts processes of its own; torchrun does that for DDP",
-            advice="call the worker function once and let torchrun start the processes",
-        )
