@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.names import Binding, FunctionNode, Loop, Names, Scope, position
+from dpmigrate.facts.outside import waits_for_somebody
 from dpmigrate.facts.roles import Roles
 
 _UNIFORM_CALLS = frozenset(
@@ -168,6 +169,8 @@ class _Proof:
     def _pure(self, call: ast.Call) -> bool:
         if self.names.dotted(call.func) in _UNIFORM_CALLS or (isinstance(call.func, ast.Attribute) and call.func.attr in _UNIFORM_METHODS):
             return True
+        if waits_for_somebody(self.names, call):
+            return True  # rank 0 asks, and tells the others the answer
         return isinstance(call.func, ast.Name) and self._own(call.func)
 
     def _own(self, func: ast.Name) -> bool:
