@@ -153,6 +153,8 @@ class _Proof:
                 continue
             if isinstance(n, ast.Call) and (self._makes(n) if self.only_none else self._counts_data(n)):
                 continue
+            if isinstance(n, ast.Call) and waits_for_somebody(self.names, n):
+                continue  # rank 0 asks, and tells the others the answer
             parts.extend(ast.iter_child_nodes(n))
             if isinstance(n, ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda | ast.SetComp):
                 return False
@@ -169,8 +171,6 @@ class _Proof:
     def _pure(self, call: ast.Call) -> bool:
         if self.names.dotted(call.func) in _UNIFORM_CALLS or (isinstance(call.func, ast.Attribute) and call.func.attr in _UNIFORM_METHODS):
             return True
-        if waits_for_somebody(self.names, call):
-            return True  # rank 0 asks, and tells the others the answer
         return isinstance(call.func, ast.Name) and self._own(call.func)
 
     def _own(self, func: ast.Name) -> bool:

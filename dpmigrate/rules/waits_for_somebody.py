@@ -33,6 +33,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, MainOnly, Wrap
+from dpmigrate.facts.control import uniform
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.outside import waits_for_somebody as waits
 from dpmigrate.facts.script import Script
@@ -56,14 +57,18 @@ def waits_for_somebody(script: Script) -> Iterator[Hit]:
 
 
 def _file_tests(script: Script, call: ast.Call) -> Iterator[ast.expr]:
-    """The tests on the way to the question that look at files, which rank 0 may be making meanwhile."""
+    """The tests on the way to the question that look at files, which rank 0 may be making meanwhile; what may differ anyway is DPM511's."""
     for node in script.leading_to(call):
         inner = node
         for a in script.names.ancestors(node):
             if isinstance(a, FunctionNode):
                 break
             if isinstance(a, ast.BoolOp):
-                yield from (v for v in a.values[: a.values.index(inner)] if asks_files(script, v))  # type: ignore[arg-type]
-            elif isinstance(a, ast.If) and inner is not a.test and asks_files(script, a.test):
+                yield from (v for v in a.values[: a.values.index(inner)] if _looks(script, v))  # type: ignore[arg-type]
+            elif isinstance(a, ast.If) and inner is not a.test and _looks(script, a.test):
                 yield a.test
             inner = a
+
+
+def _looks(script: Script, test: ast.expr) -> bool:
+    return asks_files(script, test) and uniform(script.names, test)

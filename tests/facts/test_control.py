@@ -80,7 +80,7 @@ def _uniform(text: str) -> bool:
         pytest.param("def f():\n    x = 1\n    def g():\n        probe(x)\n    g()", id="a variable round the function"),
         pytest.param("import signal\nn = 0\ndef ring(s, f):\n    n = 1\n    exit(n)\nsignal.signal(10, ring)\nprobe(n)", id="a handler's own variable"),
         pytest.param("d = {}\nfill(lambda: d.update(a=1))\nprobe(d['a'])", id="set in a lambda that is no handler"),
-        pytest.param("answer = input('again? ')\nprobe(answer == 'y')", id="an answer, which rank 0 tells the others"),
+        pytest.param("answer = input('again? ')\nprobe(answer == 'y' or input(f'{loss.item()}') == 'y')", id="an answer, which rank 0 tells the others"),
     ],
 )
 def test_the_same_on_every_rank(text: str) -> None:
