@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.names import Binding, FunctionNode, Loop, Names, Scope, position
+from dpmigrate.facts.outside import waits_for_somebody
 from dpmigrate.facts.roles import Roles
 
 _UNIFORM_CALLS = frozenset(
@@ -26,6 +27,8 @@ _UNIFORM_METHODS = frozenset({"startswith", "endswith", "lower", "upper", "strip
 _MUTATORS = frozenset(
     {"append", "extend", "insert", "add", "update", "setdefault", "pop", "popitem", "remove", "discard", "clear", "appendleft", "popleft", "put", "sort"}
 )
+#: what runs a function beside the program's own flow
+_BESIDE = frozenset({"signal.signal", "threading.Thread", "threading.Timer"})
 _PROGRESS = frozenset({"tqdm", "track", "notebook_tqdm", "ProgressBar", "tqdm_notebook"})
 _DATA = re.compile(r"data|loader|folder|split|subset", re.IGNORECASE)
 _SETTINGS = re.compile(
@@ -150,6 +153,8 @@ class _Proof:
                 continue
             if isinstance(n, ast.Call) and (self._makes(n) if self.only_none else self._counts_data(n)):
                 continue
+            if isinstance(n, ast.Call) and waits_for_somebody(self.names, n):
+                continue  # rank 0 asks, and tells the others the answer
             parts.extend(ast.iter_child_nodes(n))
             if isinstance(n, ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda | ast.SetComp):
                 return False
@@ -347,6 +352,8 @@ class _Proof:
         """Whether some ranks may pass the node by, or pass it more often: the tests, loops and handlers round it decide."""
         inner = node
         for a in self.names.ancestors(node):
+            if isinstance(a, FunctionNode | ast.Lambda) and shared and _at_any_time(self.names, a):
+                return True
             if isinstance(a, FunctionNode):
                 if not shared or not self._first("p", a):
                     return False
@@ -403,6 +410,17 @@ class _Proof:
             return False
         around = itertools.takewhile(lambda a: a is not loop, self.names.ancestors(node))
         return any(isinstance(x, ast.ExceptHandler) or (isinstance(x, ast.If) and not self.expression(x.test)) for x in around)
+
+
+def _at_any_time(names: Names, function: FunctionNode | ast.Lambda) -> bool:
+    """Whether a signal or a thread runs the function: at another point of the program on every rank."""
+    uses: list[ast.AST] = [function] if isinstance(function, ast.Lambda) else [*names.reads(function.name), *names.attributes(function.name)]
+    for node in uses:
+        parent = names.parent[node]
+        call = names.parent[parent] if isinstance(parent, ast.keyword) else parent
+        if isinstance(call, ast.Call) and call.func is not node and names.dotted(call.func) in _BESIDE:
+            return True
+    return False
 
 
 def _asks_none(node: ast.Compare) -> bool:

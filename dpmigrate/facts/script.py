@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.contract import ALIAS, MODULE
-from dpmigrate.facts import counters, losses
+from dpmigrate.facts import counters, launch, losses
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loaders import critical_star
 from dpmigrate.facts.loops import BatchLoop
@@ -21,33 +21,6 @@ from dpmigrate.facts.wraps import Wrapping, WrapPlan
 from dpmigrate.model import Span
 from dpmigrate.settings import Settings
 from dpmigrate.source import Source
-
-#: dotted names whose use says that the program already runs on several processes, with the word for the reason
-_DISTRIBUTED = {
-    "torch.nn.parallel.DistributedDataParallel": "DistributedDataParallel",
-    "torch.nn.parallel.distributed.DistributedDataParallel": "DistributedDataParallel",
-    "torch.distributed.init_process_group": "torch.distributed",
-    "torch.distributed.fsdp": "FSDP",
-    "torch.distributed.pipelining": "pipeline parallelism",
-    "torch.distributed.rpc": "torch.distributed.rpc",
-    "apex.parallel.DistributedDataParallel": "apex DistributedDataParallel",
-    MODULE: "the dpmigrate runtime",
-    "accelerate": "Accelerate",
-    "pytorch_lightning": "Lightning",
-    "lightning": "Lightning",
-    "lightning_fabric": "Lightning Fabric",
-    "deepspeed": "DeepSpeed",
-    "horovod": "Horovod",
-    "colossalai": "Colossal-AI",
-    "composer": "Composer",
-    "ignite": "Ignite",
-    "fairscale": "FairScale",
-    "transformers.Trainer": "the Hugging Face Trainer",
-    "transformers.Seq2SeqTrainer": "the Hugging Face Trainer",
-    "ray.train": "Ray Train",
-    "catalyst": "Catalyst",
-    "fastai": "fastai",
-}
 
 
 class Script:
@@ -74,7 +47,7 @@ class Script:
         if self.suppressions.whole_file:
             return "it says '# dpmigrate: ignore-file'"
         if self.distributed and not self.half_migrated:
-            return self.distributed
+            return f"{self.distributed}; {self.own_start}" if self.own_start else self.distributed
         if not any(d == "torch" or d.startswith("torch.") for d in self.names.imports.values()) and not self.names.stars:
             return "torch is not imported in this file"
         if not self.roles.backwards:
@@ -89,29 +62,17 @@ class Script:
     @cached_property
     def distributed(self) -> str:
         """What shows that the program runs on several processes already; '' if nothing does."""
-        for node, dotted in self._used():
-            for name, word in _DISTRIBUTED.items():
-                if dotted == name or dotted.startswith(name + "."):
-                    return f"already uses {word} (line {node.lineno})"  # type: ignore[attr-defined]
-        return ""
+        return launch.distributed(self.roles)
+
+    @cached_property
+    def own_start(self) -> str:
+        """How a program with a distributed mode of its own has to be started, where that is not plainly by torchrun."""
+        return launch.own_start(self.names)
 
     @cached_property
     def half_migrated(self) -> bool:
         """Whether the program has a path of its own for several processes beside a DataParallel path."""
         return bool(self.distributed) and any(self.values.is_wrap(c) for c in self.roles.calls)
-
-    def _used(self) -> Iterator[tuple[ast.AST, str]]:
-        for n in self.names.nodes:
-            if isinstance(n, ast.Import):
-                for a in n.names:
-                    yield n, a.name
-            elif isinstance(n, ast.ImportFrom) and not n.level:
-                for a in n.names:
-                    yield n, f"{n.module}.{a.name}"
-            elif isinstance(n, ast.Attribute):
-                dotted = self.names.dotted(n)
-                if dotted:
-                    yield n, dotted
 
     # ------------------------------------------------------------------ text
     def span(self, node: ast.AST) -> Span:

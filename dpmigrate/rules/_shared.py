@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import Before, Edit, Enclose, MainOnly, SetArg, Wrap
+from dpmigrate.edit import Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly, SetArg, Wrap
 from dpmigrate.facts import steps
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.launch import EnvironmentWrite
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.outside import TRACKERS, changes_files, waits_for_somebody
 from dpmigrate.facts.script import Script
 
 #: DataLoader's parameters in order (torch.utils.data.DataLoader)
@@ -38,6 +40,13 @@ def driven_directly(script: Script, call: ast.Call) -> str | None:
 def raise_on_ranks(script: Script, handler: ast.ExceptHandler) -> Edit:
     """The exception is raised again where there are several ranks: one cannot go on alone."""
     return Before(script.span(handler.body[0]), f"if {script.ddp}.world_size() > 1:\n    raise")
+
+
+def unset(script: Script, write: EnvironmentWrite) -> Edit:
+    """An environment variable is not set any more."""
+    if isinstance(write.node, ast.Dict):
+        return DropItem(script.span(write.node), write.name)
+    return DropArg(script.span(write.node), write.name) if isinstance(write.node, ast.Call) else Delete(script.span(write.node))
 
 
 def wrap_arguments(script: Script, call: ast.Call) -> Iterator[Edit]:
@@ -152,6 +161,11 @@ def plateau_metrics(script: Script) -> Iterator[ast.expr]:
             yield metric
 
 
+def answers(script: Script) -> Iterator[ast.Call]:
+    """The questions to somebody at the keyboard whose answer is used, and which all ranks come to."""
+    yield from (c for c in script.roles.calls if waits_for_somebody(script.names, c) and script.is_statement(c) is None and in_step(script, c))
+
+
 def late_loads(script: Script) -> Iterator[ast.Call]:
     """The ``torch.load`` calls that may read a file which this program has just written."""
     if any(True for _ in script.calls("torch.save")):
@@ -176,32 +190,13 @@ def _after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> 
 
 
 # ---------------------------------------------------------------------- what only rank 0 does
-TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.")
-FILE_FUNCTIONS = frozenset(
-    {f"shutil.{n}" for n in ("copyfile", "copy", "copy2", "copytree", "move", "rmtree", "make_archive")}
-    | {f"os.{n}" for n in ("remove", "unlink", "rename", "replace", "rmdir", "symlink", "system", "removedirs")}
-    | {f"numpy.{n}" for n in ("save", "savez", "savez_compressed", "savetxt")}
-    | {f"matplotlib.pyplot.{n}" for n in ("savefig", "show", "imsave")}
-    | {"torchvision.utils.save_image", "cv2.imwrite", "imageio.imwrite", "imageio.imsave", "imageio.mimsave"}
-    | {"scipy.io.savemat", "skimage.io.imsave", "joblib.dump"}
-)
-FILE_METHODS = frozenset(
-    {"savefig", "to_csv", "to_json", "to_excel", "to_pickle", "to_parquet", "write_text", "write_bytes"}
-    | {"save_pretrained", "unlink", "rmdir", "save_image", "imwrite", "symlink_to"}
-)
-
-
-def changes_files(script: Script, call: ast.Call) -> bool:
-    """Whether the call writes, moves or removes a file by itself."""
-    return script.names.dotted(call.func) in FILE_FUNCTIONS or (isinstance(call.func, ast.Attribute) and call.func.attr in FILE_METHODS)
-
-
 def left_to_main(script: Script, node: ast.AST) -> bool:
     """Whether the node stands in a statement that only rank 0 will run."""
     stmt = script.names.statement(node)
     if not (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call)):
         return False
-    return changes_files(script, stmt.value) or script.names.dotted(stmt.value.func).startswith(TRACKERS)
+    call = stmt.value
+    return changes_files(script.values, call) or waits_for_somebody(script.names, call) or script.names.dotted(call.func).startswith(TRACKERS)
 
 
 def by_main(script: Script, call: ast.Call) -> Edit:

@@ -38,13 +38,13 @@ from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import late_loads, local_tests, plateau_metrics, raise_on_ranks
+from dpmigrate.rules._shared import answers, late_loads, local_tests, plateau_metrics, raise_on_ranks
 
 
 @rule("DPM511", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def collective_under_local_test(script: Script) -> Iterator[Hit]:
     tests: dict[ast.expr, None] = {}
-    places = [*script.meetings, *plateau_metrics(script), *late_loads(script)]
+    places = [*script.meetings, *plateau_metrics(script), *late_loads(script), *answers(script)]
     rates = list(_rates(script))
     for place in places:
         for test in (*local_tests(script, place), *_ends_before(script, place)):

@@ -2,7 +2,7 @@
 
 ## What it finds
 `replicate`, `scatter`, `parallel_apply` and `gather` of `torch.nn.parallel`, its functional `data_parallel` outside a model, classes derived from
-DataParallel, DataParallel classes that are not torch's, processes that the script starts itself.
+DataParallel, DataParallel classes that are not torch's.
 
 ## Why it matters
 Such code drives several GPUs from one process. One process has one device under DDP; what the parts did together can only be
@@ -57,14 +57,6 @@ def parallel_primitives(script: Script) -> Iterator[Hit]:
                 f"{script.text(call.func)} is not seen to be torch's DataParallel",
                 advice="import it in this file (from torch import nn), or give the plain model",
             )
-    for call in script.calls(
-        "torch.multiprocessing.spawn", "torch.multiprocessing.Process", "torch.multiprocessing.start_processes", "multiprocessing.Process"
-    ):
-        yield Hit(
-            call,
-            "the script starts processes of its own; torchrun does that for DDP",
-            advice="call the worker function once and let torchrun start the processes",
-        )
 
 
 def _looks_like_one(dotted: str) -> bool:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from torch.distributed.distributed_c10d import _get_default_store
@@ -96,5 +97,7 @@ def main_only(factory: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def main_path(path: Any) -> Any:
-    """``path`` on rank 0 and os.devnull elsewhere, so that ``open(main_path(p), "w")`` writes once."""
-    return path if is_main() else os.devnull
+    """``path`` on rank 0 and os.devnull elsewhere (a Path where it is one), so that ``open(main_path(p), "w")`` writes once."""
+    if is_main():
+        return path
+    return Path(os.devnull) if isinstance(path, Path) else os.devnull

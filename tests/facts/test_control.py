@@ -79,6 +79,9 @@ def _uniform(text: str) -> bool:
         pytest.param("n = 0\nfor x in tqdm(loader):\n    n += 1\nprobe(n)", id="a counter of batches under a progress bar"),
         pytest.param("n = 0\nfor x in loader:\n    for i in range(3):\n        if i: continue\n    n += 1\nprobe(n)", id="turns of an inner loop skipped"),
         pytest.param("def f():\n    x = 1\n    def g():\n        probe(x)\n    g()", id="a variable round the function"),
+        pytest.param("import signal\nn = 0\ndef ring(s, f):\n    n = 1\n    exit(n)\nsignal.signal(10, ring)\nprobe(n)", id="a handler's own variable"),
+        pytest.param("d = {}\nfill(lambda: d.update(a=1))\nprobe(d['a'])", id="set in a lambda that is no handler"),
+        pytest.param("answer = input('again? ')\nprobe(answer == 'y' or input(f'{loss.item()}') == 'y')", id="an answer, which rank 0 tells the others"),
     ],
 )
 def test_the_same_on_every_rank(text: str) -> None:
@@ -150,6 +153,19 @@ def test_the_same_on_every_rank(text: str) -> None:
         pytest.param("f = os.walk\nfor x in loader:\n    data = x\n    probe(len(data))", id="the length of a batch"),
         pytest.param("loader = make_loader()\nfor x in loader:\n    probe(len(x))", id="the length of a batch of a loader"),
         pytest.param("probe(find() is None)", id="whether a search found something"),
+        pytest.param(
+            "import signal\nstop = False\ndef ring(n, f):\n    global stop\n    stop = True\nsignal.signal(10, ring)\nprobe(stop)", id="set by a signal"
+        ),
+        pytest.param(
+            "import signal\nclass K:\n    stop = False\n    def __init__(self):\n        signal.signal(10, handler=self.ring)\n"
+            "    def ring(self, n, f):\n        self.stop = True\nk = K()\nprobe(k.stop)",
+            id="set by a signal, in a class",
+        ),
+        pytest.param("import signal\nd = {}\nsignal.signal(10, lambda n, f: d.update(stop=True))\nprobe(d['stop'])", id="set by a signal, in a lambda"),
+        pytest.param(
+            "import threading\nlate = False\ndef ring():\n    global late\n    late = True\nthreading.Timer(9, function=ring).start()\nprobe(late)",
+            id="set by a timer",
+        ),
     ],
 )
 def test_may_differ(text: str) -> None:

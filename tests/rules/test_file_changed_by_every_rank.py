@@ -16,6 +16,8 @@ from tests.rules.program import after, found, whole
         pytest.param({"imports": "from mylib import shutil", "end": "shutil.rmtree('a')"}, id="another library's"),
         pytest.param({"end": "d = {}\nd.pop('a', None)"}, id="another method"),
         pytest.param({"end": "3"}, id="no call"),
+        pytest.param({"imports": "import pandas as pd", "end": "pd.DataFrame().rename(columns={}, inplace=True)"}, id="another rename"),
+        pytest.param({"imports": "import lib", "end": "lib.Thing().save('a')"}, id="a save of something unknown"),
     ],
 )
 def test_nothing_to_say(parts: dict[str, str]) -> None:
@@ -32,6 +34,11 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param("from matplotlib import pyplot as plt", "plt.savefig('a.png')", id="pyplot"),
         pytest.param("import pandas as pd", "pd.DataFrame().to_csv('a.csv')", id="method"),
         pytest.param("from pathlib import Path", "Path('a').unlink()", id="pathlib"),
+        pytest.param("from pathlib import Path", "Path('a').rename('b')", id="a Path is renamed"),
+        pytest.param("", "torch.jit.script(nn.Linear(2, 2)).save('a')", id="a script is saved"),
+        pytest.param("from safetensors.torch import save_file", "save_file({}, 'a')", id="safetensors"),
+        pytest.param("", "torch.onnx.export(nn.Linear(2, 2), torch.ones(2), 'a')", id="export"),
+        pytest.param("from PIL import Image", "Image.new('L', (2, 2)).save('a.png')", id="an image"),
         pytest.param("from torchvision.utils import save_image", "save_image(3, 'a.png')", id="torchvision"),
     ],
 )

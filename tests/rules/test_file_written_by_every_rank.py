@@ -20,6 +20,11 @@ from tests.rules.program import after, found
         pytest.param({"imports": "import logging", "end": "logging.basicConfig(level=3)"}, id="logging without a file"),
         pytest.param({"imports": "import logging", "end": "logging.basicConfig(filename=None)"}, id="logging to no file"),
         pytest.param({"imports": "import logging", "end": "logging.FileHandler()"}, id="a handler without a path"),
+        pytest.param({"imports": "from pathlib import Path", "end": "Path('a').open()\nPath('a').open('r')"}, id="a Path that is read"),
+        pytest.param({"end": "make().open('w')"}, id="an open without pathlib"),
+        pytest.param({"imports": "import webbrowser\nfrom pathlib import Path", "end": "shop.open('wax')\nshop.open('water')"}, id="another open"),
+        pytest.param({"imports": "import h5py", "end": "h5py.File('a')\nh5py.File('a', 'r')"}, id="an archive that is read"),
+        pytest.param({"imports": "import sys\nfrom loguru import logger", "end": "logger.add(sys.stderr)\nlogger.add()"}, id="loguru to the terminal"),
         pytest.param({"defs": "def open(p, m):\n    return p", "end": "open('a', 'w')"}, id="a function of this file"),
     ],
 )
@@ -51,3 +56,30 @@ def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) 
 
 def test_in_a_method() -> None:
     assert found("DPM509", defs="class T:\n    def start(self, path):\n        self.f = open(path, 'w')") == ["path"]
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("f = Path('a').open('w')", "f = ddp.main_path(Path('a')).open('w')", id="positional"),
+        pytest.param("with p.open(mode='ab') as f:\n    pass", "with ddp.main_path(p).open(mode='ab') as f:", id="keyword"),
+    ],
+)
+def test_a_path_that_is_opened(line: str, new: str) -> None:
+    assert after(imports="from pathlib import Path", top="p = Path('b')", end=line) == [new]
+
+
+@pytest.mark.parametrize(
+    ("imports", "line", "new"),
+    [
+        pytest.param("import h5py", "h = h5py.File('a', 'w')", "h = ddp.main_only(h5py.File, 'a', 'w')", id="h5py"),
+        pytest.param("from zipfile import ZipFile as Z", "z = Z('a', mode='a')", "z = ddp.main_only(Z, 'a', mode='a')", id="from-import with alias, keyword"),
+        pytest.param("import tarfile", "t = tarfile.open('a', 'w:gz')", "t = ddp.main_only(tarfile.open, 'a', 'w:gz')", id="tarfile"),
+    ],
+)
+def test_archives(imports: str, line: str, new: str) -> None:
+    assert after(imports=imports, end=line) == [new]
+
+
+def test_loguru() -> None:
+    assert after(imports="from loguru import logger", setup="logger.add('a.log', level=3)") == ["logger.add(ddp.main_path('a.log'), level=3)"]

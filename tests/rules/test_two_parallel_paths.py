@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pipeline import findings
-from tests.rules.program import found, program, refused
+from tests.rules.program import found, hits, program, refused
 
 _PATH = "if os.environ.get('D'):\n    model = torch.nn.parallel.DistributedDataParallel(model)\nelse:\n    model = nn.DataParallel(model)"
 
@@ -18,6 +18,10 @@ _PATH = "if os.environ.get('D'):\n    model = torch.nn.parallel.DistributedDataP
         pytest.param({"before": "model = torch.nn.parallel.DistributedDataParallel(model)"}, id="DistributedDataParallel alone"),
         pytest.param(
             {"model": "model = nn.DataParallel(Net())", "end": "print('DistributedDataParallel')  # torch.distributed"}, id="in a string and a comment"
+        ),
+        pytest.param(
+            {"imports": "from torch.nn.parallel import DistributedDataParallel as DDP", "model": "model = nn.DataParallel(Net())"},
+            id="an import that nothing uses",
         ),
         pytest.param({"imports": "from lib import DistributedDataParallel", "model": "model = nn.DataParallel(Net())"}, id="another library's"),
     ],
@@ -47,4 +51,11 @@ def test_said_once_and_by_this_rule_alone() -> None:
 
 def test_in_a_class() -> None:
     defs = "class T:\n    def __init__(self, m):\n        self.m = torch.nn.DataParallel(m)"
-    assert refused("DPM910", imports="import horovod.torch as hvd", defs=defs) == ["torch.nn.DataParallel(m)"]
+    assert refused("DPM910", imports="import horovod.torch as hvd\nhvd.init()", defs=defs) == ["torch.nn.DataParallel(m)"]
+
+
+def test_the_advice_says_how_it_is_started() -> None:
+    (plain,) = hits("DPM910", before=_PATH)
+    assert "torchrun --standalone" in plain.advice
+    (spawned,) = hits("DPM910", imports="import torch.multiprocessing as mp", before=_PATH, end="mp.spawn(main)")
+    assert "not torchrun" in spawned.advice

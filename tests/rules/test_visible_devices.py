@@ -22,10 +22,11 @@ _NAME = "CUDA_VISIBLE_DEVICES"
         pytest.param(f"x = os.environ.setdefault('{_NAME}', '0')", id="part of a larger expression"),
         pytest.param(f"x = os.environ['{_NAME}'] = '0'", id="two targets"),
         pytest.param("os.environ.setdefault()", id="nothing set"),
+        pytest.param("os.environ.update(A='1')\nos.environ.update({'A': '1', **extra})\nos.environ.update(extra, **extra)", id="other variables"),
     ],
 )
 def test_nothing_to_say(setup: str) -> None:
-    assert found("DPM104", defs="key = 'a'", setup=setup) == []
+    assert found("DPM104", defs="key, extra = 'a', {}", setup=setup) == []
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,14 @@ def test_in_a_method_and_under_a_test() -> None:
 def test_the_user_hears_of_it() -> None:
     [hit] = hits("DPM104", setup=f"os.environ['{_NAME}'] = '0,1'")
     assert hit.advice.startswith(f"os.environ['{_NAME}'] = '0,1' is gone: set CUDA_VISIBLE_DEVICES in the shell")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param(f"os.environ.update({{'{_NAME}': '0', 'A': '1'}})", "os.environ.update({'A': '1'})", id="a dict"),
+        pytest.param(f"os.environ.update({_NAME}='0', A='1')", "os.environ.update(A='1')", id="keywords"),
+    ],
+)
+def test_taken_out_of_an_update(line: str, expected: str) -> None:
+    assert after(setup=line) == [expected]

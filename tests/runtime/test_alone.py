@@ -128,6 +128,7 @@ def test_null_object_is_given_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(_rank0, "is_main", lambda: False)
     assert isinstance(ddp.main_only(open, "/nowhere"), Nothing)
     assert ddp.main_path("out.txt") == os.devnull
+    assert ddp.main_path(Path("out.txt")) == Path(os.devnull)
 
 
 def test_main_first_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:

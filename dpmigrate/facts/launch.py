@@ -1,0 +1,200 @@
+"""Who starts the processes of a program, and what they are told: itself, a launcher, a tuner; environment variables; command-line options."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dpmigrate.contract import MODULE
+from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.roles import Roles
+
+#: what makes processes, whatever they run
+_PROCESSES = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.Process", "torch.multiprocessing.start_processes", "multiprocessing.Process"})
+#: methods of pools, executors and contexts that run a function they are given
+_POOL_METHODS = frozenset({"Process", "map", "map_async", "starmap", "starmap_async", "imap", "imap_unordered", "apply", "apply_async", "submit"})
+#: tuners choose the settings of each run anew, in every process for itself
+_TUNERS = ("wandb.agent", "hyperopt.fmin", "ray.", "skopt.", "nevergrad.")
+#: what torchrun tells each process
+LAUNCH_VARIABLES = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Starter:
+    """A call or decorator that runs functions of this program elsewhere or again; ``by``: process, pool, thread or tuner."""
+
+    node: ast.expr
+    by: str
+
+
+def starters(roles: Roles) -> Iterator[Starter]:
+    """What runs the training outside the program's own flow; processes count whatever they run."""
+    for call in roles.calls:
+        dotted = roles.names.dotted(call.func)
+        if dotted in _PROCESSES:
+            yield Starter(call, "process")
+        elif by := _runner(call, dotted):
+            if any(_trains(roles, a) for a in [*call.args, *(k.value for k in call.keywords)]):
+                yield Starter(call, by)
+    for node in roles.names.opened:
+        if isinstance(node, FunctionNode) and roles.reaches_backward(node):
+            for d in node.decorator_list:
+                if roles.names.dotted(d.func if isinstance(d, ast.Call) else d) == "ray.remote":
+                    yield Starter(d, "process")
+
+
+def _runner(call: ast.Call, dotted: str) -> str:
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if dotted.startswith(_TUNERS) or (last == "optimize" and not dotted):
+        return "tuner"
+    if dotted == "threading.Thread":
+        return "thread"
+    if dotted == "joblib.delayed" or (last in _POOL_METHODS and not dotted):
+        return "process" if last == "Process" else "pool"
+    return ""
+
+
+def _trains(roles: Roles, given: ast.expr) -> bool:
+    """Whether the argument is a function of this file that trains: by name, as a method, through ``partial`` or a lambda."""
+    if roles.reaches_backward(given):
+        return True  # a lambda
+    for n in ast.walk(given):
+        name = n.id if isinstance(n, ast.Name) else n.attr if isinstance(n, ast.Attribute) else ""
+        if name and any(isinstance(f, FunctionNode) and f.name == name and roles.reaches_backward(f) for f in roles.names.opened):
+            return True
+    return False
+
+
+# ---------------------------------------------------------------------- environment variables
+@dataclass(frozen=True, eq=False, slots=True)
+class EnvironmentWrite:
+    """An environment variable that the script sets; ``node`` is its statement, or the dict or call that gives ``os.environ.update`` several."""
+
+    name: str
+    node: ast.stmt | ast.Dict | ast.Call
+
+
+def environment_writes(names: Names) -> Iterator[EnvironmentWrite]:
+    """``os.environ["X"] = …``, ``os.environ.setdefault("X", …)``, ``os.putenv``, ``os.environ.update({"X": …})``, as statements."""
+    for node in names.nodes:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(target := node.targets[0], ast.Subscript):
+            if names.dotted(target.value) == "os.environ" and (name := _string(target.slice)):
+                yield EnvironmentWrite(name, node)
+        elif isinstance(node, ast.Expr) and isinstance(call := node.value, ast.Call):
+            dotted = names.dotted(call.func)
+            if dotted in ("os.environ.setdefault", "os.putenv") and call.args and (name := _string(call.args[0])):
+                yield EnvironmentWrite(name, node)
+            elif dotted == "os.environ.update":
+                yield from (EnvironmentWrite(name, d) for d in call.args if isinstance(d, ast.Dict) for k in d.keys if (name := _string(k)))
+                yield from (EnvironmentWrite(k.arg, call) for k in call.keywords if k.arg)
+
+
+def _string(node: ast.AST | None) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+# ---------------------------------------------------------------------- programs with a distributed mode of their own
+#: dotted names whose use says that the program already runs on several processes, with the word for the reason
+_DISTRIBUTED = {
+    "torch.nn.parallel.DistributedDataParallel": "DistributedDataParallel",
+    "torch.nn.parallel.distributed.DistributedDataParallel": "DistributedDataParallel",
+    "torch.distributed.init_process_group": "torch.distributed",
+    "torch.distributed.fsdp": "FSDP",
+    "torch.distributed.pipelining": "pipeline parallelism",
+    "torch.distributed.rpc": "torch.distributed.rpc",
+    "apex.parallel.DistributedDataParallel": "apex DistributedDataParallel",
+    MODULE: "the dpmigrate runtime",
+    "accelerate": "Accelerate",
+    "pytorch_lightning": "Lightning",
+    "lightning": "Lightning",
+    "lightning_fabric": "Lightning Fabric",
+    "deepspeed": "DeepSpeed",
+    "horovod": "Horovod",
+    "colossalai": "Colossal-AI",
+    "composer": "Composer",
+    "ignite": "Ignite",
+    "fairscale": "FairScale",
+    "transformers.Trainer": "the Hugging Face Trainer",
+    "transformers.Seq2SeqTrainer": "the Hugging Face Trainer",
+    "ray.train": "Ray Train",
+    "catalyst": "Catalyst",
+    "fastai": "fastai",
+}
+
+#: what works with a process group only
+_EXCHANGES = frozenset(
+    {"torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler"}
+    | {f"torch.distributed.{n}" for n in ("all_reduce", "all_gather", "all_gather_object", "broadcast", "broadcast_object_list", "reduce", "gather", "scatter")}
+)
+_QUESTIONS = frozenset(f"torch.distributed.{n}" for n in ("get_rank", "get_world_size", "barrier"))
+
+
+def distributed(roles: Roles) -> str:
+    """What shows that the program runs on several processes already; '' if nothing does."""
+    for node, dotted in _used(roles.names):
+        for name, word in _DISTRIBUTED.items():
+            if dotted == name or dotted.startswith(name + "."):
+                return f"already uses {word} (line {node.lineno})"  # type: ignore[attr-defined]
+    group = _group_use(roles)
+    return f"already uses a process group that another file sets up (line {group.lineno})" if group is not None else ""
+
+
+def _used(names: Names) -> Iterator[tuple[ast.AST, str]]:
+    """The dotted names that the file uses; programs carry imports that nothing needs."""
+    for n in names.nodes:
+        if isinstance(n, ast.Import):
+            yield from ((n, a.name) for a in n.names if _read(names, a))
+        elif isinstance(n, ast.ImportFrom) and not n.level:
+            yield from ((n, f"{n.module}.{a.name}") for a in n.names if _read(names, a))
+        elif isinstance(n, ast.Attribute):
+            dotted = names.dotted(n)
+            if dotted:
+                yield n, dotted
+
+
+def _read(names: Names, imported: ast.alias) -> bool:
+    name = imported.asname or imported.name.partition(".")[0]
+    return imported.name == "*" or bool(names.reads(name))
+
+
+def _group_use(roles: Roles) -> ast.Call | None:
+    """What fails without a process group, in a file that sets up none; questions for the rank may be asked where there is a group only."""
+    calls = {n: roles.names.dotted(n.func) for n in roles.calls}
+    asks = any(d in ("torch.distributed.is_initialized", "torch.distributed.is_available") for d in calls.values())
+    wanted = _EXCHANGES if asks else _EXCHANGES | _QUESTIONS
+    return next((n for n, d in calls.items() if d in wanted), None)
+
+
+def own_start(names: Names) -> str:
+    """How a program that sets up its own process group has to be started, where that is not as torchrun does it; '' where it is.
+
+    It starts its processes itself, or takes its number from an option that torchrun does not give.
+    """
+    spawn = next((c for c in names.nodes if isinstance(c, ast.Call) and names.dotted(c.func) in _PROCESSES), None)
+    if spawn is not None:
+        test = next((a.test for a in names.ancestors(spawn) if isinstance(a, ast.If) and not _is_guard(a) and _in_body(names, spawn, a)), None)
+        where = f" where {ast.unparse(test)}" if test is not None else ""
+        return f"start it with python, not torchrun: it starts its processes itself (line {spawn.lineno}{where})"
+    if any(_string(n) == "LOCAL_RANK" for n in names.nodes if isinstance(n, ast.Constant)):
+        return ""
+    option = next((c for word in ("add_argument", "option") for c in names.calls(word) if _is_local_rank(c)), None)
+    if option is None:
+        return ""
+    default = next((ast.unparse(k.value) for k in option.keywords if k.arg == "default"), "0")
+    return (
+        f"torchrun gives no {_string(option.args[0])} (line {option.lineno}), so every process would take it for {default}: "
+        f'let the option have default=int(os.environ.get("LOCAL_RANK", {default}))'
+    )
+
+
+def _is_local_rank(call: ast.Call) -> bool:
+    return bool(call.args) and _string(call.args[0]).lstrip("-").replace("-", "_") == "local_rank"
+
+
+def _is_guard(node: ast.If) -> bool:
+    return "__name__" in ast.unparse(node.test)
+
+
+def _in_body(names: Names, node: ast.AST, test: ast.If) -> bool:
+    return any(names.is_inside(node, s) for s in test.body)

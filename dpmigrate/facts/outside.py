@@ -1,0 +1,61 @@
+"""What a call does outside the program that one process should do alone: files, experiment trackers, people at the keyboard."""
+
+from __future__ import annotations
+
+import ast
+
+from dpmigrate.facts.names import Names
+from dpmigrate.facts.values import Values
+
+TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.")
+_FILE_FUNCTIONS = frozenset(
+    {f"shutil.{n}" for n in ("copyfile", "copy", "copy2", "copytree", "move", "rmtree", "make_archive")}
+    | {f"os.{n}" for n in ("remove", "unlink", "rename", "renames", "replace", "rmdir", "symlink", "link", "system", "removedirs")}
+    | {f"numpy.{n}" for n in ("save", "savez", "savez_compressed", "savetxt")}
+    | {f"matplotlib.pyplot.{n}" for n in ("savefig", "imsave")}
+    | {f"torch.{n}" for n in ("onnx.export", "jit.save", "export.save", "cuda.memory._dump_snapshot")}
+    | {f"safetensors.torch.{n}" for n in ("save_file", "save_model")}
+    | {"torchvision.utils.save_image", "torchvision.io.write_video", "torchvision.io.write_png", "torchvision.io.write_jpeg", "torchaudio.save"}
+    | {"cv2.imwrite", "imageio.imwrite", "imageio.imsave", "imageio.mimsave", "skimage.io.imsave", "scipy.io.savemat", "scipy.io.wavfile.write"}
+    | {"soundfile.write", "joblib.dump", "omegaconf.OmegaConf.save"}
+)
+_FILE_METHODS = frozenset(
+    {"savefig", "to_csv", "to_json", "to_excel", "to_pickle", "to_parquet", "to_feather", "to_hdf", "write_text", "write_bytes", "write_image", "write_html"}
+    | {"save_pretrained", "to_json_file", "unlink", "rmdir", "save_image", "imwrite", "symlink_to", "hardlink_to"}
+    | {"export_chrome_trace", "export_stacks", "export_memory_timeline"}
+)
+#: methods whose names other things have too, with what makes the objects that write files by them
+_FILE_METHODS_OF = {
+    "save": (
+        "torch.jit.script",
+        "torch.jit.trace",
+        "torch.jit.freeze",
+        "torch.jit.optimize_for_inference",
+        "PIL.Image.new",
+        "PIL.Image.fromarray",
+        "PIL.Image.open",
+    ),
+    "rename": ("pathlib.Path",),
+    "replace": ("pathlib.Path",),
+}
+_WAITING = frozenset(
+    {"?.input", "?.breakpoint", "code.interact", "IPython.embed", "getpass.getpass", "click.confirm", "click.prompt", "click.pause"}
+    | {f"{n}.set_trace" for n in ("pdb", "ipdb", "pudb", "IPython.core.debugger")}
+    | {"matplotlib.pyplot.show", "matplotlib.pyplot.pause", "matplotlib.pyplot.waitforbuttonpress", "matplotlib.pyplot.ginput"}
+    | {f"cv2.{n}" for n in ("imshow", "waitKey", "waitKeyEx", "namedWindow", "destroyAllWindows", "destroyWindow")}
+)
+
+
+def changes_files(values: Values, call: ast.Call) -> bool:
+    """Whether the call writes, moves or removes a file by itself."""
+    if values.names.dotted(call.func) in _FILE_FUNCTIONS:
+        return True
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    makers = _FILE_METHODS_OF.get(call.func.attr, ())
+    return call.func.attr in _FILE_METHODS or any(v.kind == "call" and v.qual in makers for v in values.eval(call.func.value))
+
+
+def waits_for_somebody(names: Names, call: ast.Call) -> bool:
+    """Whether the call shows something to somebody, or waits for a key, a line or a debugger's command."""
+    return names.dotted(call.func) in _WAITING

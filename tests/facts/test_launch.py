@@ -1,0 +1,112 @@
+"""Who starts the processes of a program: what shows that it runs on several already, and how it is started then."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pipeline import script
+
+_TOP = """
+import argparse, os
+import torch
+import torch.nn as nn
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.utils.data import DataLoader
+"""
+_TRAIN = """
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(data):
+    model(x).sum().backward()
+    optimizer.step()
+"""
+_GROUP = "dist.init_process_group('nccl')\n"
+
+
+def _distributed(text: str) -> str:
+    return script(_TOP + text + _TRAIN).distributed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="torch.distributed imported and not used"),
+        pytest.param("from torch.nn.parallel import DistributedDataParallel as DDP", id="an import that nothing uses"),
+        pytest.param("import deepspeed\nimport horovod.torch as hvd", id="frameworks that nothing uses"),
+        pytest.param("from torch.utils.data.distributed import DistributedSampler", id="a sampler that nothing uses"),
+        pytest.param("from .deepspeed import go\ngo()", id="a module of the program's own"),
+        pytest.param("def main_rank():\n    return not dist.is_initialized() or dist.get_rank() == 0", id="a helper that asks whether there is a group"),
+        pytest.param("def wait():\n    if dist.is_available() and dist.is_initialized():\n        dist.barrier()", id="another"),
+    ],
+)
+def test_runs_on_one_process(text: str) -> None:
+    assert _distributed(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        pytest.param(_GROUP, "torch.distributed", id="a process group"),
+        pytest.param("from torch.nn.parallel import DistributedDataParallel as DDP\nm = DDP(n)", "DistributedDataParallel", id="the wrapper, by alias"),
+        pytest.param("m = nn.parallel.DistributedDataParallel(n)", "DistributedDataParallel", id="the wrapper, by attribute"),
+        pytest.param("import horovod.torch as hvd\nhvd.init()", "Horovod", id="a framework"),
+        pytest.param("from deepspeed import *", "DeepSpeed", id="a framework by star"),
+        pytest.param(
+            "from lib import init\ninit()\nif dist.get_rank() == 0:\n    print(1)", "a process group that another file sets up", id="the rank is asked"
+        ),
+        pytest.param(
+            "from torch.utils.data import DistributedSampler\ns = DistributedSampler(data)", "a process group that another file sets up", id="a sampler"
+        ),
+        pytest.param(
+            "def mean(x):\n    if dist.is_initialized():\n        dist.all_reduce(x)", "a process group that another file sets up", id="numbers that are summed"
+        ),
+    ],
+)
+def test_runs_on_several(text: str, word: str) -> None:
+    assert _distributed(text).startswith(f"already uses {word} (line ")
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        pytest.param("", "", id="nothing special"),
+        pytest.param("mp.spawn(main, nprocs=2)", "start it with python, not torchrun: it starts its processes itself (line 9)", id="spawn"),
+        pytest.param(
+            "if __name__ == '__main__':\n    mp.spawn(main, nprocs=2)",
+            "start it with python, not torchrun: it starts its processes itself (line 10)",
+            id="guard",
+        ),
+        pytest.param(
+            "if args.many:\n    mp.spawn(main)\nelse:\n    main(0)",
+            "start it with python, not torchrun: it starts its processes itself (line 10 where args.many)",
+            id="under a test",
+        ),
+        pytest.param(
+            "if args.one:\n    main(0)\nelse:\n    mp.spawn(main)",
+            "start it with python, not torchrun: it starts its processes itself (line 12)",
+            id="in the other branch",
+        ),
+        pytest.param(
+            "p = argparse.ArgumentParser()\np.add_argument('--local_rank', type=int, default=-1)",
+            "torchrun gives no --local_rank (line 10), so every process would take it for -1: "
+            'let the option have default=int(os.environ.get("LOCAL_RANK", -1))',
+            id="an option",
+        ),
+        pytest.param(
+            "import click\n@click.command()\n@click.option('--local-rank', type=int)\ndef main(local_rank):\n    pass",
+            'torchrun gives no --local-rank (line 11), so every process would take it for 0: let the option have default=int(os.environ.get("LOCAL_RANK", 0))',
+            id="an option of click",
+        ),
+        pytest.param(
+            "p = argparse.ArgumentParser()\np.add_argument('--local_rank', default=int(os.environ.get('LOCAL_RANK', 0)))",
+            "",
+            id="that reads what torchrun says",
+        ),
+        pytest.param("p = argparse.ArgumentParser()\np.add_argument('--lr')\np.add_argument(*names)\np.add_argument(name)", "", id="other options"),
+    ],
+)
+def test_how_it_is_started(text: str, start: str) -> None:
+    found = script(_TOP + _GROUP + text + _TRAIN)
+    assert found.own_start == start
+    assert found.exempt == "already uses torch.distributed (line 8)" + (f"; {start}" if start else "")
