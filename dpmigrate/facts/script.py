@@ -181,7 +181,8 @@ class Script:
     @cached_property
     def own_amp(self) -> ast.Call | None:
         """The call that shows that the source has mixed precision by itself: autocast, a GradScaler, apex."""
-        return next((c for c in self.roles.calls if precision.is_autocast(self.roles, c) or precision.is_scaler(self.roles, c)), None)
+        signs = (precision.is_autocast, precision.is_scaler, precision.is_apex)
+        return next((c for c in self.roles.calls if any(sign(self.roles, c) for sign in signs)), None)
 
     def counting(self, loop: BatchLoop) -> counters.Counting:
         found = counters.counting(self.roles, loop)

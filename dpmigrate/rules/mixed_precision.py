@@ -40,7 +40,7 @@ import itertools
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, After, Before, Edit, Enclose, Hoist, Replace, SetItem
-from dpmigrate.facts import steps
+from dpmigrate.facts import precision, steps
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.turns import Turn
 from dpmigrate.facts.turns import turns as turns_of
@@ -55,7 +55,8 @@ def mixed_precision(script: Script) -> Iterator[Hit]:
     if not script.settings.amp or not script.roles.train_loops:
         return
     if script.own_amp is not None:
-        yield Hit(script.own_amp, f"the program has {script.text(script.own_amp.func).rsplit('.', 1)[-1]} already: left as it is")
+        what = "apex" if precision.is_apex(script.roles, script.own_amp) else script.text(script.own_amp.func).rsplit(".", 1)[-1]
+        yield Hit(script.own_amp, f"the program has {what} already: left as it is")
         return
     scaling = script.settings.amp_dtype == "float16"
     stepping = [s for s in steps.steps(script.roles) if script.roles.region(s.call) != "eval"]
