@@ -82,12 +82,14 @@ class MainOnly:
 class Hoist:
     """Move the expression at ``node`` into ``name = expression`` before the simple statement that holds it, leaving ``name``.
 
-    ``then`` are statements that follow the assignment. Refused outside a simple statement and through a lambda or comprehension.
+    ``then`` are statements that follow the assignment; under a ``header`` (``with …:``) stand both, and a ``Wrap`` of the same node goes round the name that
+    is left. Refused outside a simple statement and through a lambda or comprehension.
     """
 
     node: Span
     name: str
     then: str = ""
+    header: str = ""
 
 
 @dataclass(frozen=True, slots=True)

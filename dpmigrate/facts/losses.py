@@ -169,6 +169,8 @@ class Losses:
         for b in self.names.bindings(here, node.id):
             if b.how == "assign" and isinstance(b.value, ast.expr):
                 plain.append((position(b.target), b.value, b.path))
+            elif b.how == "with" and isinstance(b.value, ast.Call) and b.value.args and self.names.dotted(b.value.func) == "apex.amp.scale_loss":
+                plain.append((position(b.target), b.value.args[0], ()))
             elif b.how == "aug" and isinstance(b.value, ast.AugAssign):
                 kept = isinstance(b.value.op, ast.Div | ast.Mult) and not self.numbers.batch_size(b.value.value) and self._factor(b.value.value)
                 extra.append(

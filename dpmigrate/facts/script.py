@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.contract import ALIAS, MODULE
-from dpmigrate.facts import counters, launch, losses
+from dpmigrate.facts import counters, launch, losses, precision
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loaders import critical_star
 from dpmigrate.facts.loops import BatchLoop
@@ -93,12 +93,12 @@ class Script:
     def import_line(self) -> str:
         return f"import {MODULE} as {ALIAS}" if self.ddp == ALIAS else f"import {MODULE}"
 
-    def fresh(self, name: str) -> str:
-        """A name that the script does not use."""
+    def fresh(self, name: str, taken: Collection[str] = ()) -> str:
+        """A name that the script does not use and that is not taken."""
         used = {n.id for n in self.names.nodes if isinstance(n, ast.Name)} | {n.name for n in self.names.nodes if isinstance(n, FunctionNode | ast.ClassDef)}
         used |= {n.arg for n in self.names.nodes if isinstance(n, ast.arg)}
         candidates = [name, *(f"{name}_{i}" for i in range(2, 50))]
-        return next(c for c in candidates if c not in used)
+        return next(c for c in candidates if c not in used and c not in taken)
 
     # ------------------------------------------------------------------ calls
     def calls(self, *dotted: str) -> Iterator[ast.Call]:
@@ -140,9 +140,10 @@ class Script:
         return bool(self.wraps.removed) or any(w.how == "call" for w in self.wraps.wraps)
 
     @cached_property
-    def has_autocast(self) -> bool:
-        """Whether the source runs under autocast by itself."""
-        return any(self.names.dotted(c.func).endswith(".autocast") for c in self.roles.calls)
+    def own_amp(self) -> ast.Call | None:
+        """The call that shows that the source has mixed precision by itself: autocast, a GradScaler, apex."""
+        signs = (precision.is_autocast, precision.is_scaler, precision.is_apex)
+        return next((c for c in self.roles.calls if any(sign(self.roles, c) for sign in signs)), None)
 
     def counting(self, loop: BatchLoop) -> counters.Counting:
         found = counters.counting(self.roles, loop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.names import position
@@ -16,11 +17,11 @@ CLIPPING = frozenset(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Forward:
-    """The sibling statements, first to last, that compute the loss of one backward."""
+    """What computes the loss of one backward: the sibling statements from first to last, and what stands in the backward itself and is no name of a loss."""
 
     backward: ast.Call
-    first: ast.stmt
-    last: ast.stmt
+    statements: tuple[ast.stmt, ast.stmt] | None
+    inline: ast.expr | None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -35,11 +36,12 @@ class Step:
 
 
 def forward_of(roles: Roles, backward: ast.Call) -> Forward | None:
-    """The statements between the first forward pass and the finished loss; None if they are siblings neither of the backward nor of an ``if`` round it."""
+    """Where the loss is computed; None if that is neither in the backward nor in statements beside it or beside an ``if`` round it."""
+    assert isinstance(backward.func, ast.Attribute)
     names = roles.names
     stmt = names.statement(backward)
-    if _calls_model(roles, stmt):
-        return None
+    inline = backward.func.value if _computes(roles, backward.func.value) else None
+    whole = inline is not None and _calls_model(roles, inline)
     while True:
         block = names.block(stmt)
         index = block.index(stmt)
@@ -52,6 +54,8 @@ def forward_of(roles: Roles, backward: ast.Call) -> Forward | None:
         if reaching:
             break
         above = names.parent[stmt]
+        if whole:
+            return Forward(backward, None, inline)
         if not isinstance(above, ast.If) or start:
             return None
         stmt = above  # if phase == "train": loss.backward()
@@ -60,35 +64,63 @@ def forward_of(roles: Roles, backward: ast.Call) -> Forward | None:
     for s in block[start:index]:
         if position(s) > position(last) and any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in wanted for n in ast.walk(s)):
             last = s
-    return Forward(backward, reaching[0], last)
+    return Forward(backward, (reaching[0], last), inline)
 
 
-def _calls_model(roles: Roles, stmt: ast.stmt) -> bool:
-    inside = {id(n) for n in ast.walk(stmt)}
+def _computes(roles: Roles, loss: ast.expr) -> bool:
+    """Whether the expression computes with what the model gives, more than adding and averaging finished losses: ``criterion(output, y)``."""
+    return any(isinstance(n, ast.Call) and not _gathers(roles, n) for n in ast.walk(loss))
+
+
+def _gathers(roles: Roles, call: ast.Call) -> bool:
+    """``loss.mean()``, ``sum(losses)``, ``torch.stack(losses)``, ``losses.values()``."""
+    if isinstance(call.func, ast.Attribute) and not roles.names.dotted(call.func):
+        return call.func.attr in ("mean", "sum", "values") and not isinstance(call.func.value, ast.BinOp)
+    return roles.names.dotted(call.func) in ("?.sum", "torch.stack", "torch.sum", "torch.mean")
+
+
+def _calls_model(roles: Roles, node: ast.stmt | ast.expr) -> bool:
+    inside = {id(n) for n in ast.walk(node)}
     passes = [p.call for p in (*roles.forwards, *roles.detours)]
     if any(id(c) in inside for c in passes):
         return True
-    functions = roles.all_entered(stmt)
+    functions = roles.all_entered(node)
     return any(roles.names.function(c) in functions for c in passes)
 
 
 def steps(roles: Roles) -> list[Step]:
     """Every optimizer step that is a statement of its own, in order."""
-    made = {o.call: o for o in roles.optimizers}
     out = []
-    for call in roles.calls:
-        func = call.func
-        if isinstance(func, ast.Attribute) and func.attr == "step" and not call.args:
-            stepped = tuple(made[v.node] for v in roles.values.eval(func.value) if v.node in made)
-            stmt = roles.names.parent[call]
-            if stepped and isinstance(stmt, ast.Expr):
-                out.append(Step(call, stmt, func.value, stepped, tuple(_clips(roles, stmt))))
+    for call, stepped in _stepping(roles):
+        stmt, func = roles.names.parent[call], call.func
+        if not call.args and isinstance(stmt, ast.Expr) and isinstance(func, ast.Attribute):
+            out.append(Step(call, stmt, func.value, stepped, tuple(clips_before(roles, stmt))))
     return sorted(out, key=lambda s: position(s.call))
 
 
-def _clips(roles: Roles, stmt: ast.stmt) -> list[ast.stmt]:
-    block = roles.names.block(stmt)
-    return [s for s in block[: block.index(stmt)] if clips(roles, s)]
+def unplaced(roles: Roles) -> list[ast.Call]:
+    """The optimizer steps that are no statements of their own: ``[o.step() for o in optimizers]``, ``loss = optimizer.step(closure)``."""
+    return [call for call, _ in _stepping(roles) if call.args or not isinstance(roles.names.parent[call], ast.Expr)]
+
+
+def _stepping(roles: Roles) -> Iterator[tuple[ast.Call, tuple[Optimizer, ...]]]:
+    made = {o.call: o for o in roles.optimizers}
+    for call in roles.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "step":
+            stepped = tuple(made[v.node] for v in roles.values.eval(call.func.value) if v.node in made)
+            if stepped:
+                yield call, stepped
+
+
+def clips_before(roles: Roles, stmt: ast.stmt) -> list[ast.stmt]:
+    """The clipping statements before a step in its block, back to the backward pass that gave the gradients."""
+    block, out = roles.names.block(stmt), []
+    for s in reversed(block[: block.index(stmt)]):
+        if roles.reaches_backward(s):
+            break
+        if clips(roles, s):
+            out.append(s)
+    return out[::-1]
 
 
 def clips(roles: Roles, stmt: ast.AST) -> bool:

@@ -19,7 +19,7 @@ from dpmigrate.rewrite.bodies import Bodies
 from dpmigrate.rewrite.compose import Plan
 from dpmigrate.rewrite.imports import add_imports
 from dpmigrate.rewrite.schedule import ExpressionEdit, Work, schedule, spans
-from dpmigrate.rewrite.statements import parse_statements
+from dpmigrate.rewrite.statements import Hoisted, parse_statements
 from dpmigrate.rewrite.syntax import check_strings, parsed
 
 __all__ = ["Refused", "apply"]
@@ -118,10 +118,9 @@ class _Carry(cst.CSTTransformer):
     def _hoisted(self, node: cst.BaseExpression, edit: Hoist, site: Site) -> cst.BaseExpression:
         target = cst.AssignTarget(cst.Name(edit.name))
         assignment = cst.Assign([target], expressions.standing_alone(node, edit.name, site))
-        hoisted = self.work.around[self.work.holders[site.node]].hoisted
-        hoisted.append(cst.SimpleStatementLine([assignment]))
-        if edit.then:
-            hoisted += parse_statements(edit.then)
+        then = parse_statements(edit.then) if edit.then else ()
+        around = self.work.around[self.work.holders[site.node]]
+        around.hoisted.append(Hoisted((cst.SimpleStatementLine([assignment]), *then), edit.header))
         return expressions.name_for(node, edit.name, site)
 
 

@@ -85,8 +85,10 @@ def schedule(edits: Iterable[Edit], anchors: Anchors) -> Work:
     return work
 
 
-def _rank(edit: ExpressionEdit) -> tuple[int, int]:
+def _rank(edit: ExpressionEdit) -> tuple[float, int]:
     """By kind; positional arguments from the right, so that dropping one does not move the next."""
+    if isinstance(edit, Hoist) and edit.header:
+        return _ORDER.index(Wrap) - 0.5, 0
     return _ORDER.index(type(edit)), -(edit.index or 0) if isinstance(edit, DropArg) else 0
 
 

@@ -39,13 +39,21 @@ def parse_statements(code: str) -> tuple[Statement, ...]:
     return tuple(unindented_blanks(statement) for statement in (first, *module.body[1:]))
 
 
+@dataclass(frozen=True)
+class Hoisted:
+    """Statements that compute what was taken out of the one below them, under a header if there is one."""
+
+    statements: tuple[Statement, ...]
+    header: str = ""
+
+
 @dataclass
 class Around:
     """What is to happen around one statement."""
 
     before: list[str] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
-    hoisted: list[Statement] = field(default_factory=list)
+    hoisted: list[Hoisted] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
     delete: bool = False
 
@@ -172,9 +180,11 @@ class Block:
             return []
         lines = self._with_pending(lines)
         outs = []
-        for statement in self._around_of(piece).hoisted:
-            outs.append(_Out(lines, statement=statement))
-            lines = ()
+        for one in self._around_of(piece).hoisted:
+            new = [_Out((), statement=statement) for statement in one.statements]
+            new = [_Out((), header=one.header, body=new)] if one.header else new
+            new[0].leading, lines = lines, ()
+            outs += new
         comments = [cst.EmptyLine(comment=cst.Comment(text)) for text in self._around_of(piece).comments]
         return [*outs, _Out((*lines, *comments), piece=piece)]
 
@@ -190,6 +200,8 @@ class Block:
             inserted[0].leading = (*upper, *inserted[0].leading)
             outs += inserted
         if not header:
+            if core[0].header and outs and outs[-1].header == core[0].header and not before and not has_comment(core[0].leading):
+                outs[-1].body += core.pop(0).body
             outs += core
         elif outs and outs[-1].header == header and not before and not has_comment(core[0].leading):
             outs[-1].body += core

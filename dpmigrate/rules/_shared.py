@@ -80,17 +80,17 @@ def downloads(script: Script, node: ast.AST) -> bool:
 
 
 def scaler_name(script: Script) -> str:
-    """The expression for the GradScaler of ``--amp`` in the training step."""
+    """The expression for the GradScaler of ``--amp`` in the training step: an attribute where steps and backwards are methods of one class."""
     found = steps.steps(script.roles)
-    receiver = found[-1].receiver if found else None
-    if isinstance(receiver, ast.Attribute) and isinstance(receiver.value, ast.Name) and receiver.value.id == "self":
-        return "self.scaler"
+    owners = {script.names.cls(n) for n in (*(s.call for s in found), *script.roles.backwards)}
+    if len(owners) == 1 and all(script.text(s.receiver).startswith("self.") for s in found):
+        return "self.grad_scaler" if script.names.attributes("scaler") else "self.scaler"
     return script.fresh("scaler")
 
 
 def scales(script: Script) -> bool:
     """Whether ``--amp`` brings a GradScaler into this program."""
-    return script.settings.amp and script.settings.amp_dtype == "float16" and not script.has_autocast
+    return script.settings.amp and script.settings.amp_dtype == "float16" and script.own_amp is None
 
 
 def scaled_backward(script: Script, backward: ast.Call) -> Edit:

@@ -25,8 +25,12 @@ scaler.update()
 ```
 
 ## When it is not fixed
-A program that has autocast already keeps its own. A loss that is not assigned to a name before `backward()`, clipping outside the block of the step, gradients
-that are used by hand before the step, and steps spread over functions are refused.
+A program that has autocast or a GradScaler already keeps its own. Evaluation stays in float32.
+
+Refused are a forward pass in another function than its `backward()`, gradients taken by `autograd.grad` (a gradient penalty), and, since float16 gradients
+carry a scale, whatever would use them with it: clipping outside the block of the step (in the middle of an accumulation), gradients read by hand, a step
+after the loop over the batches, an optimizer whose steps are not seen. One scaler serves all optimizers; it is updated once in each turn of the loop that
+steps.
 """
 
 from __future__ import annotations
@@ -35,9 +39,11 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, After, Before, Edit, Enclose, Replace, SetItem
-from dpmigrate.facts import steps
+from dpmigrate.edit import AddImport, After, Before, Edit, Enclose, Hoist, Replace, SetItem
+from dpmigrate.facts import precision, steps
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.turns import Turn
+from dpmigrate.facts.turns import turns as turns_of
 from dpmigrate.facts.wraps import is_main_guard
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -48,80 +54,98 @@ from dpmigrate.rules._shared import scaled_backward, scaler_name
 def mixed_precision(script: Script) -> Iterator[Hit]:
     if not script.settings.amp or not script.roles.train_loops:
         return
-    own = next((c for c in script.roles.calls if script.names.dotted(c.func).endswith(".autocast")), None)
-    if own is not None:
-        yield Hit(own, "the program has autocast already: left as it is")
-        return
-    stepping = [s for s in steps.steps(script.roles) if script.roles.region(s.call) in ("train", "both")]
-    problem = next(_problems(script, stepping), None)
-    if problem is not None:
-        yield problem
+    if script.own_amp is not None:
+        what = "apex" if precision.is_apex(script.roles, script.own_amp) else script.text(script.own_amp.func).rsplit(".", 1)[-1]
+        yield Hit(script.own_amp, f"the program has {what} already: left as it is")
         return
     scaling = script.settings.amp_dtype == "float16"
+    stepping = [s for s in steps.steps(script.roles) if script.roles.region(s.call) != "eval"]
+    turns = turns_of(script.roles, stepping)
+    problems = [*_unplaced(script), *(_unscaled(script, stepping, turns) if scaling else ())]
+    if problems:
+        yield from problems
+        return
+    header = f"with torch.autocast({script.ddp}.device().type, dtype=torch.{script.settings.amp_dtype}):"
+    taken: set[str] = set()
     for backward in script.roles.backwards:
         forward = steps.forward_of(script.roles, backward)
         assert forward is not None
-        header = f"with torch.autocast({script.ddp}.device().type, dtype=torch.{script.settings.amp_dtype}):"
-        edits: list[Edit] = [Enclose(script.span(forward.first), script.span(forward.last), header), AddImport(script.import_line), *_torch(script)]
+        edits: list[Edit] = [AddImport(script.import_line), *_torch(script)]
+        if forward.statements is not None:
+            first, last = forward.statements
+            edits.append(Enclose(script.span(first), script.span(last), header))
+        if forward.inline is not None:
+            taken.add(name := script.fresh("loss", taken))
+            edits.append(Hoist(script.span(forward.inline), name, header=header))
         if scaling:
             edits.append(scaled_backward(script, backward))
         yield Hit(backward, f"forward and loss run in {script.settings.amp_dtype}", tuple(edits))
     if scaling:
-        yield from _scaler(script, stepping)
+        yield from _scaler(script, stepping, turns)
 
 
-def _problems(script: Script, stepping: list[steps.Step]) -> Iterator[Hit]:
-    advice = "write the step as: loss = …; loss.backward(); clip; optimizer.step() in one block, or migrate without --amp"
+_BESIDE = "write the step as: loss = …; loss.backward(); clip; optimizer.step() in one block, or migrate without --amp"
+_BFLOAT = "migrate with --amp-dtype bfloat16, which needs no scale, or without --amp"
+
+
+def _unplaced(script: Script) -> Iterator[Hit]:
+    """Where autocast cannot go."""
     for backward in script.roles.backwards:
         if steps.forward_of(script.roles, backward) is None:
-            yield Hit(
-                backward, "autocast cannot be placed: the forward pass is not a statement beside this backward()", severity=Severity.BLOCKER, advice=advice
-            )
-    if not stepping or len({script.names.function(s.call) for s in stepping}) > 1:
-        yield Hit(
-            script.roles.backwards[0], "the scaler cannot be placed: optimizer steps are not found in one function", severity=Severity.BLOCKER, advice=advice
-        )
-    if stepping and _update_after(script, stepping) is None:
-        yield Hit(
-            stepping[-1].call,
-            "the scaler cannot be updated once in every step: all optimizers step under different tests",
-            severity=Severity.BLOCKER,
-            advice=advice,
-        )
+            why = "autocast cannot be placed: the forward pass is not a statement beside this backward()"
+            yield Hit(backward, why, severity=Severity.BLOCKER, advice=_BESIDE)
     for call in script.calls("torch.autograd.grad"):
         if script.roles.region(call) in ("train", "both"):
-            yield Hit(
-                call,
-                "gradients taken by autograd.grad are not scaled and may vanish in half precision",
-                severity=Severity.BLOCKER,
-                advice="migrate without --amp",
-            )
+            why = "a gradient that autograd.grad takes is not scaled and may vanish in half precision"
+            yield Hit(call, why, severity=Severity.BLOCKER, advice="migrate without --amp")
+
+
+def _unscaled(script: Script, stepping: list[steps.Step], turns: list[Turn]) -> Iterator[Hit]:
+    """Where gradients would be used while they carry the scale."""
+    hidden = [c for c in steps.unplaced(script.roles) if script.roles.region(c) != "eval"]
+    for call in hidden:
+        yield Hit(call, "the scaler cannot be placed: this optimizer step is not a statement", severity=Severity.BLOCKER, advice=_BESIDE)
+    stepped = {o for s in stepping for o in s.optimizers}
+    for o in script.roles.optimizers:
+        if o not in stepped and not hidden:
+            why = "the scaler cannot be placed: where this optimizer steps is not seen"
+            yield Hit(o.call, why, severity=Severity.BLOCKER, advice=_BFLOAT)
+    functions = {script.names.function(s.call) for s in stepping}
+    for turn in turns:
+        last = turn.steps[-1].call
+        if turn.after is None:
+            why = "the scaler cannot be updated once in every step: whether an optimizer has stepped depends on tests"
+            yield Hit(last, why, severity=Severity.BLOCKER, advice=_BESIDE)
+        elif len(turns) > 1 and not turn.fed:
+            why = "this step is not in the loop of its backward(): it may find no gradients, at which a scaler fails"
+            advice = "step in the loop, also at its last batch (or i + 1 == len(loader)), or migrate with --amp-dtype bfloat16"
+            yield Hit(last, why, severity=Severity.BLOCKER, advice=advice)
+        elif len(functions) > 1 and not _clears(script, script.names.function(last)):
+            why = "the scaler cannot be placed: optimizers step in several functions, and this one does not clear its gradients"
+            yield Hit(last, why, severity=Severity.BLOCKER, advice=_BESIDE)
     beside = {id(n) for s in stepping for c in s.clips for n in ast.walk(c)}
     for node in script.names.nodes:
-        if (
-            isinstance(node, ast.Expr | ast.Assign)
-            and steps.clips(script.roles, node)
-            and id(node) not in beside
-            and script.roles.region(node) in ("train", "both")
-        ):
-            yield Hit(
-                node,
-                "gradients are clipped outside the block of the optimizer's step: the scale cannot be taken out once",
-                severity=Severity.BLOCKER,
-                advice=advice,
-            )
+        if script.roles.region(node) not in ("train", "both"):
+            continue
+        if isinstance(node, ast.Expr | ast.Assign) and steps.clips(script.roles, node) and id(node) not in beside:
+            why = "gradients are clipped outside the block of the optimizer's step: the scale cannot be taken out once"
+            yield Hit(node, why, severity=Severity.BLOCKER, advice="clip right before optimizer.step(), under the same test, or migrate without --amp")
+        elif _reads_gradients(script, node):
+            yield Hit(node, "gradients are used here while they still carry the scale", severity=Severity.BLOCKER, advice=_BFLOAT)
 
-    if script.settings.amp_dtype == "float16":
-        for node in script.names.nodes:
-            if _reads_gradients(script, node) and script.roles.region(node) in ("train", "both"):
-                why = "gradients are used here while they still carry the scale"
-                yield Hit(node, why, severity=Severity.BLOCKER, advice="migrate with --amp-dtype bfloat16, which needs no scale, or without --amp")
+
+def _clears(script: Script, function: ast.AST) -> bool:
+    """Whether the function clears the gradients that it steps on: then no gradient of an older scale is left in them."""
+    return any(script.names.function(c) is function for c in script.names.calls("zero_grad"))
 
 
 def _reads_gradients(script: Script, node: ast.AST) -> bool:
-    """``p.grad.data.clamp_(…)``, or a function of another file that clips."""
+    """``p.grad.data.clamp_(…)``, or a function of another file that clips; not what clears gradients or asks whether there are any."""
     if isinstance(node, ast.Attribute):
-        return node.attr == "grad" and isinstance(node.ctx, ast.Load) and not script.names.dotted(node)
+        if node.attr != "grad" or not isinstance(node.ctx, ast.Load) or script.names.dotted(node):
+            return False
+        above = script.names.parent[node]
+        return not (isinstance(above, ast.Compare) or (isinstance(above, ast.Attribute) and above.attr in ("zero_", "detach_")))
     if not isinstance(node, ast.Call) or any(True for _ in script.values.targets(node)):
         return False
     dotted = script.names.dotted(node.func)
@@ -133,43 +157,30 @@ def _torch(script: Script) -> list[Edit]:
     return [] if known else [AddImport("import torch")]
 
 
-def _scaler(script: Script, stepping: list[steps.Step]) -> Iterator[Hit]:
+def _scaler(script: Script, stepping: list[steps.Step], turns: list[Turn]) -> Iterator[Hit]:
     scaler = scaler_name(script)
-    last = stepping[-1]
+    updates: dict[steps.Step, list[Edit]] = {}
+    for turn in turns:
+        assert turn.after is not None
+        code = f"{scaler}.update()"
+        updates[turn.steps[-1]] = [After(script.span(turn.after), code), *(Before(script.span(s), code) for s in turn.leaving)]
     for s in stepping:
         optimizer = script.text(s.receiver)
-        edits: list[Edit] = [Replace(script.span(s.call), f"{scaler}.step({optimizer})")]
+        edits: list[Edit] = [Replace(script.span(s.call), f"{scaler}.step({optimizer})"), *updates.get(s, ())]
         if s.clips:
             edits.append(Before(script.span(s.clips[0]), f"{scaler}.unscale_({optimizer})"))
-        if s is last:
-            place = _update_after(script, stepping)
-            assert place is not None
-            edits.append(After(script.span(place), f"{scaler}.update()"))
         yield Hit(s.call, "the step goes through the scaler", tuple(edits))
     state = list(_state(script, scaler))
-    yield _made(script, last, scaler, state)
+    yield _made(script, stepping, scaler, state)
     yield from state
 
 
-def _update_after(script: Script, stepping: list[steps.Step]) -> ast.stmt | None:
-    """The statement that ``scaler.update()`` follows: once in every turn in which an optimizer steps."""
-    last = stepping[-1].stmt
-    blocks = [script.names.block(s.stmt) for s in stepping]
-    if all(b is blocks[0] for b in blocks):
-        return last
-    for a in [last, *script.names.ancestors(last)]:  # some step under a test: after the test, beside a step that always runs
-        if isinstance(a, ast.stmt) and not isinstance(a, ast.FunctionDef | ast.ClassDef) and any(b is script.names.block(a) for b in blocks) and a is not last:
-            return a
-    own = script.names.block(last)
-    inside = all(any(x in own for x in [s.stmt, *script.names.ancestors(s.stmt)]) for s in stepping)
-    return last if inside else None
-
-
-def _made(script: Script, step: steps.Step, scaler: str, state: list[Hit]) -> Hit:
+def _made(script: Script, stepping: list[steps.Step], scaler: str, state: list[Hit]) -> Hit:
     """The scaler is made beside the optimizer where everything that uses it sees it, otherwise at module level before the first function that does."""
     code = f"{scaler} = torch.amp.GradScaler({script.ddp}.device().type)"
-    writes = [w for key in script.values.keys(step.receiver) for w in script.roles.writes(key)]
-    users = [step.call, *(hit.node for hit in state)]
+    last = stepping[-1]
+    writes = [w for key in script.values.keys(last.receiver) for w in script.roles.writes(key)]
+    users = [*(s.call for s in stepping), *script.roles.backwards, *(hit.node for hit in state)]
     inside = [[script.names.function(u), *script.names.ancestors(u)] for u in users]
     home = script.names.function(writes[-1]) if writes else None
     if home is not None and (scaler.startswith("self.") or home is script.names.tree or all(home in scopes for scopes in inside)):
@@ -177,10 +188,10 @@ def _made(script: Script, step: steps.Step, scaler: str, state: list[Hit]) -> Hi
         for a in itertools.takewhile(lambda a: isinstance(a, ast.If | ast.Try) and not is_main_guard(a), script.names.ancestors(place)):
             assert isinstance(a, ast.stmt)
             place = a
-        return Hit(step.call, "a GradScaler is made beside the optimizer", (After(script.span(place), code),))
+        return Hit(last.call, "a GradScaler is made beside the optimizer", (After(script.span(place), code),))
     tops = [next(a for a in [u, *script.names.ancestors(u)] if script.names.parent.get(a) is script.names.tree) for u in users]
     first = min(tops, key=lambda t: script.span(t).line)
-    return Hit(step.call, "a GradScaler is made for the training step", (Before(script.span(first), code),))
+    return Hit(last.call, "a GradScaler is made for the training step", (Before(script.span(first), code),))
 
 
 def _state(script: Script, scaler: str) -> Iterator[Hit]:

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from dpmigrate.facts.steps import forward_of, steps
+from dpmigrate.facts.steps import forward_of, steps, unplaced
 from tests.pipeline import script
 
 _PROGRAM = """
@@ -24,10 +24,10 @@ for epoch in range(3):
 """
 
 
-def _forward(body: str, which: int = -1) -> tuple[str, str] | None:
+def _forward(body: str, which: int = -1) -> tuple[str, ...] | None:
     found = script(_PROGRAM.format(body="\n".join("        " + line for line in body.splitlines())))
     forward = forward_of(found.roles, sorted(found.roles.backwards, key=lambda b: b.lineno)[which])
-    return None if forward is None else (ast.unparse(forward.first).splitlines()[0], ast.unparse(forward.last).splitlines()[0])
+    return None if forward is None else tuple(ast.unparse(n).splitlines()[0] for n in (*(forward.statements or ()), forward.inline) if n is not None)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,15 @@ def _forward(body: str, which: int = -1) -> tuple[str, str] | None:
         pytest.param(
             "parts = []\nparts.append(model(x))\nsum(parts).backward()", ("parts.append(model(x))", "parts.append(model(x))"), id="a list that is begun before"
         ),
-        pytest.param("model(x).sum().backward()", None, id="all in one"),
-        pytest.param("out = model(x)\nmodel(x).sum().backward()", None, id="all in one after another forward"),
+        pytest.param("model(x).sum().backward()", ("model(x).sum()",), id="all in one"),
+        pytest.param(
+            "out = model(x)\nmodel(x).sum().backward()", ("out = model(x)", "out = model(x)", "model(x).sum()"), id="all in one after another forward"
+        ),
+        pytest.param("out = model(x)\ncriterion(out).backward()", ("out = model(x)", "out = model(x)", "criterion(out)"), id="the loss in the backward"),
+        pytest.param("for z in x:\n    model(z).sum().backward()", ("model(z).sum()",), id="all in one in a loop"),
+        pytest.param("a = model(x)\nb = a.sum()\n(a.mean() + 2 * b).backward()", ("a = model(x)", "b = a.sum()"), id="losses that are added"),
+        pytest.param("a = model(x)\n(a - x).mean().backward()", ("a = model(x)", "a = model(x)", "(a - x).mean()"), id="a loss by hand"),
+        pytest.param("a = model(x)\ntorch.stack([a.sum()]).mean().backward()", ("a = model(x)", "a = model(x)"), id="losses that are stacked"),
         pytest.param("x.backward()", None, id="no model is called before"),
         pytest.param("loss = model(x).sum()\nfor i in z:\n    loss.backward()", None, id="backward in a loop"),
         pytest.param("model(x).sum().backward()\nif a:\n    x.backward()", None, id="only a forward that another backward has used"),
@@ -64,7 +71,7 @@ def _forward(body: str, which: int = -1) -> tuple[str, str] | None:
         ),
     ],
 )
-def test_forward(body: str, expected: tuple[str, str] | None) -> None:
+def test_forward(body: str, expected: tuple[str, ...] | None) -> None:
     assert _forward(body) == expected
 
 
@@ -86,3 +93,4 @@ def test_steps_and_clipping() -> None:
     told = [(ast.unparse(s.receiver), len(s.optimizers), [ast.unparse(c) for c in s.clips]) for s in steps(found.roles)]
     clip = "nn.utils.clip_grad_norm_(model.parameters(), 1)"
     assert told == [("optimizer", 1, [clip]), ("second", 1, [clip])]
+    assert [ast.unparse(c) for c in unplaced(found.roles)] == ["optimizer.step(closure)", "optimizer.step()"]

@@ -157,6 +157,132 @@ def test_one_update_in_every_turn(step: str, before: str) -> None:
     assert lines[lines.index("scaler.update()") - 1] in (before, "scaler.step(other)")
 
 
+def test_a_loss_without_a_name_gets_one() -> None:
+    step = STEP.replace("loss.backward()", "z = model(x)\nF.cross_entropy(z, y, reduction='sum').backward()\nF.cross_entropy(model(x), y).backward()")
+    lines = [one.strip() for one in whole(AMP, step=step.replace("loss = F.cross_entropy(model(x), y)\n", "")).splitlines()]
+    i = lines.index("z = model(x)")
+    assert lines[i - 1 : i + 6] == [
+        "with torch.autocast(ddp.device().type, dtype=torch.float16):",
+        "z = model(x)",
+        "loss = F.cross_entropy(z, y, reduction='sum')",
+        "scaler.scale(ddp.sum_loss(loss)).backward()",
+        "with torch.autocast(ddp.device().type, dtype=torch.float16):",
+        "loss_2 = F.cross_entropy(model(x), y)",
+        "scaler.scale(loss_2).backward()",
+    ]
+
+
+_TWO = """
+a = Net()
+b = nn.Linear(2, 2)
+opt_a = torch.optim.SGD(a.parameters(), lr=0.1)
+opt_b = torch.optim.SGD(b.parameters(), lr=0.1)
+"""
+_TWO_STEPS = """
+opt_a.zero_grad()
+loss = F.cross_entropy(b(a(x)), y)
+loss.backward()
+{clip_a}
+opt_a.step()
+{between}
+opt_b.zero_grad()
+other = F.cross_entropy(b(a(x).detach()), y)
+other.backward()
+{clip_b}
+opt_b.step()
+"""
+
+
+def _two(clip_a: str = "pass", between: str = "pass", clip_b: str = "pass") -> list[str]:
+    step = _TWO_STEPS.format(clip_a=clip_a, between=between, clip_b=clip_b)
+    return [one.strip() for one in whole(AMP, model="", optimizer=_TWO, step=step).splitlines()]
+
+
+def test_each_optimizer_is_unscaled_before_its_own_clipping() -> None:
+    """Unscaled before its own backward, an optimizer would step on gradients with the scale."""
+    clips = [f"torch.nn.utils.clip_grad_norm_({m}.parameters(), 1.0)" for m in "ab"]
+    lines = _two(clip_a=clips[0], clip_b=clips[1])
+    assert [lines[lines.index(c) - 1] for c in clips] == ["scaler.unscale_(opt_a)", "scaler.unscale_(opt_b)"]
+    assert [one for one in lines if "unscale_" in one] == ["scaler.unscale_(opt_a)", "scaler.unscale_(opt_b)"]
+
+
+def test_a_turn_that_ends_early_updates_too() -> None:
+    lines = _two(between="if epoch:\n    continue")
+    assert lines[lines.index("continue") - 1] == "scaler.update()" and lines.count("scaler.update()") == 2
+
+
+def test_optimizers_that_step_in_a_loop_share_one_update() -> None:
+    step = "for o in (opt_a, opt_b):\n    o.zero_grad()\nloss = F.cross_entropy(b(a(x)), y)\nloss.backward()\nfor o in (opt_a, opt_b):\n    o.step()"
+    text = whole(AMP, model="", optimizer=_TWO, step=step)
+    assert "                scaler.step(o)\n            scaler.update()\n" in text
+
+
+def test_loops_one_after_another_have_an_update_each() -> None:
+    second = "for epoch in range(2):\n    for x, y in loader:\n" + indent(STEP, "        ")
+    assert whole(AMP, end=second).count("scaler.update()") == 2
+
+
+def test_steps_in_functions_that_clear_their_gradients() -> None:
+    body = indent(STEP.replace("optimizer", "o"), "    ")
+    defs = f"def one(model, o, x, y):\n{body}\n\ndef two(model, o, x, y):\n{body}"
+    text = whole(AMP, defs=defs, step="one(model, optimizer, x, y)\ntwo(model, optimizer, x, y)")
+    assert text.count("scaler.step(o)\n    scaler.update()") == 2 and text.index("GradScaler") < text.index("def one")
+
+
+def test_a_step_after_the_loop_is_refused() -> None:
+    """It may find no gradients: the scaler would raise. Without a scale there is nothing to refuse."""
+    parts = {"step": STEP.replace("optimizer.step()", "if epoch:\n    optimizer.step()"), "epoch_end": "optimizer.step()"}
+    assert refused("DPM321", AMP, **parts) == ["optimizer.step()"]
+    assert refused("DPM321", BF16, **parts) == []
+
+
+def test_an_optimizer_whose_steps_are_not_seen_is_refused() -> None:
+    parts = {"imports": "import lib", "optimizer": _SECOND, "end": "lib.use(other)"}
+    assert refused("DPM321", AMP, **parts) == ["torch.optim.SGD(model.parameters(), lr=0.2)"]
+    assert refused("DPM321", BF16, **parts) == []
+
+
+def test_a_step_that_may_have_run_before_the_turn_ends_is_refused() -> None:
+    step = STEP.replace("optimizer.step()", "if epoch:\n    other.step()\nif epoch > 1:\n    continue\noptimizer.step()")
+    assert refused("DPM321", AMP, optimizer=_SECOND, step=step) == ["optimizer.step()"]
+
+
+def test_clearing_gradients_by_hand_and_asking_for_them() -> None:
+    step = STEP.replace("optimizer.zero_grad()", "for p in model.parameters():\n    if p.grad is not None:\n        p.grad.zero_()")
+    assert refused("DPM321", AMP, step=step) == []
+
+
+def test_a_scaler_of_its_own_without_autocast_is_kept() -> None:
+    (one,) = hits("DPM321", AMP, before="s = torch.amp.GradScaler('cuda')")
+    assert not one.edits and "GradScaler already" in one.message
+
+
+def test_an_optimizer_inside_another_object_gets_a_scaler_of_the_module() -> None:
+    """The backward stands outside the class whose attribute the optimizer is."""
+    defs = "class Warm:\n    def __init__(self, optimizer):\n        self.inner = optimizer\n\n    def go(self):\n        self.inner.step()"
+    text = whole(AMP, defs=defs, before="warm = Warm(optimizer)", step=STEP.replace("optimizer.step()", "warm.go()"))
+    assert "scaler.step(self.inner)" in text and "self.scaler" not in text and text.index("GradScaler") < text.index("class Warm")
+
+
+def test_an_attribute_that_is_taken() -> None:
+    defs = """
+    class T:
+        def __init__(self):
+            self.net = Net()
+            self.scaler = None
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def turn(self, loader):
+            for x, y in loader:
+                self.opt.zero_grad()
+                loss = F.cross_entropy(self.net(x), y)
+                loss.backward()
+                self.opt.step()
+    """
+    lines = after(AMP, defs=defs, model="", optimizer="", before="t = T()", batches="if True:", step="t.turn(loader)")
+    assert "self.grad_scaler.step(self.opt)" in lines
+
+
 def test_optimizers_under_different_tests_are_refused() -> None:
     step = STEP.replace("optimizer.step()", "if epoch:\n    optimizer.step()\nelse:\n    other.step()")
     assert refused("DPM321", AMP, optimizer=_SECOND, step=step) == ["other.step()"]
@@ -171,14 +297,14 @@ def test_gradients_by_autograd_grad_are_refused() -> None:
 @pytest.mark.parametrize(
     ("parts", "pointed"),
     [
-        pytest.param({"step": STEP.replace("loss.backward()", "F.cross_entropy(model(x), y).backward()")}, "F.cross_entropy(model(x), y).backward()", id="no name for the loss"),
+        pytest.param({"defs": "def back(loss):\n    loss.backward()", "step": STEP.replace("loss.backward()", "back(loss)")}, "loss.backward()", id="backward in another function"),
         pytest.param({"defs": "def clip(model):\n    " + _CLIP, "step": STEP.replace("optimizer.step()", "clip(model)\noptimizer.step()")}, _CLIP.strip(), id="clipping elsewhere"),
         pytest.param({"step": STEP.replace("optimizer.step()", "[p.grad.clamp_(-1, 1) for p in model.parameters()]\noptimizer.step()")}, "p.grad", id="gradients by hand"),
         pytest.param(
             {"imports": "from lib import clip_gradient", "step": STEP.replace("optimizer.step()", "clip_gradient(optimizer, 1)\noptimizer.step()")}, "clip_gradient(optimizer, 1)",
             id="clipping of another file",
         ),
-        pytest.param({"step": STEP.replace("optimizer.step()", "n = optimizer.step()")}, "loss.backward()", id="no step that is a statement"),
+        pytest.param({"step": STEP.replace("optimizer.step()", "n = optimizer.step()")}, "optimizer.step()", id="no step that is a statement"),
     ],
 )  # fmt: skip
 def test_refused(parts: dict[str, str], pointed: str) -> None:
@@ -187,7 +313,7 @@ def test_refused(parts: dict[str, str], pointed: str) -> None:
 
 def test_steps_in_two_functions_are_refused() -> None:
     defs = "def a(o):\n    o.step()\ndef b(o):\n    o.step()"
-    assert refused("DPM321", AMP, defs=defs, step=STEP.replace("optimizer.step()", "a(optimizer)\nb(optimizer)")) == ["loss.backward()"]
+    assert refused("DPM321", AMP, defs=defs, step=STEP.replace("optimizer.step()", "a(optimizer)\nb(optimizer)")) == ["o.step()", "o.step()"]
 
 
 def test_gradients_by_hand_are_right_without_a_scale() -> None:
