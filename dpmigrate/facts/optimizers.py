@@ -23,6 +23,8 @@ class Optimizer:
     receivers: tuple[ast.expr, ...]  # the expressions before ``.parameters()``, or of the models that are given
 
 
+#: what torch.optim has beside optimizers
+_BESIDE = (".lr_scheduler", ".swa_utils")
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _GROWS = frozenset({"append", "extend", "insert", "update"})
 
@@ -33,10 +35,13 @@ def optimizers(roles: Roles) -> tuple[Optimizer, ...]:
     out = []
     for call in roles.calls:
         qual = roles.names.dotted(call.func)
-        known = qual.startswith("torch.optim.") and ".lr_scheduler" not in qual and qual.rsplit(".", 1)[-1][:1].isupper()
+        known = qual.startswith("torch.optim.") and not any(part in qual for part in _BESIDE) and qual.rsplit(".", 1)[-1][:1].isupper()
         if not known and not _stepped(roles, call):
             continue
         given = [*call.args, *(k.value for k in call.keywords if not known or k.arg in (None, "params"))]
+        for later in roles.names.calls("add_param_group"):
+            if isinstance(later.func, ast.Attribute) and any(v.node is call for v in roles.values.eval(later.func.value)):
+                given += [*later.args, *(k.value for k in later.keywords)]
         receivers = tuple(_receivers(roles, given))
         if not receivers:
             receivers = tuple(_models_given(roles, call if not known else None, given, called))
