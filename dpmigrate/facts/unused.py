@@ -169,8 +169,12 @@ def _upkeep(roles: Roles, node: ast.Attribute) -> bool:
     """A read that is no pass: in a statement of ``__init__`` that only initialises, or of ``.parameters()`` and the like."""
     names = roles.names
     above = names.parent[node]
-    if isinstance(above, ast.Attribute) and (above.attr in _UPKEEP or isinstance(above.ctx, ast.Store)):
+    if isinstance(above, ast.Attribute) and above.attr in _UPKEEP:
         return True
+    while isinstance(above, ast.Attribute):  # self.fc.bias.data = …
+        if isinstance(above.ctx, ast.Store):
+            return True
+        above = names.parent[above]
     function = names.function(node)
     if not isinstance(function, FunctionNode) or not roles.inside_module(node) or not any(w in function.name for w in ("init", "reset")):
         return False
