@@ -115,7 +115,11 @@ def test_refused_in_a_train_of_its_own() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["nn.utils.weight_norm(model.module.fc)", "nn.utils.parametrizations.weight_norm(module=model.module.fc)", "nn.utils.parametrizations.orthogonal(model.module)"],
+    [
+        "nn.utils.weight_norm(model.module.fc)",
+        "nn.utils.parametrizations.weight_norm(module=model.module.fc)",
+        "nn.utils.parametrizations.orthogonal(model.module)",
+    ],
 )
 def test_refused_where_a_layer_is_normalised(line: str) -> None:
     assert refused("DPM110", model=_DP, before=line) == [line]

@@ -37,7 +37,9 @@ def test_nothing_to_say(call: str) -> None:
         pytest.param(_IMPORT, "checkpoint(self.fc, x)", "checkpoint(self.fc, x, use_reentrant=False)", id="not said"),
         pytest.param(_IMPORT, "checkpoint(self.fc, x, use_reentrant=True)", "checkpoint(self.fc, x, use_reentrant=False)", id="said"),
         pytest.param(_IMPORT, "checkpoint_sequential([self.fc], 1, x)", "checkpoint_sequential([self.fc], 1, x, use_reentrant=False)", id="a sequence"),
-        pytest.param("import torch.utils.checkpoint as cp", "cp.checkpoint(self.fc, *[x])", "cp.checkpoint(self.fc, *[x], use_reentrant=False)", id="alias, star"),
+        pytest.param(
+            "import torch.utils.checkpoint as cp", "cp.checkpoint(self.fc, *[x])", "cp.checkpoint(self.fc, *[x], use_reentrant=False)", id="alias, star"
+        ),
     ],
 )
 def test_made_non_reentrant(imports: str, call: str, expected: str) -> None:

@@ -83,13 +83,17 @@ _LIST = "self.extra = nn.ModuleList([nn.Linear(8, 8) for _ in range(2)])"
         pytest.param(_net("if x.mean() > 0:\n    return x\nx = self.extra(x)"), id="left before"),
         pytest.param(_net("x = self.extra(x) if torch.rand(1) < 0.5 else x"), id="in an expression"),
         pytest.param(_net("for part in self.extra:\n    if torch.rand(1) < 0.5:\n        continue\n    x = part(x)", part=_LIST), id="layers are dropped"),
-        pytest.param(_net("for i, part in enumerate(self.extra):\n    if torch.rand(1) < 0.5:\n        x = part(x)", part=_LIST), id="layers are dropped, by an if"),
+        pytest.param(
+            _net("for i, part in enumerate(self.extra):\n    if torch.rand(1) < 0.5:\n        x = part(x)", part=_LIST), id="layers are dropped, by an if"
+        ),
     ],
 )
 def test_looked_for(net: str) -> None:
     assert "model = ddp.wrap(Net(), find_unused=True)" in after(net=net)
     assert "model = ddp.wrap(Net(), find_unused=True)" in after(net=net, model="model = nn.DataParallel(Net())")
-    assert "model = ddp.wrap(model, find_unused=True)" in after(net=net, model="model = Net()\nif torch.cuda.is_available():\n    model = nn.DataParallel(model)")
+    assert "model = ddp.wrap(model, find_unused=True)" in after(
+        net=net, model="model = Net()\nif torch.cuda.is_available():\n    model = nn.DataParallel(model)"
+    )
 
 
 @pytest.mark.parametrize(

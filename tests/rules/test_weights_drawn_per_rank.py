@@ -43,7 +43,9 @@ def test_a_loop_draws_from_one_stream(lines: str) -> None:
     new = after(step=STEP + lines)
     assert new[0] == "with ddp.same_stream():"
     assert found("DPM129", step=STEP + lines) == [lines.splitlines()[0]]
-    assert found("DPM129", defs=f"def disturb(model):\n    {lines}".replace("\n", "\n    ").replace("    for", "for", 1), epoch_end="disturb(model)") == [lines.splitlines()[0]]
+    assert found("DPM129", defs=f"def disturb(model):\n    {lines}".replace("\n", "\n    ").replace("    for", "for", 1), epoch_end="disturb(model)") == [
+        lines.splitlines()[0]
+    ]
 
 
 @pytest.mark.parametrize(
