@@ -23,8 +23,6 @@ class Optimizer:
     receivers: tuple[ast.expr, ...]  # the expressions before ``.parameters()``, or of the models that are given
 
 
-#: what torch.optim has beside optimizers
-_BESIDE = (".lr_scheduler", ".swa_utils")
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _GROWS = frozenset({"append", "extend", "insert", "update"})
 
@@ -35,7 +33,7 @@ def optimizers(roles: Roles) -> tuple[Optimizer, ...]:
     out = []
     for call in roles.calls:
         qual = roles.names.dotted(call.func)
-        known = qual.startswith("torch.optim.") and not any(part in qual for part in _BESIDE) and qual.rsplit(".", 1)[-1][:1].isupper()
+        known = qual.startswith("torch.optim.") and ".lr_scheduler" not in qual and qual.rsplit(".", 1)[-1][:1].isupper()
         if not known and not _stepped(roles, call):
             continue
         given = [*call.args, *(k.value for k in call.keywords if not known or k.arg in (None, "params"))]

@@ -28,6 +28,9 @@ model = ddp.wrap(Net(), find_unused=True)
 ```
 
 ## When it is not fixed
+A test that looks at the samples (`if x.mean() > 0`), in a program of one device: each rank would decide by its part of the batch, which is refused. Under
+DataParallel each GPU did so already.
+
 Layers whose use depends on a setting (`if self.use_aux:`), and models of other files: whether they are used is not known. DDP's error names the
 parameters; write `find_unused=True` then. `static_graph=True` is never written: it fails where the choice changes.
 """
@@ -52,7 +55,10 @@ def unused_parameters(script: Script) -> Iterator[Hit]:
         return
     for w in script.wraps.wraps:
         for u in script.unused(w):
-            yield Hit(u.node, _said(script, u), (_edit(script, w),))
+            if u.by_data and not script.from_data_parallel:
+                yield Hit(u.node, _said(script, u), severity=Severity.BLOCKER, advice="let each sample decide for itself, or all ranks together")
+            else:
+                yield Hit(u.node, _said(script, u), (_edit(script, w),))
 
 
 def _edit(script: Script, w: Wrap) -> Edit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, after, found, whole
+from tests.rules.program import STEP, after, found, refused, whole
 
 _NET = """\
 class Net(nn.Module):
@@ -79,8 +79,7 @@ _LIST = "self.extra = nn.ModuleList([nn.Linear(8, 8) for _ in range(2)])"
         pytest.param(_net(part=f"{_EXTRA}\nfor m in self.modules():\n    m.x = 1"), id="initialised with all others"),
         pytest.param(_net(_IF.format("torch.rand(1).item() < 0.5")), id="by chance"),
         pytest.param(_net("p = torch.rand(1)\n" + _IF.format("p < 0.5")), id="by chance, through a name"),
-        pytest.param(_net(_IF.format("x.mean() > 0")), id="by the samples"),
-        pytest.param(_net("if x.mean() > 0:\n    return x\nx = self.extra(x)"), id="left before"),
+        pytest.param(_net("if torch.rand(1) > 0.5:\n    return self.out(x)\nx = self.extra(self.fc(x))"), id="left before"),
         pytest.param(_net("x = self.extra(x) if torch.rand(1) < 0.5 else x"), id="in an expression"),
         pytest.param(_net("for part in self.extra:\n    if torch.rand(1) < 0.5:\n        continue\n    x = part(x)", part=_LIST), id="layers are dropped"),
         pytest.param(
@@ -131,3 +130,9 @@ def test_beside_other_options() -> None:
     from dpmigrate.settings import Settings
 
     assert "ddp.wrap(Net(), sync_bn=True, find_unused=True)" in whole(Settings(sync_bn=True), net=_net())
+
+
+def test_refused_where_the_samples_of_one_device_decide() -> None:
+    net = _net(_IF.format("x.mean() > 0"))
+    assert refused("DPM111", net=net) == [_EXTRA]
+    assert "model = ddp.wrap(Net(), find_unused=True)" in after(net=net, model="model = nn.DataParallel(Net())")
