@@ -19,7 +19,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "world_size": (),
     "is_main": (),
     "device": (),
-    "wrap": ("model", "sync_bn"),
+    "wrap": ("model", "sync_bn", "find_unused"),
     "unwrap": ("model",),
     "method": ("model", "name"),
     "clean_keys": ("state_dict",),

@@ -37,6 +37,9 @@ def optimizers(roles: Roles) -> tuple[Optimizer, ...]:
         if not known and not _stepped(roles, call):
             continue
         given = [*call.args, *(k.value for k in call.keywords if not known or k.arg in (None, "params"))]
+        for later in roles.names.calls("add_param_group"):
+            if isinstance(later.func, ast.Attribute) and any(v.node is call for v in roles.values.eval(later.func.value)):
+                given += [*later.args, *(k.value for k in later.keywords)]
         receivers = tuple(_receivers(roles, given))
         if not receivers:
             receivers = tuple(_models_given(roles, call if not known else None, given, called))

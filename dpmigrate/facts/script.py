@@ -16,8 +16,9 @@ from dpmigrate.facts.names import FunctionNode, Loop, Names, position, span
 from dpmigrate.facts.phases import Env, Phases, phases
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.suppressions import Suppressions, suppressions
-from dpmigrate.facts.values import NONE, Vals, Values
-from dpmigrate.facts.wraps import Wrapping, WrapPlan
+from dpmigrate.facts.unused import Unused, partly_used
+from dpmigrate.facts.values import NONE, Val, Vals, Values
+from dpmigrate.facts.wraps import Wrap, Wrapping, WrapPlan
 from dpmigrate.model import Span
 from dpmigrate.settings import Settings
 from dpmigrate.source import Source
@@ -39,6 +40,7 @@ class Script:
         self.wraps: WrapPlan = self._wrapping.plan()
         self.losses = losses.Losses(self.roles)
         self._phases: dict[BatchLoop, Phases | None] = {}
+        self._unused: dict[Wrap, list[Unused]] = {}
 
     # ------------------------------------------------------------------ is there anything to migrate?
     @cached_property
@@ -138,6 +140,13 @@ class Script:
     def from_data_parallel(self) -> bool:
         """Whether the source wraps a model in DataParallel."""
         return bool(self.wraps.removed) or any(w.how == "call" for w in self.wraps.wraps)
+
+    def unused(self, wrap: Wrap) -> list[Unused]:
+        """The parts of the wrapped model that get no gradient in some training step."""
+        if wrap not in self._unused:
+            wrapped = Val("wrapped", wrap.node if wrap.how == "call" else wrap.stmt)
+            self._unused[wrap] = partly_used(self.roles, self.values.inner(wrapped))
+        return self._unused[wrap]
 
     @cached_property
     def own_amp(self) -> ast.Call | None:

@@ -51,6 +51,8 @@ NONE: Vals = frozenset()
 DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"})
 #: functions that find a class or a function by its name
 _FOUND = frozenset({"?.getattr", "?.eval", "?.__import__", "operator.attrgetter"})
+#: functions that change a model in place and hand it back
+_SAME_MODEL = frozenset({"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.nn.modules.batchnorm.SyncBatchNorm.convert_sync_batchnorm"})
 PASS_LIMIT = 12
 DEPTH_LIMIT = 60  # of nested expressions; what lies deeper is unknown
 
@@ -380,6 +382,8 @@ class Values:
         callees = self.eval(func)
         last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
         if last in TRANSPARENT and node.args and not any(v.kind in ("func", "class") for v in callees):
+            return self.eval(node.args[0])
+        if node.args and any(v.qual in _SAME_MODEL for v in callees):
             return self.eval(node.args[0])
         out: set[Val] = set()
         for v in callees:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly, SetArg, Wrap
+from dpmigrate.edit import After, Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly
+from dpmigrate.edit import Wrap as Wrapped
 from dpmigrate.facts import steps
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.launch import EnvironmentWrite
@@ -14,6 +15,7 @@ from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.outside import TRACKERS, changes_files, waits_for_somebody
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.wraps import Wrap
 
 #: DataLoader's parameters in order (torch.utils.data.DataLoader)
 LOADER_PARAMETERS = (
@@ -49,14 +51,22 @@ def unset(script: Script, write: EnvironmentWrite) -> Edit:
     return DropArg(script.span(write.node), write.name) if isinstance(write.node, ast.Call) else Delete(script.span(write.node))
 
 
-def wrap_arguments(script: Script, call: ast.Call) -> Iterator[Edit]:
-    if script.settings.sync_bn:
-        yield SetArg(script.span(call), "sync_bn", "True")
+def wrap_edit(script: Script, w: Wrap) -> Edit:
+    """The edit that makes a wrap which no DataParallel call makes."""
+    if w.how == "value" and isinstance(w.stmt, ast.Assign) and not downloads(script, w.stmt):
+        return Wrapped(script.span(w.stmt.value), wrap_code(script, "{}", w))
+    code = f"{w.target} = {wrap_code(script, w.target, w)}"
+    return Before(script.span(w.stmt), code) if w.how == "before" else After(script.span(w.stmt), code)
 
 
-def wrap_code(script: Script, target: str) -> str:
-    """``ddp.wrap(target)`` with the options of the settings."""
-    return f"{script.ddp}.wrap({target}{', sync_bn=True' if script.settings.sync_bn else ''})"
+def wrap_options(script: Script, w: Wrap) -> list[str]:
+    """The options of ``ddp.wrap`` that this model needs."""
+    return ["sync_bn"] * script.settings.sync_bn + ["find_unused"] * bool(script.unused(w))
+
+
+def wrap_code(script: Script, target: str, w: Wrap) -> str:
+    """``ddp.wrap(target)`` with its options."""
+    return f"{script.ddp}.wrap({', '.join([target, *(f'{name}=True' for name in wrap_options(script, w))])})"
 
 
 def downloads(script: Script, node: ast.AST) -> bool:
@@ -77,6 +87,31 @@ def downloads(script: Script, node: ast.AST) -> bool:
         if dotted.endswith((".urlretrieve", ".download_url", "datasets.load_dataset", ".snapshot_download", ".hf_hub_download")):
             return True
     return False
+
+
+_DRAWS = ("random.", "numpy.random.", "torch.rand", "torch.multinomial", "torch.bernoulli", "torch.normal", "torch.nn.init.", "torch.nn.utils.prune.random")
+_DRAWING = frozenset(
+    {"shuffle", "choice", "choices", "sample", "permutation", "randint", "integers", "normal_", "uniform_", "random_", "bernoulli_", "reset_parameters"}
+)
+
+
+def draws(script: Script, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether the node, or a function of this file that it calls, draws random numbers."""
+    for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
+        if script.names.dotted(call.func).startswith(_DRAWS) or (isinstance(call.func, ast.Attribute) and call.func.attr in _DRAWING):
+            return True
+        if any(f not in seen and draws(script, f, seen | {f}) for f, _ in script.values.targets(call)):
+            return True
+    return False
+
+
+def methods_of_model(script: Script, call: ast.Call) -> list[FunctionNode]:
+    """The methods of this file that a call of a model's method runs, also through the wrapper."""
+    if not isinstance(call.func, ast.Attribute):
+        return []
+    models = [m for v in script.roles.model_vals(call.func.value) for m in script.values.inner(v)]
+    found = (script.values.defs.method(m.cls, call.func.attr) for m in models if m.cls is not None)
+    return [f for f in found if f is not None]
 
 
 def scaler_name(script: Script) -> str:
@@ -100,7 +135,7 @@ def scaled_backward(script: Script, backward: ast.Call) -> Edit:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scale" and node.args:
         node = node.args[0]  # a scaler of the script's own
     template = f"{script.ddp}.sum_loss({{}})" if script.losses.of_backward(backward).norm is Norm.SUM else "{}"
-    return Wrap(script.span(node), f"{scaler_name(script)}.scale({template})" if scales(script) else template)
+    return Wrapped(script.span(node), f"{scaler_name(script)}.scale({template})" if scales(script) else template)
 
 
 # ---------------------------------------------------------------------- where the ranks go together, and where they may part

@@ -1,7 +1,8 @@
 """The model's parameters are changed after the wrap.
 
 ## What it finds
-`requires_grad` set (also by `requires_grad_()`), or a layer replaced (`model.module.fc = …`, `model.module.layers[6] = …`, `add_module`), on a wrapped model.
+`requires_grad` set (also by `requires_grad_()`, or in a method of the model: `model.freeze()`, a `train()` of its own), a layer replaced
+(`model.module.fc = …`, `model.module.layers[6] = …`, `add_module`), a weight shared or normalised (`weight_norm`), on a wrapped model.
 
 ## Why it matters
 DistributedDataParallel looks at the parameters once, when it is built. Parameters frozen later fail at the second step; parameters unfrozen or added
@@ -32,6 +33,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import Val, Vals
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import methods_of_model
 
 
 @rule("DPM110", severity=Severity.BLOCKER)
@@ -49,11 +51,37 @@ def changed_after_wrap(script: Script) -> Iterator[Hit]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _wrapped_part(script, node.func.value, _DEPTH):
             if node.func.attr == "requires_grad_" and not roles.model_vals(node.func.value) & switched:
                 yield Hit(node, "requires_grad is set after the wrap: DDP has already looked at the parameters", advice=advice)
+            elif methods_of_model(script, node) and _changes(script, node):
+                yield Hit(node, f"{script.text(node.func)}() sets requires_grad after the wrap: DDP has already looked at the parameters", advice=advice)
             elif node.func.attr in ("add_module", "register_parameter", "register_module"):
+                yield Hit(node, f"{script.text(node.func)}(…) after the wrap: the new parameters are never reduced", advice=advice)
+
+        elif isinstance(node, ast.Call) and script.names.dotted(node.func).startswith(_REPLACING):
+            part = script.argument(node, "module", 0)
+            if part is not None and _wrapped_part(script, part, _DEPTH):
                 yield Hit(node, f"{script.text(node.func)}(…) after the wrap: the new parameters are never reduced", advice=advice)
 
 
 _DEPTH = 4
+#: what puts other parameters in the place of a layer's own
+_REPLACING = ("torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm", "torch.nn.utils.parametrizations.orthogonal")
+
+
+def _changes(script: Script, call: ast.Call) -> bool:
+    """Whether a method of the model itself freezes or thaws: also ``train()``, where a class has one of its own."""
+    todo, seen = list(methods_of_model(script, call)), set()
+    while todo:
+        method = todo.pop()
+        if method in seen:
+            continue
+        seen.add(method)
+        todo += script.roles.entered(method)
+        if any(
+            isinstance(n, ast.Attribute) and (n.attr == "requires_grad_" or (n.attr == "requires_grad" and isinstance(n.ctx, ast.Store)))
+            for n in ast.walk(method)
+        ):
+            return True
+    return False
 
 
 def _switched(script: Script) -> Vals:
@@ -86,7 +114,10 @@ def _whole(script: Script, node: ast.expr) -> Vals:
 def _new_layer(script: Script, node: ast.Attribute | ast.Subscript) -> bool:
     """A place inside a wrapped model that is given a layer."""
     stmt = script.names.statement(node)
-    if not isinstance(stmt, ast.Assign) or not any(v.qual.startswith("torch.nn.") for v in script.values.eval(stmt.value)):
+    if not isinstance(stmt, ast.Assign):
+        return False
+    tied = isinstance(stmt.value, ast.Attribute) and stmt.value.attr in ("weight", "bias")
+    if not tied and not any(v.qual.startswith("torch.nn.") for v in script.values.eval(stmt.value)):
         return False
     return _wrapped_part(script, node.value, _DEPTH)
 

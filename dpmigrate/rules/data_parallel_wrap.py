@@ -28,12 +28,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, After, Delete, DropArg, Edit, Replace, SetArg, Wrap
+from dpmigrate.edit import AddImport, Delete, DropArg, Edit, Replace, SetArg, Wrap
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import wrap_argument
+from dpmigrate.facts.wraps import Wrap as Wrapping
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import wrap_arguments, wrap_code
+from dpmigrate.rules._shared import wrap_code, wrap_edit, wrap_options
 
 
 @rule("DPM101", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -50,7 +51,7 @@ def data_parallel_wrap(script: Script) -> Iterator[Hit]:
                     advice="write it as nn.DataParallel(model)",
                 )  # fmt: skip
                 continue
-            yield Hit(w.node, "DataParallel becomes DistributedDataParallel, one process a GPU", (*_in_place(script, w.node), new))
+            yield Hit(w.node, "DataParallel becomes DistributedDataParallel, one process a GPU", (*_in_place(script, w), new))
     for call in sorted(script.wraps.removed, key=lambda c: c.lineno):
         yield Hit(
             call, "this DataParallel wrap goes; the whole model is wrapped on every device instead", (*_taken_out(script, call), *_after(script, call), new)
@@ -60,12 +61,14 @@ def data_parallel_wrap(script: Script) -> Iterator[Hit]:
             yield Hit(call, "a test for DataParallel is false under DDP", (Replace(script.span(call), f'hasattr({script.text(call.args[0])}, "module")'),))
 
 
-def _in_place(script: Script, call: ast.Call) -> Iterator[Edit]:
+def _in_place(script: Script, w: Wrapping) -> Iterator[Edit]:
+    call = w.node
+    assert isinstance(call, ast.Call)
     moved = _moved(script, call)
     arg = wrap_argument(call)
     if moved is not None and arg is not None and "cuda" not in script.text(arg):
         yield Replace(script.span(call), script.text(arg))
-        yield Wrap(script.span(moved), wrap_code(script, "{}"))
+        yield Wrap(script.span(moved), wrap_code(script, "{}", w))
         return
     yield Replace(script.span(call.func), f"{script.ddp}.wrap")
     if not call.args and arg is not None:
@@ -74,7 +77,8 @@ def _in_place(script: Script, call: ast.Call) -> Iterator[Edit]:
     for i, name in enumerate(("device_ids", "output_device", "dim"), 1):
         if script.argument(call, name, i) is not None:
             yield DropArg(script.span(call), name, i if len(call.args) > i else None)
-    yield from wrap_arguments(script, call)
+    for name in wrap_options(script, w):
+        yield SetArg(script.span(call), name, "True")
 
 
 def _opaque(call: ast.Call) -> bool:
@@ -111,4 +115,4 @@ def _after(script: Script, call: ast.Call) -> Iterator[Edit]:
     """The wrap that follows the test, once for all branches."""
     for w in script.wraps.wraps:
         if w.how == "after" and script.names.is_inside(call, w.stmt):
-            yield After(script.span(w.stmt), f"{w.target} = {wrap_code(script, w.target)}")
+            yield wrap_edit(script, w)

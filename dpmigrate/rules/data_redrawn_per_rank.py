@@ -30,15 +30,13 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Enclose
-from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import Vals
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import draws
 
 _KEEPS = frozenset({"set_epoch", "train", "eval", "close", "cpu", "cuda", "to"})
-_DRAWS = ("random.", "numpy.random.", "torch.rand", "torch.multinomial", "torch.bernoulli", "torch.normal")
-_DRAWING = frozenset({"shuffle", "choice", "choices", "sample", "permutation", "randint", "integers", "normal_", "uniform_", "random_", "bernoulli_"})
 
 
 @rule("DPM222", severity=Severity.ERROR, fix=Fix.SAFE)
@@ -56,7 +54,7 @@ def data_redrawn_per_rank(script: Script) -> Iterator[Hit]:
         if not between or batches or not isinstance(stmt, ast.Expr | ast.Assign) or not _of_data(script, func.value, data):
             continue
         targets = [f for f, _ in script.values.targets(call)]
-        if targets and not any(_draws(script, f, set()) for f in targets):
+        if targets and not any(draws(script, f) for f in targets):
             continue
         edits = (Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.same_stream():"), AddImport(script.import_line))
         yield Hit(stmt, f"{script.text(func)}() may draw the training data anew: every rank would draw its own", edits)
@@ -67,16 +65,3 @@ def _of_data(script: Script, node: ast.expr, data: Vals) -> bool:
     if isinstance(node, ast.Attribute) and node.attr == "dataset":
         return any(isinstance(v.node, ast.Call) and v.node in script.train_loader_calls for v in script.roles.loaders_of(node.value))
     return bool(script.values.eval(node) & data)
-
-
-def _draws(script: Script, function: ast.AST, seen: set[ast.AST]) -> bool:
-    """Whether the function, or one of this file that it calls, draws random numbers."""
-    if function in seen or not isinstance(function, FunctionNode | ast.Lambda):
-        return False
-    seen.add(function)
-    for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
-        if script.names.dotted(call.func).startswith(_DRAWS) or (isinstance(call.func, ast.Attribute) and call.func.attr in _DRAWING):
-            return True
-        if any(_draws(script, f, seen) for f, _ in script.values.targets(call)):
-            return True
-    return False

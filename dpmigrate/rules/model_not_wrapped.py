@@ -24,14 +24,13 @@ When the model cannot be traced to one variable, or the variable is assigned in 
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, After, Before, Edit, Wrap
+from dpmigrate.edit import AddImport
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import downloads, wrap_code
+from dpmigrate.rules._shared import wrap_edit
 
 
 @rule("DPM102", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -39,11 +38,5 @@ def model_not_wrapped(script: Script) -> Iterator[Hit]:
     for w in script.wraps.wraps:
         if w.how == "call" or (w.how == "after" and any(script.names.is_inside(c, w.stmt) for c in script.wraps.removed)):
             continue
-        edit: Edit
-        if w.how == "value" and isinstance(w.stmt, ast.Assign) and not downloads(script, w.stmt):
-            edit = Wrap(script.span(w.stmt.value), wrap_code(script, "{}"))
-        elif w.how == "before":
-            edit = Before(script.span(w.stmt), f"{w.target} = {wrap_code(script, w.target)}")
-        else:
-            edit = After(script.span(w.stmt), f"{w.target} = {wrap_code(script, w.target)}")
+        edit = wrap_edit(script, w)
         yield Hit(w.stmt, f"{w.target} is not wrapped in DistributedDataParallel: every rank would train alone", (edit, AddImport(script.import_line)))

@@ -34,7 +34,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
-_OWN = ("torch.save", "torch.compile", "torch.optim.", "torch.nn.parallel.", "torch.nn.DataParallel")
+_OWN = ("torch.save", "torch.nn.SyncBatchNorm.", "torch.compile", "torch.optim.", "torch.nn.parallel.", "torch.nn.DataParallel")
 
 
 @rule("DPM127", severity=Severity.WARNING, fix=Fix.SAFE, core=True)

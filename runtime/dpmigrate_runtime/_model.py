@@ -38,12 +38,13 @@ class Single(nn.Module):
         return nullcontext()
 
 
-def wrap(model: nn.Module, sync_bn: bool = False) -> nn.Module:
+def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False) -> nn.Module:
     """``model`` in DistributedDataParallel; in one process, or without a trainable parameter, in a stand-in with ``.module``.
 
     A wrapped model is returned as it is, nn.DataParallel is taken off first, and a model on the CPU is moved to ``device()``.
-    ``sync_bn`` turns BatchNorm layers into SyncBatchNorm, which needs CUDA: on the CPU a warning is given instead. Unused
-    parameters are not searched for: that switch breaks working programs (pitfalls 1.3). Errors are those of DDP.
+    ``sync_bn`` turns BatchNorm layers into SyncBatchNorm, which needs CUDA: on the CPU a warning is given instead. ``find_unused`` is for
+    models of which not every step uses all parameters: DDP then looks for those in each forward. It is off, since it breaks programs
+    that use parameters outside forward, and costs time. Errors are those of DDP. (torch.nn.parallel.DistributedDataParallel)
     """
     if isinstance(getattr(model, "_orig_mod", model), DistributedDataParallel | Single):
         return model
@@ -59,7 +60,7 @@ def wrap(model: nn.Module, sync_bn: bool = False) -> nn.Module:
         model = _synchronise(model, place)
     if not any(parameter.requires_grad for parameter in model.parameters()):
         return Single(model)
-    wrapped = DistributedDataParallel(model, device_ids=[place.index] if place.type == "cuda" else None)
+    wrapped = DistributedDataParallel(model, device_ids=[place.index] if place.type == "cuda" else None, find_unused_parameters=find_unused)
     STATE.wrapped.add(wrapped)
     return wrapped
 

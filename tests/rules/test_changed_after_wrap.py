@@ -90,3 +90,41 @@ def test_a_whole_model_may_be_switched(step: str) -> None:
 def test_what_is_frozen_at_the_wrap_must_stay_so() -> None:
     parts = {"model": "model = Net()\n" + _TOGGLE.format(False) + "\nmodel = nn.DataParallel(model)", "epoch_start": _TOGGLE.format(True)}
     assert refused("DPM110", **parts) == ["p.requires_grad"]
+
+
+_METHODS = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n\n"
+_METHODS += "    def forward(self, x):\n        return self.fc(x)\n\n    def freeze(self, on):\n        self.switch(on)\n        self.freeze_again\n\n"
+_METHODS += "    def switch(self, on):\n        for p in self.fc.parameters():\n            p.requires_grad = not on\n\n    def size(self):\n        return 3"
+
+
+@pytest.mark.parametrize("call", ["model.freeze(epoch > 1)", "model.switch(on=True)"])
+def test_refused_in_a_method_of_the_model(call: str) -> None:
+    assert refused("DPM110", net=_METHODS, epoch_start=call) == [call]
+    behind = call.replace("model.", "model.module.")
+    assert refused("DPM110", net=_METHODS, model=_DP, epoch_start=behind) == [behind]
+
+
+def test_other_methods_of_the_model() -> None:
+    assert found("DPM110", net=_METHODS, before="model.freeze(True)", epoch_start="model.size()") == []
+
+
+def test_refused_in_a_train_of_its_own() -> None:
+    net = _METHODS.replace("def switch(self, on)", "def train(self, mode=True)").replace("not on", "False").replace("self.switch(on)", "pass")
+    assert refused("DPM110", net=net, epoch_start="model.train()") == ["model.train()"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nn.utils.weight_norm(model.module.fc)",
+        "nn.utils.parametrizations.weight_norm(module=model.module.fc)",
+        "nn.utils.parametrizations.orthogonal(model.module)",
+    ],
+)
+def test_refused_where_a_layer_is_normalised(line: str) -> None:
+    assert refused("DPM110", model=_DP, before=line) == [line]
+    assert found("DPM110", model=_DP, before="nn.utils.weight_norm()\nother = nn.utils.weight_norm(nn.Linear(2, 2))") == []
+
+
+def test_refused_where_a_weight_is_shared() -> None:
+    assert refused("DPM110", model=_DP, before="model.module.fc.weight = model.module.out.weight") == ["model.module.fc.weight"]

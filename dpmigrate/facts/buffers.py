@@ -1,0 +1,110 @@
+"""Which buffers of a model are given something of the batch: queues, running statistics, counters of samples."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.unused import own_classes
+from dpmigrate.facts.values import Vals
+
+_SHAPE = frozenset({"shape", "size", "device", "dtype", "dim", "ndim", "numel"})
+_DEPTH = 6
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Update:
+    """A statement in a method that writes samples, or their number, into a buffer."""
+
+    node: ast.stmt
+    name: str
+
+
+def updates(roles: Roles, models: Vals) -> list[Update]:
+    """The first such statement for each buffer of the models' classes."""
+    found: dict[tuple[ast.ClassDef, str], Update] = {}
+    for cls in (b for c in own_classes(roles, models) for b in roles.values.defs.bases(c)):
+        names = set(_registered(cls))
+        for stmt in sorted((n for n in ast.walk(cls) if isinstance(n, ast.stmt)), key=position):
+            function = roles.names.function(stmt)
+            if not isinstance(function, FunctionNode) or "init" in function.name:
+                continue
+            for name, value in _written(stmt):
+                if name in names and _of_batch(roles, value, _DEPTH):
+                    found.setdefault((cls, name), Update(stmt, name))
+    return sorted({u.node: u for u in found.values()}.values(), key=lambda u: position(u.node))
+
+
+def _registered(cls: ast.ClassDef) -> Iterator[str]:
+    for n in ast.walk(cls):
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "register_buffer":
+            first = next((k.value for k in n.keywords if k.arg == "name"), n.args[0] if n.args else None)
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield first.value
+
+
+def _written(stmt: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """The attributes of self that the statement writes, wholly or in part, with what it gives them."""
+    if isinstance(stmt, ast.Assign | ast.AugAssign):
+        for target in stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]:
+            name = _attribute(target)
+            if name:
+                yield name, stmt.value
+    elif isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
+        node: ast.expr = stmt.value
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # self.mean.mul_(0.9).add_(x, alpha=0.1)
+            name = _attribute(node.func.value)
+            if node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
+                root = node.func.value
+                while isinstance(root, ast.Call) and isinstance(root.func, ast.Attribute):
+                    root = root.func.value
+                name = name or _attribute(root)
+                for value in (*node.args, *(k.value for k in node.keywords)):
+                    if name:
+                        yield name, value
+            node = node.func.value
+
+
+def _attribute(node: ast.expr) -> str:
+    """``queue`` for ``self.queue``, ``self.queue[:, i]`` and ``self.queue.data``."""
+    while isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr == "data"):
+        node = node.value
+    return node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self" else ""
+
+
+def _of_batch(roles: Roles, node: ast.AST, depth: int) -> bool:
+    """Whether the value is made of samples or of their number: not of other sizes, of types, or of what the model holds."""
+    return any(_sample(roles, n, depth) for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+
+
+def _sample(roles: Roles, node: ast.Name, depth: int) -> bool:
+    if not depth or node.id == "self" or _other_size(roles, node):
+        return False
+    scope = roles.names.scope_of[node]
+    for b in roles.names.bindings(scope, node.id):
+        if b.how == "param" and isinstance(b.target, ast.arg):
+            function = roles.names.scope_of[b.target].node
+            if not isinstance(function, FunctionNode) or function.name == "forward":
+                return True
+            given = [roles.passed(c, function, node.id) for c in roles.values.callers.get(function, [])]
+            if any(e is not None and _of_batch(roles, e, depth - 1) for e in given):
+                return True
+        elif b.how == "assign" and b.value is not None and not roles.names.is_inside(node, b.value):
+            if b.path and b.path[0] != 0 and isinstance(b.value, ast.Attribute) and b.value.attr == "shape":
+                continue  # the length of n, length, dim = x.shape
+            if _of_batch(roles, b.value, depth - 1):
+                return True
+    return False
+
+
+def _other_size(roles: Roles, node: ast.Name) -> bool:
+    """``x.shape[1]``, ``x.size(-1)``, ``x.device``: what is the same for every part of the batch."""
+    above = roles.names.parent[node]
+    if not isinstance(above, ast.Attribute) or above.attr not in _SHAPE:
+        return False
+    outer = roles.names.parent[above]
+    index = outer.slice if isinstance(outer, ast.Subscript) else outer.args[0] if isinstance(outer, ast.Call) and outer.args else None
+    return not (isinstance(index, ast.Constant) and index.value == 0) and not (above.attr == "shape" and index is None)

@@ -1,0 +1,74 @@
+"""Some training steps do not use all parameters of the model.
+
+## What it finds
+In the model's class in this file: a layer that `__init__` makes and nothing calls; a layer that `forward` calls only behind a test that changes from
+step to step (a random number, the samples, the step, an argument that the training loop varies); one of several layers chosen by such a value.
+
+## Why it matters
+DistributedDataParallel waits for the gradient of every parameter: the second step stops with "Expected to have finished reduction in the prior iteration".
+With `find_unused_parameters=True` it looks for the parameters of each step first; the result is then that of one process, and a parameter that no rank
+has used keeps no gradient. It costs a walk through the graph in every step and breaks programs that use parameters outside `forward`, so it is only
+written where it is needed.
+
+## Example
+```python
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads = nn.ModuleList([nn.Linear(16, 2), nn.Linear(16, 2)])
+
+    def forward(self, x, task):
+        return self.heads[task](x)
+
+model = nn.DataParallel(Net())
+```
+becomes, in its last line,
+```python
+model = ddp.wrap(Net(), find_unused=True)
+```
+
+## When it is not fixed
+A test that looks at the samples (`if x.mean() > 0`), in a program of one device: each rank would decide by its part of the batch, which is refused. Under
+DataParallel each GPU did so already.
+
+Layers whose use depends on a setting (`if self.use_aux:`), and models of other files: whether they are used is not known. DDP's error names the
+parameters; write `find_unused=True` then. `static_graph=True` is never written: it fails where the choice changes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.edit import Edit, SetArg
+from dpmigrate.facts.script import Script
+from dpmigrate.facts.unused import Unused
+from dpmigrate.facts.wraps import Wrap
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import wrap_edit
+
+
+@rule("DPM111", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
+def unused_parameters(script: Script) -> Iterator[Hit]:
+    if any(True for _ in script.wraps.problems):
+        return
+    for w in script.wraps.wraps:
+        for u in script.unused(w):
+            if u.by_data and not script.from_data_parallel:
+                yield Hit(u.node, _said(script, u), severity=Severity.BLOCKER, advice="let each sample decide for itself, or all ranks together")
+            else:
+                yield Hit(u.node, _said(script, u), (_edit(script, w),))
+
+
+def _edit(script: Script, w: Wrap) -> Edit:
+    """What the wrap's own rule writes as well; both name it, so that neither can be left out."""
+    return SetArg(script.span(w.node), "find_unused", "True") if isinstance(w.node, ast.Call) and w.how == "call" else wrap_edit(script, w)
+
+
+def _said(script: Script, u: Unused) -> str:
+    name = f"{u.cls.name}.{u.name}"
+    if u.test is None:
+        return f"{name} has parameters that nothing uses: DDP would stop in the second step"
+    why = "; each rank decides by its own samples" if u.by_data else ""
+    return f"a step may not use all of {name} (line {u.test.lineno}): DDP would stop in the second step{why}"
