@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from dpmigrate.facts.filled import Filled, certainly_before, filled, own_nodes
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.meters import Meter, meters
 from dpmigrate.facts.names import FunctionNode, Names
@@ -41,10 +42,11 @@ class Counter:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Counting:
-    """The counters and meters of a loop, and why it cannot be split (``''`` if it can)."""
+    """The counters and meters of a loop, what it fills, and why it cannot be split (``''`` if it can)."""
 
     counters: tuple[Counter, ...]
     meters: tuple[Metered, ...]
+    filled: tuple[Filled, ...]
     obstacle: str
     where: ast.AST
 
@@ -110,8 +112,9 @@ def counting(roles: Roles, loop: BatchLoop) -> Counting:
     names = roles.names
     counters = tuple(_counters(names, loop))
     metered = tuple(_metered(names, loop, m) for m in meters(roles, loop))
-    obstacle, where = _obstacle(roles, loop, counters, metered)
-    return Counting(counters, metered, obstacle, where)
+    fills = tuple(filled(roles, loop))
+    obstacle, where = _obstacle(roles, loop, counters, metered, fills)
+    return Counting(counters, metered, fills, obstacle, where)
 
 
 def _metered(names: Names, loop: BatchLoop, meter: Meter) -> Metered:
@@ -193,17 +196,20 @@ def collected(names: Names, loop: BatchLoop) -> list[Counter]:
 
 
 # ------------------------------------------------------------------ is the loop nothing but counting?
-def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...], metered: tuple[Metered, ...]) -> tuple[str, ast.AST]:
+def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...], metered: tuple[Metered, ...], fills: tuple[Filled, ...]) -> tuple[str, ast.AST]:
     names = roles.names
-    known = {c.name for c in counters}
-    updates = {id(u) for m in metered for u in m.meter.updates}
+    known = {c.name for c in counters} | {f.name for f in fills}
+    own = {id(u) for m in metered for u in m.meter.updates} | own_nodes(fills)
     if not isinstance(loop.node, ast.For) or loop.several:
         return "its batches come from several loaders or from next()", loop.node
     if not known and not metered:
-        return "nothing is added up in plain counters", loop.node
+        return "nothing is added up or collected in variables of its own", loop.node
     for c in (*counters, *(c for m in metered for c in m.sums)):
         if c.read_inside:
             return f"{c.name} is read while the loop runs", loop.node
+    for f in fills:
+        if f.obstacle:
+            return f.obstacle, loop.node
     makers = {ast.unparse(c.func).rpartition(".")[2]: c for c in _round_loader(names, loop)}
     for name in sorted(_OTHER_BATCHES & makers.keys()):
         return f"{name}() gives other batches than the loader", makers[name]
@@ -218,9 +224,9 @@ def _obstacle(roles: Roles, loop: BatchLoop, counters: tuple[Counter, ...], mete
             return f"the number of the batch ({index}) is used", n
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
             stored.add(n.id)
-        if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store):
+        if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store) and id(n) not in own:
             return f"{ast.unparse(n)} is changed in the loop", n
-        if isinstance(n, ast.Call) and id(n) not in updates:
+        if isinstance(n, ast.Call) and id(n) not in own:
             why = _impure(roles, n)
             if why:
                 return why, n
@@ -284,8 +290,7 @@ def _comes_first(names: Names, stmt: ast.stmt, node: ast.AST) -> bool:
     """Whether the statement has certainly run when the node is evaluated."""
     if isinstance(stmt, ast.For):
         return any(names.is_inside(node, s) for s in stmt.body)
-    block = names.block(stmt)
-    return any(names.is_inside(node, s) for s in block[block.index(stmt) + 1 :])
+    return certainly_before(names, stmt, node)
 
 
 def _impure(roles: Roles, call: ast.Call) -> str:

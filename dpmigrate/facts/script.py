@@ -158,7 +158,11 @@ class Script:
         found = counters.counting(self.roles, loop)
         if not found.obstacle and self.may_have_buffers and not self.evaluated_models(loop):
             return counters.Counting(
-                found.counters, found.meters, "the model, whose buffers would have to be synchronised, is not called in the loop itself", loop.node
+                found.counters,
+                found.meters,
+                found.filled,
+                "the model, whose buffers would have to be synchronised, is not called in the loop itself",
+                loop.node,
             )
         return found
 

@@ -9,6 +9,7 @@ from dpmigrate.edit import After, Before, Delete, DropArg, DropItem, Edit, Enclo
 from dpmigrate.edit import Wrap as Wrapped
 from dpmigrate.facts import steps
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.filled import beginning, is_rows
 from dpmigrate.facts.launch import EnvironmentWrite
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.losses import Norm
@@ -246,26 +247,34 @@ def by_main(script: Script, call: ast.Call) -> Edit:
 _ZEROS = frozenset({"torch.zeros", "numpy.zeros"})
 
 
+def gathered_rows(script: Script, loop: BatchLoop) -> list[str]:
+    """The lists that a training loop fills with rows, one a sample, and that are read after it."""
+    return [f.name for f in script.counting(loop).filled if not f.obstacle and f.read_after and is_rows(script.names, loop, f)]
+
+
 def from_zero(script: Script, loop: BatchLoop, name: str) -> bool:
     """Whether the counter is 0 (or a list empty) whenever the loop begins, so that its end is the sum over the batches and nothing else."""
-    names = script.names
-    function = names.function(loop.node)
-    stores = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) and names.function(n) is function]
-    last = max((n for n in stores if position(n) < position(loop.node)), key=position, default=None)
-    if last is None:
-        return False
-    stmt = names.statement(last)
-    if any(isinstance(a, Loop) and names.function(a) is function and not names.is_inside(stmt, a) for a in names.ancestors(loop.node)):
-        return False
-    return isinstance(stmt, ast.Assign) and _zero(script, _given(stmt, last))
+    value = beginning(script.names, loop, name)
+    return value is not None and _zero(script, value)
 
 
-def _given(stmt: ast.Assign, target: ast.Name) -> ast.expr:
-    """What the assignment gives the name."""
-    for t in stmt.targets:
-        if isinstance(t, ast.Tuple) and isinstance(stmt.value, ast.Tuple) and target in t.elts:
-            return stmt.value.elts[t.elts.index(target)]
-    return stmt.value
+def why_whole(script: Script, loop: BatchLoop) -> str:
+    """Why an evaluation loop is not split: what it does, counters that bring something along, batches that are kept for another loop; '' if it is."""
+    count = script.counting(loop)
+    if count.obstacle:
+        return count.obstacle
+    for c in count.counters:
+        if not from_zero(script, loop, c.name):
+            return f"{c.name} is not 0 when the loop begins"
+    for m in count.meters:
+        if not m.meter.from_zero:
+            return f"{m.meter.name} is not reset when the loop begins"
+    if not script.names.is_inside(loop.source, loop.node):
+        kept = {ast.unparse(n) for n in ast.walk(loop.over) if isinstance(n, ast.Name)}
+        for other in script.roles.batch_loops:
+            if other is not loop and kept & {ast.unparse(n) for n in ast.walk(other.over) if isinstance(n, ast.Name)}:
+                return f"the batches in {' and '.join(sorted(kept))} are used by another loop"
+    return ""
 
 
 def _zero(script: Script, node: ast.expr) -> bool:

@@ -36,7 +36,7 @@ from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import from_zero
+from dpmigrate.rules._shared import from_zero, gathered_rows
 
 _METER = "reset it before the loop, and reduce what it adds up after it with ddp.sum_all (counts, sums) or ddp.mean_all (means of batches)"
 
@@ -73,7 +73,10 @@ def training_totals(script: Script) -> Iterator[Hit]:
                 if k is not Holds.STEP:
                     by_kind.setdefault(k, []).append(c.name)
                     derived += [d for d in m.meter.derived if d not in derived]
+        rows = gathered_rows(script, loop)
         for c in [] if loop.branches else collected(script.names, loop):
+            if c.name in rows:
+                continue
             kind = holds(script.roles, loop, c, losses, sums)
             if kind is Holds.MEAN or (kind is Holds.SUM and from_zero(script, loop, c.name)):
                 by_kind.setdefault(kind, []).append(c.name)

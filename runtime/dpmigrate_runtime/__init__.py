@@ -9,6 +9,7 @@ from __future__ import annotations
 from ._checkpoint import save
 from ._data import distribute, local_batch, next_epoch, shard, whole
 from ._exchange import any_rank, barrier, from_main
+from ._gather import gather_all
 from ._losses import mean_count, sum_loss, weight_of, weighted_mean
 from ._model import clean_keys, method, sync_buffers, unwrap, wrap
 from ._process_group import cleanup, setup
@@ -28,6 +29,7 @@ __all__ = [
     "device",
     "distribute",
     "from_main",
+    "gather_all",
     "is_main",
     "local_batch",
     "local_rank",

@@ -13,7 +13,7 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, RandomSampler, SequentialSampler
 
 from ._exchange import from_main
-from ._samplers import ShardSampler, SharedDraw, StridedSampler, strided_length
+from ._samplers import ExactSampler, ShardSampler, SharedDraw, exact_share
 from ._seeds import common_seed
 from ._state import rank, world_size
 
@@ -28,7 +28,7 @@ _KEPT = (
     "prefetch_factor",
     "persistent_workers",
 )
-_SHARDS: weakref.WeakKeyDictionary[DataLoader[Any], DataLoader[Any]] = weakref.WeakKeyDictionary()
+_SHARDS: weakref.WeakKeyDictionary[DataLoader[Any], dict[bool, DataLoader[Any]]] = weakref.WeakKeyDictionary()
 
 
 def local_batch(size: int) -> int:
@@ -130,16 +130,26 @@ def next_epoch(loader: Any) -> Any:
 
 
 class _Every:
-    """Every world_size-th batch of an iterable that cannot be divided before it is read."""
+    """This rank's batches of an iterable that cannot be divided before it is read."""
 
-    def __init__(self, batches: Any) -> None:
+    def __init__(self, batches: Any, blocks: bool) -> None:
         self.batches = batches
+        self.blocks = blocks
 
     def __iter__(self) -> Iterator[Any]:
-        return islice(iter(self.batches), rank(), None, world_size())
+        if not self.blocks:
+            return islice(iter(self.batches), rank(), None, world_size())
+        try:
+            share = exact_share(len(self.batches), True)
+        except TypeError:
+            # where blocks would end is not known: rank 0 has every batch
+            return islice(iter(self.batches), None if rank() == 0 else 0)
+        # a length may be a guess: what comes after it is the last rank's
+        return islice(iter(self.batches), share.start, None if rank() == world_size() - 1 else share.stop)
 
     def __len__(self) -> int:
-        return strided_length(len(self.batches))
+        length = len(self.batches)
+        return len(range(length)[exact_share(length, self.blocks)])
 
     def __getattr__(self, name: str) -> Any:
         # .dataset, .batch_size
@@ -152,25 +162,28 @@ def is_divided(loader: Any) -> bool:
     loader = getattr(loader, "iterable", loader)
     batches = getattr(loader, "batch_sampler", None)
     samplers = (getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None))
-    return isinstance(loader, _Every) or any(isinstance(one, DistributedSampler | ShardSampler | StridedSampler) for one in samplers)
+    return isinstance(loader, _Every) or any(isinstance(one, DistributedSampler | ShardSampler | ExactSampler) for one in samplers)
 
 
-def shard(loader: Any) -> Any:
+def shard(loader: Any, blocks: bool = False) -> Any:
     """This rank's batches of an evaluation DataLoader, for exact evaluation: batch k goes to rank k % world_size.
 
-    Batches are composed as the loader would compose them, none is padded or loaded in vain; a shuffled order becomes sequential.
-    A training loader of rewritten code is put back to the whole dataset and the global batch. Ranks can have unequal numbers of
-    batches (also none): no collective may stand in the loop. An IterableDataset, or any other iterable, is read in full by every
-    rank. In one process the loader itself is returned.
+    With ``blocks`` a rank gets neighbouring batches, rank 0 the first ones, so that what the ranks collect is in order when
+    ``gather_all`` puts it end to end. Batches are composed as the loader would compose them, none is padded or loaded in vain; a
+    shuffled order becomes sequential. A training loader of rewritten code is put back to the whole dataset and the global batch.
+    Ranks can have unequal numbers of batches (also none): no collective may stand in the loop. An IterableDataset, or any other
+    iterable, is read in full by every rank; in blocks, where its length is not known, rank 0 takes every batch. In one process the
+    loader itself is returned.
     """
     if world_size() == 1:
         return loader
     if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
-        return _Every(loader)
+        return _Every(loader, blocks)
     # one clone per loader, so that persistent workers persist
-    if loader not in _SHARDS:
-        _SHARDS[loader] = _shard(loader)
-    return _SHARDS[loader]
+    clones = _SHARDS.setdefault(loader, {})
+    if blocks not in clones:
+        clones[blocks] = _shard(loader, blocks)
+    return clones[blocks]
 
 
 def whole(loader: Any) -> Any:
@@ -200,13 +213,13 @@ def _undivided(loader: DataLoader[Any], sampler: Any, batch_size: int | None) ->
     return None, sampler, batch_size
 
 
-def _shard(loader: DataLoader[Any]) -> DataLoader[Any]:
+def _shard(loader: DataLoader[Any], blocks: bool) -> DataLoader[Any]:
     sampler, batch_size, drop_last = _parts(loader)
     draw, sampler, batch_size = _undivided(loader, sampler, batch_size)
     if batch_size is not None:
         sampler = BatchSampler(sampler, batch_size, drop_last)
         draw = None if draw is None else SharedDraw(sampler, draw.seed)
-    mine = StridedSampler(draw or SharedDraw(sampler, common_seed()))
+    mine = ExactSampler(draw or SharedDraw(sampler, common_seed()), blocks)
     if batch_size is None and loader.batch_sampler is None:
         return _rebuild(loader, batch_size=None, sampler=mine)
     return _rebuild(loader, batch_sampler=mine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import sys
 from dataclasses import dataclass
@@ -16,12 +17,13 @@ from ._state import device, wire, world_size
 
 @dataclass(frozen=True)
 class _Sign:
-    """What one rank holds of one value. ``kind``: number, numpy, tensor or, for what cannot be summed, bad."""
+    """What one rank holds of one value. ``kind``: number, numpy, tensor, dict (of numbers) or, for what cannot be summed, bad."""
 
     kind: str
     dtype: str
     shape: tuple[int, ...] = ()
     zero: bool = False
+    items: tuple[tuple[Any, int | float], ...] = ()
 
     def __str__(self) -> str:
         shape = f" of shape {self.shape}" if self.kind in ("tensor", "numpy") else ""
@@ -34,7 +36,8 @@ def sum_all(*values: Any, over: Any = None) -> Any:
     Takes numbers, tensors and numpy arrays of any shape. An int (or bool) gives an int, summed in int64; a float a float, summed in
     float64; a tensor or array one of its own dtype, shape and device (bool: int64). A rank whose shard was empty may hold a plain 0
     where the others hold a float, a tensor or an array: it gets what they get. A list of numbers or of tensors without dimensions gives
-    a list of the same length, element by element. In one process the values are returned unchanged.
+    a list of the same length, element by element; a dict of numbers gives one of its own kind with the keys of all ranks. In one
+    process the values are returned unchanged.
 
     ``over`` names the loader whose loop made the values, where one loop serves divided and undivided loaders: nothing is summed when
     every rank went through all of it.
@@ -99,6 +102,8 @@ def _sign(value: Any) -> _Sign:
         return _Sign(kind, name, tuple(as_tensor.shape))
     if isinstance(value, int | float):
         return _Sign("number", "float" if isinstance(value, float) else "int", zero=value == 0)
+    if isinstance(value, dict) and all(type(x) in (int, float, bool) for x in value.values()):
+        return _Sign("dict", "dict", items=tuple(value.items()))
     return _Sign("bad", type(value).__name__)
 
 
@@ -111,10 +116,18 @@ def _sum(values: tuple[Any, ...]) -> list[Any]:
     merged = [_merge(position, list(signs)) for position, signs in enumerate(zip(*ranks, strict=True))]
     totals: dict[int, torch.Tensor] = {}
     for wide in (torch.int64, torch.float64):
-        here = [i for i, sign in enumerate(merged) if _is_float(sign) == wide.is_floating_point]
+        here = [i for i, sign in enumerate(merged) if sign.kind != "dict" and _is_float(sign) == wide.is_floating_point]
         if here:
             totals.update(zip(here, _reduce([values[i] for i in here], [merged[i] for i in here], wide), strict=True))
-    return [_give_back(totals[i], value, merged[i]) for i, value in enumerate(values)]
+    return [_with_items(value, merged[i]) if merged[i].kind == "dict" else _give_back(totals[i], value, merged[i]) for i, value in enumerate(values)]
+
+
+def _with_items(value: Any, sign: _Sign) -> Any:
+    # a defaultdict or Counter stays one
+    total = copy.copy(value)
+    total.clear()
+    total.update(dict(sign.items))
+    return total
 
 
 def _dtype(sign: _Sign) -> torch.dtype:
@@ -131,6 +144,8 @@ def _merge(position: int, signs: list[_Sign]) -> _Sign:
     for rank, sign in enumerate(signs):
         if sign.kind == "bad":
             raise TypeError(f"sum_all: value {position} on rank {rank} cannot be summed: {sign.dtype}")
+    if any(sign.kind == "dict" for sign in signs):
+        return _merge_items(position, signs)
     arrays = [sign for sign in signs if sign.kind != "number"]
     if not arrays:
         return _Sign("number", "float" if any(map(_is_float, signs)) else "int")
@@ -145,6 +160,16 @@ def _merge(position: int, signs: list[_Sign]) -> _Sign:
         dtype = torch.get_default_dtype()
     kind = "tensor" if any(sign.kind == "tensor" for sign in arrays) else "numpy"
     return _Sign(kind, str(dtype).removeprefix("torch."), shape)
+
+
+def _merge_items(position: int, signs: list[_Sign]) -> _Sign:
+    if any(sign.kind != "dict" for sign in signs):
+        raise ValueError(f"sum_all: value {position} is a dict on some ranks only")
+    total: dict[Any, int | float] = {}
+    for sign in signs:
+        for key, number in sign.items:
+            total[key] = total[key] + number if key in total else number
+    return _Sign("dict", "dict", items=tuple(total.items()))
 
 
 def _reduce(values: list[Any], signs: list[_Sign], wide: torch.dtype) -> list[torch.Tensor]:

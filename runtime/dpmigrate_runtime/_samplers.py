@@ -78,22 +78,27 @@ class ShardSampler(Sampler[Any]):
         self.shared.set_epoch(epoch)
 
 
-class StridedSampler(Sampler[Any]):
-    """Every world_size-th item of a shared draw, nothing padded: rank r has items r, r+W, r+2W, ..."""
+class ExactSampler(Sampler[Any]):
+    """This rank's items of a shared draw, nothing padded: every world_size-th one, or a block of neighbours."""
 
-    def __init__(self, draw: SharedDraw) -> None:
+    def __init__(self, draw: SharedDraw, blocks: bool) -> None:
         self.shared = draw
+        self.blocks = blocks
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.shared.draw()[rank() :: world_size()])
+        items = self.shared.draw()
+        return iter(items[exact_share(len(items), self.blocks)])
 
     def __len__(self) -> int:
-        return strided_length(len(self.shared.inner))
+        length = len(self.shared.inner)
+        return len(range(length)[exact_share(length, self.blocks)])
 
 
-def strided_length(length: int) -> int:
-    """How many of ``length`` items are this rank's."""
-    return len(range(rank(), length, world_size()))
+def exact_share(length: int, blocks: bool) -> slice:
+    """Which of ``length`` items are this rank's: r, r+W, r+2W, ... or, in blocks, those from r*length/W to (r+1)*length/W."""
+    if blocks:
+        return slice(rank() * length // world_size(), (rank() + 1) * length // world_size())
+    return slice(rank(), None, world_size())
 
 
 def shard_sampler(sampler: Any) -> ShardSampler:

@@ -8,6 +8,7 @@ import random
 import sys
 import tempfile
 import warnings
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -205,6 +206,65 @@ def sums_over_a_loader() -> None:
     for divided in (part, ddp.shard(full), ddp.shard([1, 2]), bar):
         assert ddp.sum_all(2, over=divided) == 2 * world
         assert ddp.mean_all(2, over=divided) == 2.0
+
+
+@check
+def sums_of_dicts() -> None:
+    world, main = ddp.world_size(), ddp.is_main()
+    total, number = ddp.sum_all({"a": 1, "b": 0.5}, 2)
+    assert total == {"a": world, "b": 0.5 * world}
+    assert number == 2 * world
+    counted = ddp.sum_all(Counter("aa" if main else "ba"))
+    assert isinstance(counted, Counter)
+    assert dict(counted) == ({"a": 2} if world == 1 else {"a": 3, "b": 1})
+    grown: defaultdict[str, int] = defaultdict(int, {"x" if main else "y": 1})
+    kept = ddp.sum_all(grown)
+    assert list(kept) == (["x"] if world == 1 else ["x", "y"])
+    assert kept["z"] == 0
+    if world > 1:
+        raises(ValueError, "value 0 is a dict on some ranks only", lambda: ddp.sum_all({"a": 1} if main else 3))
+        raises(TypeError, "value 0 on rank 0 cannot be summed: dict", lambda: ddp.sum_all({"a": "b"}))
+
+
+@check
+def gathered() -> None:
+    world, me = ddp.world_size(), ddp.rank()
+    ranks = range(world)
+    assert ddp.gather_all([me, "x"]) == [one for r in ranks for one in (r, "x")]
+    tensors, arrays = ddp.gather_all(torch.full((me + 1, 2), me), np.full(me + 2, me))
+    assert torch.equal(tensors, torch.cat([torch.full((r + 1, 2), r) for r in ranks]))
+    assert arrays.tolist() == [r for r in ranks for _ in range(r + 2)]
+    by_key = ddp.gather_all({"a": [me], "b": [], me: torch.ones(1)})
+    assert {k: list(v) for k, v in by_key.items()} == {"a": list(ranks), "b": [], **{r: [1.0] for r in ranks}}
+    grown = ddp.gather_all(defaultdict(list, {"k": [me]}))
+    assert grown["none"] == []
+    nested = ddp.gather_all([torch.tensor([me])])
+    assert [int(one) for one in nested] == list(ranks)
+
+
+@check
+def gathered_from_ranks_without_anything() -> None:
+    if ddp.world_size() == 1:
+        return
+    for full in (ddp.is_main(), not ddp.is_main()):
+        assert ddp.gather_all([1] if full else None) == [1]
+        assert ddp.gather_all(torch.ones(2, 3) if full else torch.tensor([])).shape == (2, 3)
+        assert ddp.gather_all(np.ones((2, 3)) if full else []).shape == (2, 3)
+    assert ddp.gather_all(None) is None
+    assert ddp.gather_all([]) == []
+    assert ddp.gather_all(1, over=DataLoader(range(4))) == 1  # type: ignore[arg-type]
+
+
+@check
+def gathered_what_cannot_be() -> None:
+    if ddp.world_size() == 1:
+        return
+    main = ddp.is_main()
+    raises(ValueError, "different numbers of values: [2, 1]", lambda: ddp.gather_all(*([[1], [1]] if main else [[1]])))
+    raises(TypeError, "different kinds: ['list', 'tensor']", lambda: ddp.gather_all([1] if main else torch.ones(1)))
+    raises(TypeError, "a str cannot be put end to end", lambda: ddp.gather_all("a"))
+    raises(TypeError, "a Tensor cannot be put end to end", lambda: ddp.gather_all(torch.tensor(1)))
+    raises(TypeError, "a ndarray cannot be put end to end", lambda: ddp.gather_all(np.array(1)))
 
 
 @check

@@ -30,6 +30,11 @@ class Stream(IterableDataset[int]):
         return 10
 
 
+class Unsized(IterableDataset[int]):
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(5))
+
+
 class Epochs(SubsetRandomSampler):
     """A sampler with an epoch of its own."""
 
@@ -202,6 +207,32 @@ def shard_is_exact() -> None:
     assert together(grouped) == [[5, 0], [1]]
     ordered = ddp.shard(DataLoader(range(9), batch_size=4, sampler=SequentialSampler(range(5))))  # type: ignore[arg-type]
     assert together(ordered) == [[0, 1, 2, 3], [4]]
+
+
+@check
+def shard_in_blocks() -> None:
+    for size in (11, 1, 12, 0):
+        source: DataLoader[int] = DataLoader(range(size), batch_size=2)  # type: ignore[arg-type]
+        part = ddp.shard(source, blocks=True)
+        assert part is ddp.shard(source, blocks=True)
+        assert ddp.world_size() == 1 or part is not ddp.shard(source)
+        assert len(part) == len(batches(part))
+        assert ddp.gather_all(batches(part)) == batches(source)
+    stream = ddp.shard([1, 2, 3], blocks=True)
+    assert ddp.gather_all(list(stream)) == [1, 2, 3]
+    assert len(stream) == len(list(stream))
+
+
+@check
+def shard_of_streams_in_blocks() -> None:
+    class Guessed(list[int]):
+        def __len__(self) -> int:
+            return 2
+
+    assert ddp.gather_all(list(ddp.shard(Guessed([1, 2, 3, 4, 5]), blocks=True))) == [1, 2, 3, 4, 5]
+    unsized = ddp.shard(map(abs, [1, 2, 3]), blocks=True)
+    assert list(unsized) == ([1, 2, 3] if ddp.is_main() else [])
+    assert ddp.gather_all(batches(ddp.shard(DataLoader(Unsized(), batch_size=4), blocks=True))) == [[0, 1, 2, 3], [4]]
 
 
 @check

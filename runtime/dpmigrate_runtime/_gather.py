@@ -1,0 +1,69 @@
+"""What the ranks have collected, put end to end."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from typing import Any
+
+import torch
+
+from ._data import is_divided
+from ._exchange import from_all
+from ._state import world_size
+
+
+def gather_all(*values: Any, over: Any = None) -> Any:
+    """What all ranks hold of each value, rank 0's first, the same on every rank; one value gives itself, several a tuple. A collective.
+
+    Takes lists of anything that can be pickled, tensors and numpy arrays (put end to end along their first dimension), and dicts of
+    these, key by key. A rank that holds nothing (None, something empty) adds nothing. After a loop over ``shard(loader, blocks=True)``
+    the result is in the order of the loader. CUDA tensors arrive on the rank's own ``device()``. In one process the values are
+    returned unchanged.
+
+    ``over`` names the loader whose loop made the values, where one loop serves divided and undivided loaders: nothing is gathered
+    when every rank went through all of it.
+
+    Raises on every rank: ValueError when the ranks hold different numbers of values, TypeError for what cannot be put end to end.
+    """
+    if world_size() > 1 and (over is None or is_divided(over)):
+        ranks = from_all(values)
+        counts = [len(held) for held in ranks]
+        if len(set(counts)) > 1:
+            raise ValueError(f"gather_all: the ranks passed different numbers of values: {counts}")
+        values = tuple(_end_to_end(list(parts)) for parts in zip(*ranks, strict=True))
+    return values[0] if len(values) == 1 else values
+
+
+def _end_to_end(parts: list[Any]) -> Any:
+    kinds = [_kind(part) for part in parts]
+    held = [part for part in parts if part is not None and len(part)]
+    found = {kind for kind, part in zip(kinds, parts, strict=True) if part is not None and len(part)}
+    if len(found) > 1:
+        raise TypeError(f"gather_all: the ranks hold different kinds: {kinds}")
+    if not held:
+        return parts[0]
+    if found == {"tensor"}:
+        return torch.cat(held)
+    if found == {"numpy"}:
+        return sys.modules["numpy"].concatenate(held)
+    if found == {"dict"}:
+        return _by_key(held)
+    return [one for part in held for one in part]
+
+
+def _by_key(held: list[dict[Any, Any]]) -> dict[Any, Any]:
+    joined = copy.copy(held[0])
+    for key in dict.fromkeys(key for part in held for key in part):
+        joined[key] = _end_to_end([part[key] for part in held if key in part])
+    return joined
+
+
+def _kind(part: Any) -> str:
+    if isinstance(part, torch.Tensor) and part.dim():
+        return "tensor"
+    if "numpy" in sys.modules and isinstance(part, sys.modules["numpy"].ndarray) and part.ndim:
+        return "numpy"
+    if isinstance(part, dict | list) or part is None:
+        return "dict" if isinstance(part, dict) else "list"
+    raise TypeError(f"gather_all: a {type(part).__name__} cannot be put end to end with others")

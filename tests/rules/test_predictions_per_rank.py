@@ -1,0 +1,92 @@
+"""DPM606: lists of predictions are put together again, in the order of the loader."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import STEP, after, found, hits
+
+_LOADER = "val_loader = DataLoader(val_set, batch_size=16)"
+_BATCHES = "for a, b in ddp.shard(val_loader, blocks=True):"
+
+
+def _loop(body: str, start: str = "kept = []", end: str = "print(kept)") -> str:
+    inside = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"{_LOADER}\n{start}\nfor a, b in val_loader:\n{inside}{end}"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(_loop("n += model(a).sum().item()", "n = 0", "print(n)"), id="a counter"),
+        pytest.param(_loop("table[b] += model(a).sum()", "table = torch.zeros(2)", "print(table)"), id="a table"),
+        pytest.param(_loop("kept.append(model(a))\nprint(a)"), id="the loop runs in full on every rank"),
+        pytest.param(_loop("n += 1\nkept.append(model(a))", "n, kept = 0, []", "print(n)"), id="a list that nobody reads"),
+    ],
+)
+def test_nothing_to_gather(end: str) -> None:
+    assert found("DPM606", end=end) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "start"),
+    [
+        pytest.param("kept.append(model(a))", "kept = []", id="append"),
+        pytest.param("kept.extend(model(a).tolist())", "kept = list()", id="extend"),
+        pytest.param("kept = torch.cat((kept, model(a)))", "kept = torch.tensor([])", id="cat"),
+        pytest.param("if kept is None:\n    kept = model(a)\nelse:\n    kept = torch.cat([kept, model(a)], dim=0)", "kept = None", id="cat from None"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_evaluation_in_blocks(body: str, start: str, module_level: bool) -> None:
+    got = after(end=_loop(body, start), module_level=module_level)
+    assert got[0] == _BATCHES and got[-1] == "kept = ddp.gather_all(kept)"
+
+
+def test_with_counters_beside_them() -> None:
+    body = "n += len(a)\nkept.append(model(a))\nothers += b.tolist()"
+    got = after(end=_loop(body, "n, kept, others = 0, [], []", "print(n, kept, others)"))
+    assert [got[0], *got[2:]] == [_BATCHES, "n = ddp.sum_all(n)", "kept, others = ddp.gather_all(kept, others)"]
+
+
+def test_the_messages() -> None:
+    (one,) = hits("DPM601", end=_loop("kept.append(model(a))"))
+    assert one.message == "the batches are dealt out to the ranks and come together in their order"
+    (one,) = hits("DPM606", end=_loop("kept.append(model(a))"))
+    assert one.message == "kept would hold one rank's part of the samples"
+
+
+def _training(line: str, start: str = "kept = []", end: str = "print(kept)") -> dict[str, str]:
+    return {"epoch_start": start, "step": f"{STEP}{line}\n", "epoch_end": end}
+
+
+def test_lists_of_a_training_loop() -> None:
+    assert after(**_training("kept.extend(y.tolist())")) == ["kept = ddp.gather_all(kept)"]
+    assert after(**_training("kept.append(y)", end="kept = torch.cat(kept)\nprint(kept)")) == ["kept = ddp.gather_all(kept)"]
+
+
+def test_lists_with_one_element_a_batch_are_not_gathered() -> None:
+    assert found("DPM606", **_training("kept.append(y)")) == []
+    assert found("DPM606", **_training("kept += [y.sum()]")) == []
+
+
+def test_a_list_that_goes_on_from_epoch_to_epoch() -> None:
+    assert found("DPM606", before="kept = []", step=f"{STEP}kept.extend(y.tolist())\n", end="print(kept)") == []
+
+
+def test_a_loop_that_trains_and_evaluates() -> None:
+    """What an undivided loader gave is whole already."""
+    defs = """
+        def run(model, batches, optimizer=None):
+            kept = []
+            for x, y in batches:
+                loss = F.cross_entropy(model(x), y)
+                if optimizer is not None:
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                kept += y.tolist()
+            return kept
+    """
+    parts = {"batches": "run(model, loader, optimizer)", "step": "", "epoch_end": "print(run(model, val_loader))", "before": _LOADER}
+    assert "kept = ddp.gather_all(kept, over=batches)" in after(defs=defs, **parts)
