@@ -22,6 +22,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "wrap": ("model", "sync_bn", "find_unused"),
     "unwrap": ("model",),
     "method": ("model", "name"),
+    "accumulate": ("*models", "sync"),
     "clean_keys": ("state_dict",),
     "local_batch": ("size",),
     "distribute": ("loader", "keep_batch_size"),

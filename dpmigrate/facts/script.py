@@ -260,7 +260,7 @@ class Script:
             return []
         out: dict[Loop, EpochPlace] = {}
         for repeat, node in self.roles.epoch_loop(loop.node, side.calls):
-            loader = self._seen_from(side.source, self.names.function(loop.node), self.names.function(repeat), side.calls)
+            loader = self.seen_from(side.source, self.names.function(loop.node), self.names.function(repeat), side.calls)
             stmt = next(s for s in repeat.body if self.names.is_inside(node, s))
             made = any(self.names.is_inside(w, repeat) for k, _ in self.roles.roots(loop.source) for w in self.roles.writes(k))
             out.setdefault(repeat, EpochPlace(repeat, stmt, loader, made))
@@ -344,7 +344,7 @@ class Script:
                 todo += self.values.callers.get(function, [])
         return tuple(out)
 
-    def _seen_from(
+    def seen_from(
         self, expr: ast.expr, function: ast.AST, there: ast.AST, calls: Mapping[ast.Call, Env] | None = None, seen: frozenset[ast.AST] = frozenset()
     ) -> str | None:
         """The expression as the calling function ``there`` writes it; None where it has no name.
@@ -362,7 +362,7 @@ class Script:
                 continue
             given = calls[call].get(expr.id) if calls is not None and isinstance(expr, ast.Name) else None
             inner = given if given is not None else self._through(expr, function, call)
-            found = self._seen_from(inner, self.names.function(call), there, None, seen | {function}) if inner is not None else None
+            found = self.seen_from(inner, self.names.function(call), there, None, seen | {function}) if inner is not None else None
             if found is not None:
                 return found
         return None

@@ -13,7 +13,7 @@ from dpmigrate.facts.filled import beginning, is_rows
 from dpmigrate.facts.launch import EnvironmentWrite
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.losses import Norm
-from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.outside import TRACKERS, changes_files, waits_for_somebody
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.wraps import Wrap

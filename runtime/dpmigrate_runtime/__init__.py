@@ -11,7 +11,7 @@ from ._data import distribute, local_batch, next_epoch, shard, whole
 from ._exchange import any_rank, barrier, from_main
 from ._gather import gather_all
 from ._losses import mean_count, sum_loss, weight_of, weighted_mean
-from ._model import clean_keys, method, sync_buffers, unwrap, wrap
+from ._model import accumulate, clean_keys, method, sync_buffers, unwrap, wrap
 from ._process_group import cleanup, setup
 from ._rank0 import main_first, main_only, main_path
 from ._reduce import mean_all, sum_all
@@ -22,6 +22,7 @@ from ._state import device, is_main, local_rank, rank, world_size
 __version__ = "0.1.0"
 
 __all__ = [
+    "accumulate",
     "any_rank",
     "barrier",
     "clean_keys",

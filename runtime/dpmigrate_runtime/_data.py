@@ -13,7 +13,7 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, RandomSampler, SequentialSampler
 
 from ._exchange import from_main
-from ._samplers import ExactSampler, ShardSampler, SharedDraw, exact_share
+from ._samplers import ExactSampler, ShardSampler, SharedDraw, SplitSampler, exact_share
 from ._seeds import common_seed
 from ._state import rank, world_size
 
@@ -76,12 +76,13 @@ def _is_sequence(sampler: Any, dataset: Any) -> bool:
 def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLoader[Any]:
     """A clone of a training DataLoader for this rank, whose ``.sampler.set_epoch(epoch)`` can be called. A collective.
 
-    Random and sequential order become torch's DistributedSampler; any other sampler, and a batch sampler of the script's own, is
-    sharded from one shared draw. The batch size becomes ``local_batch(batch_size)`` unless ``keep_batch_size``; the rest is kept.
-    In one process samples, batches and drop_last are those of the original.
+    Random and sequential order become torch's DistributedSampler; any other sampler is sharded from one shared draw. The batch size
+    becomes ``local_batch(batch_size)``; of each batch of a batch sampler of the script's own a rank takes its part, padded where they
+    are not equal. With ``keep_batch_size`` a rank's batches are as large as the loader's. The rest is kept. In one process samples,
+    batches and drop_last are those of the original.
 
     Raises TypeError for an IterableDataset (only its author can split it) and for a loader that cannot be rebuilt, ValueError when
-    the batch cannot be divided.
+    the batch cannot be divided: its size, or because the data set makes it (``batch_size=None``).
     """
     if not isinstance(loader, DataLoader):
         raise TypeError(f"distribute() takes a torch DataLoader, not {type(loader).__name__}")
@@ -96,8 +97,14 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
     mine: Any
     if shuffled or _is_sequence(sampler, loader.dataset):
         mine = DistributedSampler(loader.dataset, world_size(), rank(), shuffle=shuffled, seed=seed, drop_last=drop_last)
+    elif (loader.batch_sampler is sampler or isinstance(sampler, BatchSampler)) and not keep_batch_size:
+        mine = SplitSampler(SharedDraw(sampler, seed))
     else:
         mine = ShardSampler(SharedDraw(sampler, seed), drop_last)
+    if batch_size is None and not isinstance(mine, SplitSampler) and not keep_batch_size and world_size() > 1:
+        raise ValueError(
+            "with batch_size=None the data set makes the batches, which cannot be divided; let it make those of one rank and pass keep_batch_size=True"
+        )
     if batch_size is not None:
         size = batch_size if keep_batch_size else local_batch(batch_size)
         return _rebuild(loader, batch_size=size, sampler=mine, drop_last=drop_last)

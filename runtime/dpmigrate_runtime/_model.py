@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -109,6 +109,22 @@ def method(model: Any, name: str) -> Callable[..., Any]:
             put_back()
 
     return redirected
+
+
+@contextmanager
+def accumulate(*models: Any, sync: bool) -> Iterator[None]:
+    """Forward and backward of one micro batch: gradients are averaged over the ranks if ``sync``, else each rank adds its own up.
+
+    The first averaged backward after that averages all that has been added up, so the result is that of averaging each time, with one exchange for a window.
+    ``sync`` must be true on every rank or on none, and for the last backward before the gradients are used. Forward belongs inside: DDP decides there.
+    (torch.nn.parallel.DistributedDataParallel, ``no_sync``)
+    """
+    with ExitStack() as waiting:
+        for model in models:
+            wrapper = getattr(model, "_orig_mod", model)
+            if not sync and isinstance(wrapper, DistributedDataParallel):
+                waiting.enter_context(wrapper.no_sync())
+        yield
 
 
 def unwrap(model: Any) -> Any:

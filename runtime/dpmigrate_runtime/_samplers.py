@@ -55,14 +55,17 @@ class ShardSampler(Sampler[Any]):
         self.drop_last = drop_last
 
     def __iter__(self) -> Iterator[Any]:
-        items, world = self.shared.draw(), world_size()
-        count = self._share(len(items)) * world
-        while items and len(items) < count:
-            items += items[: count - len(items)]
-        return iter(items[:count][rank() :: world])
+        return iter(self._part(self.shared.draw()))
 
     def __len__(self) -> int:
         return self._share(len(self.shared.inner))
+
+    def _part(self, items: list[Any]) -> list[Any]:
+        world = world_size()
+        count = self._share(len(items)) * world
+        while items and len(items) < count:
+            items += items[: count - len(items)]
+        return items[:count][rank() :: world]
 
     def _share(self, length: int) -> int:
         world = world_size()
@@ -76,6 +79,16 @@ class ShardSampler(Sampler[Any]):
     def set_epoch(self, epoch: int) -> None:
         """Choose the draw of this epoch; without it every epoch repeats the first one (as with DistributedSampler)."""
         self.shared.set_epoch(epoch)
+
+
+class SplitSampler(ShardSampler):
+    """This rank's part of every batch of a shared draw, as nn.DataParallel scatters a batch: as many batches as there were, padded to equal parts."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self._part(list(batch)) for batch in self.shared.draw()])
+
+    def __len__(self) -> int:
+        return len(self.shared.inner)
 
 
 class ExactSampler(Sampler[Any]):

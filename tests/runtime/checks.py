@@ -82,6 +82,23 @@ def wrapped_model() -> None:
 
 
 @check
+def accumulated_gradients() -> None:
+    torch.manual_seed(3)
+    every, window = nn.Linear(3, 2), nn.Linear(3, 2)
+    window.load_state_dict(every.state_dict())
+    every, window = ddp.wrap(every), ddp.wrap(window)
+    torch.manual_seed(ddp.rank())
+    for turn in range(3):
+        x = torch.randn(4, 3)
+        every(x).sum().backward()
+        with ddp.accumulate(window, nn.Linear(1, 1), sync=turn == 2):
+            window(x).sum().backward()
+        ours = window.module.weight.grad.sum().item()  # type: ignore[union-attr]
+        assert (len(set(everyone(ours))) == 1) == (turn == 2 or ddp.world_size() == 1)
+    torch.testing.assert_close(window.module.weight.grad, every.module.weight.grad)
+
+
+@check
 def wrap_odd_models() -> None:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always" if ddp.is_main() else "ignore")

@@ -140,16 +140,38 @@ def distribute_batch_samplers() -> None:
     assert ddp.distribute(loader) is loader
     loader.sampler.set_epoch(1)  # type: ignore[attr-defined]
     shares = everyone(batches(loader))
+    assert [len(share) for share in shares] == [len(loader)] * len(shares) == [3] * len(shares)
+    for k, batch in enumerate(own):
+        parts = [share[k] for share in shares]
+        assert set(flat(parts)) == set(batch)
+        assert {len(part) for part in parts} == {-(-len(batch) // len(shares))}
+    assert together(ddp.shard(loader)) == own
+    loader = ddp.distribute(DataLoader(range(6), batch_sampler=own), keep_batch_size=True)  # type: ignore[arg-type]
+    shares = everyone(batches(loader))
     assert {tuple(batch) for share in shares for batch in share} == {(0, 1), (2,), (3, 4, 5)}
     assert len({len(share) for share in shares}) == 1
-    assert together(ddp.shard(loader))[:3] == own
+
+
+@check
+def distribute_keeps_the_length() -> None:
+    # schedules are made from len(loader): as many batches as one process has, whatever does not divide
+    for size in range(1, 30):
+        for drop_last in (False, True):
+            source: DataLoader[int] = DataLoader(range(size), batch_size=4, drop_last=drop_last)  # type: ignore[arg-type]
+            assert len(ddp.distribute(source)) == len(source)
+            drawn: DataLoader[int] = DataLoader(range(size), batch_size=4, sampler=Epochs(range(size)), drop_last=drop_last)  # type: ignore[arg-type]
+            assert len(ddp.distribute(drawn)) == len(drawn) == len(batches(ddp.distribute(drawn)))
 
 
 @check
 def distribute_unbatched() -> None:
-    loader = ddp.distribute(DataLoader(range(6), batch_size=None, shuffle=True))  # type: ignore[arg-type]
+    loader = ddp.distribute(DataLoader(range(6), batch_size=None, shuffle=True), keep_batch_size=True)  # type: ignore[arg-type]
     loader.sampler.set_epoch(1)  # type: ignore[attr-defined]
     assert sorted(flat(everyone(batches(loader)))) == list(range(6))
+    listed = BatchSampler(SequentialSampler(range(6)), 2, False)
+    assert len(ddp.distribute(DataLoader(range(6), batch_size=None, sampler=listed))) == 3  # type: ignore[arg-type]
+    if ddp.world_size() > 1:
+        raises(ValueError, "cannot be divided", lambda: ddp.distribute(DataLoader(range(6), batch_size=None)))  # type: ignore[arg-type]
     assert together(ddp.shard(DataLoader(range(5), batch_size=None))) == list(range(5))  # type: ignore[arg-type]
 
 
