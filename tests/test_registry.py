@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,7 +102,7 @@ def test_core_rules_cannot_be_left_out() -> None:
         ),
     ],
 )
-def test_the_notes_speak_of_batch_statistics(parts: dict[str, str], settings: Settings, said: str) -> None:
+def test_the_notes_speak_of_batch_statistics(parts: dict[str, Any], settings: Settings, said: str) -> None:
     assert [line[: len(said)] for line in notes(script(program(**parts), settings)) if "BatchNorm" in line] == ([said] if said else [])
 
 

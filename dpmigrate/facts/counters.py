@@ -185,6 +185,11 @@ def _reads(names: Names, loop: BatchLoop, name: str, own: Sequence[ast.AST]) -> 
     return inside, after
 
 
+def read_after(names: Names, loop: BatchLoop, name: str) -> bool:
+    """Whether the variable is read once the loop has ended, also by another function."""
+    return _reads(names, loop, name, [])[1]
+
+
 def collected(names: Names, loop: BatchLoop) -> list[Counter]:
     """The lists that the loop appends to and that are read after it; what is added by ``extend`` is not known."""
     found: dict[str, list[ast.expr]] = {}

@@ -34,6 +34,7 @@ from dpmigrate.edit import After
 from dpmigrate.facts.counters import Holds, collected, holds
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.totals import derived, entries, moving, strange_meters
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._shared import from_zero, gathered_rows
@@ -48,10 +49,13 @@ def training_totals(script: Script) -> Iterator[Hit]:
         losses = {n for b in backwards for n in script.losses.names_of(b)}
         sums = any(script.losses.of_backward(b).norm is Norm.SUM for b in backwards)
         by_kind: dict[Holds, list[str]] = {}
-        for c in script.counting(loop).counters:
-            if c.read_after:
+        plain = script.counting(loop).counters
+        ratios = derived(script.names, loop, plain)
+        wanted = {name for r in ratios for name in r.of}
+        for c in (*plain, *moving(script.losses.numbers, loop), *entries(script.names, loop)):
+            if c.read_after or c.name in wanted:
                 kind = holds(script.roles, loop, c, losses, sums)
-                known_start = kind is not Holds.SUM or from_zero(script, loop, c.name)
+                known_start = kind is not Holds.SUM or c not in plain or from_zero(script, loop, c.name)
                 by_kind.setdefault(kind if known_start else Holds.UNKNOWN, []).append(c.name)
         unknown = by_kind.pop(Holds.UNKNOWN, [])
         if unknown:  # a ratio of a reduced and an unreduced number would be wrong by a factor: all or none
@@ -63,7 +67,7 @@ def training_totals(script: Script) -> Iterator[Hit]:
             )
             by_kind.clear()
         strange = []
-        derived: list[str] = []
+        again = [r.code for r in ratios if by_kind]
         for m in script.counting(loop).meters:
             kinds = [(c, holds(script.roles, loop, c, losses, sums)) for c in m.sums if c.read_after]
             if any(k is Holds.UNKNOWN or (k is Holds.SUM and not m.meter.from_zero) for _, k in kinds):
@@ -72,7 +76,7 @@ def training_totals(script: Script) -> Iterator[Hit]:
             for c, k in kinds:
                 if k is not Holds.STEP:
                     by_kind.setdefault(k, []).append(c.name)
-                    derived += [d for d in m.meter.derived if d not in derived]
+                    again += [d for d in m.meter.derived if d not in again]
         rows = gathered_rows(script, loop)
         for c in [] if loop.branches else collected(script.names, loop):
             if c.name in rows:
@@ -90,8 +94,12 @@ def training_totals(script: Script) -> Iterator[Hit]:
                 lines.append(f"{names} = {script.ddp}.{call}({names}{over})")
         known = [n for k in (Holds.SUM, Holds.MEAN) for n in by_kind.get(k, [])]
         if lines:
-            edit = After(script.span(loop.node), "\n".join([*lines, *derived]))
+            edit = After(script.span(loop.node), "\n".join([*lines, *again]))
             yield Hit(loop.node, f"{', '.join(known)} would cover one rank's share of the epoch", (edit,))
+        for update, name in strange_meters(script.roles, loop):
+            yield Hit(
+                call, f"{name}, read after the loop, covers rank 0's share", advice=f"reduce what is read of it: ddp.mean_all({name}.avg) for means of batches"
+            )
         for name in strange:
             yield Hit(
                 loop.node,

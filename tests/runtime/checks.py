@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import random
@@ -84,18 +85,18 @@ def wrapped_model() -> None:
 @check
 def accumulated_gradients() -> None:
     torch.manual_seed(3)
-    every, window = nn.Linear(3, 2), nn.Linear(3, 2)
-    window.load_state_dict(every.state_dict())
-    every, window = ddp.wrap(every), ddp.wrap(window)
+    bare = nn.Linear(3, 2)
+    every: Any = ddp.wrap(copy.deepcopy(bare))
+    window: Any = ddp.wrap(bare)
     torch.manual_seed(ddp.rank())
     for turn in range(3):
         x = torch.randn(4, 3)
         every(x).sum().backward()
         with ddp.accumulate(window, nn.Linear(1, 1), sync=turn == 2):
             window(x).sum().backward()
-        ours = window.module.weight.grad.sum().item()  # type: ignore[union-attr]
+        ours = ddp.unwrap(window).weight.grad.sum().item()
         assert (len(set(everyone(ours))) == 1) == (turn == 2 or ddp.world_size() == 1)
-    torch.testing.assert_close(window.module.weight.grad, every.module.weight.grad)
+    torch.testing.assert_close(ddp.unwrap(window).weight.grad, ddp.unwrap(every).weight.grad)
 
 
 @check
@@ -252,7 +253,8 @@ def gathered() -> None:
     assert torch.equal(tensors, torch.cat([torch.full((r + 1, 2), r) for r in ranks]))
     assert arrays.tolist() == [r for r in ranks for _ in range(r + 2)]
     by_key = ddp.gather_all({"a": [me], "b": [], me: torch.ones(1)})
-    assert {k: list(v) for k, v in by_key.items()} == {"a": list(ranks), "b": [], **{r: [1.0] for r in ranks}}
+    wanted: dict[Any, list[Any]] = {"a": list(ranks), "b": [], **{r: [1.0] for r in ranks}}
+    assert {k: list(v) for k, v in by_key.items()} == wanted
     grown = ddp.gather_all(defaultdict(list, {"k": [me]}))
     assert grown["none"] == []
     nested = ddp.gather_all([torch.tensor([me])])
