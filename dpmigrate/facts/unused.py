@@ -227,11 +227,12 @@ def _left_before(roles: Roles, node: ast.AST) -> ast.expr | None:
 
 def _varies(roles: Roles, node: ast.AST, depth: int) -> str:
     """Why the expression has another value in another step: 'random', 'data', 'step'; '' where nothing shows that it has."""
+    called = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    if any(roles.names.dotted(c.func).startswith(_RANDOM) for c in called):
+        return "random"  # also torch.rand(1).item()
     for n in ast.walk(node):
-        if isinstance(n, ast.Call):
-            if roles.names.dotted(n.func).startswith(_RANDOM):
-                return "random"
-            if isinstance(n.func, ast.Attribute) and n.func.attr in _OF_DATA and not roles.names.dotted(n.func) and not _of_self(n.func.value):
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _OF_DATA:
+            if not roles.names.dotted(n.func) and not _of_self(n.func.value):
                 return "data"
         if isinstance(n, ast.Name) and depth and (n is node or _by_value(roles, n)):
             for b in roles.names.bindings(roles.names.scope_of[n], n.id):

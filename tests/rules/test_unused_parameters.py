@@ -117,9 +117,9 @@ def test_a_choice_in_another_method() -> None:
 
 
 def test_a_part_of_a_part() -> None:
-    net = _net().replace("Net", "Inner") + "\n" + _net(_USES, part="self.extra = Inner()")
-    assert found("DPM111", net=net) == [_EXTRA]
-    assert found("DPM111", net=_net().replace("Net", "Inner") + "\n" + _net(part="self.extra = Inner()")) == [_EXTRA, "self.extra = Inner()"]
+    inner, made = _net().replace("Net", "Inner") + "\n", "self.inner = Inner()"
+    assert found("DPM111", net=inner + _net("x = self.inner(self.fc(x))", part=made)) == [_EXTRA]
+    assert found("DPM111", net=inner + _net(part=made)) == [_EXTRA, made]
 
 
 def test_a_wrap_that_cannot_be_placed() -> None:
