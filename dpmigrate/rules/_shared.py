@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from dpmigrate.edit import After, Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly
 from dpmigrate.edit import Wrap as Wrapped
@@ -161,6 +162,38 @@ def local_tests(script: Script, node: ast.AST) -> Iterator[ast.expr]:
                 break
             if isinstance(a, ast.If | ast.IfExp) and not script.names.is_inside(place, a.test) and not uniform(script.names, a.test):
                 yield a.test
+
+
+def ends_before(script: Script, place: ast.AST) -> Iterator[ast.expr]:
+    """The tests of a ``return`` that would end a function before it comes to the place."""
+    for node in script.leading_to(place):
+        function = script.names.function(node)
+        for r in ast.walk(function):
+            if isinstance(r, ast.Return) and script.names.function(r) is function and position(r) < position(node):
+                around = [a for a in script.names.ancestors(r) if isinstance(a, ast.If) and not script.names.is_inside(node, a)]
+                yield from (a.test for a in around if script.names.function(a) is function and not uniform(script.names, a.test))
+
+
+#: columns up to which one line reduces several totals at once
+_LINE = 120
+
+
+def reduced(script: Script, function: str, names: Sequence[str], more: str = "") -> list[str]:
+    """The statements that put reduced totals in the place of the local ones: in one exchange, if that is a line that can be read."""
+    together = ", ".join(names)
+    line = f"{together} = {script.ddp}.{function}({together}{more})"
+    return [line] if len(line) <= _LINE else [f"{name} = {script.ddp}.{function}({name}{more})" for name in names]
+
+
+def reached_together(script: Script, node: ast.AST) -> bool:
+    """Whether all ranks come to the node when one does, as far as can be seen: then they may do something together there."""
+    if any(True for _ in local_tests(script, node)) or any(True for _ in ends_before(script, node)):
+        return False
+    for place in script.leading_to(node):
+        inside = takewhile(lambda a: not isinstance(a, FunctionNode), script.names.ancestors(place))
+        if any(isinstance(a, ast.BoolOp | ast.ExceptHandler) for a in inside):
+            return False
+    return True
 
 
 def asks_files(script: Script, test: ast.expr) -> bool:

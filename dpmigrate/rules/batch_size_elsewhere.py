@@ -69,6 +69,9 @@ def batch_size_elsewhere(script: Script) -> Iterator[Hit]:
             continue
         if not (_means(script, node, variables) if isinstance(node, ast.Name) else ast.unparse(node) in settings):
             continue
+        if _divides_a_count(script, node):
+            yield Hit(node, "a rank's count of a batch is divided by the global batch size", (Wrap(script.span(node), f"{script.ddp}.local_batch({{}})"),))
+            continue
         call = next((a for a in script.names.ancestors(node) if isinstance(a, ast.Call)), None)
         if call is None or call in script.roles.loader_calls or script.roles.inside_module(node):
             continue
@@ -104,6 +107,23 @@ def _means(script: Script, node: ast.Name, variables: set[Key]) -> bool:
     if any(b.how != "param" and script.roles.region(b.target) != "outside" for b in bindings):
         return False
     return bool({key for key, _ in script.roles.roots(node)} & variables)
+
+
+def _divides_a_count(script: Script, node: ast.expr) -> bool:
+    """``correct.item() / float(batch_size)`` for one batch of training: a number, so nothing that is differentiated."""
+    above = script.names.parent[node]
+    outer: ast.AST = node
+    if isinstance(above, ast.Call) and script.names.dotted(above.func) in ("?.float", "?.int"):
+        outer, above = above, script.names.parent[above]
+    if not isinstance(above, ast.BinOp) or not isinstance(above.op, ast.Div) or above.right is not outer or script.roles.region(node) != "train":
+        return False
+    counts = [n for n in ast.walk(above.left) if isinstance(n, ast.Name)]
+    values = [above.left, *(b.value for n in counts for b in script.names.bindings(script.names.scope_of[n], n.id) if b.value is not None)]
+    batch = [v for v in values if any(isinstance(n, ast.Attribute) and n.attr == "item" for n in ast.walk(v))]
+    grown = [n for n in counts if any(b.how == "aug" for b in script.names.bindings(script.names.scope_of[n], n.id))]
+    if any(c.lineno < node.lineno for c, _ in script.methods("eval") if script.names.statement(c) in script.names.block(script.names.statement(node))):
+        return False  # a batch of evaluation, which is not divided
+    return bool(batch) and not grown and any(script.names.is_inside(node, loop.node) for loop in script.roles.train_loops)
 
 
 def _shape(script: Script, node: ast.expr) -> Iterator[Hit]:

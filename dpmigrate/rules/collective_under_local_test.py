@@ -34,11 +34,11 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import answers, late_loads, local_tests, plateau_metrics, raise_on_ranks
+from dpmigrate.rules._shared import answers, ends_before, late_loads, local_tests, plateau_metrics, raise_on_ranks
 
 
 @rule("DPM511", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -47,7 +47,7 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
     places = [*script.meetings, *plateau_metrics(script), *late_loads(script), *answers(script)]
     rates = list(_rates(script))
     for place in places:
-        for test in (*local_tests(script, place), *_ends_before(script, place)):
+        for test in (*local_tests(script, place), *ends_before(script, place)):
             tests[test] = None
     for rate in rates:
         tests |= {test: None for test in local_tests(script, rate) if script.roles.about_numbers(test)}
@@ -76,16 +76,6 @@ def _rates(script: Script) -> Iterator[ast.expr]:
     for node in script.names.nodes:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.slice, ast.Constant) and node.slice.value == "lr":
             yield node
-
-
-def _ends_before(script: Script, place: ast.AST) -> Iterator[ast.expr]:
-    """The tests of a ``return`` that would end a function before it comes to the place."""
-    for node in script.leading_to(place):
-        function = script.names.function(node)
-        for r in ast.walk(function):
-            if isinstance(r, ast.Return) and script.names.function(r) is function and position(r) < position(node):
-                around = [a for a in script.names.ancestors(r) if isinstance(a, ast.If) and not script.names.is_inside(node, a)]
-                yield from (a.test for a in around if script.names.function(a) is function and not uniform(script.names, a.test))
 
 
 def _alone(script: Script, places: list[ast.AST]) -> list[ast.AST]:

@@ -36,7 +36,7 @@ from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import why_whole
+from dpmigrate.rules._shared import reached_together, reduced, why_whole
 
 
 @rule("DPM601", severity=Severity.NOTE, fix=Fix.SAFE, core=True)
@@ -54,7 +54,8 @@ def evaluation_repeated(script: Script) -> Iterator[Hit]:
             message = f"this loop goes over a loader that training divides over the ranks; every rank takes the whole set here: {obstacle}"
             yield Hit(loop.node, message, (Wrap(script.span(loop.source), f"{script.ddp}.whole({{}})"),))
         elif loop.evaluates:
-            yield Hit(loop.node, f"every rank evaluates the full set (exact, not faster): {obstacle}")
+            together = tuple(_synchronised(script, loop)) if reached_together(script, loop.node) else ()
+            yield Hit(loop.node, f"every rank evaluates the full set (exact, not faster): {obstacle}", together)
 
 
 def _split(script: Script, loop: BatchLoop) -> Iterator[Edit]:
@@ -62,10 +63,15 @@ def _split(script: Script, loop: BatchLoop) -> Iterator[Edit]:
     in_order = any(f.in_order for f in count.filled)  # what is collected must come together again in the order of the loader
     yield Wrap(script.span(loop.source), f"{script.ddp}.shard({{}}{', blocks=True' if in_order else ''})")
     tables = [f.name for f in count.filled if f.how is Fills.TABLE]
-    sums = ", ".join([*(c.name for c in (*count.counters, *(c for m in count.meters for c in m.sums))), *tables])
+    sums = [*(c.name for c in (*count.counters, *(c for m in count.meters for c in m.sums))), *tables]
     derived = [d for m in count.meters for d in m.meter.derived]
     if sums:
-        yield After(script.span(loop.node), "\n".join([f"{sums} = {script.ddp}.sum_all({sums})", *derived]))
+        yield After(script.span(loop.node), "\n".join([*reduced(script, "sum_all", sums), *derived]))
+    yield from _synchronised(script, loop)
+
+
+def _synchronised(script: Script, loop: BatchLoop) -> Iterator[Edit]:
+    """Each rank's BatchNorm has seen its own batches: all take rank 0's, which are also those that are saved."""
     models = script.evaluated_models(loop)
     if models and script.may_have_buffers:
         yield Before(script.span(loop.node), f"{script.ddp}.sync_buffers({', '.join(models)})")

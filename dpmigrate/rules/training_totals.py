@@ -37,7 +37,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.facts.totals import derived, entries, moving, strange_meters
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import from_zero, gathered_rows
+from dpmigrate.rules._shared import from_zero, gathered_rows, reduced
 
 _METER = "reset it before the loop, and reduce what it adds up after it with ddp.sum_all (counts, sums) or ddp.mean_all (means of batches)"
 
@@ -89,16 +89,17 @@ def training_totals(script: Script) -> Iterator[Hit]:
         lines: list[str] = []
         for kind, call in ((Holds.SUM, "sum_all"), (Holds.MEAN, "mean_all")):
             if kind in by_kind:
-                names = ", ".join(by_kind[kind])
                 over = f", over={script.text(loop.source)}" if loop.branches else ""  # an evaluation in this loop sees the full set on every rank
-                lines.append(f"{names} = {script.ddp}.{call}({names}{over})")
+                lines += reduced(script, call, by_kind[kind], over)
         known = [n for k in (Holds.SUM, Holds.MEAN) for n in by_kind.get(k, [])]
         if lines:
             edit = After(script.span(loop.node), "\n".join([*lines, *again]))
             yield Hit(loop.node, f"{', '.join(known)} would cover one rank's share of the epoch", (edit,))
         for update, name in strange_meters(script.roles, loop):
             yield Hit(
-                call, f"{name}, read after the loop, covers rank 0's share", advice=f"reduce what is read of it: ddp.mean_all({name}.avg) for means of batches"
+                update,
+                f"{name}, read after the loop, covers rank 0's share",
+                advice=f"reduce what is read of it: ddp.mean_all({name}.avg) for means of batches",
             )
         for name in strange:
             yield Hit(
