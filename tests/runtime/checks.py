@@ -234,8 +234,11 @@ def gathered() -> None:
     tensors, arrays = ddp.gather_all(torch.full((me + 1, 2), me), np.full(me + 2, me))
     assert torch.equal(tensors, torch.cat([torch.full((r + 1, 2), r) for r in ranks]))
     assert arrays.tolist() == [r for r in ranks for _ in range(r + 2)]
-    by_key = ddp.gather_all({"a": [me], "b": [], me: torch.ones(1)})
-    assert {k: list(v) for k, v in by_key.items()} == {"a": list(ranks), "b": [], **{r: [1.0] for r in ranks}}
+    held: dict[Any, Any] = {"a": [me], "b": [], me: torch.ones(1)}
+    by_key = ddp.gather_all(held)
+    assert list(by_key) == ["a", "b", *ranks]
+    assert (by_key["a"], by_key["b"]) == (list(ranks), [])
+    assert all(by_key[r].tolist() == [1.0] for r in ranks)
     grown = ddp.gather_all(defaultdict(list, {"k": [me]}))
     assert grown["none"] == []
     nested = ddp.gather_all([torch.tensor([me])])
