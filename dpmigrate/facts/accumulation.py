@@ -230,7 +230,7 @@ def _always(roles: Roles, block: list[ast.stmt], backward: ast.AST, backwards: l
 
 
 def _both(roles: Roles, test: ast.If, backwards: list[ast.Call]) -> bool:
-    return all(any(roles.names.is_inside(b, s) and b is not s for b in backwards for s in side) for side in (test.body, test.orelse))
+    return all(any(roles.names.is_inside(b, s) for b in backwards for s in side) for side in (test.body, test.orelse))
 
 
 def _passes(script: Script, stmt: ast.stmt) -> bool:
