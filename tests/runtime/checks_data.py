@@ -283,7 +283,7 @@ def whole_undoes_distribute() -> None:
     assert batches(ddp.whole(ddp.distribute(source))) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     grouped = ddp.distribute(DataLoader(range(6), batch_sampler=[[5, 0], [1], [2]]))  # type: ignore[arg-type]
     assert batches(ddp.whole(grouped)) == [[5, 0], [1], [2]]
-    assert flat(batches(ddp.whole(ddp.distribute(DataLoader(range(5), batch_size=None))))) == list(range(5))  # type: ignore[arg-type]
+    assert flat(batches(ddp.whole(ddp.distribute(DataLoader(range(5), batch_size=None), keep_batch_size=True)))) == list(range(5))  # type: ignore[arg-type]
     weighted = WeightedRandomSampler([1.0, 1.0], 10)
     drawn = everyone(batches(ddp.whole(ddp.distribute(DataLoader(range(2), batch_size=4, sampler=weighted)))))  # type: ignore[arg-type]
     assert [len(batch) for batch in drawn[0]] == [4, 4, 2]
