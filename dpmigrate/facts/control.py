@@ -199,9 +199,22 @@ class _Proof:
             return False
         names = [n for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)]
         bound = [b for n in names for b in self.names.bindings(self.names.scope_of[n], n.id)]
-        made = any(b.how == "assign" and _DATA.search(_made_by(b.value)) for b in bound)
+        made = any(self._data(b, frozenset()) for b in bound)
         used = any(isinstance(p := self.names.parent[r], ast.Call) and _DATA.search(_last(p.func)) for n in names for r in self.names.reads(n.id))
         return (made or used) and not self._of_batch(call.args[0], frozenset())
+
+    def _data(self, b: Binding, seen: frozenset[ast.AST]) -> bool:
+        """Whether what is bound is made as data, or is a parameter that is given such."""
+        if b.how == "assign":
+            return bool(_DATA.search(_made_by(b.value)))
+        function = self.names.function(b.target)
+        if b.how != "param" or not isinstance(function, FunctionNode) or b.target in seen:
+            return False
+        plain = [*function.args.posonlyargs, *function.args.args]
+        plain = plain[1:] if isinstance(self.names.parent[function], ast.ClassDef) else plain
+        given = [g for c in self.names.calls(function.name) for g in _given(c, b.target, plain)]
+        names = [g for g in given if isinstance(g, ast.Name)]
+        return any(self._data(x, seen | {b.target}) for n in names for x in self.names.bindings(self.names.scope_of[n], n.id))
 
     # ------------------------------------------------------------------ variables
     def _variable(self, node: ast.Name) -> bool:
@@ -256,10 +269,7 @@ class _Proof:
     def _passed(self, call: ast.Call, arg: ast.arg, plain: list[ast.arg]) -> bool:
         if any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords):
             return False
-        given = [k.value for k in call.keywords if k.arg == arg.arg]
-        if arg in plain and plain.index(arg) < len(call.args):
-            given.append(call.args[plain.index(arg)])
-        return all(self.expression(g) for g in given)  # none: the default, or what a framework gives
+        return all(self.expression(g) for g in _given(call, arg, plain))  # none: the default, or what a framework gives
 
     def _element(self, source: ast.expr, path: tuple[int | str, ...]) -> bool:
         """Whether what a loop over ``source`` gives in each turn is uniform."""
@@ -439,6 +449,15 @@ def _about_imports(handler: ast.ExceptHandler) -> bool:
 
 def _last(func: ast.expr) -> str:
     return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def _given(call: ast.Call, arg: ast.AST, plain: list[ast.arg]) -> list[ast.expr]:
+    """What the call gives to the parameter."""
+    assert isinstance(arg, ast.arg)
+    given = [k.value for k in call.keywords if k.arg == arg.arg]
+    if arg in plain and plain.index(arg) < len(call.args):
+        given.append(call.args[plain.index(arg)])
+    return given
 
 
 def _made_by(node: ast.AST | None) -> str:

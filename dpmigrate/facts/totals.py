@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dpmigrate.facts.counters import Counter, read_after
@@ -64,16 +64,16 @@ def moving(numbers: Numbers, loop: BatchLoop) -> Iterator[Counter]:
                 yield Counter(name, (added[0],), True, True)
 
 
-def entries(names: Names, loop: BatchLoop) -> list[Counter]:
+def entries(names: Names, loop: BatchLoop, text: Callable[[ast.AST], str]) -> list[Counter]:
     """Entries of a dict that are added up and whose dict is read after the loop: ``stats["loss"] += loss.item()``.
 
-    Where an entry is not seen to be 0 when the loop begins, nothing is said of what is added.
+    They are named as ``text`` gives them. Where an entry is not seen to be 0 when the loop begins, nothing is said of what is added.
     """
     found: dict[str, tuple[ast.Subscript, list[ast.expr]]] = {}
     for stmt in (s for b in loop.node.body for s in ast.walk(b)):
         if isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add) and isinstance(target := stmt.target, ast.Subscript):
             if isinstance(target.value, ast.Name) and isinstance(target.slice, ast.Constant) and read_after(names, loop, target.value.id):
-                found.setdefault(ast.unparse(target), (target, []))[1].append(stmt.value)
+                found.setdefault(text(target), (target, []))[1].append(stmt.value)
     return [Counter(name, tuple(adds) if _begins_with_zero(names, loop, target) else (), True, True) for name, (target, adds) in found.items()]
 
 

@@ -174,15 +174,30 @@ def ends_before(script: Script, place: ast.AST) -> Iterator[ast.expr]:
                 yield from (a.test for a in around if script.names.function(a) is function and not uniform(script.names, a.test))
 
 
-#: columns up to which one line reduces several totals at once
+def together(script: Script, test: ast.expr) -> Edit:
+    """The test as all ranks decide it.
+
+    Between the epochs numbers are compared, and files looked at, as rank 0 sees them: any rank's would say yes more often than one process would.
+    In the batch loop, and for flags, one rank's yes is enough: it may be the only one whose batch is bad, or that was told to stop.
+    """
+    numbers = asks_files(script, test) or (any(isinstance(n, ast.Compare) for n in ast.walk(test)) and script.roles.region(test) != "train")
+    return Wrapped(script.span(test), f"{script.ddp}.{'from_main' if numbers else 'any_rank'}({{}})")
+
+
+#: columns of a line that reduces several totals at once
 _LINE = 120
 
 
 def reduced(script: Script, function: str, names: Sequence[str], more: str = "") -> list[str]:
-    """The statements that put reduced totals in the place of the local ones: in one exchange, if that is a line that can be read."""
-    together = ", ".join(names)
-    line = f"{together} = {script.ddp}.{function}({together}{more})"
-    return [line] if len(line) <= _LINE else [f"{name} = {script.ddp}.{function}({name}{more})" for name in names]
+    """The statements that put reduced totals in the place of the local ones, in lines that can be read."""
+    groups: list[list[str]] = []
+    for name in names:
+        size = len(f"{', '.join([*groups[-1], name])}") if groups else 0
+        if groups and 2 * size + len(function + more) < _LINE - 20:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return [f"{', '.join(g)} = {script.ddp}.{function}({', '.join(g)}{more})" for g in groups]
 
 
 def reached_together(script: Script, node: ast.AST) -> bool:

@@ -21,6 +21,8 @@ if ddp.from_main(val_loss < best):
     test_acc = test(model, test_loader)
 ```
 
+Flags and tests in the batch loop get `ddp.any_rank(…)`: there one rank's yes is enough.
+
 A handler that trains again (`except OutOfMemoryError:`) begins with `if ddp.world_size() > 1: raise`: one rank cannot repeat what the others have done.
 
 ## When it is not fixed
@@ -32,13 +34,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Wrap
+from dpmigrate.edit import AddImport
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import answers, ends_before, late_loads, local_tests, plateau_metrics, raise_on_ranks
+from dpmigrate.rules._shared import answers, ends_before, late_loads, local_tests, plateau_metrics, raise_on_ranks, together
 
 
 @rule("DPM511", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -64,7 +66,7 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
                 advice="call it in a statement of its own before the test, on every rank",
             )  # fmt: skip
     for test in tests:
-        edits = (Wrap(script.span(test), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line))
+        edits = (together(script, test), AddImport(script.import_line))
         yield Hit(test, "all ranks must go the same way here: they wait for each other further on", edits)
 
 

@@ -21,6 +21,9 @@ for x, y in ddp.shard(val_loader):
 correct = ddp.sum_all(correct)
 ```
 
+Where every rank evaluates the full set, BatchNorm's running statistics are made rank 0's first (`ddp.sync_buffers(model)`),
+as they are before a split evaluation.
+
 ## When it is not fixed
 When the loop prints, writes, gives batches to an object of a library that keeps them (a metric of torchmetrics), leaves early, uses the number of the batch,
 or goes on with counters that are not 0: then every rank evaluates the full set, and the report says why. Lists of predictions are DPM606's.

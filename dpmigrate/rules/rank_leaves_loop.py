@@ -33,14 +33,14 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Wrap
+from dpmigrate.edit import AddImport
 from dpmigrate.facts import steps
 from dpmigrate.facts.control import exits, is_exit, of_data, uniform
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import raise_on_ranks
+from dpmigrate.rules._shared import raise_on_ranks, together
 
 _ADVICE = "decide it by numbers that are the same on every rank: counters, settings, or a loss reduced with ddp.mean_all"
 
@@ -79,7 +79,7 @@ def _decided(script: Script, node: ast.AST, tests: list[ast.expr], message: str,
     if not tests or any(of_data(script.roles, t) and not _asks_finite(script, t) for t in tests):
         yield Hit(node, message, severity=Severity.BLOCKER, advice=_ADVICE)
         return
-    edits = [Wrap(script.span(t), f"{script.ddp}.any_rank({{}})") for t in tests if t not in done]
+    edits = [together(script, t) for t in tests if t not in done]
     done.update(tests)
     if edits:
         yield Hit(node, message, (*edits, AddImport(script.import_line)))

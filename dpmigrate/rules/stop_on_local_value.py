@@ -27,11 +27,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import Edit, Wrap
+from dpmigrate.edit import Edit
 from dpmigrate.facts.control import exits, uniform
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._shared import together
 
 
 @rule("DPM610", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -40,7 +41,7 @@ def stop_on_local_value(script: Script) -> Iterator[Hit]:
     for loop in script.repeating_loops:
         if isinstance(loop, ast.While) and not uniform(script.names, loop.test):
             seen.add(loop.test)
-            yield Hit(loop.test, "the ranks may leave this loop at different turns", (_together(script, loop.test),))
+            yield Hit(loop.test, "the ranks may leave this loop at different turns", (together(script, loop.test),))
         for e in exits(script.names, script.roles, loop):
             if e.test is None:
                 yield Hit(
@@ -52,11 +53,7 @@ def stop_on_local_value(script: Script) -> Iterator[Hit]:
                 for a in script.names.ancestors(e.node)
                 if isinstance(a, ast.If) and script.names.is_inside(a, loop) and not uniform(script.names, a.test)
             ]
-            edits: tuple[Edit, ...] = tuple(_together(script, t) for t in tests if t not in seen)
+            edits: tuple[Edit, ...] = tuple(together(script, t) for t in tests if t not in seen)
             seen.update(tests)
             if edits:
                 yield Hit(e.node, "one rank may leave this loop alone, and the others wait for ever", edits)
-
-
-def _together(script: Script, test: ast.expr) -> Edit:
-    return Wrap(script.span(test), f"{script.ddp}.from_main({{}})")

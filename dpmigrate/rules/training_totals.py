@@ -20,7 +20,11 @@ total_loss = ddp.mean_all(total_loss)
 A meter (`losses.update(loss.item(), x.size(0))`, a class of the file that only adds up) is reduced like the counters that it holds, and what it computes from
 them is computed again.
 
+Entries of a dict that are added up (`stats["loss"] += loss.item()`) are counters too; a moving average of losses is averaged; a ratio that
+the loop computes from its counters in every turn is computed again.
+
 ## When it is not fixed
+A meter of another file is told: its numbers are rank 0's.
 Numbers shown while the loop runs are those of rank 0, and so are lists of anything but counts and losses, and sums that go on from one epoch to the
 next. Where the kind of one total cannot be told none is reduced, because half a ratio is worse than none; the report names them all. A list of the losses of
 batches (`losses.append(loss.item())`) is averaged element by element: it then holds the losses of the global batches, as the original's did.
@@ -52,7 +56,7 @@ def training_totals(script: Script) -> Iterator[Hit]:
         plain = script.counting(loop).counters
         ratios = derived(script.names, loop, plain)
         wanted = {name for r in ratios for name in r.of}
-        for c in (*plain, *moving(script.losses.numbers, loop), *entries(script.names, loop)):
+        for c in (*plain, *moving(script.losses.numbers, loop), *entries(script.names, loop, script.text)):
             if c.read_after or c.name in wanted:
                 kind = holds(script.roles, loop, c, losses, sums)
                 known_start = kind is not Holds.SUM or c not in plain or from_zero(script, loop, c.name)

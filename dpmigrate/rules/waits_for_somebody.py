@@ -39,7 +39,7 @@ from dpmigrate.facts.outside import waits_for_somebody as waits
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import answers, asks_files, by_main
+from dpmigrate.rules._shared import answers, asks_files, by_main, together
 
 
 @rule("DPM513", severity=Severity.WARNING, fix=Fix.SAFE)
@@ -52,8 +52,7 @@ def waits_for_somebody(script: Script) -> Iterator[Hit]:
         edits = (MainOnly(script.span(call), f"{script.ddp}.main_only"), Wrap(script.span(call), f"{script.ddp}.from_main({{}})"))
         yield Hit(call, f"every rank would ask: {script.text(call.func)}(…)", (*edits, bring))
         for test in _file_tests(script, call):
-            together = Wrap(script.span(test), f"{script.ddp}.any_rank({{}})")
-            yield Hit(test, "all ranks must go the same way here: they wait for an answer further on", (together, bring))
+            yield Hit(test, "all ranks must go the same way here: they wait for an answer further on", (together(script, test), bring))
 
 
 def _file_tests(script: Script, call: ast.Call) -> Iterator[ast.expr]:

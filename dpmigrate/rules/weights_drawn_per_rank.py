@@ -52,6 +52,8 @@ def weights_drawn_per_rank(script: Script) -> Iterator[Hit]:
             continue
         if not (_noise(script, stmt) if isinstance(stmt, ast.For) else _drawn_anew(script, stmt.value)):
             continue
+        if _built_here(script, stmt):
+            continue
         done.add(stmt)
         message = "weights or gradients are changed at random: every rank would draw its own"
         if any(local_tests(script, stmt)):
@@ -59,6 +61,12 @@ def weights_drawn_per_rank(script: Script) -> Iterator[Hit]:
             continue
         edits = (Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.same_stream():"), AddImport(script.import_line))
         yield Hit(stmt, message, edits)
+
+
+def _built_here(script: Script, stmt: ast.stmt) -> bool:
+    """Whether the model is wrapped further down in the same block: it is initialised, not changed while it trains, and the wrap makes it equal."""
+    block = script.names.block(stmt)
+    return any(w.stmt in block and block.index(w.stmt) > block.index(stmt) for w in script.wraps.wraps)
 
 
 def _noise(script: Script, loop: ast.For) -> bool:

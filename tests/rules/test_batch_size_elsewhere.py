@@ -44,6 +44,32 @@ def test_shapes_in_training(line: str, new: str) -> None:
     assert after(**parts) == ["loader = DataLoader(train_set, batch_size=ddp.local_batch(bs), sampler=DistributedSampler(train_set))", new]
 
 
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("print(loss.item() / bs)", "print(loss.item() / ddp.local_batch(bs))", id="a number of the batch"),
+        pytest.param("right = (y == 1).sum().item()\nprint(100 * right / float(bs))", "print(100 * right / float(ddp.local_batch(bs)))", id="through a name"),
+    ],
+)
+def test_counts_of_a_batch_of_training(line: str, new: str) -> None:
+    assert new in after(setup="bs = 16", loader=_LOADER, step=STEP + line)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"step": STEP + "print(bs / loss.item())"}, id="divided by it"),
+        pytest.param({"step": STEP + "print(len(train_set) / bs)"}, id="no number of the batch"),
+        pytest.param({"step": STEP + "total += loss.item()\nprint(total / bs)", "epoch_start": "total = 0"}, id="a counter"),
+        pytest.param({"step": STEP + "model.eval()\nprint(loss.item() / bs)"}, id="of a batch of evaluation"),
+        pytest.param({"end": "print(loss.item() / bs)"}, id="outside training"),
+        pytest.param({"step": STEP.replace("y)", "y, reduction='sum') / bs")}, id="the loss itself"),
+    ],
+)
+def test_other_divisions(parts: dict[str, str]) -> None:
+    assert found("DPM203", setup="bs = 16", loader=_LOADER, **parts) == []
+
+
 def test_module_level_and_from_import() -> None:
     parts = {"imports": "from torch import zeros", "setup": "bs = 16", "loader": _LOADER, "step": "h = zeros(bs)\n" + STEP}
     assert "h = zeros(ddp.local_batch(bs))" in after(module_level=True, **parts)

@@ -64,6 +64,35 @@ def test_buffers_are_made_equal_first() -> None:
     assert "ddp.sync_buffers(model)" in after(model=_BN, end=COUNTING)
 
 
+_PRINTED = "val_loader = DataLoader(val_set, batch_size=16)\nwith torch.no_grad():\n    for a, b in val_loader:\n        print(model(a))"
+
+
+def test_buffers_are_made_equal_before_a_full_evaluation_too() -> None:
+    got = after(model=_BN, end=_PRINTED)
+    assert got[got.index("ddp.sync_buffers(model)") + 1 :] == ["print(model.module(a))"]
+    assert "ddp.sync_buffers(model)" not in after(end=_PRINTED)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param(
+            {"defs": f"def test(model):\n    {_PRINTED}".replace("\n", "\n    ").replace("    val", "val", 1), "end": "if torch.rand(1) > 2:\n    test(model)"},
+            id="under a test",
+        ),
+        pytest.param(
+            {
+                "end": "try:\n    train_set[0]\nexcept IndexError:\n    with torch.no_grad():\n        for a, b in DataLoader(val_set):\n            print(model(a))"
+            },
+            id="in a handler",
+        ),
+        pytest.param({"end": "if torch.rand(1) > 2:\n    return\n" + _PRINTED}, id="below a return"),
+    ],
+)
+def test_not_where_a_rank_may_come_alone(parts: dict[str, str]) -> None:
+    assert "ddp.sync_buffers(model)" not in after(model=_BN, **parts)
+
+
 def test_buffers_of_a_model_that_is_called_elsewhere() -> None:
     defs = "def score(net, a, b):\n    return (net(a).argmax(1) == y).sum().item()"
     (one,) = hits("DPM601", model=_BN, defs=defs, end=_loop("correct += score(model, a, b)"))

@@ -54,7 +54,7 @@ def test_a_return_in_a_method_and_patience() -> None:
     """
     parts = {"defs": defs, "before": "s = Stopper()", "epoch_end": "s.see(loss.item())\nif s.stop:\n    return"}
     assert found("DPM610", **parts) == ["return"]
-    assert after(**parts) == ["if ddp.from_main(s.stop):"]
+    assert after(**parts) == ["if ddp.any_rank(s.stop):"]
 
 
 def test_a_while_on_a_metric() -> None:

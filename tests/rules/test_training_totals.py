@@ -113,6 +113,77 @@ def test_a_loop_that_also_evaluates_averages_over_its_loader() -> None:
     assert "total = ddp.mean_all(total, over=loader)" in after(**parts)
 
 
+@pytest.mark.parametrize(
+    ("step", "start", "lines"),
+    [
+        pytest.param(
+            "right += (model(x).argmax(1) == y).sum().item()\nn += len(x)\nshare = right / float(n)", "right = n = 0",
+            ["right, n = ddp.sum_all(right, n)", "share = right / float(n)"], id="a ratio",
+        ),
+        pytest.param("total += loss.item()\nshare = total * 2", "total = 0", ["total = ddp.mean_all(total)", "share = total * 2"], id="a mean"),
+        pytest.param("share = 0.9 * share + 0.1 * loss.item()", "share = 0", ["share = ddp.mean_all(share)"], id="a moving average"),
+        pytest.param("share = loss.item() * (1 - 0.9) + share * 0.9", "share = 0", ["share = ddp.mean_all(share)"], id="a moving average, the other way round"),
+        pytest.param(
+            "share['loss'] += loss.item() * len(x)\nshare['n'] += len(x)", "share = {'loss': 0.0, 'n': 0}",
+            ["share['loss'], share['n'] = ddp.sum_all(share['loss'], share['n'])"], id="a dict",
+        ),
+    ],
+)  # fmt: skip
+def test_totals_beside_plain_counters(step: str, start: str, lines: list[str]) -> None:
+    assert after(epoch_start=start, step=STEP + step, epoch_end="print(share)") == lines
+
+
+@pytest.mark.parametrize(
+    ("step", "start"),
+    [
+        pytest.param("share = total", "share = total = 0", id="no counter in it"),
+        pytest.param("n += len(x)\nshare = x.mean() / n", "n = share = 0", id="something of the batch in it"),
+        pytest.param("n += len(x)\nshare = f(n)", "n = share = 0", id="a function of somewhere"),
+        pytest.param("n += len(x)\nif n > 3:\n    share = n / 2", "n = share = 0", id="under a test"),
+        pytest.param("n += len(x)\nshare = n / 2\nshare = n / 3", "n = share = 0", id="computed twice"),
+        pytest.param("n += len(x)\nmean = n / 2", "n = share = 0", id="not read"),
+        pytest.param("share = share * 2", "share = 0", id="multiplied"),
+        pytest.param("share = share * x.mean() + 0.1 * loss.item()", "share = 0", id="a factor of the batch"),
+        pytest.param("share = share * 0.5 + loss.item()", "share = 0", id="a sum that forgets"),
+        pytest.param("share = 0.5 * share + 0.5 * share", "share = 0", id="nothing is added"),
+        pytest.param("share['n'] -= len(x)", "share = {'n': 0}", id="taken away"),
+        pytest.param("share[i] += len(x)", "share = {'n': 0}\ni = 'n'", id="an unknown entry"),
+        pytest.param("other['n'] += len(x)", "share = {'n': 0}\nother = {'n': 0}", id="a dict that is not read"),
+        pytest.param("bar.update(1)", "bar = share = tqdm(loader)", id="a bar"),
+        pytest.param("meter.update(3)", "meter = share = Meter()", id="a constant"),
+        pytest.param("meters[0].update(loss.item())\nupdate(loss.item())", "share = meters = [Meter()]", id="no variable"),
+        pytest.param("mine.update(loss.item())", "mine = share = Mine()", id="a class of this file"),
+    ],
+)
+def test_other_lines_of_the_loop(step: str, start: str) -> None:
+    parts = {"imports": "from lib import Meter\nfrom tqdm import tqdm", "defs": "class Mine:\n    def update(self, x):\n        print(x)"}
+    assert not any("share" in line for line in after(epoch_start=start, step=STEP + step, epoch_end="print(share)", **parts))
+    assert not [f for f in hits("DPM602", epoch_start=start, step=STEP + step, epoch_end="print(share)", **parts) if "share" in f.message]
+
+
+@pytest.mark.parametrize(
+    ("step", "start", "named"),
+    [
+        pytest.param("share['n'] += len(x)", "share = {'n': 3}", "share['n'], read", id="a dict that begins with something"),
+        pytest.param("share['n'] += len(x)", "share = make()", "share['n'], read", id="a dict from somewhere"),
+        pytest.param("share = 0.5 * share + 0.5 * x[0]", "share = 0", "share, read", id="a moving average of something"),
+        pytest.param("share.update(loss.item(), x.size(0))", "share = Meter()", "share, read", id="a meter of another file"),
+        pytest.param("share.add(loss.item())", "share = lib.Meter()", "share, read", id="its other spelling"),
+    ],
+)
+def test_what_cannot_be_reduced_is_told(step: str, start: str, named: str) -> None:
+    (one,) = hits("DPM602", imports="import lib\nfrom lib import Meter, make", epoch_start=start, step=STEP + step, epoch_end="print(share)")
+    assert not one.edits and one.message.startswith(named) and one.advice
+
+
+def test_many_totals_take_several_lines() -> None:
+    names = [f"quite_a_long_name_{n}" for n in range(4)]
+    step = "\n".join(f"{n} += len(x)" for n in names)
+    got = after(epoch_start=" = ".join(names) + " = 0", step=STEP + step, epoch_end=f"print({', '.join(names)})")
+    assert len(got) == 2 and all(len(line) < 120 for line in got)
+    assert got[0] == f"{names[0]}, {names[1]} = ddp.sum_all({names[0]}, {names[1]})"
+
+
 def test_a_method() -> None:
     body = "".join(f"            {s}\n" for s in STEP.splitlines())
     defs = f"class T:\n    def turn(self, model, loader, optimizer):\n        total = 0.0\n        for x, y in loader:\n{body}            total += loss.item()\n        return total"

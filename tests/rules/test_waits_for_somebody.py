@@ -66,12 +66,12 @@ def test_an_answer_is_told_to_all(imports: str, line: str, expected: str) -> Non
     [
         pytest.param(
             "if os.path.exists('a'):\n    if input('again? ') != 'y':\n        return",
-            ["if ddp.any_rank(os.path.exists('a')):", "if ddp.from_main(ddp.main_only(input, 'again? ')) != 'y':"],
+            ["if ddp.from_main(os.path.exists('a')):", "if ddp.from_main(ddp.main_only(input, 'again? ')) != 'y':"],
             id="behind a look at the disk",
         ),
         pytest.param(
             "if lock and os.path.exists('a') and input('again? ') != 'y':\n    return",
-            ["if lock and ddp.any_rank(os.path.exists('a')) and ddp.from_main(ddp.main_only(input, 'again? ')) != 'y':"],
+            ["if lock and ddp.from_main(os.path.exists('a')) and ddp.from_main(ddp.main_only(input, 'again? ')) != 'y':"],
             id="in one test with it",
         ),
         pytest.param(
@@ -90,6 +90,6 @@ def test_behind_a_value_of_the_training() -> None:
     ask = "if loss.item() > 9 and input('stop? ') == 'y':\n    print(3)"
     assert refused("DPM511", epoch_end=ask) == ["input('stop? ')"]
     assert after(epoch_end="if loss.item() > 9:\n    print(input('stop? '))") == [
-        "if ddp.any_rank(loss.item() > 9):",
+        "if ddp.from_main(loss.item() > 9):",
         "print(ddp.from_main(ddp.main_only(input, 'stop? ')))",
     ]

@@ -15,6 +15,10 @@ _PRUNE = "import torch.nn.utils.prune as prune"
     [
         pytest.param({"before": _FOR.format("nn.init.normal_(p)")}, id="before training"),
         pytest.param({"step": STEP + _FOR.format("p.data.clamp_(-1, 1)")}, id="not at random"),
+        pytest.param(
+            {"module_level": True, "model": "for fold in range(2):\n    model = Net()\n    model.fc.reset_parameters()\n    model = nn.DataParallel(model)"},
+            id="before its wrap",
+        ),
         pytest.param({"step": STEP + _FOR.format("print(torch.rand(1), p.shape)")}, id="nothing is written"),
         pytest.param({"step": STEP + "for p in [x]:\n    p.add_(torch.rand(1))"}, id="another loop"),
         pytest.param({"step": "x = x + torch.randn_like(x)\nx.add_(torch.rand(1))\n" + STEP}, id="noise on the batch"),
