@@ -11,7 +11,7 @@ from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.roles import Roles
 
 #: what makes processes, whatever they run
-_PROCESSES = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.Process", "torch.multiprocessing.start_processes", "multiprocessing.Process"})
+PROCESSES = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.Process", "torch.multiprocessing.start_processes", "multiprocessing.Process"})
 #: methods of pools, executors and contexts that run a function they are given
 _POOL_METHODS = frozenset({"Process", "map", "map_async", "starmap", "starmap_async", "imap", "imap_unordered", "apply", "apply_async", "submit"})
 #: tuners choose the settings of each run anew, in every process for itself
@@ -32,7 +32,7 @@ def starters(roles: Roles) -> Iterator[Starter]:
     """What runs the training outside the program's own flow; processes count whatever they run."""
     for call in roles.calls:
         dotted = roles.names.dotted(call.func)
-        if dotted in _PROCESSES:
+        if dotted in PROCESSES:
             yield Starter(call, "process")
         elif by := _runner(call, dotted):
             if any(_trains(roles, a) for a in [*call.args, *(k.value for k in call.keywords)]):
@@ -140,6 +140,12 @@ def distributed(roles: Roles) -> str:
     return f"already uses a process group that another file sets up (line {group.lineno})" if group is not None else ""
 
 
+def uses_own_mode(names: Names, node: ast.AST) -> bool:
+    """Whether the node works with torch's process group, or with a wrapper or sampler for one."""
+    dotted = names.dotted(node) if isinstance(node, ast.Attribute | ast.Name) else ""
+    return dotted in _EXCHANGES | _QUESTIONS or any(dotted.startswith(n) for n, _ in _DISTRIBUTED.items() if n.startswith("torch."))
+
+
 def _used(names: Names) -> Iterator[tuple[ast.AST, str]]:
     """The dotted names that the file uses; programs carry imports that nothing needs."""
     for n in names.nodes:
@@ -171,7 +177,7 @@ def own_start(names: Names) -> str:
 
     It starts its processes itself, or takes its number from an option that torchrun does not give.
     """
-    spawn = next((c for c in names.nodes if isinstance(c, ast.Call) and names.dotted(c.func) in _PROCESSES), None)
+    spawn = next((c for c in names.nodes if isinstance(c, ast.Call) and names.dotted(c.func) in PROCESSES), None)
     if spawn is not None:
         test = next((a.test for a in names.ancestors(spawn) if isinstance(a, ast.If) and not _is_guard(a) and _in_body(names, spawn, a)), None)
         where = f" where {ast.unparse(test)}" if test is not None else ""

@@ -12,6 +12,7 @@ from dpmigrate.facts import counters, launch, losses, precision
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loaders import critical_star
 from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.modes import default_path
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position, span
 from dpmigrate.facts.phases import Env, Phases, phases
 from dpmigrate.facts.roles import Roles
@@ -33,14 +34,32 @@ class Script:
     def __init__(self, source: Source, settings: Settings) -> None:
         self.source = source
         self.settings = settings
-        self.names = Names(source.tree)
-        self._wrapping = Wrapping(self.names)
-        self.values: Values = self._wrapping.values
-        self.roles: Roles = self._wrapping.roles
+        self._look(Names(source.tree))
+        #: what would start a distributed mode of the program's own; the facts are about the program without it
+        self.switches: tuple[ast.stmt, ...] = self._without_own_mode() if self.half_migrated else ()
         self.wraps: WrapPlan = self._wrapping.plan()
         self.losses = losses.Losses(self.roles)
         self._phases: dict[BatchLoop, Phases | None] = {}
         self._unused: dict[Wrap, list[Unused]] = {}
+
+    def _without_own_mode(self) -> tuple[ast.stmt, ...]:
+        """Look at the default path alone, if there is one that has DataParallel and nothing of the own mode in it; what would switch that on."""
+        whole = self.names
+        default = default_path(whole)
+        if default is not None:
+            self._look(Names(default.tree))
+            if not self.distributed and self._wraps_data_parallel:
+                return default.switches
+            self._look(whole)
+        return ()
+
+    def _look(self, names: Names) -> None:
+        for fact in ("distributed", "own_start", "half_migrated"):
+            self.__dict__.pop(fact, None)
+        self.names = names
+        self._wrapping = Wrapping(names)
+        self.values: Values = self._wrapping.values
+        self.roles: Roles = self._wrapping.roles
 
     # ------------------------------------------------------------------ is there anything to migrate?
     @cached_property
@@ -74,7 +93,11 @@ class Script:
     @cached_property
     def half_migrated(self) -> bool:
         """Whether the program has a path of its own for several processes beside a DataParallel path."""
-        return bool(self.distributed) and any(self.values.is_wrap(c) for c in self.roles.calls)
+        return bool(self.distributed) and self._wraps_data_parallel
+
+    @property
+    def _wraps_data_parallel(self) -> bool:
+        return any(self.values.is_wrap(c) for c in self.roles.calls)
 
     # ------------------------------------------------------------------ text
     def span(self, node: ast.AST) -> Span:
@@ -87,9 +110,15 @@ class Script:
     @cached_property
     def ddp(self) -> str:
         """The name under which rewritten code calls the runtime: ``ddp``, or the full name where the script uses that word."""
-        used = {n.id for n in self.names.nodes if isinstance(n, ast.Name)} | {n.arg for n in self.names.nodes if isinstance(n, ast.arg)}
-        used |= {a.asname or a.name for n in self.names.nodes if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names}
+        used = {a.asname or a.name for n in self.names.nodes if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names}
+        used |= self._words
         return MODULE if ALIAS in used else ALIAS
+
+    @cached_property
+    def _words(self) -> set[str]:
+        """The variables and parameters of the whole file."""
+        nodes = list(ast.walk(self.source.tree))
+        return {n.id for n in nodes if isinstance(n, ast.Name)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
 
     @property
     def import_line(self) -> str:
@@ -97,8 +126,7 @@ class Script:
 
     def fresh(self, name: str, taken: Collection[str] = ()) -> str:
         """A name that the script does not use and that is not taken."""
-        used = {n.id for n in self.names.nodes if isinstance(n, ast.Name)} | {n.name for n in self.names.nodes if isinstance(n, FunctionNode | ast.ClassDef)}
-        used |= {n.arg for n in self.names.nodes if isinstance(n, ast.arg)}
+        used = self._words | {n.name for n in self.names.nodes if isinstance(n, FunctionNode | ast.ClassDef)}
         candidates = [name, *(f"{name}_{i}" for i in range(2, 50))]
         return next(c for c in candidates if c not in used and c not in taken)
 

@@ -1,7 +1,7 @@
 """A fixed GPU number.
 
 ## What it finds
-`"cuda:0"`, `f"cuda:{n}"`, `.cuda(0)`, `.to(0)`, `torch.device("cuda", 0)`, `torch.cuda.set_device(…)`.
+`"cuda:0"`, `f"cuda:{n}"`, `.cuda(0)`, `.to(0)`, `torch.device("cuda", 0)`, `torch.cuda.set_device(…)`, `torch.accelerator.set_device_index(…)`.
 
 ## Why it matters
 Every rank would put its model on the same GPU: out of memory, or "Duplicate GPU detected". `ddp.setup()` makes the rank's own GPU the current device,
@@ -47,7 +47,7 @@ def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
         if isinstance(node, ast.expr) and _names_index(node) and not any(id(a) in done for a in script.names.ancestors(node)) and not _in_map(script, node):
             done.add(id(node))
             yield node, Replace(script.span(node), '"cuda"')
-    for call in script.calls("torch.cuda.set_device"):
+    for call in script.calls("torch.cuda.set_device", "torch.accelerator.set_device_index", "torch.accelerator.set_device_idx"):
         stmt = script.is_statement(call)
         if stmt is not None:
             yield call, Delete(script.span(stmt))

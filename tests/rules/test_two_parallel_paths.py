@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pipeline import findings
-from tests.rules.program import found, hits, program, refused
+from tests.rules.program import after, found, hits, program, refused
 
 _PATH = "if os.environ.get('D'):\n    model = torch.nn.parallel.DistributedDataParallel(model)\nelse:\n    model = nn.DataParallel(model)"
 
@@ -42,6 +42,32 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
 def test_refused(imports: str, module_level: bool) -> None:
     parts: dict[str, str | bool] = {"imports": imports, "before": _PATH, "module_level": module_level}
     assert refused("DPM910", **parts) == ["nn.DataParallel(model)"]
+
+
+_OPTIONS = """\
+import argparse
+import torch.distributed as dist
+parser = argparse.ArgumentParser()
+parser.add_argument("--distributed", action="store_true")
+parser.add_argument("--local-rank", type=int, default=-1)
+args = parser.parse_args()
+"""
+_OWN = "if {test}:\n    dist.init_process_group('gloo')\n    model = nn.parallel.DistributedDataParallel(model)\nelse:\n    model = nn.DataParallel(model)"
+
+
+@pytest.mark.parametrize("test", ["args.distributed", "args.local_rank != -1", "args.local_rank >= 0"])
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_behind_an_option_it_is_switched_off(test: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": _OPTIONS, "before": _OWN.format(test=test), "module_level": module_level}
+    assert found("DPM910", **parts) == ["dist.init_process_group('gloo')"]
+    new = after(**parts)
+    assert "model = ddp.wrap(model)" in new
+    assert 'raise SystemExit("start this program with torchrun: its own distributed mode is switched off")' in new
+
+
+def test_the_own_mode_in_the_other_branch() -> None:
+    own = "if args.local_rank == -1:\n    model = nn.DataParallel(model)\nelse:\n    dist.init_process_group('gloo')"
+    assert found("DPM910", imports=_OPTIONS, before=own) == ["dist.init_process_group('gloo')"]
 
 
 def test_said_once_and_by_this_rule_alone() -> None:
