@@ -17,7 +17,8 @@ loader = DataLoader(train_set, batch_size=ddp.local_batch(64), sampler=Distribut
 ```
 A loader whose arguments cannot be read (`**kwargs` built at run time, a factory that serves training and evaluation) is handed
 to `ddp.distribute(loader)`, which builds the same from the finished loader. A sampler of the script's own is kept: every rank makes the
-same draw and takes its share, `ddp.shard_sampler(sampler)`.
+same draw and takes its share, `ddp.shard_sampler(sampler)`. Of each batch of a `batch_sampler` a rank takes its part, so that an epoch keeps its number of
+steps.
 
 ## When it is not fixed
 An IterableDataset (DPM906), and a DataLoader that is built inside a comprehension and serves training and evaluation.
