@@ -32,7 +32,7 @@ _BESIDE = frozenset({"signal.signal", "threading.Thread", "threading.Timer"})
 _PROGRESS = frozenset({"tqdm", "track", "notebook_tqdm", "ProgressBar", "tqdm_notebook"})
 _DATA = re.compile(r"data|loader|folder|split|subset", re.IGNORECASE)
 _SETTINGS = re.compile(
-    r"arg(ument)?s|^parse$|ArgumentParser|config|cfg|^(get_|load_|parse_)?opt(ion)?s?$|settings?|h(yper)?_?param|Namespace|safe_load", re.IGNORECASE
+    r"arg(ument)?s(?!ort)|^parse$|ArgumentParser|config|cfg|^(get_|load_|parse_)?opt(ion)?s?$|settings?|h(yper)?_?param|Namespace|safe_load", re.IGNORECASE
 )
 
 

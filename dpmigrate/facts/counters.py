@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 import builtins
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from dpmigrate.facts.filled import Filled, certainly_before, filled, own_nodes
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.meters import Meter, meters
-from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.values import Val
 
@@ -160,8 +160,8 @@ def _starts_as_number(names: Names, loop: BatchLoop, name: str) -> bool:
     function = names.function(loop.node)
     start: ast.expr | None = None
     for n in ast.walk(function):
-        if isinstance(n, ast.Assign) and n.lineno < loop.node.lineno and names.function(n) is function:
-            for t in n.targets:
+        if isinstance(n, ast.Assign | ast.AnnAssign) and n.value is not None and n.lineno < loop.node.lineno and names.function(n) is function:
+            for t in n.targets if isinstance(n, ast.Assign) else [n.target]:
                 pairs = zip(t.elts, n.value.elts, strict=False) if isinstance(t, ast.Tuple) and isinstance(n.value, ast.Tuple) else [(t, n.value)]
                 for target, value in pairs:
                     if isinstance(target, ast.Name) and target.id == name:
@@ -180,9 +180,20 @@ def _reads(names: Names, loop: BatchLoop, name: str, own: Sequence[ast.AST]) -> 
         if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and id(n) not in mine:
             if names.is_inside(n, loop.node):
                 inside = True
-            elif n.lineno > end or names.function(n) is not function:
+            elif n.lineno > end or names.function(n) is not function or _in_the_next_turn(names, loop, n):
                 after = True
     return inside, after
+
+
+def _in_the_next_turn(names: Names, loop: BatchLoop, read: ast.Name) -> bool:
+    """Whether a read above the loop sees what the loop left the last time: both stand in one loop, which stores nothing before the read."""
+    outer = next((a for a in names.ancestors(loop.node) if isinstance(a, Loop | FunctionNode)), None)
+    if not isinstance(outer, Loop) or not names.is_inside(read, outer):
+        return False
+    if names.owner(names.scope_of[read], read.id) is not names.owner(names.scope_of[loop.node], read.id):
+        return False  # a comprehension's own
+    stores = [n for n in ast.walk(outer) if isinstance(n, ast.Name) and n.id == read.id and isinstance(n.ctx, ast.Store)]
+    return not any(position(s) < position(read) for s in stores)
 
 
 def read_after(names: Names, loop: BatchLoop, name: str) -> bool:
@@ -368,42 +379,42 @@ def _foreign(v: Val) -> bool:
 
 
 # ------------------------------------------------------------------ what an addition is
-def holds(roles: Roles, loop: BatchLoop, counter: Counter, loss_names: set[str], loss_is_sum: bool) -> Holds:
-    """What the additions to the counter are: all of one kind, or unknown."""
-    kinds = {_addition_kind(roles, loop, a, loss_names, loss_is_sum, 4) for a in counter.adds}
+def holds(roles: Roles, loop: BatchLoop, counter: Counter, losses: Mapping[str, bool]) -> Holds:
+    """What the additions to the counter are: all of one kind, or unknown. ``losses`` are the names of losses, each with whether it is a sum."""
+    kinds = {_addition_kind(roles, loop, a, losses, 4) for a in counter.adds}
     return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
 
 
-def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: set[str], sums: bool, depth: int) -> Holds:
+def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mapping[str, bool], depth: int) -> Holds:
     if isinstance(node, ast.Constant):
         return Holds.STEP
     if isinstance(node, ast.Name):
         if node.id in losses:
-            return Holds.SUM if sums else Holds.MEAN
-        return _through_name(roles, loop, node, losses, sums, depth)
+            return Holds.SUM if losses[node.id] else Holds.MEAN
+        return _through_name(roles, loop, node, losses, depth)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        kinds = {_addition_kind(roles, loop, n, losses, sums, depth) for n in (node.left, node.right)}
+        kinds = {_addition_kind(roles, loop, n, losses, depth) for n in (node.left, node.right)}
         if Holds.SUM in kinds and len(kinds) == 2:
             return Holds.SUM  # a batch mean times the batch's size, a count times a weight
         return Holds.MEAN if kinds == {Holds.MEAN, Holds.STEP} else Holds.UNKNOWN
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-        kinds = {_addition_kind(roles, loop, n, losses, sums, depth) for n in (node.left, node.right)}
+        kinds = {_addition_kind(roles, loop, n, losses, depth) for n in (node.left, node.right)}
         return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        return _addition_kind(roles, loop, node.left, losses, sums, depth) if isinstance(node.right, ast.Constant) else Holds.UNKNOWN
+        return _addition_kind(roles, loop, node.left, losses, depth) if isinstance(node.right, ast.Constant) else Holds.UNKNOWN
     if isinstance(node, ast.Subscript):
         base = ast.unparse(node.value)
         if base.endswith((".shape", ".size()")):
             return Holds.SUM if ast.unparse(node.slice) == "0" else Holds.UNKNOWN
-        return _addition_kind(roles, loop, node.value, losses, sums, depth) if base.endswith(".data") else Holds.UNKNOWN
+        return _addition_kind(roles, loop, node.value, losses, depth) if base.endswith(".data") else Holds.UNKNOWN
     if isinstance(node, ast.Attribute) and node.attr == "data":
-        return _addition_kind(roles, loop, node.value, losses, sums, depth)
+        return _addition_kind(roles, loop, node.value, losses, depth)
     if isinstance(node, ast.Call):
-        return _call_kind(roles, loop, node, losses, sums, depth)
+        return _call_kind(roles, loop, node, losses, depth)
     return Holds.UNKNOWN
 
 
-def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: set[str], sums: bool, depth: int) -> Holds:
+def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[str, bool], depth: int) -> Holds:
     func = node.func
     dotted = roles.names.dotted(func)
     if isinstance(func, ast.Attribute):
@@ -412,7 +423,7 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: set[str], 
         if func.attr == "mean":
             return Holds.MEAN
         if func.attr in ("item", "detach", "cpu", "clone", "float", "double", "numpy", "long", "int"):
-            return _addition_kind(roles, loop, func.value, losses, sums, depth)
+            return _addition_kind(roles, loop, func.value, losses, depth)
     if dotted in ("torch.sum", "?.len", "numpy.sum", "?.sum"):
         return Holds.SUM
     if dotted == "torch.mean":
@@ -420,21 +431,21 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: set[str], 
     if dotted in _CLOCKS:
         return Holds.STEP
     if dotted in ("?.float", "?.int") and node.args:
-        return _addition_kind(roles, loop, node.args[0], losses, sums, depth)
-    return _through_function(roles, loop, node, losses, sums, depth)
+        return _addition_kind(roles, loop, node.args[0], losses, depth)
+    return _through_function(roles, loop, node, losses, depth)
 
 
-def _through_function(roles: Roles, loop: BatchLoop, node: ast.Call, losses: set[str], sums: bool, depth: int) -> Holds:
+def _through_function(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[str, bool], depth: int) -> Holds:
     """What a function of this file gives back: ``losses.append(train_step(batch))``."""
     functions = [f for f, _ in roles.values.targets(node)] if depth else []
     given = [r.value for f in functions for r in ast.walk(f) if isinstance(r, ast.Return) and roles.names.function(r) is f]
-    kinds = {_addition_kind(roles, loop, v, losses, sums, depth - 1) if v is not None else Holds.UNKNOWN for v in given}
+    kinds = {_addition_kind(roles, loop, v, losses, depth - 1) if v is not None else Holds.UNKNOWN for v in given}
     return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
 
 
-def _through_name(roles: Roles, loop: BatchLoop, node: ast.Name, losses: set[str], sums: bool, depth: int) -> Holds:
+def _through_name(roles: Roles, loop: BatchLoop, node: ast.Name, losses: Mapping[str, bool], depth: int) -> Holds:
     if depth == 0:
         return Holds.UNKNOWN
     values = [n.value for n in ast.walk(loop.node) if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)]
-    kinds = {_addition_kind(roles, loop, v, losses, sums, depth - 1) for v in values}
+    kinds = {_addition_kind(roles, loop, v, losses, depth - 1) for v in values}
     return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN

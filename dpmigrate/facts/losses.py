@@ -215,7 +215,7 @@ class Losses:
         if isinstance(node.op, ast.Div):
             if left.norm is Norm.SUM and self.numbers.batch_size(node.right):
                 return Loss(Norm.MEAN, node)
-            if left.norm is Norm.SUM and right.norm is not Norm.CONST:
+            if left.norm is Norm.SUM and right.norm is not Norm.CONST and not self.numbers.plain(node.right):
                 return self._mean_of(weights.of_count(self.roles, node), Loss(Norm.WEIGHTED, node, "a sum divided by a count of its own"))
             return left if right.norm is Norm.CONST or self.numbers.plain(node.right) else Loss(Norm.UNKNOWN, node)
         if isinstance(node.op, ast.Mult):

@@ -32,8 +32,16 @@ class Numbers:
             return any(sizes) and all(s or self.plain(n) for s, n in zip(sizes, (node.left, node.right), strict=True))
         text = ast.unparse(node).replace(" ", "")
         return text.endswith((".size(0)", ".shape[0]", ".size()[0]")) or (
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
+            isinstance(node, ast.Call) and self.names.dotted(node.func) == "?.len" and len(node.args) == 1 and self._of_a_turn(node.args[0])
         )
+
+    def _of_a_turn(self, node: ast.expr) -> bool:
+        """Whether the variable is made in the batch loop, or is a parameter: the data set, the loader and the classes are made before it."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        if not isinstance(node, ast.Name) or self.roles.loaders_of(node):
+            return not isinstance(node, ast.Name)
+        return any(b.how == "param" or self.roles.region(b.target) in ("train", "both") for b in self._bindings(node))
 
     def setting(self, node: ast.expr) -> bool:
         """``args.alpha``, ``self.cfg.weight``: a number that no batch changes. What a model gives (``out.loss``) is none."""
@@ -82,6 +90,8 @@ class Numbers:
             return True
         if dotted.startswith(_COMPUTED) or (dotted.startswith("numpy.") and dotted[6:] in _NUMPY):
             return all(self.plain(a) for a in [*node.args, *(k.value for k in node.keywords)])
+        if dotted == "?.len" and len(node.args) == 1:
+            return not self._of_a_turn(node.args[0])
         if isinstance(node.func, ast.Attribute) and node.func.attr == "size" and not dotted and node.args:
             return _other_axis(node.args[0])
         return self._given_back(node, None)

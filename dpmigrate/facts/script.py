@@ -68,7 +68,8 @@ class Script:
         if self.suppressions.whole_file:
             return "it says '# dpmigrate: ignore-file'"
         if self.distributed and not self.half_migrated:
-            return f"{self.distributed}; {self.own_start}" if self.own_start else self.distributed
+            migrated = MODULE in self.names.imports.values()  # what is left of a distributed mode of its own is switched off
+            return f"{self.distributed}; {self.own_start}" if self.own_start and not migrated else self.distributed
         if not any(d == "torch" or d.startswith("torch.") for d in self.names.imports.values()) and not self.names.stars:
             return "torch is not imported in this file"
         if not self.roles.backwards:

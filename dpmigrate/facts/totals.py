@@ -14,6 +14,8 @@ from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.roles import Roles
 
 _PURE = frozenset({"?.len", "?.float", "?.int", "?.max", "?.min", "?.round", "math.sqrt", "math.exp"})
+#: how a number is taken out of what a batch gives
+_TAKEN = frozenset({"item", "size", "shape", "sum", "numpy", "detach", "data"})
 _VIEWS = frozenset({"item", "float", "double", "cpu"})
 
 
@@ -84,6 +86,26 @@ def _begins_with_zero(names: Names, loop: BatchLoop, entry: ast.Subscript) -> bo
     given = {k.value: v for k, v in zip(start.keys, start.values, strict=True) if isinstance(k, ast.Constant)}
     value = given.get(entry.slice.value)  # type: ignore[attr-defined]
     return isinstance(value, ast.Constant) and value.value == 0
+
+
+def untold(names: Names, loop: BatchLoop, known: set[str]) -> Iterator[tuple[ast.AugAssign, str]]:
+    """Other variables and attributes that grow by a number of each batch and are read elsewhere: ``self.total += loss.item()``, a global total."""
+    found: set[str] = set()
+    stored = {n.id for s in loop.node.body for a in ast.walk(s) if isinstance(a, ast.Assign) for t in a.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    for stmt in (s for b in loop.node.body for s in ast.walk(b)):
+        if not isinstance(stmt, ast.AugAssign) or not isinstance(stmt.op, ast.Add) or not isinstance(target := stmt.target, ast.Name | ast.Attribute):
+            continue
+        name = ast.unparse(target)
+        counted = isinstance(stmt.value, ast.Name) or any(isinstance(n, ast.Attribute) and n.attr in _TAKEN for n in ast.walk(stmt.value))
+        if not counted or name in known | stored | found:
+            continue
+        if isinstance(target, ast.Attribute):
+            reads = [n for n in names.attributes(target.attr) if isinstance(n.ctx, ast.Load)]
+        else:
+            reads = [n for n in names.reads(target.id) if names.owner(names.scope_of[n], n.id) is names.owner(names.scope_of[stmt], target.id)]  # type: ignore[misc]
+        if any(not names.is_inside(n, loop.node) for n in reads):
+            found.add(name)
+            yield stmt, name
 
 
 def strange_meters(roles: Roles, loop: BatchLoop) -> Iterator[tuple[ast.Call, str]]:

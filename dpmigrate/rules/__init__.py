@@ -10,6 +10,7 @@ from dpmigrate.facts import layers
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Finding
 from dpmigrate.rules._base import Rule, registered
+from dpmigrate.rules._shared import why_whole
 
 #: the one rule that speaks of programs with a distributed path of their own
 HALF_MIGRATED = "DPM910"
@@ -66,10 +67,10 @@ def notes(script: Script) -> tuple[str, ...]:
             f"{which} takes its statistics from a rank's part of the batch, not from the whole batch: "
             "other numbers than on one GPU; --sync-bn keeps them (on GPUs)."
         )
-    loops = [(b, script.counting(b)) for b in script.roles.eval_loops]
-    split = sum(not c.obstacle for _, c in loops)
+    loops = script.roles.eval_loops
+    split = sum(not why_whole(script, b) for b in loops)
     if split:
-        out.append(f"Evaluation: {split} of {len(loops)} loops are split over the ranks and summed; the numbers equal those of one process.")
+        out.append(f"Evaluation: {split} of {len(loops)} loops are split over the ranks and put together again; the numbers equal those of one process.")
     if len(loops) > split:
         out.append(f"Evaluation: {len(loops) - split} of {len(loops)} loops run in full on every rank: not faster, but exact.")
     if s.amp:

@@ -205,9 +205,12 @@ def reached_together(script: Script, node: ast.AST) -> bool:
     if any(True for _ in local_tests(script, node)) or any(True for _ in ends_before(script, node)):
         return False
     for place in script.leading_to(node):
-        inside = takewhile(lambda a: not isinstance(a, FunctionNode), script.names.ancestors(place))
-        if any(isinstance(a, ast.BoolOp | ast.ExceptHandler) for a in inside):
-            return False
+        inner = place
+        for a in takewhile(lambda a: not isinstance(a, FunctionNode), script.names.ancestors(place)):
+            # what is written or told to a tracker is made by rank 0 alone; a finally is reached by the rank that failed
+            if isinstance(a, ast.BoolOp | ast.ExceptHandler | ast.Call | ast.withitem) or (isinstance(a, ast.Try) and inner in a.finalbody):
+                return False
+            inner = a
     return True
 
 

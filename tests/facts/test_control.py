@@ -93,6 +93,7 @@ def test_the_same_on_every_rank(text: str) -> None:
     [
         pytest.param("probe(random.random() > 0.5)", id="a random draw"),
         pytest.param("from settings import *\nprobe(limit() > 3)", id="a function that a star import brings"),
+        pytest.param("import torch\nworst = torch.argsort(torch.rand(3))\nprobe(worst[0] > 1)", id="a function that is called like one for arguments"),
         pytest.param("probe(time.time() - start > 60)\nstart = time.time()", id="the clock"),
         pytest.param("probe(loss.item() > 3)\nloss = model(x)", id="a loss"),
         pytest.param("probe(os.environ['LOCAL_RANK'] == '0')", id="the rank"),

@@ -337,7 +337,7 @@ def test_what_is_added(added: str, kind: Holds) -> None:
     body = _LOSS + "hits = (out == y).sum()\ncircle = circle2\ncircle2 = circle\nodd = len(x)\nodd = loss.mean()\nn += " + added
     found, loop = _loop(body)
     counter = next(c for c in found.counting(loop).counters if c.name == "n")
-    assert holds(found.roles, loop, counter, {"loss"}, False) is kind
+    assert holds(found.roles, loop, counter, {"loss": False}) is kind
 
 
 @pytest.mark.parametrize(
@@ -354,17 +354,17 @@ def test_what_is_added(added: str, kind: Holds) -> None:
 def test_what_a_function_gives_back(result: str, kind: Holds) -> None:
     found, loop = _loop("n += step(x, y)", top=f"def step(x, y):\n    loss = criterion(model(x), y)\n    {result}")
     (counter,) = found.counting(loop).counters
-    assert holds(found.roles, loop, counter, {"loss"}, False) is kind
+    assert holds(found.roles, loop, counter, {"loss": False}) is kind
 
 
 def test_a_sum_loss_adds_sums() -> None:
     found, loop = _loop(_LOSS + "n += loss.item()")
     (counter,) = found.counting(loop).counters
-    assert holds(found.roles, loop, counter, {"loss"}, True) is Holds.SUM
+    assert holds(found.roles, loop, counter, {"loss": True}) is Holds.SUM
 
 
 def test_additions_of_two_kinds() -> None:
     found, loop = _loop(_LOSS + "n += loss.item()\nn += len(x)")
     (counter,) = found.counting(loop).counters
-    assert holds(found.roles, loop, counter, {"loss"}, False) is Holds.UNKNOWN
+    assert holds(found.roles, loop, counter, {"loss": False}) is Holds.UNKNOWN
     assert [ast.unparse(a) for a in counter.adds] == ["loss.item()", "len(x)"]

@@ -250,3 +250,16 @@ def test_the_first_place_is_named_whatever_the_order_of_the_values() -> None:
     """Values come as sets, whose order changes from run to run."""
     first, second = (Loss(Norm.WEIGHTED, ast.parse(f"{gap}f(x)").body[0], "") for gap in ("", "\n"))
     assert _join(first.node, [first, second]) is _join(first.node, [second, first]) is first
+
+
+@pytest.mark.parametrize(
+    ("loss", "norm"),
+    [
+        pytest.param("F.mse_loss(out, y, reduction='sum') / len(x)", Norm.MEAN, id="the batch"),
+        pytest.param("own(out, y)", Norm.MEAN, id="a parameter"),
+        pytest.param("F.mse_loss(out, y, reduction='sum') / len(loader)", Norm.SUM, id="the loader"),
+        pytest.param("F.mse_loss(out, y, reduction='sum') / len(classes)", Norm.SUM, id="the classes"),
+    ],
+)
+def test_lengths(loss: str, norm: Norm) -> None:
+    assert _norm(loss, setup="model, classes = nn.Linear(3, 2), ['a', 'b']", defs="def own(p, y):\n    return ((p - y) ** 2).sum() / len(p)") is norm

@@ -87,6 +87,18 @@ def test_buffers_are_made_equal_before_a_full_evaluation_too() -> None:
             id="in a handler",
         ),
         pytest.param({"end": "if torch.rand(1) > 2:\n    return\n" + _PRINTED}, id="below a return"),
+        pytest.param(
+            {"end": "try:\n    train_set[0]\nfinally:\n    with torch.no_grad():\n        for a, b in DataLoader(val_set):\n            print(model(a))"},
+            id="in a finally",
+        ),
+        pytest.param(
+            {
+                "imports": "import numpy as np",
+                "defs": "def worst(model, loader):\n    with torch.no_grad():\n        for a, b in loader:\n            out = model(a)\n            print(out)\n    return out",
+                "end": "np.savetxt('a', worst(model, DataLoader(val_set)))",
+            },
+            id="for something that rank 0 writes",
+        ),
     ],
 )
 def test_not_where_a_rank_may_come_alone(parts: dict[str, str]) -> None:

@@ -176,6 +176,54 @@ def test_what_cannot_be_reduced_is_told(step: str, start: str, named: str) -> No
     assert not one.edits and one.message.startswith(named) and one.advice
 
 
+_TRAINER = "class T:\n    def __init__(self):\n        self.total = self.kept = 0\n    def keep(self, loss):\n        print(loss)\nt = T()"
+
+
+@pytest.mark.parametrize(
+    ("parts", "named"),
+    [
+        pytest.param({"defs": _TRAINER, "step": STEP + "t.total += loss.item()", "epoch_end": "print(t.total)"}, "t.total", id="an attribute"),
+        pytest.param({"defs": "total = 0\ndef add(loss):\n    global total\n    total += loss.item()\ndef show():\n    print(total)", "step": STEP + "total += loss.item()", "top": "total = 0", "before": "global total", "epoch_end": "show()"}, "total", id="a global"),
+        pytest.param({"before": "total = make()", "defs": "def make():\n    pass", "step": STEP + "n = x.size(0)\ntotal += n", "epoch_end": "print(total)"}, "total", id="a start from somewhere"),
+    ],
+)  # fmt: skip
+def test_what_grows_otherwise_is_told(parts: dict[str, str | bool], named: str) -> None:
+    (one,) = [f for f in hits("DPM602", **parts) if not f.edits]
+    assert one.message == f"{named}, read after the loop, covers rank 0's share" and one.advice
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"defs": _TRAINER, "step": STEP + "t.total += loss.item()"}, id="not read"),
+        pytest.param({"defs": _TRAINER, "step": STEP + "t.kept += loss.item()\nt.keep(t.kept)"}, id="read in the loop only"),
+        pytest.param({"defs": _TRAINER, "step": STEP + "t.total += 1", "epoch_end": "print(t.total)"}, id="a step"),
+        pytest.param({"defs": _TRAINER, "step": STEP + "t.total *= loss.item()", "epoch_end": "print(t.total)"}, id="no sum"),
+        pytest.param({"step": STEP + "loss += x.sum()", "epoch_end": "print(loss)"}, id="made anew in every turn"),
+    ],
+)
+def test_what_does_not_grow_or_is_not_read(parts: dict[str, str]) -> None:
+    assert not [f for f in hits("DPM602", **parts) if "read after the loop" in f.message]
+
+
+def test_a_total_that_is_read_in_the_next_epoch() -> None:
+    parts = {"before": "total = 0", "epoch_start": "if epoch:\n    print(total)\ntotal = 0", "step": STEP + "total += loss.item()"}
+    assert after(**parts) == ["total = ddp.mean_all(total)"]
+    assert found("DPM602", **{**parts, "epoch_start": "total = 0\nprint(total)"}) == []
+
+
+def test_a_start_with_a_type() -> None:
+    assert after(epoch_start="total: float = 0.0", step=STEP + "total += loss.item()", epoch_end="print(total)") == ["total = ddp.mean_all(total)"]
+
+
+def test_a_mean_and_a_sum_in_one_loop() -> None:
+    step = "a = F.cross_entropy(model(x), y)\na.backward()\nb = F.cross_entropy(model(x), y, reduction='sum')\nb.backward()\noptimizer.step()\nta += a.item()\ntb += b.item()"
+    got = after(epoch_start="ta = tb = 0", step=step, epoch_end="print(ta, tb)")
+    assert "ta = ddp.mean_all(ta)" in got and "tb = ddp.sum_all(tb)" in got
+    same = step.replace("b = F", "a = F").replace("b.b", "a.b").replace("b.item", "a.item")
+    assert not [line for line in after(epoch_start="ta = tb = 0", step=same, epoch_end="print(ta, tb)") if "_all(" in line]
+
+
 def test_many_totals_take_several_lines() -> None:
     names = [f"quite_a_long_name_{n}" for n in range(4)]
     step = "\n".join(f"{n} += len(x)" for n in names)
