@@ -129,11 +129,23 @@ def draws(roles: Roles) -> Iterator[Draw]:
 
 
 def _evaluated(roles: Roles, call: ast.Call) -> bool:
-    """Whether the batch is only looked at: the statements below put a model into evaluation and go nowhere backward."""
+    """Whether the batch is only looked at: its function keeps it and goes nowhere backward, or the statements below put a model into evaluation."""
+    function = roles.names.function(call)
+    if isinstance(function, FunctionNode) and not roles.reaches_backward(function) and not _lets_out(roles, function):
+        return True
     stmt = roles.names.statement(call)
     block = roles.names.block(stmt)
     below = [n for s in block[block.index(stmt) + 1 :] for n in ast.walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
     return any(c.func.attr == "eval" and not c.args for c in below if isinstance(c.func, ast.Attribute)) and not any(c in roles.backwards for c in below)
+
+
+def _lets_out(roles: Roles, function: FunctionNode) -> bool:
+    """Whether anything that the function makes is seen outside: what it gives back, or stores in an object or a variable that is not its own."""
+    own = [n for n in ast.walk(function) if n is not function and roles.names.function(n) is function]
+    given = any(isinstance(n, ast.Yield | ast.YieldFrom) or (isinstance(n, ast.Return) and n.value is not None) for n in own)
+    if given:
+        return True
+    return any((isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store)) or isinstance(n, ast.Global | ast.Nonlocal) for n in own)
 
 
 def _origin(roles: Roles, iterator: ast.expr) -> ast.expr:

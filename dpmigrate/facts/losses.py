@@ -165,7 +165,7 @@ class Losses:
         here = self.names.scope_of[node]
         owner = self.names.owner(here, node.id)
         plain: list[tuple[tuple[int, int], ast.expr, tuple[int | str, ...]]] = []
-        extra: list[tuple[tuple[int, int], ast.expr]] = []
+        extra: list[tuple[tuple[int, int], ast.expr | ast.AugAssign]] = []
         for b in self.names.bindings(here, node.id):
             if b.how == "assign" and isinstance(b.value, ast.expr):
                 plain.append((position(b.target), b.value, b.path))
@@ -173,16 +173,14 @@ class Losses:
                 plain.append((position(b.target), b.value.args[0], ()))
             elif b.how == "aug" and isinstance(b.value, ast.AugAssign):
                 kept = isinstance(b.value.op, ast.Div | ast.Mult) and not self.numbers.batch_size(b.value.value) and self._factor(b.value.value)
-                extra.append(
-                    (position(b.target), b.value.value if isinstance(b.value.op, ast.Add | ast.Sub) else ast.Constant(0) if kept else ast.Constant(None))
-                )
+                extra.append((position(b.target), b.value.value if isinstance(b.value.op, ast.Add | ast.Sub) else ast.Constant(0) if kept else b.value))
         if owner is here or here.is_module:
             before = [p for p in plain if p[0] < position(node) and not self.names.is_inside(node, p[1])]  # loss = loss / 2
             straight = [p for p in before if self._same_branch(p[1], node)]
             start = straight[-1][0] if straight else (0, 0)
             plain = [p for p in before if p[0] >= start]
             extra = [e for e in extra if start < e[0] < position(node)]
-        return [self._part(v, path) for _, v, path in plain] + [self.norm(e) for _, e in extra]
+        return [self._part(v, path) for _, v, path in plain] + [Loss(Norm.UNKNOWN, e) if isinstance(e, ast.AugAssign) else self.norm(e) for _, e in extra]
 
     def _factor(self, node: ast.expr) -> bool:
         return self.numbers.plain(node) or (isinstance(node, ast.Name) and not self._assigned(node))
@@ -360,6 +358,11 @@ class Losses:
         if cross and ("weight" in given or "ignore_index" in given or (not call and made.args) or (call and len(made.args) > 2)):
             known = weights.of_targets(self.roles, node, None if call else made)
             return self._mean_of(known, Loss(Norm.WEIGHTED, made, f"{name} divides by class weights or by the number of valid targets"))
+        if weights.selected(self.roles, node):
+            known = weights.of_targets(self.roles, node, None) if cross else weights.of_elements(self.roles, node)
+            return self._mean_of(
+                known, Loss(Norm.WEIGHTED, node, f"{name} is a mean over what is selected of the batch, of which every rank has another number")
+            )
         return Loss(Norm.MEAN, node)
 
 

@@ -91,11 +91,13 @@ def _of_class(roles: Roles, cls: ast.ClassDef) -> Iterator[Unused]:
     for stmt, name, value in _parts(roles, family):
         if not _trainable(roles, value) or _stored_again(roles, name, stmt) or _frozen(roles, name):
             continue
-        reads = [n for n in names.attributes(name) if isinstance(n.ctx, ast.Load) and not _upkeep(roles, n)]
+        # under no_grad a layer works, but gets no gradient; args.aux is not self.aux
+        loads = [n for n in names.attributes(name) if isinstance(n.ctx, ast.Load) and (_of_self(n) or not _of_setting(roles, n))]
+        reads = [n for n in loads if not _upkeep(roles, n) and not roles.quiet(n)]
         if not reads:
             yield Unused(cls, name, stmt, None)
         else:
-            tests = [_decides(roles, n) for n in reads]
+            tests = [_decides(roles, n) or _by_setting(roles, n) for n in reads]
             if all(t is not None for t in tests):
                 test = tests[0]
                 assert test is not None
@@ -114,6 +116,11 @@ def _parts(roles: Roles, family: list[ast.ClassDef]) -> Iterator[tuple[ast.stmt,
 
 def _of_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _of_setting(roles: Roles, node: ast.Attribute) -> bool:
+    """Whether the attribute is read in a model from a variable that is none."""
+    return isinstance(node.value, ast.Name) and roles.inside_module(node)
 
 
 def _trainable(roles: Roles, value: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:
@@ -204,6 +211,21 @@ def _decides(roles: Roles, node: ast.AST) -> ast.expr | None:
             return a.test
         inner = a
     return _left_before(roles, node)
+
+
+def _by_setting(roles: Roles, node: ast.AST) -> ast.expr | None:
+    """The test of a setting that may leave the layer out of a whole run: ``if self.use_aux:``; a test of the layer itself, or of the mode, is none."""
+    text, inner = ast.unparse(node), node
+    for a in roles.names.ancestors(node):
+        if isinstance(a, FunctionNode):
+            break
+        if isinstance(a, ast.If | ast.IfExp) and inner is not a.test and not _elsewhere(a, inner, text):
+            asked = [n for n in ast.walk(a.test) if isinstance(n, ast.Attribute)]
+            plain = not any(isinstance(n, ast.Call | ast.Is | ast.IsNot) for n in ast.walk(a.test))
+            if plain and asked and all(n.attr not in ("training", "shape", "ndim") and ast.unparse(n) != text for n in asked):
+                return a.test
+        inner = a
+    return None
 
 
 def _elsewhere(branch: ast.If | ast.IfExp, inner: ast.AST, text: str) -> bool:

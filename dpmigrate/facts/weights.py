@@ -15,13 +15,14 @@ _PURE_METHODS = frozenset({"view", "reshape", "long", "int", "squeeze", "flatten
 class Weighted:
     """An expression that is a mean over weights: over ``targets``, with the source of class weights and of the ignored index, or over a ``count``.
 
-    ``guards`` are the numbers that keep the count from 0: ``1`` in ``max(mask.sum(), 1)``.
+    ``elements``: over all elements of the targets. ``guards`` are the numbers that keep the count from 0: ``1`` in ``max(mask.sum(), 1)``.
     """
 
     value: ast.expr
     targets: ast.expr | None = None
     classes: str = ""
     ignored: str = ""
+    elements: bool = False  # every element of the targets counts, whatever it is
     count: ast.expr | None = None
     guards: tuple[ast.expr, ...] = ()
 
@@ -40,6 +41,51 @@ def of_targets(roles: Roles, call: ast.Call, made: ast.Call | None) -> Weighted 
     if not all(e is None or pure(e) for e in (classes, ignored)):
         return None
     return Weighted(call, target, ast.unparse(classes) if classes is not None else "", ast.unparse(ignored) if ignored is not None else "")
+
+
+def of_elements(roles: Roles, call: ast.Call) -> Weighted | None:
+    """The weight of a mean over all elements of the targets, of which every rank has another number. None where it cannot be written down."""
+    target = _argument(call, "target", 1)
+    return None if target is None or not pure(target) or not _trained_here(roles, call) else Weighted(call, target, elements=True)
+
+
+_SELECTS = frozenset({"pack_padded_sequence", "masked_select", "nonzero"})
+
+
+def selected(roles: Roles, call: ast.Call, depth: int = 3) -> bool:
+    """Whether a loss is given a choice of what is in the batch, of which every rank has another number: ``x[mask]``, packed sequences."""
+    return any(_chosen(roles, a, depth) for a in [*call.args[:2], *(k.value for k in call.keywords if k.arg in ("input", "target"))])
+
+
+def _chosen(roles: Roles, node: ast.expr, depth: int) -> bool:
+    for n in ast.walk(node):
+        if isinstance(n, ast.Subscript) and _is_mask(roles, n.slice, depth):
+            return True
+        if isinstance(n, ast.Call) and (n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")) in _SELECTS:
+            return True
+        if isinstance(n, ast.Name) and any(_chosen(roles, v, depth - 1) for v in _assigned(roles, n, depth)):
+            return True
+    return False
+
+
+def _is_mask(roles: Roles, node: ast.expr, depth: int) -> bool:
+    """A comparison, or a name for one; an index is none."""
+    if isinstance(node, ast.Compare):
+        return True
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Invert) and _is_mask(roles, node.operand, depth)
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.BitAnd | ast.BitOr) and _is_mask(roles, node.left, depth)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr in ("bool", "ne", "eq", "gt", "lt", "ge", "le", "logical_and", "logical_not")
+    return any(_is_mask(roles, v, depth - 1) for v in _assigned(roles, node, depth))
+
+
+def _assigned(roles: Roles, node: ast.expr, depth: int) -> list[ast.expr]:
+    """What a variable is given as a whole, or as an element of what a call gives."""
+    if not isinstance(node, ast.Name) or not depth:
+        return []
+    return [b.value for b in roles.names.bindings(roles.names.scope_of[node], node.id) if b.how == "assign" and isinstance(b.value, ast.expr)]
 
 
 def of_count(roles: Roles, node: ast.BinOp) -> Weighted | None:

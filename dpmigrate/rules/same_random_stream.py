@@ -41,7 +41,11 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
     if not loops:
         return
     outer = [a for a in loops if not any(b is not a and _within(script, a, b) for b in loops)]
-    built = [*(w.stmt for w in script.wraps.wraps), *script.train_loader_calls, *script.calls("torch.utils.data.random_split")]
+    built = [
+        *(w.stmt for w in script.wraps.wraps),
+        *(c for c in script.train_loader_calls if _draws(script, c)),
+        *script.calls("torch.utils.data.random_split"),
+    ]
     for loop in outer:
         if any(_again(script, b, loop) for b in built):
             yield Hit(
@@ -52,6 +56,14 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
             )
         else:
             yield Hit(loop, "all ranks would draw the same augmentation and dropout", (Before(script.span(loop), f"{script.ddp}.seed_ranks()"),))
+
+
+def _draws(script: Script, call: ast.Call) -> bool:
+    """Whether building the loader may draw random numbers: a data set that is built with it, an order of its own, a loader of another file."""
+    if not script.roles.makes_loader(call) or any(script.argument(call, name) is not None for name in ("sampler", "batch_sampler", "generator")):
+        return True
+    data = script.argument(call, "dataset", 0)
+    return not isinstance(data, ast.Name | ast.Attribute) or bool(call.keywords and any(k.arg is None for k in call.keywords))
 
 
 def _within(script: Script, inner: Loop, outer: Loop) -> bool:

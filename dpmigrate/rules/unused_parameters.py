@@ -31,8 +31,8 @@ model = ddp.wrap(Net(), find_unused=True)
 A test that looks at the samples (`if x.mean() > 0`), in a program of one device: each rank would decide by its part of the batch, which is refused. Under
 DataParallel each GPU did so already.
 
-Layers whose use depends on a setting (`if self.use_aux:`), and models of other files: whether they are used is not known. DDP's error names the
-parameters; write `find_unused=True` then. `static_graph=True` is never written: it fails where the choice changes.
+Models of other files: whether their layers are used is not known. DDP's error names the parameters; write `find_unused=True` then.
+`static_graph=True` is never written: it fails where the choice changes.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ loss is computed inside the model or in code that an evaluation runs as well: th
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import Edit, Replace, Wrap
@@ -60,7 +61,11 @@ def _edits(script: Script, part: Weighted) -> Iterator[Edit]:
     if part.count is not None:
         yield Wrap(script.span(part.count), f"{script.ddp}.mean_count({{}})")
         yield from (Replace(script.span(g), f"{script.text(g)} / {script.ddp}.world_size()") for g in part.guards)
-    if part.targets is not None:
+    if part.targets is not None and part.elements:
+        text = script.text(part.targets)
+        counted = text if isinstance(part.targets, ast.Name | ast.Attribute | ast.Subscript | ast.Call) else f"({text})"
+        yield Wrap(script.span(part.value), f"{script.ddp}.weighted_mean({{}}, {counted}.numel())")
+    elif part.targets is not None:
         given = [f"weight={part.classes}"] if part.classes else []
         given += [f"ignore_index={part.ignored}"] if part.ignored else []
         weight = f"{script.ddp}.weight_of({', '.join([script.text(part.targets), *given])})"

@@ -103,7 +103,7 @@ def environment(config: Config, paths: Sequence[Path]) -> dict[str, str]:
     """The user's environment without what a launcher may have left, one thread a process."""
     left = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "DPMIGRATE_PROBED")
     kept = {k: v for k, v in os.environ.items() if k not in left and not k.startswith("TORCHELASTIC_")}
-    search = [str(INJECT), *map(str, paths), kept.get("PYTHONPATH", "")]
+    search = [str(INJECT), *map(str, paths), *map(os.path.abspath, filter(None, kept.get("PYTHONPATH", "").split(os.pathsep)))]
     added = {
         "DPMIGRATE_PROBE": str(Path(config.out, "config.json")),
         "PYTHONPATH": os.pathsep.join(p for p in search if p),

@@ -47,6 +47,11 @@ def _feeds(text: str) -> list[tuple[str, str]]:
         pytest.param("for i in range(3):\n    x = next(b)\n    print(x)", [], id="next without training"),
         pytest.param("for x in a:\n    train(x)\n    with torch.no_grad():\n        print(next(iter(b)))", ["a"], id="a look at other data without gradients"),
         pytest.param("for x in a:\n    train(x)\n    y = next(iter(b))\n    model.eval()\n    print(model(y))", ["a"], id="a look in evaluation mode"),
+        pytest.param(
+            "def show():\n    y = next(iter(b))\n    torch.save(model(y), 'y')\nfor x in a:\n    train(x)\n    show()",
+            ["a"],
+            id="a look in a function that keeps it",
+        ),
         pytest.param("for e in range(3):\n    for x in a:\n        train(x)\n    print(next(iter(b)))", ["a"], id="a look at other data between epochs"),
         pytest.param("for i in range(3):\n    train(next(unknown))", [], id="an unknown iterator"),
         pytest.param("for x in zip([1], [2]):\n    train(x)", [], id="zip without a loader"),
@@ -60,6 +65,16 @@ def _feeds(text: str) -> list[tuple[str, str]]:
         pytest.param("it = iter(a)\nfor i in range(9):\n    train(next(it))", ["a"], id="next"),
         pytest.param(
             "it = iter(a)\nfor i in range(9):\n    x = next(it)\n    t.eval()\n    model(x).mean().backward()", ["a"], id="beside a teacher in evaluation mode"
+        ),
+        pytest.param(
+            "class F:\n    def get(self):\n        self.x = next(it)\nit, f = iter(a), F()\nfor i in range(9):\n    f.get()\n    train(f.x)",
+            ["a"],
+            id="a function that stores what it draws",
+        ),
+        pytest.param(
+            "def get():\n    global x\n    x = next(it)\nit = iter(a)\nfor i in range(9):\n    get()\n    train(x)",
+            ["a"],
+            id="a function that draws into a global",
         ),
         pytest.param("it = iter(a)\nwhile True:\n    train(it.next())", ["a"], id="a method next"),
         pytest.param("it = iter(a)\nwhile True:\n    train(it.__next__())", ["a"], id="its dunder"),

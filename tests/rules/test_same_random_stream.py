@@ -82,4 +82,24 @@ def test_a_model_built_in_the_loop() -> None:
 
 def test_a_loader_after_the_loop() -> None:
     second = "other = DataLoader(train_set, batch_size=16)\nfor e in range(2):\n    for x, y in other:\n        " + STEP.strip().replace("\n", "\n        ")
-    assert [bool(f.edits) for f in hits("DPM210", end=second)] == [False, True]
+    assert [bool(f.edits) for f in hits("DPM210", end=second)] == [True, True]
+    drawn = second.replace("batch_size=16", "batch_size=16, sampler=order")
+    assert [bool(f.edits) for f in hits("DPM210", end=f"order = torch.utils.data.RandomSampler(train_set)\n{drawn}")] == [False, True]
+
+
+_INSIDE = "loader = DataLoader({}, batch_size=16, shuffle=True{})"
+
+
+@pytest.mark.parametrize(
+    ("loader", "parts_here"),
+    [
+        pytest.param(_INSIDE.format("train_set", ""), True, id="a loader alone"),
+        pytest.param(_INSIDE.format("TensorDataset(torch.randn(64, 8), torch.ones(64).long())", ""), False, id="with its data"),
+        pytest.param(_INSIDE.format("train_set", ", generator=torch.Generator()"), False, id="with an order of its own"),
+        pytest.param("args = {'shuffle': True}\nloader = DataLoader(train_set, batch_size=16, **args)", False, id="with arguments from somewhere"),
+        pytest.param("loader = make_loader(train_set, 16)", False, id="of another file"),
+    ],
+)
+def test_a_loader_that_is_built_in_every_epoch(loader: str, parts_here: bool) -> None:
+    (one,) = hits("DPM210", imports="from data import make_loader", loader="", epoch_start=loader)
+    assert bool(one.edits) == parts_here

@@ -17,6 +17,9 @@ _STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
         pytest.param("loss = F.binary_cross_entropy_with_logits(model(x), y, weight=x)", id="weights that do not divide"),
         pytest.param("loss = F.mse_loss(model(x), y, reduction='sum') / len(x)", id="divided by the batch"),
         pytest.param("loss = F.cross_entropy(model(x), y)  # ignore_index=0", id="in a comment"),
+        pytest.param("loss = F.mse_loss(model(x)[0], y[:, 0])", id="an index selects as many for every rank"),
+        pytest.param("i = 0\nloss = F.mse_loss(model(x)[i], y[i])", id="an index in a variable"),
+        pytest.param("loss = F.mse_loss(model(x).data, y.data)", id="the data of it"),
     ],
 )
 def test_nothing_to_say(line: str) -> None:
@@ -128,3 +131,27 @@ _EVALUATES = "with torch.no_grad():\n    for a, b in DataLoader(val_set):\n     
 )
 def test_refused(parts: dict[str, str], pointed: str) -> None:
     assert refused("DPM302", **parts) == [pointed]
+
+
+@pytest.mark.parametrize(
+    ("lines", "target"),
+    [
+        pytest.param("m = y != 0\nloss = F.mse_loss(model(x)[m], y[m])", "y[m].numel()", id="a mask"),
+        pytest.param("loss = F.mse_loss(model(x)[y > 0], y[y > 0])", "y[y > 0].numel()", id="a comparison"),
+        pytest.param("m = ~y.bool()\nloss = F.mse_loss(model(x)[m], target=y[m])", "y[m].numel()", id="not, by keyword"),
+        pytest.param("m = (y > 0) & (y < 9)\nloss = F.l1_loss(model(x)[m].view(-1), y[m].view(-1))", "y[m].view(-1).numel()", id="two at once, reshaped"),
+        pytest.param("m = y > 0\nloss = F.mse_loss(model(x)[m].mean(-1), y[m] / 10)", "(y[m] / 10).numel()", id="computed with"),
+        pytest.param("t = torch.masked_select(y, y > 0)\nloss = F.mse_loss(model(x)[y > 0], t)", "t.numel()", id="masked_select"),
+        pytest.param("t = pack_padded_sequence(y, x)[0]\nloss = F.cross_entropy(model(x), t)", "ddp.weight_of(t)", id="a packed sequence"),
+        pytest.param("t = pack_padded_sequence(y, x).data\nloss = F.cross_entropy(model(x), t)", "ddp.weight_of(t)", id="its data"),
+        pytest.param("t, sizes = pack_padded_sequence(y, x)\nloss = F.cross_entropy(model(x), t)", "ddp.weight_of(t)", id="unpacked"),
+    ],
+)
+def test_what_is_selected_of_the_batch(lines: str, target: str) -> None:
+    got = whole(imports="from torch.nn.utils.rnn import pack_padded_sequence", step=_STEP.format(lines))
+    assert f", {target})\n" in got
+
+
+def test_a_selection_that_is_made_on_the_way_is_refused() -> None:
+    line = "loss = F.mse_loss(model(x)[y > 0], torch.masked_select(y, y > 0))"
+    assert refused("DPM302", step=_STEP.format(line)) == [line.removeprefix("loss = ")]
