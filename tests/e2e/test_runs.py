@@ -15,11 +15,12 @@ CHOSEN = [c for c in RUNNABLE if c.facts.get("e2e")]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = RUNNABLE if metafunc.config.getoption("--all-runs") else CHOSEN
-    metafunc.parametrize("case", chosen, ids=[c.name for c in chosen])
+    everything = metafunc.config.getoption("--all-runs")
+    runs = [pytest.param(c, 2, id=f"{c.name}-two ranks") for c in (RUNNABLE if everything else CHOSEN)]
+    runs += [pytest.param(c, 0, id=f"{c.name}-plain") for c in RUNNABLE if everything or c.facts.get("plain")]
+    metafunc.parametrize(("case", "ranks"), runs)
 
 
-@pytest.mark.parametrize("ranks", [pytest.param(2, id="two ranks"), pytest.param(0, id="plain")])
 def test_migrated_program_trains_like_the_original(case: Case, ranks: int, tmp_path: Path) -> None:
     after = migrate(case.before, case.settings)
     assert after is not None
