@@ -109,16 +109,20 @@ def untold(names: Names, loop: BatchLoop, known: set[str]) -> Iterator[tuple[ast
 
 
 def strange_meters(roles: Roles, loop: BatchLoop) -> Iterator[tuple[ast.Call, str]]:
-    """Calls that give numbers of a batch to an object of another file, which is read after the loop: ``losses.update(loss.item(), n)``."""
+    """Calls that give numbers of a batch to an object of another file, or in a container, that is read after the loop: ``losses.update(loss.item(), n)``."""
     for call in (n for s in loop.node.body for n in ast.walk(s) if isinstance(n, ast.Call)):
         func = call.func
-        if not isinstance(func, ast.Attribute) or func.attr not in ("update", "add") or not isinstance(func.value, ast.Name):
+        if not isinstance(func, ast.Attribute) or func.attr not in ("update", "add"):
+            continue
+        held = isinstance(func.value, ast.Subscript)  # meters["loss"], whatever it is
+        base = func.value.value if isinstance(func.value, ast.Subscript) else func.value
+        if not isinstance(base, ast.Name):
             continue
         made = roles.values.eval(func.value)
-        foreign = bool(made) and all(v.kind == "call" and v.qual and not v.qual.startswith(("torch.", "?.", "tqdm")) for v in made)
+        foreign = held or (bool(made) and all(v.kind == "call" and v.qual and not v.qual.startswith(("torch.", "?.", "tqdm")) for v in made))
         numbers = any(isinstance(n, ast.Attribute) and n.attr == "item" for a in call.args for n in ast.walk(a))
-        if foreign and numbers and read_after(roles.names, loop, func.value.id):
-            yield call, func.value.id
+        if foreign and numbers and read_after(roles.names, loop, base.id):
+            yield call, ast.unparse(func.value)
 
 
 def _factored(numbers: Numbers, node: ast.expr) -> ast.expr | None:

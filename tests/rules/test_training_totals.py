@@ -151,7 +151,7 @@ def test_totals_beside_plain_counters(step: str, start: str, lines: list[str]) -
         pytest.param("other['n'] += len(x)", "share = {'n': 0}\nother = {'n': 0}", id="a dict that is not read"),
         pytest.param("bar.update(1)", "bar = share = tqdm(loader)", id="a bar"),
         pytest.param("meter.update(3)", "meter = share = Meter()", id="a constant"),
-        pytest.param("meters[0].update(loss.item())\nupdate(loss.item())", "share = meters = [Meter()]", id="no variable"),
+        pytest.param("update(loss.item())\nmake().update(loss.item())", "share = 0", id="no variable"),
         pytest.param("mine.update(loss.item())", "mine = share = Mine()", id="a class of this file"),
     ],
 )
@@ -169,6 +169,7 @@ def test_other_lines_of_the_loop(step: str, start: str) -> None:
         pytest.param("share = 0.5 * share + 0.5 * x[0]", "share = 0", "share, read", id="a moving average of something"),
         pytest.param("share.update(loss.item(), x.size(0))", "share = Meter()", "share, read", id="a meter of another file"),
         pytest.param("share.add(loss.item())", "share = lib.Meter()", "share, read", id="its other spelling"),
+        pytest.param("share['a'].update(loss.item(), 3)", "share = {'a': Meter()}", "share['a'], read", id="in a dict"),
     ],
 )
 def test_what_cannot_be_reduced_is_told(step: str, start: str, named: str) -> None:
