@@ -120,6 +120,16 @@ def test_the_users_own_sitecustomize_runs(tmp_path: Path, monkeypatch: pytest.Mo
     assert done.code == 0, done.stderr
 
 
+def test_the_users_own_search_path_is_the_one_of_his_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy runs elsewhere: ``PYTHONPATH=lib`` means the folder in which the command was given."""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "mine.py").write_text("x = 3")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "lib")
+    done = _ran(tmp_path, "import mine; assert mine.x == 3")
+    assert done.code == 0, done.stderr
+
+
 def test_arguments_and_output(tmp_path: Path) -> None:
     done = _ran(tmp_path, "import sys; print(sys.argv[1:])", "--a", "b c")
     assert done.stdout == ("['--a', 'b c']\n",)
