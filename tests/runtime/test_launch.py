@@ -149,7 +149,7 @@ def test_model_goes_to_the_gpu(gpus: pytest.MonkeyPatch) -> None:
     assert moved == [torch.device("cuda", 0)]
 
     class Fake(torch.nn.parallel.DistributedDataParallel):
-        def __init__(self, module: torch.nn.Module, device_ids: list[int] | None) -> None:
+        def __init__(self, module: torch.nn.Module, device_ids: list[int] | None, find_unused_parameters: bool) -> None:
             torch.nn.Module.__init__(self)
             made.append((module, device_ids))
 
