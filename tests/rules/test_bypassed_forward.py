@@ -82,7 +82,7 @@ def test_behind_data_parallel(call: str, expected: str) -> None:
 def test_where_nothing_else_calls_the_model() -> None:
     step = "optimizer.zero_grad()\nloss = model.loss(x, y)\nloss.backward()\noptimizer.step()"
     text = whole(net=_NET, defs=_BODY, step=step)
-    assert "model = ddp.wrap(Net())" in text
+    assert "model = ddp.wrap(Net()" in text
     assert 'loss = ddp.method(model, "loss")(x, y)' in text
 
 
