@@ -10,22 +10,24 @@ from dataclasses import replace
 
 from dpmigrate.edit import Comment
 from dpmigrate.model import Finding, Span
-from dpmigrate.source import Source
+from dpmigrate.program import Program
 
 #: characters of a comment's line, its indentation not counted
 WIDTH = 100
 
 
-def annotated(source: Source, left: Sequence[Finding]) -> Iterator[Finding]:
+def annotated(program: Program, left: Sequence[Finding]) -> Iterator[Finding]:
     """The findings, each with a comment as its edit; none for what a comment of the file says already."""
-    lines = re.split(r"\r\n|\r|\n", source.text)
-    places = [(_first_line(node), node) for node in ast.walk(source.tree) if isinstance(node, ast.stmt)]
-    places = [(line, node) for line, node in places if _begins_its_line(lines[line - 1], node)]
-    for finding in left:
-        line, statement = _innermost(places, finding.span.line)
-        comment = _comment(finding)
-        if "\n".join(comment) not in _above(lines, line):
-            yield replace(finding, edits=(Comment(_span(statement), comment),))
+    for part in program.parts:
+        own = [f for f in left if program.part(f.span) is part]
+        lines = re.split(r"\r\n|\r|\n", part.source.text)
+        places = [(_first_line(node), node) for node in ast.walk(part.source.tree) if isinstance(node, ast.stmt)] if own else []
+        places = [(line, node) for line, node in places if _begins_its_line(lines[line - part.first - 1], node)]
+        for finding in own:
+            line, statement = _innermost(places, finding.span.line)
+            comment = _comment(finding)
+            if "\n".join(comment) not in _above(lines, line - part.first):
+                yield replace(finding, edits=(Comment(_span(statement), comment),))
 
 
 def _comment(finding: Finding) -> tuple[str, ...]:

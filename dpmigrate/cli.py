@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -88,8 +88,8 @@ def _check_text(outcomes: Sequence[Outcome], settings: Settings) -> None:
 
     style, terminal = _style()
     for o in outcomes:
-        shown = tuple(f for f in o.findings if _wanted(f.code, engine.for_file(settings, o.path)))
-        _lines(text.findings(replace(o, findings=shown), style, source=terminal))
+        shown = tuple(replace(f, findings=tuple(x for x in f.findings if _wanted(x.code, engine.for_file(settings, f.path)))) for f in o.files)
+        _lines(text.findings(replace(o, files=shown), style, source=terminal))
     _lines(text.check_summary(outcomes, style))
 
 
@@ -181,7 +181,7 @@ def _runtime_wanted() -> None:
         print(f"dpmigrate: the result imports dpmigrate_runtime, which this Python lacks: {where}", file=sys.stderr)
 
 
-def _gate(arguments: tuple[str, ...]) -> Callable[[Path, bytes], str | None]:
+def _gate(arguments: tuple[str, ...]) -> Callable[[Path, Mapping[Path, bytes]], str | None]:
     from dpmigrate import proving
 
     return proving.gate(arguments, lambda lines: print(*lines, sep="\n", file=sys.stderr))
@@ -268,7 +268,7 @@ def verify(
     if steps is None and epochs is None:
         steps = 20
     wish = proof.Wish(nproc, steps or None, epochs, not float32, timeout, device == "cpu", arguments or ())
-    after: bytes | Path | None
+    after: Mapping[Path, bytes] | Path | None
     if migrated is not None:
         after = Path(migrated)
     else:
@@ -282,8 +282,8 @@ def verify(
     if report is not None:
         from dpmigrate.verify import page
 
-        changed = after.read_bytes() if isinstance(after, Path) else after
-        written = page.write(Path(report), found, original, Path(original).read_bytes(), changed)
+        new = {Path(original): after.read_bytes()} if isinstance(after, Path) else after
+        written = page.write(Path(report), found, original, [(str(path), path.read_bytes(), data) for path, data in new.items()])
         print(f"dpmigrate: the report is {written}", file=sys.stderr)
     if output_format == "json":
         _out(show.document(found) + "\n")

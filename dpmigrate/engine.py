@@ -1,18 +1,17 @@
-"""The whole flow of check and apply: read, find, plan, rewrite, verify, write. Nothing else writes files.
+"""The whole flow of check and apply: read, link, find, plan, rewrite, verify, write. Nothing else writes files.
 
 Facts, rules and rewriting are imported when the first file needs them: most files of a tree need none.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmigrate.literals import FRAMEWORKS, TRAINING
-from dpmigrate.model import Finding, Outcome, Problem, Status, blockers, left
+from dpmigrate.model import File, Finding, Outcome, Problem, Status, blockers, left
 from dpmigrate.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,14 +26,14 @@ class Writing:
     """What apply does with a result: in place, to ``output``, or nowhere (``--diff``).
 
     ``annotate`` writes what is left to the user as comments, also into a program that is refused (in place only).
-    ``gate`` is given each result before it is written and says why it must not be, None if it may.
+    ``gate`` is given each result before it is written, the script and the new files, and says why it must not be, None if it may.
     """
 
     write: bool = True
     output: Path | None = None
     vendor: bool = False
     annotate: bool = False
-    gate: Callable[[Path, bytes], str | None] | None = None
+    gate: Callable[[Path, Mapping[Path, bytes]], str | None] | None = None
 
 
 def for_file(settings: Settings, name: str) -> Settings:
@@ -66,7 +65,7 @@ def _explain(name: str, data: bytes, settings: Settings) -> Outcome:
     from dpmigrate.facts.explain import explained
 
     told = tuple(f"{r.line}: {r.part}: {r.what} ({r.evidence})" for r in explained(script))
-    return Outcome(name, Status.CLEAN, reason=script.exempt, before=script.source.text, notes=told)
+    return Outcome(name, Status.CLEAN, (File(name, before=script.program.entry.text),), script.exempt, notes=told)
 
 
 def apply(targets: Iterable[Target], settings: Settings, how: Writing) -> Iterator[Outcome]:
@@ -105,24 +104,38 @@ def _check(name: str, data: bytes, settings: Settings) -> Outcome:
     script = _script(name, data, settings, TRAINING)
     if isinstance(script, Outcome):
         return script
-    from dpmigrate import rules
+    from dpmigrate import migration, rules
 
     found = rules.check(script)
     status = Status.FINDINGS if found else Status.CLEAN
-    return Outcome(name, status, found, script.exempt, before=script.source.text)
+    return Outcome(name, status, migration.files(script.program, found), script.exempt)
 
 
 def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, ...]) -> Script | Outcome:
-    """The facts of a file, or its outcome where nothing in it is for us."""
-    if not any(literal in data for literal in literals) and _plain(data):
+    """The facts of a program, or its outcome where nothing in it is for us."""
+    path = Path(name) if settings.follow else None
+    if not _relevant(data, literals) and not (path is not None and _imports(data)):
         return Outcome(name, Status.CLEAN, reason="nothing is trained in this file")
     from dpmigrate.facts.script import Script
+    from dpmigrate.linking import link
+    from dpmigrate.program import Program
     from dpmigrate.source import parse
 
     source = parse(data, name)
     if isinstance(source, Problem):
         return Outcome(name, Status.FAILED, problem=source)
-    return Script(source, for_file(settings, name))
+    program = link(path, source) if path is not None else Program.of(source)
+    if not any(_relevant(p.source.data, literals) for p in program.parts):
+        return Outcome(name, Status.CLEAN, reason="nothing is trained in this program")
+    return Script(program, for_file(settings, name))
+
+
+def _relevant(data: bytes, literals: tuple[bytes, ...]) -> bool:
+    return any(literal in data for literal in literals) or not _plain(data)
+
+
+def _imports(data: bytes) -> bool:
+    return b"import" in data
 
 
 def _plain(data: bytes) -> bool:
@@ -134,94 +147,64 @@ def _apply(name: str, data: bytes, settings: Settings, how: Writing) -> Outcome:
     script = _script(name, data, settings, FRAMEWORKS)
     if isinstance(script, Outcome):
         return Outcome(name, Status.UNCHANGED if script.status is Status.CLEAN else script.status, reason=script.reason, problem=script.problem)
-    from dpmigrate import rules
+    from dpmigrate import migration, rules
 
     found = rules.check(script)
-    text = script.source.text
-    if script.exempt or not any(f.edits for f in found):
-        if blockers(found):
-            return _refused(script, found, how)
-        return Outcome(name, Status.UNCHANGED, found, script.exempt or "nothing to change", before=text)
+    as_it_is = Outcome(name, Status.UNCHANGED, migration.files(script.program, found), script.exempt or "nothing to change")
     if blockers(found):
         return _refused(script, found, how)
-    after = rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
-    if isinstance(after, Problem):
-        return Outcome(name, Status.REFUSED, found, after.message, before=text)
-    encoded = script.source.encode(after)
-    if how.gate is not None and not isinstance(encoded, Problem):
-        stopped = how.gate(Path(name), encoded)
+    if script.exempt or not any(f.edits for f in found):
+        return as_it_is
+    texts = migration.rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
+    if isinstance(texts, Problem):
+        return replace(as_it_is, status=Status.REFUSED, reason=texts.message)
+    new = migration.encoded(texts)
+    if how.gate is not None and not isinstance(new, Problem):
+        stopped = how.gate(Path(name), {Path(source.name): data for source, data in new})
         if stopped is not None:
-            return Outcome(name, Status.REFUSED, found, stopped, before=text)
-    problem = encoded if isinstance(encoded, Problem) else _write(name, script.source, encoded, how)
+            return replace(as_it_is, status=Status.REFUSED, reason=stopped)
+    problem = new if isinstance(new, Problem) else _write(Path(name), new, how)
     if problem is not None:
-        return Outcome(name, Status.FAILED, found, problem=problem, before=text)
-    return Outcome(name, Status.CHANGED, found, before=text, after=after, notes=rules.notes(script))
+        return replace(as_it_is, status=Status.FAILED, reason="", problem=problem)
+    return Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=rules.notes(script))
 
 
 def _refused(script: Script, found: tuple[Finding, ...], how: Writing) -> Outcome:
     """The program as it is; what stands in the way is written into it where the user wants that."""
-    source = script.source
-    refused = Outcome(source.name, Status.REFUSED, found, before=source.text)
+    from dpmigrate import migration
+
+    name = script.program.entry.name
+    refused = Outcome(name, Status.REFUSED, migration.files(script.program, found))
     comments = _comments(script, blockers(found)) if how.annotate and how.output is None else ()
     if not comments:
         return refused
-    after = _carried_out(script, comments, lambda new: [] if ast.dump(ast.parse(new)) == ast.dump(source.tree) else ["the comments changed the program"])
-    encoded = after if isinstance(after, Problem) else source.encode(after)
-    problem = encoded if isinstance(encoded, Problem) else _write(source.name, source, encoded, replace(how, vendor=False))
+    texts = migration.carried_out(script.program, comments, only_comments=True)
+    new = texts if isinstance(texts, Problem) else migration.encoded(texts)
+    problem = new if isinstance(new, Problem) else _write(Path(name), new, replace(how, vendor=False))
     if problem is not None:
         return replace(refused, status=Status.FAILED, problem=problem)
-    assert isinstance(after, str)
-    return replace(refused, after=after)
+    assert not isinstance(texts, Problem)
+    return replace(refused, files=migration.files(script.program, found, texts))
 
 
 def _comments(script: Script, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     from dpmigrate.annotate import annotated
 
-    return tuple(annotated(script.source, findings))
+    return tuple(annotated(script.program, findings))
 
 
-def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Finding] = ()) -> str | Problem:
-    """The migrated text after all self-checks, or what stood in the way."""
-    return _carried_out(script, (*found, *comments), lambda new: _recheck(new, script))
-
-
-def _carried_out(script: Script, found: Sequence[Finding], recheck: Callable[[str], Sequence[str]]) -> str | Problem:
-    from dpmigrate.rewrite.apply import Refused, apply
-    from dpmigrate.rewrite.compose import Conflict, compose
-    from dpmigrate.rewrite.verify import verify
-
-    text = script.source.text
-    try:
-        plan = compose(found)
-        after = apply(text, plan)
-    except Conflict as e:
-        return Problem(f"two rules disagree, please report it: {e}")
-    except Refused as e:
-        where = f"line {e.span.line}: " if e.span is not None else ""
-        return Problem(f"{where}{e.message}")
-    wrong = verify(text, after, plan, recheck)
-    return Problem(f"the result failed a self-check, please report it: {wrong[0]}") if wrong else after
-
-
-def _recheck(text: str, script: Script) -> list[str]:
-    """What a second run would still find in the result."""
-    from dpmigrate.facts.script import Script
-    from dpmigrate.source import parse
-
-    source = parse(text.encode("utf-8", "surrogatepass"), script.source.name)
-    if isinstance(source, Problem):
-        return [source.message]
-    again = Script(source, script.settings)
-    return [] if again.exempt else ["a second run would not recognise the result as migrated"]
-
-
-def _write(name: str, source: Source, data: bytes, how: Writing) -> Problem | None:
+def _write(script: Path, new: Sequence[tuple[Source, bytes]], how: Writing) -> Problem | None:
     if not how.write:
         return None
     from dpmigrate import writing
 
-    target = how.output if how.output is not None else Path(name)
-    problem = writing.create(target, data) if how.output is not None else writing.write(target, source.data, data)
+    if how.output is None:
+        problem = writing.write_all([(Path(source.name), source.data, data) for source, data in new])
+    elif len(new) == 1:
+        problem = writing.create(how.output, new[0][1])
+    else:
+        names = ", ".join(source.name for source, _ in new)
+        return Problem(f"--output takes one file, and this program changes in {len(new)}: {names}")
     if problem is None and how.vendor:
-        problem = writing.vendor(target.parent)
+        problem = writing.vendor((how.output or script).parent)
     return problem

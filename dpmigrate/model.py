@@ -81,14 +81,40 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class File:
+    """One file in a result: what is said of it (lines are the file's own), its text with the newlines as they are, and its new text where it changes."""
+
+    path: str
+    findings: tuple[Finding, ...] = ()
+    before: str = ""
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result for one file; everything a report needs."""
+    """The result for one program, by the path of the script that starts it; everything a report needs.
+
+    ``files`` are those of which something is said or that change, the script among them, first.
+    """
 
     path: str
     status: Status
-    findings: tuple[Finding, ...] = ()
+    files: tuple[File, ...] = ()
     reason: str = ""
     problem: Problem | None = None
-    before: str = ""  # source text, newlines as in the file
-    after: str | None = None  # new text, where the file changes
     notes: tuple[str, ...] = field(default=())  # what changed in meaning, for the end of the report
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found in all files."""
+        return tuple(f for file in self.files for f in file.findings)
+
+    @property
+    def before(self) -> str:
+        """The script as it is; '' where it could not be read, or holds nothing for us."""
+        return self.files[0].before if self.files else ""
+
+    @property
+    def after(self) -> str | None:
+        """The new text of the script; None where it stays."""
+        return self.files[0].after if self.files else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from dpmigrate import engine
@@ -15,7 +15,7 @@ from dpmigrate.verify import proof, show
 from dpmigrate.writing import runtime_folder
 
 
-def prove(original: Path, migrated: bytes | Path, wish: proof.Wish) -> proof.Proof:
+def prove(original: Path, migrated: Mapping[Path, bytes] | Path, wish: proof.Wish) -> proof.Proof:
     """The proof, with a line on the terminal for what is going on."""
     folder = runtime_folder()
     paths = [folder.parent] if folder is not None else []
@@ -28,21 +28,21 @@ def prove(original: Path, migrated: bytes | Path, wish: proof.Wish) -> proof.Pro
         return proof.prove(original, migrated, wish, paths=paths, listener=listener)
 
 
-def migration(original: Path, settings: Settings) -> tuple[Outcome, bytes | None]:
+def migration(original: Path, settings: Settings) -> tuple[Outcome, Mapping[Path, bytes] | None]:
     """What apply says of the script, and what it would write, if it writes anything."""
-    kept: list[bytes] = []
+    kept: list[Mapping[Path, bytes]] = []
 
-    def keep(path: Path, after: bytes) -> None:
+    def keep(path: Path, after: Mapping[Path, bytes]) -> None:
         kept.append(after)
 
     (outcome,) = engine.apply([original], settings, engine.Writing(write=False, gate=keep))
     return outcome, kept[0] if kept else None
 
 
-def gate(arguments: tuple[str, ...], say: Callable[[Iterable[str]], None]) -> Callable[[Path, bytes], str | None]:
+def gate(arguments: tuple[str, ...], say: Callable[[Iterable[str]], None]) -> Callable[[Path, Mapping[Path, bytes]], str | None]:
     """For ``apply --verify``: why a result must not be written, None if it is proved. ``say`` is given the table."""
 
-    def judged(path: Path, after: bytes) -> str | None:
+    def judged(path: Path, after: Mapping[Path, bytes]) -> str | None:
         found = prove(path, after, proof.Wish(arguments=arguments))
         say(show.table(found, Style(False)))
         return None if found.holds else show.verdict(found)

@@ -18,3 +18,4 @@ class Settings:
     ignore: tuple[str, ...] = ()
     per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()  # patterns, seen from root, with codes to ignore
     root: str = ""
+    follow: bool = True  # the script's own imports

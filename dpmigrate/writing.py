@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from dpmigrate.model import Problem
@@ -32,6 +33,15 @@ def write(path: Path, before: bytes, after: bytes) -> Problem | None:
         _replace(target, after, status)
     except OSError as e:
         return Problem(f"cannot be written: {e.strerror or e}")
+    return None
+
+
+def write_all(changes: Sequence[tuple[Path, bytes, bytes]]) -> Problem | None:
+    """Replace the files of one program, if each still holds what was read: (path, before, after)."""
+    for path, before, after in changes:
+        problem = write(path, before, after)
+        if problem is not None:
+            return problem
     return None
 
 

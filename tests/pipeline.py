@@ -12,6 +12,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.model import Finding, Severity
 from dpmigrate.rewrite.apply import apply
 from dpmigrate.rewrite.compose import Plan, compose
+from dpmigrate.program import Program
 from dpmigrate.settings import Settings
 from dpmigrate.source import Source, parse
 
@@ -44,7 +45,7 @@ def script(text: str, settings: Settings | None = None) -> Script:
     """The facts of a piece of source."""
     source = parse(text.encode(), "test.py")
     assert isinstance(source, Source), source
-    return Script(source, settings or Settings())
+    return Script(Program.of(source), settings or Settings())
 
 
 def findings(text: str, settings: Settings | None = None) -> tuple[Finding, ...]:

@@ -10,6 +10,7 @@ from dpmigrate import engine
 from dpmigrate.annotate import annotated
 from dpmigrate.edit import Comment
 from dpmigrate.model import Finding, Outcome, Severity, Span, Status
+from dpmigrate.program import Program
 from dpmigrate.settings import Settings
 from dpmigrate.source import Source, parse
 
@@ -38,7 +39,7 @@ def comments(text: str, line: int, *, code: str = "DPM305", message: str = "what
     source = parse(text.encode(), "a.py")
     assert isinstance(source, Source)
     finding = Finding(code, Span(line, 0, line, 1), message, Severity.WARNING, advice=advice)
-    edits = [edit for one in annotated(source, [finding]) for edit in one.edits]
+    edits = [edit for one in annotated(Program.of(source), [finding]) for edit in one.edits]
     return [(edit.stmt.line, edit.lines) for edit in edits if isinstance(edit, Comment)]
 
 

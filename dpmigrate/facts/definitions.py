@@ -21,7 +21,7 @@ class Definitions:
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self._classes = {n.name: n for n in names.nodes if isinstance(n, ast.ClassDef)}
+        self._classes = [n for n in names.nodes if isinstance(n, ast.ClassDef)]
         self._yields = {n for n in names.nodes if isinstance(n, ast.Yield | ast.YieldFrom)}
 
     def method_class(self, node: ast.AST) -> ast.ClassDef | None:
@@ -36,12 +36,18 @@ class Definitions:
             c = todo.pop(0)
             if c not in out:
                 out.append(c)
-                todo += [self._classes[b.id] for b in c.bases if isinstance(b, ast.Name) and b.id in self._classes]
+                todo += [base for b in c.bases if (base := self._class(b)) is not None]
         return out
+
+    def _class(self, node: ast.expr) -> ast.ClassDef | None:
+        """The class of this program that the expression names."""
+        found = self.names.meant(node)
+        bound = found[0].bindings.get(found[1], ()) if found is not None else ()
+        return next((b.value for b in bound if isinstance(b.value, ast.ClassDef)), None)
 
     def family(self, cls: ast.ClassDef) -> list[ast.ClassDef]:
         """The class and every class of this module that derives from it: what ``self`` may be in its methods."""
-        return [cls, *(c for c in self._classes.values() if c is not cls and cls in self.bases(c))]
+        return [cls, *(c for c in self._classes if c is not cls and cls in self.bases(c))]
 
     def method(self, cls: ast.ClassDef, name: str) -> FunctionNode | None:
         """The method that a call of ``name`` on an object of the class enters, if it stands in this module."""

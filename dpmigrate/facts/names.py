@@ -1,12 +1,13 @@
-"""Scopes, bindings and parents of one module: one walk over the ``ast``.
+"""Scopes, bindings and parents of a program's modules: one walk over each ``ast``.
 
-A name is resolved as Python does (local, enclosing, global); what a star import may bring in stays unknown unless ``stars`` can tell.
+A name is resolved as Python does (local, enclosing, global), and through the imports of the program's own modules to where it is bound; what a
+star import of another library may bring in stays unknown unless ``stars`` can tell.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,6 +18,11 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
 
 _EXPRESSION = "<expression>"
+
+#: what the import statements of the program's modules mean: (index of the module, dotted name as it stands there) -> index of the module
+Links = Mapping[tuple[int, str], int]
+#: a variable: the scope that binds it, and its name there
+Variable = tuple["Scope", str]
 
 
 @dataclass(eq=False, slots=True)
@@ -38,6 +44,14 @@ class Scope:
     def is_module(self) -> bool:
         return self.parent is None
 
+    @property
+    def module(self) -> Scope:
+        """The scope of the module that this one stands in."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -58,21 +72,28 @@ def span(node: ast.AST) -> Span:
 
 
 class Names:
-    """Parents, scopes and import aliases of a module."""
+    """Parents, scopes and import aliases of a program: the module ``tree`` that is started, and the modules that it imports, in the order in which they run."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, imported: Sequence[ast.Module] = (), links: Links | None = None) -> None:
         self.tree = tree
+        self.trees = (*imported, tree)
         self.parent: dict[ast.AST, ast.AST] = {}
         self.scope_of: dict[ast.AST, Scope] = {}
         self.opened: dict[ast.AST, Scope] = {}  # the scope that a def, class or module opens
         self.imports: dict[tuple[int, str], str] = {}  # (id of scope, name) -> dotted name
-        self.stars: list[str] = []
+        self.stars: list[str] = []  # of modules that are not the program's
         self.nodes: list[ast.AST] = []
         self._indexed: dict[tuple[str, str], list[ast.AST]] = {}  # (call | attribute | read, name) -> nodes
         self._dotted: dict[ast.AST, str] = {}
-        self.module = Scope(tree, None, "")
-        self.opened[tree] = self.module
-        self._walk(tree, self.module)
+        self._links = links or {}
+        self._linked: dict[tuple[int, str], tuple[Scope, str]] = {}  # (id of scope, name) -> what it is in a module of the program; '' is the module itself
+        self._brought: dict[int, list[Scope]] = {}  # id of a module's scope -> the program's modules of which it has star imports
+        self._modules = [Scope(t, None, "") for t in self.trees]
+        self.module = self._modules[-1]
+        for scope in self._modules:
+            self.opened[scope.node] = scope
+        for scope in self._modules:
+            self._walk(scope.node, scope)
 
     # ------------------------------------------------------------------ the walk
     def _walk(self, node: ast.AST, scope: Scope) -> None:
@@ -161,15 +182,34 @@ class Names:
                 name = alias.asname or alias.name.split(".")[0]
                 self.imports[id(scope), name] = alias.name if alias.asname else name
                 self._add(scope, name, Binding(node, "import"))
+                self._link(scope, name, alias.name if alias.asname else name, "")
         elif isinstance(node, ast.ImportFrom):
             base = "." * node.level + (node.module or "")
             for alias in node.names:
                 if alias.name == "*":
-                    self.stars.append(base)
+                    self._star(scope, base)
                     continue
                 name = alias.asname or alias.name
                 self.imports[id(scope), name] = f"{base}.{alias.name}"
                 self._add(scope, name, Binding(node, "import"))
+                self._link(scope, name, base, alias.name)
+
+    def _link(self, scope: Scope, name: str, base: str, attribute: str) -> None:
+        """Note what an imported name is in the program's own modules: a module, or what one of them binds."""
+        here = self._modules.index(scope.module)
+        whole = f"{base}{'' if base.endswith('.') else '.'}{attribute}" if attribute else base
+        module, part = self._links.get((here, base)), self._links.get((here, whole))
+        if module is not None and attribute and (part is None or attribute in self._modules[module].bindings):
+            self._linked[id(scope), name] = (self._modules[module], attribute)
+        elif part is not None:
+            self._linked[id(scope), name] = (self._modules[part], "")
+
+    def _star(self, scope: Scope, base: str) -> None:
+        module = self._links.get((self._modules.index(scope.module), base))
+        if module is None:
+            self.stars.append(base)
+        else:
+            self._brought.setdefault(id(scope.module), []).append(self._modules[module])
 
     def _target(self, scope: Scope, target: ast.AST, value: ast.AST, path: tuple[int | str, ...], how: str) -> None:
         if isinstance(target, ast.Tuple | ast.List):
@@ -208,7 +248,7 @@ class Names:
         return self._indexed.get(("read", name), [])  # type: ignore[return-value]
 
     def owner(self, scope: Scope, name: str) -> Scope | None:
-        """The scope in which ``name``, read in ``scope``, is bound; None for builtins and star imports."""
+        """The scope in which ``name``, read in ``scope``, is bound, be it by an import; None for builtins and star imports."""
         first = True
         s: Scope | None = scope
         while s is not None:
@@ -220,23 +260,70 @@ class Names:
             if name in s.bindings and (first or not s.is_class):
                 return s
             s, first = s.parent, False
-        return self.module if name in self.module.bindings else self._declared_global(name)
+        module = scope.module
+        # a name that only functions bind, by ``global name``, lives in the module
+        return module if name in module.bindings or any(s.module is module for s in self._declared.get(name, ())) else None
 
-    def _declared_global(self, name: str) -> Scope | None:
-        """A name that only functions bind, by ``global name``, lives in the module."""
+    @cached_property
+    def _declared(self) -> dict[str, list[Scope]]:
+        """The scopes that bind a name which they declare global or nonlocal."""
+        found: dict[str, list[Scope]] = {}
         for s in self.opened.values():
-            if name in s.outer and name in s.bindings:
-                return self.module
+            for name in s.outer & s.bindings.keys():
+                found.setdefault(name, []).append(s)
+        return found
+
+    def variable(self, scope: Scope, name: str) -> Variable | None:
+        """The variable that ``name`` means in ``scope``, through imports of the program's own modules; a module itself has the name ``''``."""
+        seen: set[tuple[int, str]] = set()
+        while True:
+            owner = self.owner(scope, name)
+            if owner is None:
+                return self._from_star(scope.module, name, frozenset())
+            linked = self._linked.get((id(owner), name))
+            if linked is None or (id(owner), name) in seen:
+                return owner, name
+            seen.add((id(owner), name))
+            scope, name = linked
+            if not name:
+                return linked
+
+    def _from_star(self, module: Scope, name: str, seen: frozenset[int]) -> Variable | None:
+        """What the star imports of the program's own modules bring in; the last one holds."""
+        for source in reversed(self._brought.get(id(module), [])):
+            if id(source) not in seen and not name.startswith("_"):
+                found = self.variable(source, name) if name in source.bindings else self._from_star(source, name, seen | {id(module)})
+                if found is not None:
+                    return found
         return None
+
+    def meant(self, node: ast.AST) -> Variable | None:
+        """The variable that a Name means, or an Attribute of one of the program's own modules (``utils.save``)."""
+        if isinstance(node, ast.Name):
+            return self.variable(self.scope_of[node], node.id)
+        if isinstance(node, ast.Attribute):
+            base = self.meant(node.value)
+            if base is not None and not base[1]:
+                return self._member(base[0], node.attr)
+        return None
+
+    def _member(self, module: Scope, name: str) -> Variable | None:
+        """What a module holds under a name: a variable, or a module inside it."""
+        found = self.variable(module, name)
+        if found is None:
+            here = self._modules.index(module)
+            inside = self._links.get((here, f".{name}"))  # a package's folder is where its __init__ stands
+            return (self._modules[inside], "") if inside is not None else None
+        return found
 
     def bindings(self, scope: Scope, name: str) -> Iterator[Binding]:
         """Every binding of the variable that ``name`` means in ``scope``, those by ``global`` statements included."""
-        owner = self.owner(scope, name)
-        if owner is None:
+        found = self.variable(scope, name)
+        if found is None:
             return
-        for s in self.opened.values():
-            if name in s.bindings and (s is owner or (name in s.outer and self.owner(s, name) is owner)):
-                yield from s.bindings[name]
+        owner, name = found
+        yield from owner.bindings.get(name, ())
+        yield from (b for s in self._declared.get(name, ()) if self.owner(s, name) is owner for b in s.bindings[name])
 
     def dotted(self, node: ast.AST) -> str:
         """The dotted name that an expression means through imports: ``nn.DataParallel`` → ``torch.nn.DataParallel``; '' if it is none."""
@@ -251,13 +338,14 @@ class Names:
             node = node.value
         if not isinstance(node, ast.Name):
             return ""
-        scope = self.scope_of[node]
-        owner = self.owner(scope, node.id)
-        if owner is None:
+        found = self.variable(self.scope_of[node], node.id)
+        if found is None:
             base = meaning(node.id, self.stars, self._read_from.get(node.id, set())) or f"?.{node.id}"
         else:
-            base = self.imports.get((id(owner), node.id), "")
-            if not base or self._rebound(owner, node):
+            while found is not None and not found[1] and parts:  # utils.nn.Linear: what a module of the program has imported
+                found = self._member(found[0], parts.pop())
+            base = self.imports.get((id(found[0]), found[1]), "") if found is not None else ""
+            if found is None or not base or (id(found[0]), found[1]) in self._linked or self._rebound(*found, node):
                 return ""
         return ".".join([base, *reversed(parts)])
 
@@ -270,10 +358,10 @@ class Names:
                 found.setdefault(n.value.id, set()).add(n.attr)
         return found
 
-    def _rebound(self, owner: Scope, node: ast.Name) -> bool:
+    def _rebound(self, owner: Scope, name: str, node: ast.Name) -> bool:
         """Whether an imported name has been given another value before: ``import model`` … ``model = model.Net()``."""
-        others = [b for b in owner.bindings[node.id] if b.how in ("assign", "for", "with") and not self._stand_in(b)]
-        if not others or not isinstance(node.ctx, ast.Load):
+        others = [b for b in owner.bindings[name] if b.how in ("assign", "for", "with") and not self._stand_in(b)]
+        if not others or not isinstance(node.ctx, ast.Load) or self.scope_of[node].module is not owner.module:
             return bool(others)
         first = min(others, key=lambda b: position(b.target))
         return position(node) > position(first.target) and not (first.value is not None and self.is_inside(node, first.value))
@@ -284,13 +372,12 @@ class Names:
         return nothing or any(isinstance(a, ast.ExceptHandler) for a in self.ancestors(b.target))
 
     def function(self, node: ast.AST) -> FunctionNode | ast.Module:
-        """The innermost ``def`` round the node, or the module."""
-        s: Scope | None = self.scope_of[node]
-        while s is not None:
-            if isinstance(s.node, FunctionNode):
-                return s.node
+        """The innermost ``def`` round the node, or its module."""
+        s = self.scope_of[node]
+        while not isinstance(s.node, FunctionNode | ast.Module):
+            assert s.parent is not None
             s = s.parent
-        return self.tree
+        return s.node
 
     def cls(self, node: ast.AST) -> ast.ClassDef | None:
         """The class whose method holds the node, if any."""

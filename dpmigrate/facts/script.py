@@ -16,25 +16,25 @@ from dpmigrate.facts.modes import default_path
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position, span
 from dpmigrate.facts.phases import Env, Phases, phases
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.suppressions import Suppressions, suppressions
+from dpmigrate.facts.suppressions import Suppressions, suppressions, together
 from dpmigrate.facts.unused import Unused, partly_used
 from dpmigrate.facts.values import NONE, Val, Vals, Values
 from dpmigrate.facts.wraps import Wrap, Wrapping, WrapPlan
 from dpmigrate.model import Span
+from dpmigrate.program import Program
 from dpmigrate.settings import Settings
-from dpmigrate.source import Source
 
 
 class Script:
-    """One parsed program with its facts.
+    """One program with its facts.
 
     ``roles`` and ``values`` describe the program as it will be: wrapped where ``wraps`` says.
     """
 
-    def __init__(self, source: Source, settings: Settings) -> None:
-        self.source = source
+    def __init__(self, program: Program, settings: Settings) -> None:
+        self.program = program
         self.settings = settings
-        self._look(Names(source.tree))
+        self._look(self._names(program.entry.tree))
         #: what would start a distributed mode of the program's own; the facts are about the program without it
         self.switches: tuple[ast.stmt, ...] = self._without_own_mode() if self.half_migrated else ()
         self.wraps: WrapPlan = self._wrapping.plan()
@@ -47,11 +47,14 @@ class Script:
         whole = self.names
         default = default_path(whole)
         if default is not None:
-            self._look(Names(default.tree))
+            self._look(self._names(default.tree))
             if not self.distributed and self._wraps_data_parallel:
                 return default.switches
             self._look(whole)
         return ()
+
+    def _names(self, tree: ast.Module) -> Names:
+        return Names(tree, self.program.imported, self.program.links)
 
     def _look(self, names: Names) -> None:
         for fact in ("distributed", "own_start", "half_migrated"):
@@ -78,8 +81,8 @@ class Script:
 
     @cached_property
     def suppressions(self) -> Suppressions:
-        """What the comments of the file ask to be left alone."""
-        return suppressions(self.source.text)
+        """What the comments of the files ask to be left alone; of whole files, the script."""
+        return together((suppressions(p.source.text), p.first) for p in self.program.parts)
 
     @cached_property
     def distributed(self) -> str:
@@ -106,7 +109,7 @@ class Script:
 
     def text(self, node: ast.AST) -> str:
         """The source of the node as written."""
-        return ast.get_source_segment(self.source.text, node) or ast.unparse(node)
+        return self.program.text(span(node)) if getattr(node, "end_lineno", None) else ast.unparse(node)
 
     @cached_property
     def ddp(self) -> str:
@@ -117,8 +120,8 @@ class Script:
 
     @cached_property
     def _words(self) -> set[str]:
-        """The variables and parameters of the whole file."""
-        nodes = list(ast.walk(self.source.tree))
+        """The variables and parameters of all files."""
+        nodes = [n for p in self.program.parts for n in ast.walk(p.source.tree)]
         return {n.id for n in nodes if isinstance(n, ast.Name)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
 
     @property

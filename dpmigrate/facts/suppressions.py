@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 _COMMENT = re.compile(r"#\s*dpmigrate:\s*(ignore-file|ignore)\b\s*(?:\[([^\]]*)\])?", re.IGNORECASE)
@@ -53,4 +53,16 @@ def suppressions(text: str) -> Suppressions:
             first, codes = 0, frozenset()
         elif not first:
             codes = frozenset()  # a comment between statements speaks for none
+    return Suppressions(lines, whole, tuple(written))
+
+
+def together(files: Iterable[tuple[Suppressions, int]]) -> Suppressions:
+    """What the comments of a program's files ask for, each with the number of lines before the file; for the whole program speaks the last, its script."""
+    lines: dict[int, frozenset[str]] = {}
+    written: list[tuple[int, str]] = []
+    whole = False
+    for found, first in files:
+        lines |= {line + first: codes for line, codes in found.lines.items()}
+        written += [(line + first, code) for line, code in found.written]
+        whole = found.whole_file
     return Suppressions(lines, whole, tuple(written))

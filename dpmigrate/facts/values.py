@@ -276,22 +276,24 @@ class Values:
     # ------------------------------------------------------------------ evaluation
     def keys(self, node: ast.AST) -> Iterator[Key]:
         """The variables that a Name or Attribute means."""
-        if isinstance(node, ast.Name):
-            scope = self.names.scope_of[node]
-            owner = self.names.owner(scope, node.id)
-            if owner is not None:
-                yield ("v", id(owner), node.id)
+        found = self.names.meant(node)
+        if found is not None:
+            yield ("v", id(found[0]), found[1])
         elif isinstance(node, ast.Attribute):
             yield from self.attribute_keys(node)
 
     def attribute_keys(self, node: ast.Attribute) -> Iterator[Key]:
+        found = self.names.meant(node)
+        if found is not None:
+            yield ("v", id(found[0]), found[1])
+            return
         classes = {v.cls for v in self.eval(node.value) if v.kind in ("object", "class") and v.cls is not None}
         if classes:
             for c in classes:
                 yield ("a", id(self.defs.bases(c)[-1]), node.attr)
         elif isinstance(node.value, ast.Name):
-            owner = self.names.owner(self.names.scope_of[node.value], node.value.id)
-            yield ("t", id(owner), f"{node.value.id}.{node.attr}")
+            owner, name = self.names.meant(node.value) or (None, node.value.id)
+            yield ("t", id(owner), f"{name}.{node.attr}")
 
     def eval(self, node: ast.AST | None) -> Vals:
         """The objects that the expression may mean; empty if unknown."""

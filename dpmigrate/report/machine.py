@@ -24,7 +24,6 @@ def document(outcomes: Sequence[Outcome]) -> str:
 
 
 def _file(o: Outcome, names: dict[str, str]) -> dict[str, Any]:
-    lines = split(o.before)
     problem = None if o.problem is None else {"message": o.problem.message, "line": o.problem.line, "column": o.problem.col}
     return {
         "path": o.path,
@@ -32,14 +31,16 @@ def _file(o: Outcome, names: dict[str, str]) -> dict[str, Any]:
         "reason": o.reason,
         "problem": problem,
         "notes": list(o.notes),
-        "findings": [_finding(f, names, lines) for f in o.findings],
+        "findings": [_finding(f, names, file.path, split(file.before)) for file in o.files for f in file.findings],
+        "changed": [file.path for file in o.files if file.after is not None],
     }
 
 
-def _finding(f: Finding, names: dict[str, str], lines: list[str]) -> dict[str, Any]:
+def _finding(f: Finding, names: dict[str, str], path: str, lines: list[str]) -> dict[str, Any]:
     first = lines[f.span.line - 1] if f.span.line <= len(lines) else ""
     last = lines[f.span.end_line - 1] if f.span.end_line <= len(lines) else ""
     return {
+        "path": path,
         "code": f.code,
         "name": names.get(f.code, ""),
         "severity": f.severity.value,

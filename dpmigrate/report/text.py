@@ -6,11 +6,12 @@ interpreted.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from dpmigrate.model import Outcome, Severity, Status, blockers, left
+from dpmigrate.model import File, Finding, Outcome, Severity, Status, blockers, left
 from dpmigrate.report.plain import safe
 
 _COLOURS = {Severity.BLOCKER: "1;31", Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
@@ -38,12 +39,17 @@ def column(line: str, offset: int) -> int:
 
 def findings(outcome: Outcome, style: Style, *, source: bool) -> Iterator[str]:
     """``path:line:col: CODE severity message``, with the line and a caret where ``source`` is asked for."""
-    path, lines = safe(outcome.path), split(outcome.before)
     if outcome.problem is not None:
         p = outcome.problem
         where = f":{p.line}" + (f":{p.col}" if p.col else "") if p.line else ""
-        yield f"{style.paint(path + where, '1')}: {style.paint('error', '1;31')} {safe(p.message)}"
-    for f in outcome.findings:
+        yield f"{style.paint(safe(outcome.path) + where, '1')}: {style.paint('error', '1;31')} {safe(p.message)}"
+    for file in outcome.files:
+        yield from _in_file(file, style, source=source)
+
+
+def _in_file(file: File, style: Style, *, source: bool) -> Iterator[str]:
+    path, lines = safe(file.path), split(file.before)
+    for f in file.findings:
         line = lines[f.span.line - 1] if f.span.line <= len(lines) else ""
         col = column(line, f.span.col)
         severity = style.paint(f.severity.value, _COLOURS[f.severity])
@@ -54,6 +60,17 @@ def findings(outcome: Outcome, style: Style, *, source: bool) -> Iterator[str]:
             yield f"    {' ' * (col - 1)}{style.paint('^' * max(1, end - col), '32')}"
         if f.advice:
             yield f"    help: {safe(f.advice)}"
+
+
+def _places(outcome: Outcome, wanted: Callable[[Sequence[Finding]], list[Finding]]) -> Iterator[tuple[str, Finding]]:
+    """The findings that are wanted, each with its place seen from the script: ``line 12``, or ``utils.py, line 12``."""
+    for file in outcome.files:
+        for f in wanted(file.findings):
+            yield f"{'' if file is outcome.files[0] else f'{safe(file.path)}, '}line {f.span.line}", f
+
+
+def _edited(found: Sequence[Finding]) -> list[Finding]:
+    return [f for f in found if f.edits]
 
 
 def _count(n: int, word: str) -> str:
@@ -79,16 +96,15 @@ def check_summary(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
         path = safe(o.path)
         if o.status is not Status.FINDINGS:
             continue
-        fixed = [f for f in o.findings if f.edits]
+        fixed = _edited(o.findings)
         if blockers(o.findings):
             yield f"{style.paint(path, '1')}: apply will refuse this program:"
-            yield from (f"  line {f.span.line}: {safe(f.message)} ({f.code})" for f in blockers(o.findings))
+            yield from (f"  {where}: {safe(f.message)} ({f.code})" for where, f in _places(o, blockers))
             continue
         yield f"{style.paint(path, '1')}: apply will make {_count(len(fixed), 'change')} by itself."
-        rest = left(o.findings)
-        if rest:
+        if left(o.findings):
             yield "  Left to you:"
-            yield from (f"  line {f.span.line}: {safe(f.message)} ({f.code}){'; ' + safe(f.advice) if f.advice else ''}" for f in rest)
+            yield from (f"  {where}: {safe(f.message)} ({f.code}){'; ' + safe(f.advice) if f.advice else ''}" for where, f in _places(o, left))
     done = [o for o in outcomes if o.reason and o.status is Status.CLEAN and "train" not in o.reason and "torch" not in o.reason.split(" is ")[0]]
     yield from (f"{safe(o.path)}: nothing to migrate: {safe(o.reason)}" for o in done)
     yield totals(outcomes)
@@ -116,14 +132,16 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: b
     elif outcome.status is Status.UNCHANGED:
         yield f"{path}: unchanged: {safe(outcome.reason)}"
     elif outcome.status is Status.REFUSED:
-        if diff and outcome.after is not None:
+        commented = any(f.after is not None for f in outcome.files)
+        if diff and commented:
             yield from unified(outcome, style)
-        program = "left as it is" if outcome.after is None else "left as it is but for comments" if written is not None else "would get comments only"
+        program = "left as it is" if not commented else "left as it is but for comments" if written is not None else "would get comments only"
         yield f"{style.paint(path, '1')}: {style.paint('refused', '1;31')}, {program}{': ' + safe(outcome.reason) if outcome.reason else ':'}"
-        for f in blockers(outcome.findings):
-            yield f"  {path}:{f.span.line}: {f.code} {safe(f.message)}"
-            if f.advice:
-                yield f"    help: {safe(f.advice)}"
+        for file in outcome.files:
+            for f in blockers(file.findings):
+                yield f"  {safe(file.path)}:{f.span.line}: {f.code} {safe(f.message)}"
+                if f.advice:
+                    yield f"    help: {safe(f.advice)}"
     else:
         if diff:
             yield from unified(outcome, style)
@@ -132,16 +150,19 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: b
 
 def _migrated(outcome: Outcome, style: Style, written: str | None) -> Iterator[str]:
     path = safe(outcome.path)
-    changes = sum(bool(f.edits) for f in outcome.findings)
-    what = f"migrated, {_count(changes, 'change')}" if written is not None else f"would be migrated, {_count(changes, 'change')}; nothing was written"
+    changes, others = len(_edited(outcome.findings)), [f.path for f in outcome.files if f.after is not None and f.path != outcome.path]
+    much = _count(changes, "change") + (f" in {_count(len(others) + (outcome.after is not None), 'file')}" if others else "")
+    what = f"migrated, {much}" if written is not None else f"would be migrated, {much}; nothing was written"
     target = f" -> {safe(written)}" if written is not None and written != outcome.path else ""
     yield f"{style.paint(path + target, '1')}: {style.paint(what, '32')}"
+    if others:
+        yield f"  Files changed: {', '.join(safe(p) for p in ([outcome.path] if outcome.after is not None else []) + others)}"
     yield from (f"  {safe(n)}" for n in outcome.notes)
-    for f in outcome.findings:
-        if f.edits and f.advice:
-            yield f"  Changed for you, line {f.span.line} of the original: {safe(f.advice)} ({f.code})"
-    for f in left(outcome.findings):
-        yield f"  Left to you, line {f.span.line} of the original: {safe(f.message)} ({f.code})"
+    for where, f in _places(outcome, _edited):
+        if f.advice:
+            yield f"  Changed for you, {where} of the original: {safe(f.advice)} ({f.code})"
+    for where, f in _places(outcome, left):
+        yield f"  Left to you, {where} of the original: {safe(f.message)} ({f.code})"
         if f.advice:
             yield f"    help: {safe(f.advice)}"
     yield f"  Start it with: torchrun --standalone --nproc-per-node=NUMBER_OF_GPUS {safe(shlex.quote(written or outcome.path))}"
@@ -151,8 +172,11 @@ def unified(outcome: Outcome, style: Style) -> Iterator[str]:
     """The unified diff of exactly what is written."""
     import difflib  # here, so that a check does not pay for it
 
-    before, after = outcome.before.splitlines(keepends=True), (outcome.after or "").splitlines(keepends=True)
-    for line in difflib.unified_diff(before, after, f"a/{outcome.path.lstrip('/')}", f"b/{outcome.path.lstrip('/')}"):
+    changed = [(f.path.lstrip("/"), f.before, f.after) for f in outcome.files if f.after is not None]
+    diffs = (
+        difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}") for name, before, after in changed
+    )
+    for line in itertools.chain.from_iterable(diffs):
         text = line.rstrip("\r\n")
         shown = safe(text.expandtabs(4)) if style.colour else _raw(text)
         code = "32" if text.startswith("+") else "31" if text.startswith("-") else "36" if text.startswith("@") else ""

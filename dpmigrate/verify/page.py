@@ -28,15 +28,16 @@ _COLOURS = ("#93b4f5", "#c2410c")
 _WIDTH, _HEIGHT, _LEFT, _TOP = 900, 260, 70, 15
 
 
-def write(folder: Path, proof: Proof, name: str, before: bytes, after: bytes) -> Path:
-    """Write ``index.html`` into the folder, which is made, and give its path."""
+def write(folder: Path, proof: Proof, name: str, changed: Sequence[tuple[str, bytes, bytes]]) -> Path:
+    """Write ``index.html`` into the folder, which is made, and give its path. ``changed``: each file's name with its old and new content."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "index.html"
-    path.write_text(page(proof, name, before.decode("utf-8", "replace"), after.decode("utf-8", "replace")), encoding="utf-8")
+    texts = [(file, before.decode("utf-8", "replace"), after.decode("utf-8", "replace")) for file, before, after in changed]
+    path.write_text(page(proof, name, texts), encoding="utf-8")
     return path
 
 
-def page(proof: Proof, name: str, before: str, after: str) -> str:
+def page(proof: Proof, name: str, changed: Sequence[tuple[str, str, str]]) -> str:
     """The page's source; everything of the user's is escaped."""
     rows = "".join(
         f'<tr><td>{escape(line.name)}</td><td class="{_CLASSES[line.verdict]}">{line.verdict.value}</td><td>{escape(line.text)}</td></tr>'
@@ -57,7 +58,7 @@ def page(proof: Proof, name: str, before: str, after: str) -> str:
     if proof.distances:
         relative = [(d.step, max(d.relative, 1e-17)) for d in proof.distances]
         parts.append(f"<h2>Distance of the parameters, relative to the way moved</h2>{curves([relative], logarithmic=True)}")
-    parts.append(f"<h2>What was changed</h2><pre>{_diff(before, after)}</pre>")
+    parts.append("<h2>What was changed</h2>" + "".join(f"<h3>{escape(file)}</h3><pre>{_diff(before, after)}</pre>" for file, before, after in changed))
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(name)}: proof</title><style>{_STYLE}</style>{"".join(parts)}</html>\n'
 
 

@@ -67,9 +67,9 @@ class Listener:
 
 
 def prove(
-    original: Path, migrated: bytes | Path, wish: Wish, *, paths: Sequence[Path] = (), listener: Listener | None = None, keep: Path | None = None
+    original: Path, migrated: Mapping[Path, bytes] | Path, wish: Wish, *, paths: Sequence[Path] = (), listener: Listener | None = None, keep: Path | None = None
 ) -> Proof:
-    """Run ``original`` and its migration, each in a copy of its folder, and judge them. ``migrated`` is a file, or the text to stand in the original's place.
+    """Run ``original`` and its migration, each in a copy of its folder, and judge them. ``migrated`` is a file, or new files to stand in the places of the original's.
 
     ``paths`` are put on PYTHONPATH (the runtime); ``keep`` is a folder for the copies, otherwise they are removed.
     """
@@ -89,15 +89,16 @@ def prove(
 _MAY_BE_PRECISION = re.compile(r"^(?:RuntimeError|TypeError|ValueError|AssertionError)\b.*\Z", re.MULTILINE)
 
 
-def _attempt(original: Path, migrated: bytes | Path, wish: Wish, paths: Sequence[Path], heard: Listener, folder: Path) -> Proof:
+def _attempt(original: Path, migrated: Mapping[Path, bytes] | Path, wish: Wish, paths: Sequence[Path], heard: Listener, folder: Path) -> Proof:
     """Copy, run and judge, in one precision."""
-    before = scratch.program(original, Path.cwd())
-    after = before if isinstance(migrated, bytes) else scratch.program(migrated, Path.cwd())
+    others = () if isinstance(migrated, Path) else tuple(p.resolve() for p in migrated)
+    before = scratch.program(original, Path.cwd(), others)
+    after = scratch.program(migrated, Path.cwd()) if isinstance(migrated, Path) else before
     since = time.time()
     try:
         copies = before.copied_to(folder / "original"), after.copied_to(folder / "migrated")
-        if isinstance(migrated, bytes):
-            copies[1].script.write_bytes(migrated)
+        for path, data in () if isinstance(migrated, Path) else migrated.items():
+            (copies[1].root / path.resolve().relative_to(before.root)).write_bytes(data)
     except OSError as e:
         return Proof(failure=f"the program's folder cannot be copied: {e}")
 

@@ -37,15 +37,15 @@ class Program:
         return Program(copied, target, target / self.folder.relative_to(self.root), links)
 
 
-def program(script: Path, started_in: Path) -> Program:
-    """What belongs to a script: the repository round it, otherwise its own folder.
+def program(script: Path, started_in: Path, others: Sequence[Path] = ()) -> Program:
+    """What belongs to a script: the repository round it, otherwise its own folder, and as much above it as holds its other files.
 
     It starts where the user stands, if that is inside, as ``python script`` would; otherwise in its own folder.
     """
     script, started_in = script.resolve(), started_in.resolve()
     homes = {Path.home().resolve(), Path("/")}
     repository = next((p for p in script.parents if p not in homes and any((p / mark).exists() for mark in (".git", ".hg"))), None)
-    root = repository or script.parent
+    root = repository or Path(os.path.commonpath([script.parent, *(p.parent for p in others)]))
     return Program(script, root, started_in if started_in.is_relative_to(root) else script.parent)
 
 

@@ -60,7 +60,7 @@ def check() -> Callable[[str, MakeEdits, str], None]:
 
         assert wanted == result
         ast.parse(result)
-        assert () == verify(text, result, plan, lambda _: ())
+        assert () == verify(text, result, plan)
         if text:  # an empty file has no newline of its own
             assert wanted.replace("\n", "\r\n") == apply(text.replace("\n", "\r\n"), plan)
             assert wanted.removesuffix("\n") == apply(text.removesuffix("\n"), plan)

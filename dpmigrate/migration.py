@@ -1,0 +1,138 @@
+"""From what was found in a program to the new texts of its files, checked. Nothing is written here."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+from dpmigrate.edit import AddImport, Edit
+from dpmigrate.model import File, Finding, Problem
+from dpmigrate.program import Part, Program, placed
+from dpmigrate.source import Source, parse
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+#: the new text of each file that changes
+Texts = Mapping[Part, str]
+
+
+def files(program: Program, found: Sequence[Finding], texts: Texts | None = None) -> tuple[File, ...]:
+    """What is said of each file, and its new text; the script first, then the others of which there is something to say."""
+    new = texts or {}
+    said: dict[Part, list[Finding]] = {p: [] for p in reversed(program.parts)}
+    for f in found:
+        part = program.part(f.span)
+        said[part].append(replace(f, span=part.own(f.span)))
+    script, *others = said
+    shown = [script, *(p for p in reversed(others) if said[p] or p in new)]
+    return tuple(File(p.source.name, tuple(said[p]), p.source.text, new.get(p)) for p in shown)
+
+
+def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Finding] = ()) -> Texts | Problem:
+    """The migrated texts after all self-checks, or what stood in the way."""
+    texts = carried_out(script.program, (*found, *comments))
+    if isinstance(texts, Problem):
+        return texts
+    wrong = _recheck(script, texts)
+    return Problem(f"the result failed a self-check, please report it: {wrong}") if wrong else texts
+
+
+def carried_out(program: Program, found: Sequence[Finding], *, only_comments: bool = False) -> Texts | Problem:
+    """The new text of every file that has edits, each checked by itself."""
+    texts: dict[Part, str] = {}
+    for part, own in _by_file(program, found).items():
+        text = _in_one_file(part.source.text, own, only_comments=only_comments)
+        if isinstance(text, Problem):
+            several = len(program.parts) > 1
+            return replace(text, message=f"{part.source.name}: {text.message}") if several else text
+        texts[part] = text
+    return texts
+
+
+def _by_file(program: Program, found: Sequence[Finding]) -> dict[Part, list[Finding]]:
+    """The findings with the edits that each file gets; an import goes to every file whose new code uses what it brings."""
+    from dpmigrate.rewrite.compose import span_of
+
+    out: dict[Part, list[Finding]] = {}
+    imports = [(f, e) for f in found for e in f.edits if isinstance(e, AddImport)]
+    for f in found:
+        mine: dict[Part, list[Edit]] = {}
+        for edit in f.edits:
+            if not isinstance(edit, AddImport):
+                part = program.part(span_of(edit))
+                mine.setdefault(part, []).append(part.own_edit(edit))
+        for part, edits in mine.items():
+            out.setdefault(part, []).append(replace(f, edits=tuple(edits)))
+    for f, wanted in imports:
+        name = wanted.code.split()[-1]
+        users = [p for p, own in out.items() if any(_uses(e, name) for o in own for e in o.edits)]
+        for part in users or ([program.parts[-1]] if f.edits == (wanted,) else []):
+            out.setdefault(part, []).append(replace(f, edits=(wanted,)))
+    return out
+
+
+def _uses(edit: Edit, name: str) -> bool:
+    """Whether the edit brings in code in which the name stands."""
+    code = [value for f in fields(edit) if isinstance(value := getattr(edit, f.name), str)]
+    return any(re.search(rf"\b{re.escape(name)}\b", text) for text in code)
+
+
+def _in_one_file(text: str, found: Sequence[Finding], *, only_comments: bool) -> str | Problem:
+    from dpmigrate.rewrite.apply import Refused, apply
+    from dpmigrate.rewrite.compose import Conflict, compose
+    from dpmigrate.rewrite.verify import verify
+
+    try:
+        plan = compose(found)
+        after = apply(text, plan)
+    except Conflict as e:
+        return Problem(f"two rules disagree, please report it: {e}")
+    except Refused as e:
+        where = f"line {e.span.line}: " if e.span is not None else ""
+        return Problem(f"{where}{e.message}")
+    wrong = verify(text, after, plan)
+    if not wrong and only_comments and ast.dump(ast.parse(text)) != ast.dump(ast.parse(after)):
+        wrong = ("the comments changed the program",)
+    return Problem(f"the result failed a self-check, please report it: {wrong[0]}") if wrong else after
+
+
+def _recheck(script: Script, texts: Texts) -> str:
+    """What is wrong with the result as a program; '' if nothing is."""
+    from dpmigrate.facts.script import Script
+    from dpmigrate.rewrite.guards import guarded_collectives
+
+    again = anew(script.program, texts)
+    if isinstance(again, Problem):
+        return again.message
+    if len(again.parts) > 1:
+        whole = ast.Module([s for p in again.parts for s in p.source.tree.body], [])
+        for sentence in guarded_collectives(whole):
+            return sentence
+    return "" if Script(again, script.settings).exempt else "a second run would not recognise the result as migrated"
+
+
+def anew(program: Program, texts: Texts) -> Program | Problem:
+    """The program with the new texts in their places."""
+    parts, first = [], 0
+    for part in program.parts:
+        source = parse(texts.get(part, part.source.text).encode("utf-8", "surrogatepass"), part.source.name)
+        if isinstance(source, Problem):
+            return source
+        parts.append(placed(source, first, main=part is program.parts[-1]))
+        first = parts[-1].end
+    return Program(tuple(parts), program.links)
+
+
+def encoded(texts: Texts) -> list[tuple[Source, bytes]] | Problem:
+    """The bytes of the new texts, each in its file's encoding."""
+    out = []
+    for part, text in texts.items():
+        data = part.source.encode(text)
+        if isinstance(data, Problem):
+            return replace(data, message=f"{part.source.name}: {data.message}")
+        out.append((part.source, data))
+    return out

@@ -1,0 +1,115 @@
+"""One program: the script that is started and the files of its own that it imports, as one text.
+
+The lines of the files are counted through, in the order in which Python runs them (what is imported comes first, the script last), so that a
+position says of which file it is, and what stands before what is asked as in one file.
+"""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+from dpmigrate.edit import Edit
+from dpmigrate.model import Problem, Span
+from dpmigrate.source import Source
+
+#: what the import statements mean: (index of the file, dotted name as it stands there) -> index of the file that it names
+Links = Mapping[tuple[int, str], int]
+
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A file of a program; ``first`` lines of the program stand before it. The positions in ``source.tree`` are the program's."""
+
+    source: Source
+    first: int = 0
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
+        # ast counts \n, \r and \r\n as ends of lines, and nothing else
+        return self.source.text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "surrogatepass").split(b"\n")
+
+    @property
+    def end(self) -> int:
+        """The lines of the program up to the end of this file."""
+        return self.first + len(self._lines)
+
+    def text(self, span: Span) -> str:
+        """What stands at a span of the program that lies in this file, with plain newlines."""
+        lines = self._lines[span.line - self.first - 1 : span.end_line - self.first]
+        lines[-1] = lines[-1][: span.end_col]
+        lines[0] = lines[0][span.col :]
+        return b"\n".join(lines).decode("utf-8", "surrogatepass")
+
+    def own(self, span: Span) -> Span:
+        """The span as the file alone counts."""
+        return Span(span.line - self.first, span.col, span.end_line - self.first, span.end_col)
+
+    def own_edit(self, edit: Edit) -> Edit:
+        """The edit with its spans as the file alone counts."""
+        spans: dict[str, Any] = {f.name: self.own(value) for f in fields(edit) if isinstance(value := getattr(edit, f.name), Span)}
+        return replace(edit, **spans)
+
+
+def placed(source: Source, first: int, *, main: bool) -> Part:
+    """A file with its place in a program; where it is imported, the block of its main guard does not run and is left out."""
+    if not main:
+        source.tree.body = [s for s in source.tree.body if not is_main_guard(s)]
+    if first:
+        ast.increment_lineno(source.tree, first)
+    return Part(source, first)
+
+
+def is_main_guard(node: ast.AST) -> bool:
+    """``if __name__ == "__main__":``"""
+    return isinstance(node, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The files of a program, the script that is started last, and what their imports mean.
+
+    ``unread`` are files that the program imports and that could not be read or parsed, with what is wrong.
+    """
+
+    parts: tuple[Part, ...]
+    links: Links = field(default_factory=dict)
+    unread: tuple[tuple[str, Problem], ...] = ()
+
+    @classmethod
+    def of(cls, source: Source) -> Program:
+        """A script by itself."""
+        return cls((Part(source),))
+
+    @property
+    def entry(self) -> Source:
+        """The script that is started."""
+        return self.parts[-1].source
+
+    @property
+    def imported(self) -> tuple[ast.Module, ...]:
+        """The modules that the script imports, in the order in which they run."""
+        return tuple(p.source.tree for p in self.parts[:-1])
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        return [p.first for p in self.parts]
+
+    def part(self, span: Span) -> Part:
+        """The file in which the span lies."""
+        return self.parts[bisect_right(self._firsts, span.line - 1) - 1]
+
+    def text(self, span: Span) -> str:
+        """What stands at the span."""
+        return self.part(span).text(span)
+
+    def where(self, span: Span) -> str:
+        """The place for people, seen from the script: ``line 12``, or ``utils.py, line 12``."""
+        part = self.part(span)
+        line = f"line {span.line - part.first}"
+        return line if part is self.parts[-1] else f"{part.source.name}, {line}"
