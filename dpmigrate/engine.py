@@ -5,11 +5,13 @@ Facts, rules and rewriting are imported when the first file needs them: most fil
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpmigrate import transaction
 from dpmigrate.literals import FRAMEWORKS, TRAINING
 from dpmigrate.model import File, Finding, Outcome, Problem, Status, blockers, left
 from dpmigrate.settings import Settings
@@ -46,51 +48,85 @@ def for_file(settings: Settings, name: str) -> Settings:
     return replace(settings, ignore=(*settings.ignore, *more))
 
 
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What apply would do with one program: the new content of its files, and all files that belong to it."""
+
+    outcome: Outcome
+    new: tuple[tuple[Source, bytes], ...] = ()
+    belonging: frozenset[Path] = frozenset()
+
+
 def check(targets: Iterable[Target], settings: Settings) -> Iterator[Outcome]:
-    """One outcome a file; never an exception for what a file holds."""
-    for target in targets:
-        yield _guarded(target, lambda name, data: _check(name, data, settings))
+    """One outcome a program; never an exception for what a file holds. Modules of a program that was looked at are not looked at alone."""
+    yield from (p.outcome for p in _each(targets, settings, lambda name, data, mine: _check(name, data, mine)))
 
 
 def explain(targets: Iterable[Target], settings: Settings) -> Iterator[Outcome]:
-    """For each file its roles, a line of ``notes`` each; none where nothing is trained."""
-    for target in targets:
-        yield _guarded(target, lambda name, data: _explain(name, data, settings))
-
-
-def _explain(name: str, data: bytes, settings: Settings) -> Outcome:
-    script = _script(name, data, settings, TRAINING)
-    if isinstance(script, Outcome):
-        return script
-    from dpmigrate.facts.explain import explained
-
-    told = tuple(f"{r.line}: {r.part}: {r.what} ({r.evidence})" for r in explained(script))
-    return Outcome(name, Status.CLEAN, (File(name, before=script.program.entry.text),), script.exempt, notes=told)
+    """For each program its roles, a line of ``notes`` each; none where nothing is trained."""
+    yield from (p.outcome for p in _each(targets, settings, lambda name, data, mine: _explain(name, data, mine)))
 
 
 def apply(targets: Iterable[Target], settings: Settings, how: Writing) -> Iterator[Outcome]:
     """Migrate each program, all or nothing; files that are refused stay byte-identical."""
-    for target in targets:
-        yield _guarded(target, lambda name, data: _apply(name, data, settings, how))
+    planned = list(_each(targets, settings, lambda name, data, mine: _plan(name, data, mine, how)))
+    for plan in _agreed(planned):
+        yield _carry_out(plan, how)
 
 
-def _guarded(target: Target, step: Callable[[str, bytes], Outcome]) -> Outcome:
+def _each(targets: Iterable[Target], settings: Settings, step: Callable[[str, bytes, Settings], _Planned]) -> Iterator[_Planned]:
+    """The step for every target: scripts first, then the modules that belong to none of them."""
+    from dpmigrate.programs import order
+
+    given = list(targets)
+    paths = [t for t in given if isinstance(t, Path)]
+    if len(paths) < 2 or not settings.follow:
+        scripts, modules, idle = paths, [], []
+    else:
+        sorted_ = order(paths, FRAMEWORKS)
+        scripts, modules, idle = list(sorted_.scripts), list(sorted_.modules), list(sorted_.idle)
+    met: set[Path] = set()
+    alone = replace(settings, follow=False)
+    for target in (t for t in given if not isinstance(t, Path)):
+        yield _guarded(target, step, alone)
+    for path in scripts:
+        plan = _guarded(path, step, settings)
+        met |= plan.belonging
+        yield plan
+    for path in modules:
+        if _absolute(path) not in met:
+            plan = _guarded(path, step, settings)
+            met |= plan.belonging
+            yield plan
+    for path in idle:
+        yield _guarded(path, step, alone)
+
+
+def _guarded(target: Target, step: Callable[[str, bytes, Settings], _Planned], settings: Settings) -> _Planned:
     if isinstance(target, Path):
         name = str(target)
         data = _read(target)
         if isinstance(data, Problem):
-            return Outcome(name, Status.FAILED, problem=data)
+            return _failed(name, data)
     else:
         name = str(target[0])
         if isinstance(target[1], Problem):
-            return Outcome(name, Status.FAILED, problem=target[1])
+            return _failed(name, target[1])
         data = target[1]
     try:
-        return step(name, data)
+        return step(name, data, settings)
     except RecursionError:
-        return Outcome(name, Status.FAILED, problem=Problem("nested too deeply to be analysed"))
+        return _failed(name, Problem("nested too deeply to be analysed"))
     except Exception as e:  # a fault of ours must not stop the other files, nor pass in silence
-        return Outcome(name, Status.FAILED, problem=Problem(f"internal error, please report it: {type(e).__name__}: {e}"))
+        return _failed(name, Problem(f"internal error, please report it: {type(e).__name__}: {e}"))
+
+
+def _failed(name: str, problem: Problem) -> _Planned:
+    return _Planned(Outcome(name, Status.FAILED, problem=problem))
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))
 
 
 def _read(path: Path) -> bytes | Problem:
@@ -100,21 +136,38 @@ def _read(path: Path) -> bytes | Problem:
         return Problem(f"cannot be read: {e.strerror or e}")
 
 
-def _check(name: str, data: bytes, settings: Settings) -> Outcome:
+def _check(name: str, data: bytes, settings: Settings) -> _Planned:
     script = _script(name, data, settings, TRAINING)
     if isinstance(script, Outcome):
-        return script
+        return _Planned(script)
     from dpmigrate import migration, rules
 
+    if settings.follow and transaction.unfinished(Path(name)):
+        return _failed(name, Problem("an apply was interrupted while it wrote this program: 'dpmigrate apply' finishes it, 'dpmigrate undo' takes it back"))
     found = rules.check(script)
     status = Status.FINDINGS if found else Status.CLEAN
-    return Outcome(name, status, migration.files(script.program, found), script.exempt)
+    return _Planned(Outcome(name, status, migration.files(script.program, found), script.exempt), belonging=_belonging(script))
+
+
+def _explain(name: str, data: bytes, settings: Settings) -> _Planned:
+    script = _script(name, data, settings, TRAINING)
+    if isinstance(script, Outcome):
+        return _Planned(script)
+    from dpmigrate.facts.explain import explained
+
+    told = tuple(f"{script.program.place(r.line)}: {r.part}: {r.what} ({r.evidence})" for r in explained(script))
+    outcome = Outcome(name, Status.CLEAN, (File(name, before=script.program.entry.text),), script.exempt, notes=told)
+    return _Planned(outcome, belonging=_belonging(script))
+
+
+def _belonging(script: Script) -> frozenset[Path]:
+    return frozenset(_absolute(Path(p.source.name)) for p in script.program.parts)
 
 
 def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, ...]) -> Script | Outcome:
     """The facts of a program, or its outcome where nothing in it is for us."""
-    path = Path(name) if settings.follow else None
-    if not _relevant(data, literals) and not (path is not None and _imports(data)):
+    follow = settings.follow and b"import" in data
+    if not follow and not _relevant(data, literals):
         return Outcome(name, Status.CLEAN, reason="nothing is trained in this file")
     from dpmigrate.facts.script import Script
     from dpmigrate.linking import link
@@ -124,67 +177,59 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     source = parse(data, name)
     if isinstance(source, Problem):
         return Outcome(name, Status.FAILED, problem=source)
-    program = link(path, source) if path is not None else Program.of(source)
+    program = link(Path(name), source) if follow else Program.of(source)
     if not any(_relevant(p.source.data, literals) for p in program.parts):
-        return Outcome(name, Status.CLEAN, reason="nothing is trained in this program")
+        return Outcome(name, Status.CLEAN, reason="nothing is trained in this file" + (" or those that it imports" if len(program.parts) > 1 else ""))
     return Script(program, for_file(settings, name))
 
 
 def _relevant(data: bytes, literals: tuple[bytes, ...]) -> bool:
-    return any(literal in data for literal in literals) or not _plain(data)
+    """Whether the byte filter lets the file through: it holds a literal, or cannot be trusted to show one."""
+    return any(literal in data for literal in literals) or b"\0" in data or data.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
-def _imports(data: bytes) -> bool:
-    return b"import" in data
-
-
-def _plain(data: bytes) -> bool:
-    """Whether the byte filter can be trusted: text in which the literals stand as they are."""
-    return b"\0" not in data and not data.startswith((b"\xff\xfe", b"\xfe\xff"))
-
-
-def _apply(name: str, data: bytes, settings: Settings, how: Writing) -> Outcome:
+def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> _Planned:
+    finished = ""
+    if settings.follow and how.write and how.output is None and transaction.unfinished(Path(name)):
+        told = transaction.recover(Path(name))
+        if isinstance(told, Problem):
+            return _failed(name, told)
+        finished, data = f"{told}; ", Path(name).read_bytes()
     script = _script(name, data, settings, FRAMEWORKS)
     if isinstance(script, Outcome):
-        return Outcome(name, Status.UNCHANGED if script.status is Status.CLEAN else script.status, reason=script.reason, problem=script.problem)
+        status = Status.UNCHANGED if script.status is Status.CLEAN else script.status
+        return _Planned(replace(script, status=status, reason=finished + script.reason))
     from dpmigrate import migration, rules
 
     found = rules.check(script)
-    as_it_is = Outcome(name, Status.UNCHANGED, migration.files(script.program, found), script.exempt or "nothing to change")
+    files = migration.files(script.program, found)
     if blockers(found):
         return _refused(script, found, how)
     if script.exempt or not any(f.edits for f in found):
-        return as_it_is
+        return _Planned(Outcome(name, Status.UNCHANGED, files, finished + (script.exempt or "nothing to change")), belonging=_belonging(script))
     texts = migration.rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
-    if isinstance(texts, Problem):
-        return replace(as_it_is, status=Status.REFUSED, reason=texts.message)
-    new = migration.encoded(texts)
-    if how.gate is not None and not isinstance(new, Problem):
-        stopped = how.gate(Path(name), {Path(source.name): data for source, data in new})
-        if stopped is not None:
-            return replace(as_it_is, status=Status.REFUSED, reason=stopped)
-    problem = new if isinstance(new, Problem) else _write(Path(name), new, how)
-    if problem is not None:
-        return replace(as_it_is, status=Status.FAILED, reason="", problem=problem)
-    return Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=rules.notes(script))
+    new = texts if isinstance(texts, Problem) else migration.encoded(texts)
+    if isinstance(texts, Problem) or isinstance(new, Problem):
+        status = Status.REFUSED if isinstance(texts, Problem) else Status.FAILED
+        problem = texts if isinstance(texts, Problem) else new
+        assert isinstance(problem, Problem)
+        refused = Outcome(name, status, files, problem.message) if status is Status.REFUSED else Outcome(name, status, files, problem=problem)
+        return _Planned(refused, belonging=_belonging(script))
+    outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=rules.notes(script))
+    return _Planned(outcome, tuple(new), _belonging(script))
 
 
-def _refused(script: Script, found: tuple[Finding, ...], how: Writing) -> Outcome:
+def _refused(script: Script, found: tuple[Finding, ...], how: Writing) -> _Planned:
     """The program as it is; what stands in the way is written into it where the user wants that."""
     from dpmigrate import migration
 
-    name = script.program.entry.name
-    refused = Outcome(name, Status.REFUSED, migration.files(script.program, found))
+    refused = Outcome(script.program.entry.name, Status.REFUSED, migration.files(script.program, found))
     comments = _comments(script, blockers(found)) if how.annotate and how.output is None else ()
-    if not comments:
-        return refused
     texts = migration.carried_out(script.program, comments, only_comments=True)
     new = texts if isinstance(texts, Problem) else migration.encoded(texts)
-    problem = new if isinstance(new, Problem) else _write(Path(name), new, replace(how, vendor=False))
-    if problem is not None:
-        return replace(refused, status=Status.FAILED, problem=problem)
-    assert not isinstance(texts, Problem)
-    return replace(refused, files=migration.files(script.program, found, texts))
+    if isinstance(texts, Problem) or isinstance(new, Problem):
+        return _Planned(replace(refused, status=Status.FAILED, problem=texts if isinstance(texts, Problem) else new), belonging=_belonging(script))  # type: ignore[arg-type]
+    return _Planned(replace(refused, files=migration.files(script.program, found, texts)), tuple(new), _belonging(script))
 
 
 def _comments(script: Script, findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -193,13 +238,50 @@ def _comments(script: Script, findings: Sequence[Finding]) -> tuple[Finding, ...
     return tuple(annotated(script.program, findings))
 
 
+def _agreed(planned: Sequence[_Planned]) -> Iterator[_Planned]:
+    """The plans, with those refused that want one file in different ways: a module that two scripts use must be right for both."""
+    wishes = [{_absolute(Path(source.name)): data for source, data in p.new} for p in planned]
+    for plan, mine in zip(planned, wishes, strict=True):
+        other = next((o for o, theirs in zip(planned, wishes, strict=True) if o is not plan and mine and theirs and _differ(plan, mine, o, theirs)), None)
+        if other is None:
+            yield plan
+        else:
+            shared = _differ(plan, mine, other, wishes[planned.index(other)])
+            reason = f"{shared} also belongs to {other.outcome.path}, which needs it in another way; give each script a module of its own, or migrate one by hand"
+            files = tuple(replace(f, after=None) for f in plan.outcome.files)
+            yield _Planned(replace(plan.outcome, status=Status.REFUSED, files=files, reason=reason, notes=()), belonging=plan.belonging)
+
+
+def _differ(plan: _Planned, mine: Mapping[Path, bytes], other: _Planned, theirs: Mapping[Path, bytes]) -> Path | None:
+    """A file of both programs that one of them wants in another way than the other; None if there is none."""
+    for path in sorted(mine.keys() | theirs.keys()):
+        if path in plan.belonging and path in other.belonging and mine.get(path) != theirs.get(path):
+            return path
+    return None
+
+
+def _carry_out(plan: _Planned, how: Writing) -> Outcome:
+    """Write what was planned, if the gate lets it pass."""
+    outcome = plan.outcome
+    if not plan.new:
+        return outcome
+    as_it_was = replace(outcome, files=tuple(replace(f, after=None) for f in outcome.files), notes=())
+    if how.gate is not None and outcome.status is Status.CHANGED:
+        stopped = how.gate(Path(outcome.path), {Path(source.name): data for source, data in plan.new})
+        if stopped is not None:
+            return replace(as_it_was, status=Status.REFUSED, reason=stopped)
+    problem = _write(Path(outcome.path), plan.new, how if outcome.status is Status.CHANGED else replace(how, vendor=False))
+    return outcome if problem is None else replace(as_it_was, status=Status.FAILED, problem=problem)
+
+
 def _write(script: Path, new: Sequence[tuple[Source, bytes]], how: Writing) -> Problem | None:
     if not how.write:
         return None
     from dpmigrate import writing
 
     if how.output is None:
-        problem = writing.write_all([(Path(source.name), source.data, data) for source, data in new])
+        wanted = [transaction.Change(Path(source.name), source.data, data) for source, data in new]
+        problem = transaction.write(script, [c for c in wanted if _read(c.path) != c.after])  # another program may have written a shared file
     elif len(new) == 1:
         problem = writing.create(how.output, new[0][1])
     else:

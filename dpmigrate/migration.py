@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpmigrate.edit import AddImport, Edit
-from dpmigrate.model import File, Finding, Problem
+from dpmigrate.model import File, Finding, Problem, Span
 from dpmigrate.program import Part, Program, placed
 from dpmigrate.source import Source, parse
 
@@ -64,7 +64,7 @@ def _by_file(program: Program, found: Sequence[Finding]) -> dict[Part, list[Find
         for edit in f.edits:
             if not isinstance(edit, AddImport):
                 part = program.part(span_of(edit))
-                mine.setdefault(part, []).append(part.own_edit(edit))
+                mine.setdefault(part, []).append(_moved(edit, part))
         for part, edits in mine.items():
             out.setdefault(part, []).append(replace(f, edits=tuple(edits)))
     for f, wanted in imports:
@@ -73,6 +73,12 @@ def _by_file(program: Program, found: Sequence[Finding]) -> dict[Part, list[Find
         for part in users or ([program.parts[-1]] if f.edits == (wanted,) else []):
             out.setdefault(part, []).append(replace(f, edits=(wanted,)))
     return out
+
+
+def _moved(edit: Edit, part: Part) -> Edit:
+    """The edit with its spans as the file alone counts."""
+    spans: dict[str, Any] = {f.name: part.own(value) for f in fields(edit) if isinstance(value := getattr(edit, f.name), Span)}
+    return replace(edit, **spans)
 
 
 def _uses(edit: Edit, name: str) -> bool:

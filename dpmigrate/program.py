@@ -9,11 +9,9 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
-from dpmigrate.edit import Edit
 from dpmigrate.model import Problem, Span
 from dpmigrate.source import Source
 
@@ -49,11 +47,6 @@ class Part:
     def own(self, span: Span) -> Span:
         """The span as the file alone counts."""
         return Span(span.line - self.first, span.col, span.end_line - self.first, span.end_col)
-
-    def own_edit(self, edit: Edit) -> Edit:
-        """The edit with its spans as the file alone counts."""
-        spans: dict[str, Any] = {f.name: self.own(value) for f in fields(edit) if isinstance(value := getattr(edit, f.name), Span)}
-        return replace(edit, **spans)
 
 
 def placed(source: Source, first: int, *, main: bool) -> Part:
@@ -107,6 +100,11 @@ class Program:
     def text(self, span: Span) -> str:
         """What stands at the span."""
         return self.part(span).text(span)
+
+    def place(self, line: int) -> str:
+        """A line of the program as editors write it: ``utils.py:12``."""
+        part = self.part(Span(line, 0, line, 0))
+        return f"{part.source.name}:{line - part.first}"
 
     def where(self, span: Span) -> str:
         """The place for people, seen from the script: ``line 12``, or ``utils.py, line 12``."""

@@ -6,7 +6,6 @@ import contextlib
 import os
 import stat
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from dpmigrate.model import Problem
@@ -15,34 +14,33 @@ from dpmigrate.model import Problem
 SUFFIX = ".dpmigrate"
 
 
-def write(path: Path, before: bytes, after: bytes) -> Problem | None:
-    """Replace the file's content, if it still holds ``before``.
-
-    The new content goes to a temporary file in the same folder, is forced to disk and then renamed over the old one: a reader, or a crash at any
-    moment, sees the old content or the new. Mode is kept, owner where allowed; the target of a symbolic link is written and the link stays.
-    """
-    target = path.resolve() if path.is_symlink() else path
+def obstacle(path: Path, before: bytes) -> Problem | None:
+    """What stands in the way of replacing the file's content: it must be writable, one link, and still hold ``before``."""
     try:
-        status = target.stat()
-        if status.st_nlink > 1:
+        target = _target(path)
+        if target.stat().st_nlink > 1:
             return Problem("has several hard links: writing would separate them; copy the file first")
         if not os.access(target, os.W_OK):
             return Problem("is read-only")
         if target.read_bytes() != before:
             return Problem("has changed since it was read: not written")
-        _replace(target, after, status)
     except OSError as e:
         return Problem(f"cannot be written: {e.strerror or e}")
     return None
 
 
-def write_all(changes: Sequence[tuple[Path, bytes, bytes]]) -> Problem | None:
-    """Replace the files of one program, if each still holds what was read: (path, before, after)."""
-    for path, before, after in changes:
-        problem = write(path, before, after)
-        if problem is not None:
-            return problem
-    return None
+def replace(path: Path, after: bytes) -> None:
+    """Replace the file's content. OSError if that cannot be done.
+
+    The new content goes to a temporary file in the same folder, is forced to disk and then renamed over the old one: a reader, or a crash at any
+    moment, sees the old content or the new. Mode is kept, owner where allowed; the target of a symbolic link is written and the link stays.
+    """
+    target = _target(path)
+    _replace(target, after, target.stat())
+
+
+def _target(path: Path) -> Path:
+    return path.resolve() if path.is_symlink() else path
 
 
 def create(path: Path, data: bytes) -> Problem | None:
@@ -50,7 +48,10 @@ def create(path: Path, data: bytes) -> Problem | None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            return write(path, path.read_bytes(), data)
+            problem = obstacle(path, path.read_bytes())
+            if problem is None:
+                replace(path, data)
+            return problem
         _replace(path, data, None)
     except OSError as e:
         return Problem(f"cannot be written: {e.strerror or e}")
@@ -116,4 +117,4 @@ def runtime_folder() -> Path | None:
     return None
 
 
-__all__ = ["SUFFIX", "clean", "create", "runtime_folder", "vendor", "write"]
+__all__ = ["SUFFIX", "clean", "create", "obstacle", "replace", "runtime_folder", "vendor"]

@@ -44,9 +44,8 @@ def _head(script: Script, node: ast.AST) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _lines(nodes: list[ast.AST]) -> str:
-    found = sorted({_line(n) for n in nodes})
-    return f"line{'s' if len(found) > 1 else ''} {', '.join(map(str, found))}"
+def _places(script: Script, nodes: list[ast.AST]) -> str:
+    return " and ".join(dict.fromkeys(script.where(n) for n in sorted(nodes, key=_line)))
 
 
 def _models(script: Script) -> Iterator[Role]:
@@ -54,7 +53,7 @@ def _models(script: Script) -> Iterator[Role]:
         given = ", ".join(dict.fromkeys(script.text(r) for r in o.receivers)) or "what cannot be followed"
         yield Role(_line(o.call), "optimizer", _head(script, o.call), f"it gets the parameters of {given}")
         for v in o.models:
-            yield Role(_line(v.node), "model", _head(script, v.node), f"the optimizer of line {_line(o.call)} trains its parameters")
+            yield Role(_line(v.node), "model", _head(script, v.node), f"the optimizer of {script.where(o.call)} trains its parameters")
     for w in script.wraps.wraps:
         already = any(script.values.is_wrap(c) for c in ast.walk(w.stmt) if isinstance(c, ast.Call))
         yield Role(
@@ -70,7 +69,7 @@ def _loops(script: Script) -> Iterator[Role]:
     for loop in roles.train_feeds:
         ends: list[ast.AST] = [*script.loop_backwards(loop)]
         takes = "takes batches of" if loop.drawn is not None else "goes over"
-        why = f"{takes} {script.text(loop.source)} and reaches backward() in {_lines(ends)}"
+        why = f"{takes} {script.text(loop.source)} and reaches backward() in {_places(script, ends)}"
         both = "; it evaluates as well, as its calls decide" if loop.branches else ""
         yield Role(_line(loop.node), "training loop", _first_line(script, loop.node), why + both)
     for loop in roles.eval_loops:
@@ -78,7 +77,7 @@ def _loops(script: Script) -> Iterator[Role]:
         yield Role(_line(loop.node), "evaluation loop", _first_line(script, loop.node), why)
     inner: list[ast.AST] = [b.node for b in roles.train_loops]
     for outer in script.repeating_loops:
-        yield Role(_line(outer), "epoch loop", _first_line(script, outer), f"it repeats the training loop of {_lines(inner)}")
+        yield Role(_line(outer), "epoch loop", _first_line(script, outer), f"it repeats the training loop of {_places(script, inner)}")
 
 
 def _first_line(script: Script, node: ast.AST) -> str:
@@ -89,7 +88,7 @@ def _data(script: Script) -> Iterator[Role]:
     for call in script.train_loader_calls:
         loops: list[ast.AST] = [b.node for b in script.roles.train_feeds if any(v.node is call for v in b.loaders)]
         yield Role(
-            _line(call), "training loader", _head(script, call), f"the training loop of {_lines(loops)} goes over it" if loops else "training goes over it"
+            _line(call), "training loader", _head(script, call), f"the training loop of {_places(script, loops)} goes over it" if loops else "training goes over it"
         )
 
 

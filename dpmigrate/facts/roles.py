@@ -294,10 +294,8 @@ class Roles:
         if isinstance(node, ast.Name):
             scope = self.names.scope_of[node]
             owner = self.names.owner(scope, node.id)
-            if owner is None:
-                return set()
-            bound = owner.bindings.get(node.id, [])
-            if bound and all(b.how == "param" for b in bound) and isinstance(owner.node, FunctionNode) and owner.node not in seen:
+            bound = owner.bindings.get(node.id, []) if owner is not None else []
+            if owner is not None and bound and all(b.how == "param" for b in bound) and isinstance(owner.node, FunctionNode) and owner.node not in seen:
                 calls = self.values.callers.get(owner.node, [])
                 args = [a for c in calls for a in self._passed(c, owner.node, node.id)]
                 if calls and len(args) == len(calls):

@@ -111,6 +111,10 @@ class Script:
         """The source of the node as written."""
         return self.program.text(span(node)) if getattr(node, "end_lineno", None) else ast.unparse(node)
 
+    def where(self, node: ast.AST) -> str:
+        """The place for people, seen from the script: ``line 12``, or ``utils.py, line 12``."""
+        return self.program.where(span(node))
+
     @cached_property
     def ddp(self) -> str:
         """The name under which rewritten code calls the runtime: ``ddp``, or the full name where the script uses that word."""

@@ -85,9 +85,9 @@ def roles(outcome: Outcome, style: Style) -> Iterator[str]:
     elif not outcome.notes:
         yield f"{path}: no roles: {safe(outcome.reason or 'nothing is trained here')}"
     for note in outcome.notes:
-        line, _, rest = note.partition(": ")
+        place, _, rest = note.partition(": ")
         part, _, what = rest.partition(": ")
-        yield f"{style.paint(f'{path}:{line}', '1')}: {style.paint(part, '36')} {safe(what)}"
+        yield f"{style.paint(safe(place), '1')}: {style.paint(part, '36')} {safe(what)}"
 
 
 def check_summary(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:

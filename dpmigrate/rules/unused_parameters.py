@@ -71,4 +71,4 @@ def _said(script: Script, u: Unused) -> str:
     if u.test is None:
         return f"{name} has parameters that nothing uses: DDP would stop in the second step"
     why = "; each rank decides by its own samples" if u.by_data else ""
-    return f"a step may not use all of {name} (line {u.test.lineno}): DDP would stop in the second step{why}"
+    return f"a step may not use all of {name} ({script.where(u.test)}): DDP would stop in the second step{why}"

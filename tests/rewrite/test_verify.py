@@ -40,7 +40,28 @@ def test_an_old_warning_is_not_ours():
     assert () == verify("a is 1\nb\n", "a is 1\nb\n", NOTHING)
 
 
+A, B, C = Span(1, 0, 1, 1), Span(2, 0, 2, 1), Span(3, 0, 3, 1)
 
+
+@pytest.mark.parametrize(
+    ("before", "after", "edits"),
+    [
+        pytest.param("a\nb\nc\n", "a\nB\nc\n", (), id="changed line"),
+        pytest.param("a\nb\nc\n", "a\nc\n", (), id="lost line"),
+        pytest.param("a\nb\nc\n", "a\nb\n", (), id="lost last line"),
+        pytest.param("a\nb\nc\n", "new\na\nb\nc\n", (), id="new first line"),
+        pytest.param("a\nb\nc\n", "a\nb\nnew\nc\n", (), id="new line in the middle"),
+        pytest.param("a\nb\nc\n", "a\nb\nc\nnew\n", (), id="new last line"),
+        pytest.param("a\nb\nc\n", "c\nb\na\n", (), id="other order"),
+        pytest.param("a\nb\nc\n", "a\r\nb\r\nc\r\n", (), id="other newlines"),
+        pytest.param("a\nb\nc\n", "f(a)\nb\nC\n", (Wrap(A, "f({})"),), id="beside an edit"),
+        pytest.param("a\nb\nc\n", "A\nnew\nb\nc\n", (Before(A, "new"),), id="the statement that something stands beside"),
+        pytest.param("a\nb\nc\n", "a\nb\nnew\nc\n", (Before(A, "new"),), id="insertion at the wrong place"),
+        pytest.param("a\nb\nc\n", "a\nc\n", (Enclose(A, A, "if b:"),), id="lost beside a guard"),
+        pytest.param("a\n# c\n\nb\n", "a\n", (Delete(Span(4, 0, 4, 1)),), id="lost comment above a deleted statement"),
+        pytest.param("a\nb\n", "a\nb\nimport x\n", (AddImport("import x"),), id="import at the end"),
+    ],
+)
 def test_strayed(before, after, edits):
     assert strayed(before, after, Plan(edits))
 

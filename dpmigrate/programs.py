@@ -1,0 +1,76 @@
+"""Which of many files are programs: the scripts that start something, before the modules that they may import.
+
+Only bytes are read here: a file is of interest if it trains, or if it imports, over any number of files, one that does. Names of modules are compared
+by their last word, which may take too many for importers, never too few.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import\b(.*)|import[ \t]+(.+))", re.MULTILINE)
+_WORD = re.compile(rb"\w+")
+
+
+@dataclass(frozen=True)
+class Order:
+    """``scripts`` have a main guard or nothing that imports them, ``modules`` are imported by another; ``idle`` neither train nor lead to training."""
+
+    scripts: Sequence[Path]
+    modules: Sequence[Path]
+    idle: Sequence[Path]
+
+
+def order(paths: Sequence[Path], literals: tuple[bytes, ...]) -> Order:
+    """Sort the files of a check or an apply. Files that cannot be read are scripts: what is wrong with them will be told."""
+    imported: dict[Path, frozenset[bytes]] = {}
+    training, guarded, unread = set(), set(), set()
+    for path in paths:
+        try:
+            data = path.read_bytes()
+        except OSError:
+            unread.add(path)
+            continue
+        imported[path] = _words(data)
+        if any(literal in data for literal in literals) or b"\0" in data or data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            training.add(path)
+        if b"__main__" in data:
+            guarded.add(path)
+    leading = _leading(imported, training)
+    scripts = [p for p in paths if p in unread or (p in leading and (p in guarded or not _is_imported(p, imported)))]
+    chosen = set(scripts)
+    return Order(scripts, [p for p in paths if p in leading and p not in chosen], [p for p in paths if p in imported and p not in leading])
+
+
+def _words(data: bytes) -> frozenset[bytes]:
+    """The words of a file's import statements; of a list in brackets over several lines, those of the first."""
+    return frozenset(word for m in _IMPORT.finditer(data) for part in m.groups() if part for word in _WORD.findall(part.partition(b"#")[0]))
+
+
+def _name(path: Path) -> bytes:
+    return (path.parent.name if path.stem == "__init__" else path.stem).encode("utf-8", "surrogateescape")
+
+
+def _leading(imported: dict[Path, frozenset[bytes]], training: set[Path]) -> set[Path]:
+    """The files that train, and those that import one, over any number of files."""
+    importers: dict[bytes, list[Path]] = {}
+    for path, words in imported.items():
+        for word in words:
+            importers.setdefault(word, []).append(path)
+    found, todo = set(training), list(training)
+    while todo:
+        path = todo.pop()
+        # what a package's folder brings in is also reached by the package's name
+        names: Iterable[bytes] = (_name(path), path.parent.name.encode("utf-8", "surrogateescape"))
+        for importer in (i for name in names for i in importers.get(name, ())):
+            if importer not in found:
+                found.add(importer)
+                todo.append(importer)
+    return found
+
+
+def _is_imported(path: Path, imported: dict[Path, frozenset[bytes]]) -> bool:
+    return any(_name(path) in words for other, words in imported.items() if other != path)

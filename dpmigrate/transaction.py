@@ -1,0 +1,165 @@
+"""Writing the files of a program together: after an interruption at any moment the next run makes it wholly the old program or wholly the new one.
+
+What will be written, and what stood there before, is put into ``.dpmigrate/<script>/`` beside the script first. The renaming of that folder to its
+name is the moment from which the new program holds; until then nothing of the user's has been touched. The folder stays, so that ``dpmigrate undo``
+can bring the old files back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpmigrate import writing
+from dpmigrate.model import Problem
+
+FOLDER = ".dpmigrate"
+_PLAN, _DONE = "plan.json", "done"
+_NEW = ".new-"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file with its content before and after."""
+
+    path: Path
+    before: bytes
+    after: bytes
+
+
+def write(script: Path, changes: Sequence[Change]) -> Problem | None:
+    """Replace the files of the program that ``script`` starts, all or none, if each still holds what was read."""
+    for change in changes:
+        problem = writing.obstacle(change.path, change.before)
+        if problem is not None:
+            return _named(change.path, problem, changes)
+    try:
+        place = _prepare(script, changes)
+        _carry_out(place, changes)
+    except OSError as e:
+        return Problem(f"cannot be written: {e.strerror or e}")
+    return None
+
+
+def unfinished(script: Path) -> bool:
+    """Whether an ``apply`` of this script was interrupted while it wrote."""
+    place = _place(script)
+    return (place / _PLAN).is_file() and not (place / _DONE).exists()
+
+
+def recover(script: Path) -> str | Problem:
+    """Finish what was interrupted and say so; a Problem where a file has been changed since, which is then left for the user."""
+    place = _place(script)
+    try:
+        changes = _read(place)
+        strange = [c.path for c in changes if _content(c.path) not in (c.before, c.after)]
+        if strange:
+            names = ", ".join(map(str, strange))
+            return Problem(f"an interrupted apply left part of this program rewritten, and {names} changed since; the old files are in {place}")
+        _carry_out(place, changes)
+    except (OSError, ValueError, KeyError) as e:
+        return Problem(f"an interrupted apply could not be finished: {e}; the old files are in {place}")
+    return f"an interrupted apply was finished: {', '.join(str(c.path) for c in changes)}"
+
+
+def undo(script: Path) -> Sequence[Path] | Problem:
+    """Bring back what the last ``apply`` of this script replaced, if nothing has been changed since; the files that were brought back."""
+    place = _place(script)
+    if not (place / _PLAN).is_file():
+        return Problem(f"there is no apply of this script to undo: {place} does not exist")
+    try:
+        changes = _read(place)
+        changed = [c.path for c in changes if _content(c.path) not in ((c.after,) if (place / _DONE).exists() else (c.before, c.after))]
+        if changed:
+            return Problem(f"changed since the last apply, so nothing was undone: {', '.join(map(str, changed))}; the old files are in {place}")
+        back = [Change(c.path, _content(c.path), c.before) for c in changes]
+        problem = write(script, back)
+        if problem is None:
+            shutil.rmtree(place)
+    except (OSError, ValueError, KeyError) as e:
+        return Problem(f"cannot be undone: {e}")
+    return problem if problem is not None else [c.path for c in changes]
+
+
+def _prepare(script: Path, changes: Sequence[Change]) -> Path:
+    """Put both contents of every file where they survive; from the last step on the new program holds."""
+    place = _place(script)
+    place.parent.mkdir(exist_ok=True)
+    ignore = place.parent / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+    for stale in place.parent.glob(f"{_NEW}{script.name}-*"):
+        shutil.rmtree(stale, ignore_errors=True)
+    new = Path(tempfile.mkdtemp(prefix=f"{_NEW}{script.name}-", dir=place.parent))
+    plan = []
+    for i, c in enumerate(changes):
+        _store(new / f"{i}.old", c.before)
+        _store(new / f"{i}.new", c.after)
+        plan.append({"path": os.path.relpath(c.path, script.parent), "old": _digest(c.before), "new": _digest(c.after)})
+    _store(new / _PLAN, json.dumps({"files": plan}, indent=1).encode())
+    _sync_folder(new)
+    if place.exists():
+        shutil.rmtree(place)
+    new.rename(place)
+    _sync_folder(place.parent)
+    return place
+
+
+def _carry_out(place: Path, changes: Sequence[Change]) -> None:
+    for c in changes:
+        if _content(c.path) != c.after:
+            writing.replace(c.path, c.after)
+    _store(place / _DONE, b"")
+    _sync_folder(place)
+
+
+def _read(place: Path) -> list[Change]:
+    """The changes of a plan. OSError, ValueError or KeyError where it is damaged."""
+    plan = json.loads((place / _PLAN).read_text())
+    folder = place.parent.parent
+    changes = []
+    for i, entry in enumerate(plan["files"]):
+        old, new = (place / f"{i}.old").read_bytes(), (place / f"{i}.new").read_bytes()
+        if (_digest(old), _digest(new)) != (entry["old"], entry["new"]):
+            raise ValueError(f"{place} is damaged")
+        changes.append(Change(folder / entry["path"], old, new))
+    return changes
+
+
+def _place(script: Path) -> Path:
+    return script.parent / FOLDER / script.name
+
+
+def _named(path: Path, problem: Problem, changes: Sequence[Change]) -> Problem:
+    return problem if len(changes) == 1 else Problem(f"{path}: {problem.message}")
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _store(path: Path, data: bytes) -> None:
+    with open(path, "wb") as f:
+        f.write(data)
+        f.flush()
+        os.fsync(f.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # not every file system knows it
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
