@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from dpmigrate import writing
+from dpmigrate import transaction, writing
+from dpmigrate.model import Problem
 from dpmigrate.walk import find
+
+
+def written(path: Path, before: bytes, after: bytes) -> Problem | None:
+    return transaction.write(path, [transaction.Change(path, before, after)])
 
 
 def names(folder: Path) -> list[str]:
@@ -40,7 +45,7 @@ def test_a_missing_path_comes_with_its_problem(tmp_path: Path) -> None:
 def test_a_file_that_changed_meanwhile_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(b"new")
-    problem = writing.write(path, b"old", b"result")
+    problem = written(path, b"old", b"result")
     assert problem is not None
     assert "has changed" in problem.message
     assert path.read_bytes() == b"new"
@@ -50,7 +55,7 @@ def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
     target, link = tmp_path / "a.py", tmp_path / "b.py"
     target.write_bytes(b"old")
     link.symlink_to(target)
-    assert writing.write(link, b"old", b"new") is None
+    assert written(link, b"old", b"new") is None
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
 
@@ -58,7 +63,7 @@ def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
 def test_a_hard_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(b"old")
     os.link(tmp_path / "a.py", tmp_path / "b.py")
-    problem = writing.write(tmp_path / "a.py", b"old", b"new")
+    problem = written(tmp_path / "a.py", b"old", b"new")
     assert problem is not None
     assert "hard links" in problem.message
 
@@ -71,19 +76,19 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    problem = writing.write(path, b"old", b"new")
+    problem = written(path, b"old", b"new")
     assert problem is not None
     assert "No space left" in problem.message
     assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["a.py"]
+    assert sorted(os.listdir(tmp_path)) == [".dpmigrate", "a.py"]
 
 
 def test_what_a_killed_run_left_is_cleaned(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(b"old")
     (tmp_path / f".a.py.x1{writing.SUFFIX}").write_bytes(b"half")
-    assert writing.write(path, b"old", b"new") is None
-    assert os.listdir(tmp_path) == ["a.py"]
+    assert written(path, b"old", b"new") is None
+    assert sorted(os.listdir(tmp_path)) == [".dpmigrate", "a.py"]
 
 
 def test_vendor_does_not_overwrite_a_foreign_folder(tmp_path: Path) -> None:

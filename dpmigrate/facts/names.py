@@ -85,11 +85,11 @@ class Names:
         self.nodes: list[ast.AST] = []
         self._indexed: dict[tuple[str, str], list[ast.AST]] = {}  # (call | attribute | read, name) -> nodes
         self._dotted: dict[ast.AST, str] = {}
-        self._links = links or {}
         self._linked: dict[tuple[int, str], tuple[Scope, str]] = {}  # (id of scope, name) -> what it is in a module of the program; '' is the module itself
         self._brought: dict[int, list[Scope]] = {}  # id of a module's scope -> the program's modules of which it has star imports
         self._modules = [Scope(t, None, "") for t in self.trees]
         self.module = self._modules[-1]
+        self._named, self._inside = _packages(self._modules, links or {})
         for scope in self._modules:
             self.opened[scope.node] = scope
         for scope in self._modules:
@@ -196,20 +196,19 @@ class Names:
 
     def _link(self, scope: Scope, name: str, base: str, attribute: str) -> None:
         """Note what an imported name is in the program's own modules: a module, or what one of them binds."""
-        here = self._modules.index(scope.module)
         whole = f"{base}{'' if base.endswith('.') else '.'}{attribute}" if attribute else base
-        module, part = self._links.get((here, base)), self._links.get((here, whole))
-        if module is not None and attribute and (part is None or attribute in self._modules[module].bindings):
-            self._linked[id(scope), name] = (self._modules[module], attribute)
+        module, part = self._named.get((id(scope.module), base)), self._named.get((id(scope.module), whole))
+        if attribute and module is not None and (part is None or (attribute in module.bindings and module is not scope.module)):
+            self._linked[id(scope), name] = (module, attribute)
         elif part is not None:
-            self._linked[id(scope), name] = (self._modules[part], "")
+            self._linked[id(scope), name] = (part, "")
 
     def _star(self, scope: Scope, base: str) -> None:
-        module = self._links.get((self._modules.index(scope.module), base))
+        module = self._named.get((id(scope.module), base))
         if module is None:
             self.stars.append(base)
         else:
-            self._brought.setdefault(id(scope.module), []).append(self._modules[module])
+            self._brought.setdefault(id(scope.module), []).append(module)
 
     def _target(self, scope: Scope, target: ast.AST, value: ast.AST, path: tuple[int | str, ...], how: str) -> None:
         if isinstance(target, ast.Tuple | ast.List):
@@ -310,10 +309,8 @@ class Names:
     def _member(self, module: Scope, name: str) -> Variable | None:
         """What a module holds under a name: a variable, or a module inside it."""
         found = self.variable(module, name)
-        if found is None:
-            here = self._modules.index(module)
-            inside = self._links.get((here, f".{name}"))  # a package's folder is where its __init__ stands
-            return (self._modules[inside], "") if inside is not None else None
+        if found is None and (id(module), name) in self._inside:
+            return self._inside[id(module), name], ""
         return found
 
     def bindings(self, scope: Scope, name: str) -> Iterator[Binding]:
@@ -407,6 +404,25 @@ class Names:
 
     def is_inside(self, node: ast.AST, outer: ast.AST) -> bool:
         return node is outer or any(a is outer for a in self.ancestors(node))
+
+
+def _packages(modules: Sequence[Scope], links: Links) -> tuple[dict[tuple[int, str], Scope], dict[tuple[int, str], Scope]]:
+    """What import statements call the program's modules, by the module that they stand in, and the modules that a package holds.
+
+    A folder without ``__init__`` is a package of which nothing but its modules is known.
+    """
+    named = {(id(modules[here]), dotted): modules[target] for (here, dotted), target in links.items()}
+    inside: dict[tuple[int, str], Scope] = {}
+    folders: dict[str, Scope] = {}
+    for here, dotted in sorted(links):
+        *packages, _ = dotted.split(".")
+        for i in range(len(packages), 0, -1):
+            package, last = ".".join(packages[:i]), dotted.split(".")[i]
+            if package.strip(".") and (id(modules[here]), package) not in named:
+                named[id(modules[here]), package] = folders.setdefault(package, Scope(ast.Module([], []), None, ""))
+            if package.strip("."):
+                inside[id(named[id(modules[here]), package]), last] = named[id(modules[here]), ".".join([package, last])]
+    return named, inside
 
 
 def position(node: ast.AST) -> tuple[int, int]:
