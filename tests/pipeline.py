@@ -17,6 +17,7 @@ from dpmigrate.settings import Settings
 from dpmigrate.source import Source, parse
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+PROGRAMS = FIXTURES.parent / "programs"
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,48 @@ class Case:
 def cases() -> list[Case]:
     """Every fixture, by name."""
     return [Case(p.name, p, tomllib.loads((p / "case.toml").read_text())) for p in sorted(FIXTURES.iterdir()) if (p / "case.toml").exists()]
+
+
+@dataclass(frozen=True)
+class Several:
+    """One program of several files: its folder, what is known of it, and its settings."""
+
+    name: str
+    path: Path
+    facts: dict[str, Any]
+
+    @property
+    def before(self) -> dict[str, bytes]:
+        return _tree(self.path / "before")
+
+    @property
+    def after(self) -> dict[str, bytes]:
+        """The files that change, as they are recorded."""
+        return _tree(self.path / "after")
+
+    @property
+    def entry(self) -> str:
+        return str(self.facts.get("entry", "train.py"))
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(amp=bool(self.facts.get("amp")), sync_bn=bool(self.facts.get("sync_bn")), batch=self.facts.get("batch", "global"))
+
+    def copied_to(self, folder: Path) -> Path:
+        """Write the program into the folder; the script that starts it."""
+        for name, data in self.before.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
+        return folder / self.entry
+
+
+def _tree(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and "__pycache__" not in p.parts}
+
+
+def programs() -> list[Several]:
+    """Every fixture of several files, by name."""
+    return [Several(p.name, p, tomllib.loads((p / "case.toml").read_text())) for p in sorted(PROGRAMS.iterdir()) if (p / "case.toml").exists()]
 
 
 def script(text: str, settings: Settings | None = None) -> Script:

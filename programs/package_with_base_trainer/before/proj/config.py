@@ -1,0 +1,3 @@
+BATCH = 16
+EPOCHS = 2
+LR = 0.1

@@ -1,0 +1,16 @@
+import argparse
+import torch
+from proj import trainer as T
+from proj.data import make_loaders
+from proj import models
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", default="mlp")
+    args = parser.parse_args()
+    torch.manual_seed(1)
+    net = models.get_model(args.model)
+    if torch.cuda.is_available():
+        net = net.cuda()
+    t = T.Trainer(net, make_loaders())
+    t.fit()
