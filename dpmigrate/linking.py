@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from dpmigrate.facts.names import imported_names
 from dpmigrate.facts.suppressions import suppressions
 from dpmigrate.model import Problem
 from dpmigrate.program import Part, Program, is_main_guard, placed
@@ -74,19 +75,10 @@ class _Linker:
     # ------------------------------------------------------------------ one import
     @staticmethod
     def _imports(module: _Module) -> Iterator[str]:
-        """The modules that a file may import, as it writes them: packages before what lies in them."""
+        """The modules that a file may import, as it writes them."""
         for node in _running(module):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    parts = alias.name.split(".")
-                    yield from (".".join(parts[: i + 1]) for i in range(len(parts)))
-            elif isinstance(node, ast.ImportFrom):
-                dots, parts = "." * node.level, (node.module or "").split(".") if node.module else []
-                yield from (dots + ".".join(parts[: i + 1]) for i in range(len(parts)))
-                base = dots + ".".join(parts)
-                if not parts:
-                    yield base
-                yield from (f"{base}{'.' if parts else ''}{alias.name}" for alias in node.names if alias.name != "*")
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield from imported_names(node)
 
     def _module(self, module: _Module, name: str) -> tuple[_Module | None, bool]:
         """The file that an imported name means in a file, and whether it is met for the first time."""

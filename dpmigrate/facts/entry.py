@@ -60,6 +60,8 @@ def find_entry(names: Names) -> Entry | None:
 def _first_running(names: Names, body: list[ast.stmt]) -> ast.stmt:
     """The first statement that is neither import, docstring, definition nor set-up of imports."""
     for s in body:
+        if isinstance(s, ast.Import | ast.ImportFrom) and _works(names, s):
+            return s
         if isinstance(s, ast.Import | ast.ImportFrom | FunctionNode | ast.ClassDef) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)):
             continue
         if isinstance(s, ast.Try) and all(isinstance(x, ast.Import | ast.ImportFrom) for x in s.body):
@@ -79,12 +81,14 @@ def _later_import(names: Names, body: list[ast.stmt], stmt: ast.stmt) -> bool:
     return (told or (isinstance(stmt, ast.Assign) and not _works(names, stmt))) and any(isinstance(s, ast.Import | ast.ImportFrom) for s in near)
 
 
-def _works(names: Names, stmt: ast.stmt) -> bool:
-    """Whether a module-level statement does anything that set-up must come before."""
-    if isinstance(stmt, FunctionNode | ast.ClassDef | ast.Import | ast.ImportFrom):
+def _works(names: Names, stmt: ast.stmt, seen: frozenset[ast.Module] = frozenset()) -> bool:
+    """Whether a module-level statement does anything that set-up must come before; an import does what the module does."""
+    if isinstance(stmt, FunctionNode | ast.ClassDef):
         return False
+    if isinstance(stmt, ast.Import | ast.ImportFrom):
+        return any(_works(names, s, seen | {module}) for module in names.run_by(stmt) if module not in seen for s in module.body)
     if isinstance(stmt, ast.Try) and all(isinstance(x, ast.Import | ast.ImportFrom) for x in stmt.body):
-        return False
+        return any(_works(names, s, seen) for s in stmt.body)
     return any(isinstance(n, ast.Call) and not _idle(names, n) for n in ast.walk(stmt))
 
 

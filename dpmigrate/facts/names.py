@@ -296,6 +296,15 @@ class Names:
                     return found
         return None
 
+    def run_by(self, statement: ast.Import | ast.ImportFrom) -> list[ast.Module]:
+        """The program's modules that an import statement runs, where nothing has imported them before."""
+        found = []
+        for dotted in imported_names(statement):
+            module = self._named.get((id(self.scope_of[statement].module), dotted))
+            if module is not None and isinstance(module.node, ast.Module) and module.node not in found:
+                found.append(module.node)
+        return found
+
     def meant(self, node: ast.AST) -> Variable | None:
         """The variable that a Name means, or an Attribute of one of the program's own modules (``utils.save``)."""
         if isinstance(node, ast.Name):
@@ -404,6 +413,19 @@ class Names:
 
     def is_inside(self, node: ast.AST, outer: ast.AST) -> bool:
         return node is outer or any(a is outer for a in self.ancestors(node))
+
+
+def imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The modules that an import statement may run, as it writes them: packages before what lies in them."""
+    if isinstance(statement, ast.Import):
+        for alias in statement.names:
+            parts = alias.name.split(".")
+            yield from (".".join(parts[: i + 1]) for i in range(len(parts)))
+        return
+    dots, parts = "." * statement.level, statement.module.split(".") if statement.module else []
+    yield from (dots + ".".join(parts[: i + 1]) for i in range(len(parts))) if parts else (dots,)
+    base = dots + ".".join(parts)
+    yield from (f"{base}{'.' if parts else ''}{alias.name}" for alias in statement.names if alias.name != "*")
 
 
 def _packages(modules: Sequence[Scope], links: Links) -> tuple[dict[tuple[int, str], Scope], dict[tuple[int, str], Scope]]:

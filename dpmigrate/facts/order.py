@@ -28,17 +28,30 @@ class Order:
             if later and not new and self.other_branch(node, stmt):
                 return ""
             return "after" if later else "before"
-        if not isinstance(here, FunctionNode) or here in seen:
-            return "before" if isinstance(here, ast.Module) and self._runs_before(node, there) else ""
+        around = self._beside_calls(node, there)
+        if around or not isinstance(here, FunctionNode) or here in seen:
+            return around
         if attribute and isinstance(self.names.parent.get(here), ast.ClassDef) and isinstance(there, FunctionNode):
-            if there.name == "__init__" and here.name != "__init__" and not self._called_from(here, there):
+            if self._constructs(there) and not self._constructs(here) and not self._called_from(here, there):
                 return "after"
         found = {self.when(c, stmt, attribute=attribute, new=new, seen=seen | {here}) for c in self.callers.get(here, [])}
         return found.pop() if len(found) == 1 else ""
 
-    def _runs_before(self, node: ast.AST, function: ast.AST) -> bool:
+    def _beside_calls(self, node: ast.AST, function: ast.AST) -> str:
+        """Whether the node runs before or after all calls of the function, where they stand in the node's own function."""
         calls = self.callers.get(function, [])
-        return bool(calls) and all(self.names.function(c) is self.names.tree and position(c) > position(node) for c in calls)
+        if not calls or any(self.names.function(c) is not self.names.function(node) or self.other_branch(node, self.names.statement(c)) for c in calls):
+            return ""
+        later = {position(c) < position(node) for c in calls}
+        return "" if len(later) > 1 else "after" if later == {True} else "before"
+
+    def _constructs(self, function: FunctionNode, seen: frozenset[ast.AST] = frozenset()) -> bool:
+        """Whether the method runs while its object is made: ``__init__``, and what only such methods call (``self.build_model()``)."""
+        calls = self.callers.get(function, [])
+        callers = [self.names.function(c) for c in calls]
+        if function.name == "__init__" or function in seen:
+            return function.name == "__init__"
+        return bool(calls) and all(isinstance(c, FunctionNode) and self._constructs(c, seen | {function}) for c in callers)
 
     def _called_from(self, function: ast.AST, caller: ast.AST) -> bool:
         return any(self.names.is_inside(c, caller) for c in self.callers.get(function, []))
