@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.values import NONE, Val, Vals
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ def _stepped(roles: Roles, call: ast.Call) -> bool:
     for c in roles.calls:
         if isinstance(c.func, ast.Attribute) and c.func.attr in made and any(v.node is call for v in roles.values.eval(c.func.value)):
             made[c.func.attr] = True
-    takes = any(isinstance(n, ast.Attribute) and n.attr in _PARAMETERS for a in call.args for n in ast.walk(a))
-    return made["step"] and (made["zero_grad"] or takes)
+    return made["step"] and (made["zero_grad"] or any(True for _ in _receivers(roles, call.args)))
 
 
 def _receivers(roles: Roles, todo: list[ast.expr]) -> Iterator[ast.expr]:
@@ -92,10 +92,14 @@ def _receivers(roles: Roles, todo: list[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _filled(roles: Roles, node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
-    """What a variable is given: assigned, added, appended, or taken from in a loop."""
+    """What a variable is given: assigned, added, appended, taken from in a loop, or handed over by the calls of its function."""
     names = roles.names
     if isinstance(node, ast.Name):
-        yield from (b.value for b in names.bindings(names.scope_of[node], node.id) if b.how in ("assign", "aug", "for") and b.value is not None)
+        for b in names.bindings(names.scope_of[node], node.id):
+            if b.how in ("assign", "aug", "for") and b.value is not None:
+                yield b.value
+            elif b.how == "param" and isinstance(function := names.scope_of[b.target].node, FunctionNode):
+                yield from (e for c in roles.values.callers.get(function, []) if (e := roles.passed(c, function, node.id)) is not None)
         others: list[ast.expr] = [r for r in names.reads(node.id) if names.scope_of[r] is names.scope_of[node]]
     else:
         others = [a for a in names.attributes(node.attr) if ast.unparse(a) == ast.unparse(node)]
