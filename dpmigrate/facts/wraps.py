@@ -85,7 +85,7 @@ class Wrapping:
             stmt = self.names.statement(call)
             branch = self._outermost_if(stmt)
             target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
-            if branch is None and not isinstance(self.names.parent[call], ast.IfExp):
+            if branch is None and not self._one_of_two(call):
                 self.wraps.append(Wrap("call", stmt, ast.unparse(target) if target else "", call))
             elif target is not None and isinstance(target, ast.Name | ast.Attribute):
                 self.removed.add(call)
@@ -98,6 +98,13 @@ class Wrapping:
         for w in self.wraps:
             if w.how == "after" and w.key is not None:
                 self._site(w.key, w.stmt, w.node)
+
+    def _one_of_two(self, call: ast.Call) -> bool:
+        """``DataParallel(net).cuda() if several else net``"""
+        node: ast.AST = call
+        while isinstance(above := self.names.parent[node], ast.Attribute) and above.attr in SAME:
+            node = self.names.parent[above]
+        return isinstance(above, ast.IfExp)
 
     def _holds_model(self, arg: ast.expr) -> bool:
         vals = self.values.eval(arg)
