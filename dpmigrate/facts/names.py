@@ -280,7 +280,7 @@ class Names:
             if owner is None:
                 return self._from_star(scope.module, name, frozenset())
             linked = self._linked.get((id(owner), name))
-            if linked is None or (id(owner), name) in seen:
+            if linked is None or (id(owner), name) in seen or self._given_anew(owner, name):
                 return owner, name
             seen.add((id(owner), name))
             scope, name = linked
@@ -308,7 +308,13 @@ class Names:
     def meant(self, node: ast.AST) -> Variable | None:
         """The variable that a Name means, or an Attribute of one of the program's own modules (``utils.save``)."""
         if isinstance(node, ast.Name):
-            return self.variable(self.scope_of[node], node.id)
+            owner = self.owner(self.scope_of[node], node.id)
+            linked = self._linked.get((id(owner), node.id))
+            if owner is None or linked is None or not self._given_anew(owner, node.id):
+                return self.variable(self.scope_of[node], node.id)
+            if self._rebound(owner, node.id, node):
+                return owner, node.id
+            return self.variable(*linked) if linked[1] else linked  # model = model.Net(), of ``import model``
         if isinstance(node, ast.Attribute):
             base = self.meant(node.value)
             if base is not None and not base[1]:
@@ -366,11 +372,15 @@ class Names:
 
     def _rebound(self, owner: Scope, name: str, node: ast.Name) -> bool:
         """Whether an imported name has been given another value before: ``import model`` … ``model = model.Net()``."""
-        others = [b for b in owner.bindings[name] if b.how in ("assign", "for", "with") and not self._stand_in(b)]
+        others = self._given_anew(owner, name)
         if not others or not isinstance(node.ctx, ast.Load) or self.scope_of[node].module is not owner.module:
             return bool(others)
         first = min(others, key=lambda b: position(b.target))
         return position(node) > position(first.target) and not (first.value is not None and self.is_inside(node, first.value))
+
+    def _given_anew(self, owner: Scope, name: str) -> list[Binding]:
+        """The bindings by which an imported name gets another value."""
+        return [b for b in owner.bindings[name] if b.how in ("assign", "for", "with") and not self._stand_in(b)]
 
     def _stand_in(self, b: Binding) -> bool:
         """``except ImportError: Writer = None``: what takes the place of a missing import does not hide it."""

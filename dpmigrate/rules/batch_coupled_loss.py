@@ -38,7 +38,7 @@ def batch_coupled_loss(script: Script) -> Iterator[Hit]:
     for node in script.names.nodes:
         if not _product(script, node) or script.roles.region(node) not in ("train", "both"):
             continue
-        if script.roles.inside_module(node) and not _in_loss(script, node):
+        if _inside_models(script, node, frozenset()) and not _in_loss(script, node):
             continue  # attention inside a model compares the parts of a sample
         yield Hit(node, "the samples of a batch are compared with each other: with the batch divided this is another loss", advice=advice)
     methods = {f for p in script.roles.detours for f in entered(script.roles, p)}
@@ -48,6 +48,15 @@ def batch_coupled_loss(script: Script) -> Iterator[Hit]:
     for call in script.roles.calls:
         if script.roles.region(call) in ("train", "both") and any(w in name.lower() for name in _called(script, call) for w in _NAMES):
             yield Hit(call, f"{script.text(call.func)} compares the samples of a batch with each other", advice=advice)
+
+
+def _inside_models(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
+    """Whether the node stands in a model, or in a function that only models call."""
+    function = script.names.function(node)
+    if script.roles.inside_module(node) or function in seen:
+        return True
+    calls = script.values.callers.get(function, [])
+    return bool(calls) and all(_inside_models(script, c, seen | {function}) for c in calls)
 
 
 def _statistic(script: Script, call: ast.Call) -> bool:
@@ -116,6 +125,8 @@ def _transposed(node: ast.expr) -> bool:
         return node.attr in ("T", "mT")
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return False
+    if node.func.attr == "transpose" and any(isinstance(n, ast.Constant) and isinstance(n.value, int) and n.value >= 2 for n in node.args):
+        return False  # of three dimensions or more: a product for each sample by itself
     return node.func.attr in ("t", "transpose") or (node.func.attr in ("contiguous", "detach", "float", "clone") and _transposed(node.func.value))
 
 

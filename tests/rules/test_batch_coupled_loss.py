@@ -29,6 +29,7 @@ class {}(nn.Module):
         pytest.param("w = z.std(dim=0)", id="a statistic that is only looked at"),
         pytest.param("loss = loss + z.std(dim=1).mean()", id="a statistic of each sample"),
         pytest.param("loss = loss + z.var(-1).mean()", id="a variance of each sample"),
+        pytest.param("loss = loss + torch.matmul(z[:, None], z[:, None].transpose(2, 1)).mean()", id="a product for each sample by itself"),
         pytest.param("import numpy as np\nloss = loss + np.std([1, 2])", id="another library's"),
     ],
 )
@@ -70,6 +71,13 @@ def test_attention_inside_the_model_is_no_comparison_of_samples() -> None:
     net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n\n"
     net += "    def forward(self, x):\n        return self.fc((x @ x.transpose(-2, -1)) @ x)"
     assert found("DPM303", net=net) == []
+
+
+def test_a_function_that_only_models_call_is_part_of_them() -> None:
+    defs = "def near(x):\n    return far(x) @ x\ndef far(x):\n    return x @ x.t()"
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n    def forward(self, x):\n        return self.fc(near(x))"
+    assert found("DPM303", net=net, defs=defs) == []
+    assert refused("DPM303", net=net, defs=defs, step=_STEP.format("loss = loss + far(z).mean()")) == ["x @ x.t()"]
 
 
 def test_a_loss_module_of_this_file_is_no_model() -> None:
