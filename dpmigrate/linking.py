@@ -189,7 +189,7 @@ def _above(folder: Path) -> Iterator[Path]:
 
 
 def _inside_repository(folder: Path) -> bool:
-    return any((parent / sign).exists() for parent in (folder, *folder.parents) if parent != Path.home() for sign in _TOP[:2])
+    return any((parent / sign).exists() for parent in (folder, *folder.parents) if parent != Path.home() for sign in _TOP)
 
 
 def _put_on_path(module: _Module) -> Iterator[Path]:

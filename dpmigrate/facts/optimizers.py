@@ -71,8 +71,9 @@ def _stepped(roles: Roles, call: ast.Call) -> bool:
     for c in roles.calls:
         if isinstance(c.func, ast.Attribute) and c.func.attr in made and any(v.node is call for v in roles.values.eval(c.func.value)):
             made[c.func.attr] = True
-    takes = any(isinstance(n, ast.Attribute) and n.attr in _PARAMETERS for a in call.args for n in ast.walk(a))
-    groups = [a for a in call.args if any(v.kind == "display" for v in roles.values.eval(a))]
+    given = [a for a in call.args if not any(v.qual.startswith("torch.optim.") for v in roles.values.eval(a))]  # a scheduler gets an optimizer
+    takes = any(isinstance(n, ast.Attribute) and n.attr in _PARAMETERS for a in given for n in ast.walk(a))
+    groups = [a for a in given if any(v.kind == "display" for v in roles.values.eval(a))]
     return made["step"] and (made["zero_grad"] or takes or any(True for _ in _receivers(roles, groups)))
 
 
