@@ -31,10 +31,11 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Enclose
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.ranks import local_tests
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import draws, local_tests, methods_of_model
+from dpmigrate.rules._shared import draws, methods_of_model
 
 _WEIGHTS = frozenset({"parameters", "named_parameters", "modules", "named_modules"})
 
@@ -56,7 +57,7 @@ def weights_drawn_per_rank(script: Script) -> Iterator[Hit]:
             continue
         done.add(stmt)
         message = "weights or gradients are changed at random: every rank would draw its own"
-        if any(local_tests(script, stmt)):
+        if any(local_tests(script.roles, stmt)):
             yield Hit(stmt, message, severity=Severity.BLOCKER, advice="let all ranks decide alike whether it is done")
             continue
         edits = (Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.same_stream():"), AddImport(script.import_line))

@@ -120,7 +120,7 @@ def test_buffers_of_a_model_that_is_called_elsewhere() -> None:
         pytest.param(_loop(_ADD, start="correct = 1"), "correct is not 0 when the loop begins", id="starts at one"),
         pytest.param(_loop(_ADD, start="correct = 0\ncorrect += 5"), "correct is not 0 when the loop begins", id="something is added before"),
         pytest.param(_loop("correct += model(a).sum()", start="correct = torch.tensor(3.0)"), "correct is not 0 when the loop begins", id="tensor(3)"),
-        pytest.param(_loop("correct += model(a).sum()", start="correct = torch.tensor(data=0)"), "correct is not 0 when the loop begins", id="tensor that cannot be read"),
+        pytest.param(_loop("correct += model(a).sum()", start="correct = torch.tensor(zero)"), "correct is not 0 when the loop begins", id="tensor that cannot be read"),
     ],
 )  # fmt: skip
 def test_whole_on_every_rank(end: str, why: str) -> None:
