@@ -77,11 +77,12 @@ class Carried:
         """Where the loop, its target included, gives a variable of its scope another value."""
         return [n for n in ast.walk(self.loop.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and self.is_same(n)]
 
-    def from_batch_to_batch(self, known: Collection[str]) -> str:
-        """A variable, none of the known ones, that a batch may read as the batch before has left it; '' if there is none."""
-        stored = {n.id for n in self.stores()} - set(known)
+    @cached_property
+    def going_on(self) -> tuple[str, ...]:
+        """The variables that a batch may read, or add to, as the batch before has left them."""
+        stored = {n.id for n in self.stores()}
         early = _early_reads(self.names, self.loop.node.body, _targets(self.loop.node))
-        return next((n.id for n in early if n.id in stored and self.is_same(n)), "")
+        return tuple(dict.fromkeys(n.id for n in early if n.id in stored and self.is_same(n)))
 
     def _in_body(self, node: ast.AST) -> bool:
         return any(self.names.is_inside(node, s) for s in self.loop.node.body)
@@ -104,15 +105,16 @@ class Carried:
         given: set[str] = set()  # what has been stored since the loop ended
         while True:
             above = names.parent[stmt]
-            entry = set(given)
             found.update(_early_reads(names, _below(names, stmt), given))
             outer = above if isinstance(above, ast.stmt | ast.Module) else names.parent[above]  # a handler's, a case's statement
             if isinstance(outer, Loop):
                 found.update(self._of_next_turn(outer, given))
-                given = set()  # a break may have left the rest out
+                given = set()  # a break may have left out the rest
             elif isinstance(outer, _TRY):
-                found.update(_in_other_parts(names, outer, above, entry, given))
-                given = entry if above is outer else given
+                found.update(_in_other_parts(names, outer, above, given))
+                given = set() if above is outer else given  # an exception may have
+            elif _swallows(names, outer):
+                given = set()
             if isinstance(outer, FunctionNode | ast.ClassDef | ast.Module):
                 return found
             assert isinstance(outer, ast.stmt)
@@ -292,8 +294,7 @@ def _early_reads(names: Names, block: Iterable[ast.stmt], given: set[str]) -> It
             for part in (s.body, s.orelse):
                 yield from _early_reads(names, part, given | _targets(s))
         elif isinstance(s, ast.With | ast.AsyncWith):
-            swallows = any(isinstance(i.context_expr, ast.Call) and names.dotted(i.context_expr.func) == "contextlib.suppress" for i in s.items)
-            yield from _early_reads(names, s.body, set(given) if swallows else given)
+            yield from _early_reads(names, s.body, set(given) if _swallows(names, s) else given)
         elif isinstance(s, _TRY):
             entry = set(given)
             yield from _branches(names, [[*s.body, *s.orelse], *(h.body for h in s.handlers)], given)
@@ -355,13 +356,19 @@ def _below(names: Names, stmt: ast.stmt) -> list[ast.stmt]:
     return block[block.index(stmt) + 1 :]
 
 
-def _in_other_parts(names: Names, guard: ast.Try | ast.TryStar, inside: ast.AST, entry: set[str], given: set[str]) -> Iterator[ast.Name]:
-    """What the other parts of a ``try`` may read when one part has run, or has been left by an exception."""
+def _in_other_parts(names: Names, guard: ast.Try | ast.TryStar, inside: ast.AST, given: set[str]) -> Iterator[ast.Name]:
+    """What the other parts of a ``try`` may read when one part has run, or has been left by an exception at any place."""
     if inside is guard:
         yield from _early_reads(names, guard.orelse, set(given))
         for handler in guard.handlers:
-            yield from _early_reads(names, handler.body, set(entry))
-    yield from _early_reads(names, guard.finalbody, set(entry))
+            yield from _early_reads(names, handler.body, set())
+    yield from _early_reads(names, guard.finalbody, set())
+
+
+def _swallows(names: Names, node: ast.AST) -> bool:
+    """``with contextlib.suppress(…):``, whose statements need not all have run."""
+    items = [i.context_expr for i in node.items] if isinstance(node, ast.With | ast.AsyncWith) else []
+    return any(isinstance(e, ast.Call) and names.dotted(e.func) == "contextlib.suppress" for e in items)
 
 
 def _certainly_before(names: Names, stmt: ast.stmt, node: ast.AST) -> bool:

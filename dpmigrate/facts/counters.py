@@ -131,5 +131,5 @@ def _of_last_batch(carried: Carried, known: Collection[str]) -> Reason | None:
     for name in sorted({n.id for n in carried.stores()} - set(known)):
         if carried.read_after(name):
             return Reason(Why.LAST_BATCH, node, name)
-    going_on = carried.from_batch_to_batch(known)
-    return Reason(Why.GOES_ON, node, going_on) if going_on else None
+    going_on = next((name for name in carried.going_on if name not in known), None)
+    return Reason(Why.GOES_ON, node, going_on) if going_on is not None else None

@@ -138,17 +138,15 @@ def _from_zero(carried: Carried, name: str, attributes: list[str]) -> bool:
 
 
 def _begins(carried: Carried, name: str) -> Iterator[ast.Name]:
-    """Where the variable is given a meter, or its meter may be reset: ``losses = Meter()``, ``losses.reset()``."""
+    """Where the variable is given a meter, or a method of it may reset it, or add to it: ``losses = Meter()``, ``losses.reset()``."""
     names = carried.names
     for n in names.nodes:
         if not isinstance(n, ast.Name) or n.id != name or not carried.is_same(n):
             continue
-        parent = names.parent[n]
-        if isinstance(n.ctx, ast.Store):
+        attribute = names.parent[n]
+        called = isinstance(attribute, ast.Attribute) and isinstance(call := names.parent[attribute], ast.Call) and call.func is attribute
+        if isinstance(n.ctx, ast.Store) or called:
             yield n
-        elif isinstance(parent, ast.Attribute) and isinstance(call := names.parent[parent], ast.Call) and call.func is parent and not call.args:
-            if isinstance(names.parent[call], ast.Expr):
-                yield n
 
 
 def _zeroed(roles: Roles, method: FunctionNode, depth: int = 2) -> set[str]:

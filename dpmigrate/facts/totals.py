@@ -218,6 +218,10 @@ def other_totals(script: Script, carried: Carried, known: set[str]) -> Iterator[
         if _is_read_elsewhere(carried, base):
             found.add(name)
             yield target, name
+    for target, value in _given(carried.loop):  # best = max(best, loss.item())
+        if isinstance(target, ast.Name) and target.id in carried.going_on and _taken(value) and target.id not in found and carried.read_after(target.id):
+            found.add(target.id)
+            yield target, target.id
 
 
 def other_lists(script: Script, carried: Carried, known: Sequence[str]) -> Iterator[tuple[ast.Call, str]]:
@@ -264,6 +268,13 @@ def _turn(loop: BatchLoop) -> Iterator[ast.AST]:
 def _grown(loop: BatchLoop) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What ``+=`` adds to, with what is added."""
     return ((s.target, s.value) for s in _turn(loop) if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.Add))
+
+
+def _given(loop: BatchLoop) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is given another value, with that value."""
+    for s in _turn(loop):
+        if isinstance(s, ast.Assign | ast.AugAssign):
+            yield from ((t, s.value) for t in (s.targets if isinstance(s, ast.Assign) else [s.target]))
 
 
 def _base(node: ast.expr) -> ast.expr:

@@ -273,9 +273,13 @@ def test_more_than_counting(body: str, parts: dict[str, str], obstacle: str) -> 
 
 
 def test_lists_that_are_read_later() -> None:
-    found, loop = _loop("a.append(x)\nb.extend(x)\nc.append(x)\nself.d.append(x)\ne.count(x)", before="a, b, c, e = [], [], [], []", after="print(a, b, e)")
+    found, loop = _loop(
+        "a.append(x)\nb.extend(x)\nc.append(x)\nnp.append(a, x)\nf = []\nf.append(x)\nself.d.append(x)\ne.count(x)",
+        before="a, b, c, e = [], [], [], []",
+        after="print(a, b, e, f, np)",
+    )
     lists = {c.name: [ast.unparse(a) for a in c.adds] for c in collected(found.counting(loop).carried)}
-    assert lists == {"a": ["x"], "b": ["[]"]}  # what extend adds is not known
+    assert lists == {"a": ["x"], "b": ["[]"], "f": ["[]"]}  # what extend adds is not known, nor what a list of the last batch holds
 
 
 _LOSS = "loss = criterion(out, y)\n"
@@ -306,6 +310,7 @@ _LOSS = "loss = criterion(out, y)\n"
         pytest.param("torch.sum(out == y)", Holds.SUM, id="hits, as a function"),
         pytest.param("(out == y).float().mean()", Holds.MEAN, id="a share"),
         pytest.param("torch.mean(out)", Holds.MEAN, id="a share, as a function"),
+        pytest.param("time.time()", Holds.STEP, id="a clock"),
         pytest.param("mean(out)", Holds.MEAN, id="a share, from-import"),
         pytest.param("hits", Holds.SUM, id="through a name"),
         pytest.param("circle", Holds.UNKNOWN, id="through names that mean each other"),

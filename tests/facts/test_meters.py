@@ -98,6 +98,10 @@ def test_long_additions_and_calls_in_the_method() -> None:
     assert found.derived == ()
 
 
+def test_a_constant_that_the_method_adds() -> None:
+    assert _added(_one(update="def add(self, v):\n    self.sum += v\n    self.count += 1", body="m.add(x)")) == {"sum": ["x"], "count": ["1"]}
+
+
 @pytest.mark.parametrize(
     ("before", "expected"),
     [
@@ -105,8 +109,10 @@ def test_long_additions_and_calls_in_the_method() -> None:
         pytest.param("m = Meter()\nm.update(1)\nm.reset()", True, id="reset"),
         pytest.param("m, k = Meter(), Meter()", True, id="one of two"),
         pytest.param("m = Meter()\nm.update(1)\nm = other", False, id="another value"),
+        pytest.param("m = Meter()\nm.update(1)", False, id="given something before"),
+        pytest.param("m = Meter()\nshow([m], m.sum)", True, id="known to another object"),
         pytest.param("m = Meter()\nm.update(1)\nif flag:\n    m.reset()", False, id="reset at times"),
-        pytest.param("m = Meter()\nk = [m for m in others]\nm.update(1)\nm.reset()\nm.sum", True, id="a name of a comprehension"),
+        pytest.param("m = Meter()\nk = [m for m in others]\nm.update(1)\nm.reset()\nm.sum\nk = m.reset()", True, id="a name of a comprehension"),
     ],
 )
 def test_whether_it_begins_at_zero(before: str, expected: bool) -> None:
