@@ -14,7 +14,7 @@ class Why(enum.Enum):
     SEVERAL_LOADERS = "its batches come from several loaders or from next()"
     OTHER_BATCHES = "{}() gives other batches than the loader"
     KEPT_BATCHES = "the batches in {} are used by another loop"
-    NO_MODEL = "it calls no model"
+    NO_MODEL = "no call of a model is seen in it"
     MODEL_ELSEWHERE = "the model, whose buffers would have to be synchronised, is not called in the loop itself"
     # what it leaves behind
     NOTHING_ADDED = "nothing is added up or collected in variables of its own"
