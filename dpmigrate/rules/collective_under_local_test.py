@@ -42,7 +42,7 @@ from dpmigrate.facts.ranks import ends_before, local_tests
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import raise_on_ranks, together
+from dpmigrate.rules._edits import raise_on_ranks, together
 
 
 @rule("DPM511", severity=Severity.ERROR, fix=Fix.SAFE, core=True)

@@ -38,7 +38,7 @@ from dpmigrate.facts.evaluation import Evaluation, Way
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import reduced
+from dpmigrate.rules._edits import reduced
 
 
 @rule("DPM601", severity=Severity.NOTE, fix=Fix.SAFE, core=True)

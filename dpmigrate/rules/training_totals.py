@@ -40,7 +40,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.facts.totals import Told, Totals, Unclear, totals
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import reduced
+from dpmigrate.rules._edits import reduced
 
 _SHARE = "{}, read after the loop, covers rank 0's share"
 _SAID = {

@@ -41,7 +41,7 @@ from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import by_main, together
+from dpmigrate.rules._edits import by_main, together
 
 
 @rule("DPM513", severity=Severity.WARNING, fix=Fix.SAFE)

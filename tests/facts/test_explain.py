@@ -24,7 +24,9 @@ def test_the_parts_of_a_program() -> None:
     assert what == "Net()" and why.startswith("the optimizer of line ") and why.endswith(" trains its parameters")
     assert told["optimizer"] == ("torch.optim.SGD(model.parameters(), lr=0.1)", "it gets the parameters of model")
     assert told["training loop"][0] == "for x, y in loader" and "reaches backward() in line " in told["training loop"][1]
-    assert told["evaluation loop"][1].startswith("goes over DataLoader(val_set, batch_size=4), calls the model and never reaches backward(); every rank takes all ")
+    assert told["evaluation loop"][1].startswith(
+        "goes over DataLoader(val_set, batch_size=4), calls the model and never reaches backward(); every rank takes all "
+    )
     assert told["epoch loop"][0] == "for epoch in range(3)" and told["loss"][1] == "a mean over the batch"
     assert told["wrap"][1] == "the model is wrapped here, as the migration will have it"
 

@@ -1,4 +1,4 @@
-"""Small pieces that several rules need: texts of inserted code, never knowledge of a rule."""
+"""Edits, and texts of inserted code, that several rules build alike; what they know of a program they ask the facts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpmigrate.edit import Wrap as Wrapped
 from dpmigrate.facts import steps
 from dpmigrate.facts.launch import EnvironmentWrite
 from dpmigrate.facts.losses import Norm
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.outside import downloads
 from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.wraps import Wrap
@@ -19,8 +19,6 @@ from dpmigrate.facts.wraps import Wrap
 LOADER_PARAMETERS = (
     "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last", "timeout", "worker_init_fn",
 )  # fmt: skip
-
-
 #: the functional form of DataParallel, by the names under which torch has it
 DATA_PARALLEL_FUNCTION = ("torch.nn.parallel.data_parallel", "torch.nn.parallel.data_parallel.data_parallel")
 
@@ -51,7 +49,7 @@ def unset(script: Script, write: EnvironmentWrite) -> Edit:
 
 def wrap_edit(script: Script, w: Wrap) -> Edit:
     """The edit that makes a wrap which no DataParallel call makes."""
-    if w.how == "value" and isinstance(w.stmt, ast.Assign) and not downloads(script, w.stmt):
+    if w.how == "value" and isinstance(w.stmt, ast.Assign) and not downloads(script.names, w.stmt):
         return Wrapped(script.span(w.stmt.value), wrap_code(script, "{}", w))
     code = f"{w.target} = {wrap_code(script, w.target, w)}"
     return Before(script.span(w.stmt), code) if w.how == "before" else After(script.span(w.stmt), code)
@@ -65,51 +63,6 @@ def wrap_options(script: Script, w: Wrap) -> list[str]:
 def wrap_code(script: Script, target: str, w: Wrap) -> str:
     """``ddp.wrap(target)`` with its options."""
     return f"{script.ddp}.wrap({', '.join([target, *(f'{name}=True' for name in wrap_options(script, w))])})"
-
-
-def downloads(script: Script, node: ast.AST) -> bool:
-    """Whether running the node may fetch files: a data set with ``download=``, pretrained weights, a hub."""
-    for c in ast.walk(node):
-        if not isinstance(c, ast.Call):
-            continue
-        for k in c.keywords:
-            off = isinstance(k.value, ast.Constant) and not k.value.value
-            if k.arg in ("download", "pretrained") and not off:
-                return True
-            if k.arg == "weights" and not off and script.names.dotted(c.func).startswith("torchvision."):
-                return True
-        name = c.func.attr if isinstance(c.func, ast.Attribute) else c.func.id if isinstance(c.func, ast.Name) else ""
-        dotted = script.names.dotted(c.func)
-        if name == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.hub.download", "nltk.download", "gdown.", "torch.utils.model_zoo.")):
-            return True
-        if dotted.endswith((".urlretrieve", ".download_url", "datasets.load_dataset", ".snapshot_download", ".hf_hub_download")):
-            return True
-    return False
-
-
-_DRAWS = ("random.", "numpy.random.", "torch.rand", "torch.multinomial", "torch.bernoulli", "torch.normal", "torch.nn.init.", "torch.nn.utils.prune.random")
-_DRAWING = frozenset(
-    {"shuffle", "choice", "choices", "sample", "permutation", "randint", "integers", "normal_", "uniform_", "random_", "bernoulli_", "reset_parameters"}
-)
-
-
-def draws(script: Script, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
-    """Whether the node, or a function of this file that it calls, draws random numbers."""
-    for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
-        if script.names.dotted(call.func).startswith(_DRAWS) or (isinstance(call.func, ast.Attribute) and call.func.attr in _DRAWING):
-            return True
-        if any(f not in seen and draws(script, f, seen | {f}) for f, _ in script.values.targets(call)):
-            return True
-    return False
-
-
-def methods_of_model(script: Script, call: ast.Call) -> list[FunctionNode]:
-    """The methods of this file that a call of a model's method runs, also through the wrapper."""
-    if not isinstance(call.func, ast.Attribute):
-        return []
-    models = [m for v in script.roles.model_vals(call.func.value) for m in script.values.inner(v)]
-    found = (script.values.defs.method(m.cls, call.func.attr) for m in models if m.cls is not None)
-    return [f for f in found if f is not None]
 
 
 def scaler_name(script: Script) -> str:
