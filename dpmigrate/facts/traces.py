@@ -115,6 +115,8 @@ def _leaves_trace(roles: Roles, function: ast.AST, seen: set[ast.AST]) -> bool:
                 return True
             if isinstance(n.func, ast.Attribute) and _may_change(roles, n, n.func) and not _is_one_of(n.func.value, own):
                 return True
+            if not roles.model_vals(n.func) and any(_foreign(v) for v in roles.values.eval(n.func)):
+                return True
             if any(_leaves_trace(roles, f, seen) for f, _ in roles.values.targets(n)):
                 return True
     return False

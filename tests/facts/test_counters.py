@@ -205,6 +205,14 @@ def test_nothing_but_counting(body: str) -> None:
             "see() may have an effect in every batch",
             id="an object of a library in a function",
         ),
+        pytest.param(
+            "n += see(metric, out)",
+            {"top": "import metrics\nmetric = metrics.Metric()\ndef see(m, out):\n    return m(out)"},
+            "see() may have an effect in every batch",
+            id="an object of a library that a function calls",
+        ),
+        pytest.param("n += see(criterion, out, y)", {"top": "def see(c, out, y):\n    return c(out, y)"}, "", id="a loss that a function calls"),
+        pytest.param("n += see(model, x)", {"top": "def see(m, x):\n    return m(x).sum()"}, "", id="the model that a function calls"),
         pytest.param("n += h.sum()\nh = out * h", {"before": "n = 0\nh = 0"}, "h goes on from one batch to the next", id="a state that goes on"),
         pytest.param(
             "for z in out:\n    n += h.sum()\n    h = z", {"before": "n = 0\nh = x"}, "h goes on from one batch to the next", id="a state that a loop reads"
