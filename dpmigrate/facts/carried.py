@@ -93,8 +93,12 @@ class Carried:
         return owner is None or owner.node is not self.function
 
     def _is_elsewhere(self, node: ast.AST) -> bool:
-        """Whether the node stands in another function or in a lambda, which may be called at any time."""
-        return self.names.function(node) is not self.function or any(isinstance(a, ast.Lambda) for a in self.names.ancestors(node))
+        """Whether the node stands in another function, a lambda or a generator with a name, which may run at any time."""
+        names = self.names
+        late = (
+            a for a in names.ancestors(node) if isinstance(a, ast.Lambda) or (isinstance(a, ast.GeneratorExp) and not isinstance(names.parent[a], ast.Call))
+        )
+        return names.function(node) is not self.function or any(True for _ in late)
 
     @cached_property
     def _later(self) -> set[ast.Name]:

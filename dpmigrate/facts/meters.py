@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpmigrate.facts.carried import Carried
+from dpmigrate.facts.carried import Carried, is_zero
 from dpmigrate.facts.definitions import arguments, default, parameters
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.roles import Roles
@@ -153,7 +153,7 @@ def _zeroed(roles: Roles, method: FunctionNode, depth: int = 2) -> set[str]:
     """The attributes that a method sets to 0, itself or by another method of the object."""
     out = set()
     for n in ast.walk(method):
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant) and n.value.value == 0:
+        if isinstance(n, ast.Assign) and is_zero(n.value):
             out |= {t.attr for t in n.targets if isinstance(t, ast.Attribute)}
         elif isinstance(n, ast.Call) and depth:
             for f, _ in roles.values.targets(n):
