@@ -60,7 +60,7 @@ def test_rules_know_facts_and_edits_only(path: Path) -> None:
         "dpmigrate.contract",
         "dpmigrate.literals",
         "dpmigrate.rules._base",
-        "dpmigrate.rules._shared",
+        "dpmigrate.rules._edits",
     )
     assert not {m for m in own if not m.startswith(allowed)}
 

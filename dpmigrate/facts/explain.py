@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dpmigrate.facts.evaluation import Evaluation
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
 
@@ -72,12 +73,20 @@ def _loops(script: Script) -> Iterator[Role]:
         why = f"{takes} {script.text(loop.source)} and reaches backward() in {_places(script, ends)}"
         both = "; it evaluates as well, as its calls decide" if loop.branches else ""
         yield Role(_line(loop.node), "training loop", _first_line(script, loop.node), why + both)
-    for loop in roles.eval_loops:
-        why = f"goes over {script.text(loop.source)}, calls the model and never reaches backward()"
-        yield Role(_line(loop.node), "evaluation loop", _first_line(script, loop.node), why)
+    for e in script.evaluations:
+        if e.loop.evaluates:
+            why = f"goes over {script.text(e.loop.source)}, calls the model and never reaches backward(); {_runs(script, e)}"
+            yield Role(_line(e.loop.node), "evaluation loop", _first_line(script, e.loop.node), why)
     inner: list[ast.AST] = [b.node for b in roles.train_loops]
     for outer in script.repeating_loops:
         yield Role(_line(outer), "epoch loop", _first_line(script, outer), f"it repeats the training loop of {_places(script, inner)}")
+
+
+def _runs(script: Script, found: Evaluation) -> str:
+    """How the evaluation will run, and from which buffers."""
+    how = "its batches are dealt out to the ranks" if found.why is None else f"every rank takes all batches: {found.why} ({_lines([found.why.where])})"
+    shown = f", from rank 0's buffers ({_lines([script.buffers])})" if found.synchronised and script.buffers is not None else ""
+    return how + shown
 
 
 def _first_line(script: Script, node: ast.AST) -> str:

@@ -7,11 +7,12 @@ these. Its sums are then counters like any other, written ``losses.sum``; what i
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dpmigrate.facts.carried import Carried, is_zero
 from dpmigrate.facts.definitions import arguments, default, parameters
-from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.roles import Roles
 
 
@@ -34,11 +35,12 @@ class Meter:
     from_zero: bool  # when the loop begins
 
 
-def meters(roles: Roles, loop: BatchLoop) -> list[Meter]:
+def meters(carried: Carried) -> list[Meter]:
     """The meters that the loop updates under plain names."""
+    roles = carried.roles
     found: dict[str, list[tuple[ast.Call, FunctionNode, Shape]]] = {}
     unknown = set()
-    for n in ast.walk(loop.node):
+    for n in ast.walk(carried.loop.node):
         if not isinstance(n, ast.Call) or not isinstance(n.func, ast.Attribute) or not isinstance(n.func.value, ast.Name):
             continue
         methods = {f for f, _ in roles.values.targets(n)}
@@ -53,7 +55,7 @@ def meters(roles: Roles, loop: BatchLoop) -> list[Meter]:
         if name not in unknown and all(s is shape or ast.dump(calls[0][1]) == ast.dump(f) for _, f, s in calls):
             given = [(attribute, tuple(_given(roles, call, function, value) for call, function, _ in calls)) for attribute, value in shape.adds]
             derived = tuple(f"{name}.{attribute} = {_on(name, calls[0][1], value)}" for attribute, value in shape.derived)
-            out.append(Meter(name, tuple(c for c, _, _ in calls), tuple(given), derived, _from_zero(roles, loop, name, [a for a, _ in shape.adds])))
+            out.append(Meter(name, tuple(c for c, _, _ in calls), tuple(given), derived, _from_zero(carried, name, [a for a, _ in shape.adds])))
     return out
 
 
@@ -125,32 +127,33 @@ def _on(name: str, method: FunctionNode, value: ast.expr) -> str:
     return ast.unparse(Renamed().visit(ast.parse(ast.unparse(value), mode="eval").body))
 
 
-def _from_zero(roles: Roles, loop: BatchLoop, name: str, attributes: list[str]) -> bool:
+def _from_zero(carried: Carried, name: str, attributes: list[str]) -> bool:
     """Whether the meter is made, or reset, in the loop's own function each time before the loop begins, with its sums at 0."""
-    names = roles.names
-    function = names.function(loop.node)
-    begins: list[ast.stmt] = []
-    for n in ast.walk(function):
-        if isinstance(n, ast.Name) and n.id == name and names.function(n) is function and position(n) < position(loop.node):
-            parent = names.parent[n]
-            if isinstance(n.ctx, ast.Store):
-                begins.append(names.statement(n))
-            elif isinstance(parent, ast.Attribute) and isinstance(call := names.parent[parent], ast.Call) and call.func is parent and not call.args:
-                if isinstance(names.parent[call], ast.Expr):
-                    begins.append(names.statement(n))
-    last = max(begins, key=position, default=None)
-    if last is None or any(isinstance(a, Loop) and names.function(a) is function and not names.is_inside(last, a) for a in names.ancestors(loop.node)):
+    last = carried.certain_last(_begins(carried, name))
+    if last is None:
         return False
-    calls = [n for n in ast.walk(last) if isinstance(n, ast.Call)]
-    zeroed = {a for c in calls for f, _ in roles.values.targets(c) for a in _zeroed(roles, f)}
+    calls = [n for n in ast.walk(carried.names.statement(last)) if isinstance(n, ast.Call)]
+    zeroed = {a for c in calls for f, _ in carried.roles.values.targets(c) for a in _zeroed(carried.roles, f)}
     return set(attributes) <= zeroed
+
+
+def _begins(carried: Carried, name: str) -> Iterator[ast.Name]:
+    """Where the variable is given a meter, or a method of it may reset it, or add to it: ``losses = Meter()``, ``losses.reset()``."""
+    names = carried.names
+    for n in names.nodes:
+        if not isinstance(n, ast.Name) or n.id != name or not carried.is_same(n):
+            continue
+        attribute = names.parent[n]
+        called = isinstance(attribute, ast.Attribute) and isinstance(call := names.parent[attribute], ast.Call) and call.func is attribute
+        if isinstance(n.ctx, ast.Store) or called:
+            yield n
 
 
 def _zeroed(roles: Roles, method: FunctionNode, depth: int = 2) -> set[str]:
     """The attributes that a method sets to 0, itself or by another method of the object."""
     out = set()
     for n in ast.walk(method):
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant) and n.value.value == 0:
+        if isinstance(n, ast.Assign) and is_zero(n.value):
             out |= {t.attr for t in n.targets if isinstance(t, ast.Attribute)}
         elif isinstance(n, ast.Call) and depth:
             for f, _ in roles.values.targets(n):

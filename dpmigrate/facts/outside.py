@@ -59,3 +59,23 @@ def changes_files(values: Values, call: ast.Call) -> bool:
 def waits_for_somebody(names: Names, call: ast.Call) -> bool:
     """Whether the call shows something to somebody, or waits for a key, a line or a debugger's command."""
     return names.dotted(call.func) in _WAITING
+
+
+def downloads(names: Names, node: ast.AST) -> bool:
+    """Whether running the node may fetch files: a data set with ``download=``, pretrained weights, a hub."""
+    for c in ast.walk(node):
+        if not isinstance(c, ast.Call):
+            continue
+        for k in c.keywords:
+            off = isinstance(k.value, ast.Constant) and not k.value.value
+            if k.arg in ("download", "pretrained") and not off:
+                return True
+            if k.arg == "weights" and not off and names.dotted(c.func).startswith("torchvision."):
+                return True
+        name = c.func.attr if isinstance(c.func, ast.Attribute) else c.func.id if isinstance(c.func, ast.Name) else ""
+        dotted = names.dotted(c.func)
+        if name == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.hub.download", "nltk.download", "gdown.", "torch.utils.model_zoo.")):
+            return True
+        if dotted.endswith((".urlretrieve", ".download_url", "datasets.load_dataset", ".snapshot_download", ".hf_hub_download")):
+            return True
+    return False

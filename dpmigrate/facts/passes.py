@@ -130,3 +130,12 @@ def _unwrapped(roles: Roles, node: ast.expr) -> ast.expr | None:
 def written_names(*nodes: ast.AST) -> set[str]:
     """The variables and attributes in some expressions, as they are written there."""
     return {ast.unparse(n) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)} - {"self"}
+
+
+def methods_of_model(roles: Roles, call: ast.Call) -> list[FunctionNode]:
+    """The methods of this file that a call of a model's method runs, also through the wrapper."""
+    if not isinstance(call.func, ast.Attribute):
+        return []
+    models = [m for v in roles.model_vals(call.func.value) for m in roles.values.inner(v)]
+    found = (roles.values.defs.method(m.cls, call.func.attr) for m in models if m.cls is not None)
+    return [f for f in found if f is not None]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.contract import ALIAS, MODULE
-from dpmigrate.facts import counters, launch, losses, precision
+from dpmigrate.facts import counters, evaluation, launch, losses, precision, ranks
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loaders import critical_star
 from dpmigrate.facts.loops import BatchLoop
@@ -41,6 +41,7 @@ class Script:
         self.losses = losses.Losses(self.roles)
         self._phases: dict[BatchLoop, Phases | None] = {}
         self._unused: dict[Wrap, list[Unused]] = {}
+        self._counting: dict[BatchLoop, counters.Counting] = {}
 
     def _without_own_mode(self) -> tuple[ast.stmt, ...]:
         """Look at the default path alone, if there is one that has DataParallel and nothing of the own mode in it; what would switch that on."""
@@ -191,16 +192,10 @@ class Script:
         return next((c for c in self.roles.calls if any(sign(self.roles, c) for sign in signs)), None)
 
     def counting(self, loop: BatchLoop) -> counters.Counting:
-        found = counters.counting(self.roles, loop)
-        if not found.obstacle and self.may_have_buffers and not self.evaluated_models(loop):
-            return counters.Counting(
-                found.counters,
-                found.meters,
-                found.filled,
-                "the model, whose buffers would have to be synchronised, is not called in the loop itself",
-                loop.node,
-            )
-        return found
+        """What the loop adds up and collects."""
+        if loop not in self._counting:
+            self._counting[loop] = counters.counting(self.roles, loop)
+        return self._counting[loop]
 
     def loop_backwards(self, loop: BatchLoop) -> list[ast.Call]:
         """The ``backward()`` calls that a turn of the loop may run."""
@@ -304,21 +299,29 @@ class Script:
 
     # ------------------------------------------------------------------ where ranks meet
     @cached_property
+    def evaluations(self) -> tuple[evaluation.Evaluation, ...]:
+        """How every loop over batches that does not train runs in the migrated program."""
+        return evaluation.evaluations(self)
+
+    @cached_property
+    def buffers(self) -> ast.AST | None:
+        """What shows that a model may hold buffers; None where none does."""
+        return evaluation.buffers(self.roles)
+
+    @cached_property
     def meetings(self) -> tuple[ast.AST, ...]:
-        """The nodes of the migrated program at which every rank waits for the others: training loops and evaluation loops that are split."""
-        split = [b.node for b in self.roles.eval_loops if not self.counting(b).obstacle]
-        return (*(b.node for b in self.roles.train_loops), *split)
+        """The loops of the migrated program at which every rank waits for the others: those that train, and evaluations that are split or synchronised."""
+        evaluated = (e.loop.node for e in self.evaluations if e.meets)
+        return tuple(dict.fromkeys((*(b.node for b in self.roles.train_loops), *evaluated)))
+
+    def meets(self, node: ast.AST) -> bool:
+        """Whether running the node leads to such a loop."""
+        functions = self.roles.all_entered(node)
+        return any(self.names.is_inside(m, node) or self.names.function(m) in functions for m in self.meetings)
 
     def leading_to(self, node: ast.AST) -> Iterator[ast.AST]:
         """The node and every call that may lead to it, through the functions of this file."""
-        todo, seen = [node], set()
-        while todo:
-            n = todo.pop()
-            yield n
-            function = self.names.function(n)
-            if function not in seen:
-                seen.add(function)
-                todo += self.values.callers.get(function, [])
+        return ranks.leading_to(self.roles, node)
 
     def starts(self, node: ast.AST) -> bool:
         """Whether a way is seen from the start of the program to the node: through calls, a decorator or a function that is handed on."""
@@ -329,37 +332,6 @@ class Script:
             if any(not isinstance(p := self.names.parent[r], ast.Call) or p.func is not r for r in self.names.reads(function.name)):
                 return True
         return False
-
-    # ------------------------------------------------------------------ evaluation
-    def evaluated_models(self, loop: BatchLoop) -> list[str]:
-        """The wrapped models that the loop itself calls, as written there."""
-        out = {ast.unparse(c.func): None for c in self.roles.forward_calls if self.names.is_inside(c, loop.node) and self.roles.wrapped(c.func) is not False}
-        return list(out)
-
-    @cached_property
-    def may_have_buffers(self) -> bool:
-        """Whether a model may hold buffers (BatchNorm's running statistics): it is not made of this file's classes and torch.nn layers without them."""
-        for v in self.roles.models:
-            if v.kind == "call" and not v.qual.startswith("torch.nn."):
-                return True
-        for n in self.names.nodes:
-            if isinstance(n, ast.Attribute | ast.Name):
-                word = n.attr if isinstance(n, ast.Attribute) else n.id
-                if "BatchNorm" in word or word in ("register_buffer", "InstanceNorm2d", "SyncBatchNorm", "spectral_norm"):
-                    return True
-                if self.names.dotted(n).startswith(("torchvision.models.", "timm.", "transformers.")):
-                    return True
-        classes = [n for n in self.names.nodes if isinstance(n, ast.ClassDef) and self.values.defs.is_module_class(n)]
-        return not all(self._known_bases(c) for c in classes)
-
-    def _known_bases(self, cls: ast.ClassDef) -> bool:
-        """Whether the layers that the class builds are torch's own or of this file."""
-        for n in ast.walk(cls):
-            if isinstance(n, ast.Call):
-                dotted = self.names.dotted(n.func)
-                if dotted and not dotted.startswith(("torch.", "?.", "math.", "numpy.", "collections.", "functools.")):
-                    return False
-        return True
 
     @cached_property
     def repeating_loops(self) -> tuple[Loop, ...]:

@@ -1,17 +1,27 @@
-"""Totals of a training loop beside its plain counters: entries of a dict, averages that move from batch to batch, ratios, meters of other files."""
+"""Totals of a training loop that are read after it: how each is put together again over the ranks, and those of which that is not known.
+
+Plain counters, meters and lists come from ``counters``; here are the entries of a dict, averages that move from batch to batch, ratios, and all that
+grows in a way that is not understood. What is not understood is told, never passed over.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from dpmigrate.facts.counters import Counter, read_after
-from dpmigrate.facts.filled import beginning
+from dpmigrate.facts.additions import Holds, holds
+from dpmigrate.facts.carried import Carried
+from dpmigrate.facts.counters import Counter, Counting, collected
 from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import Names
 from dpmigrate.facts.numbers import Numbers
-from dpmigrate.facts.roles import Roles
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
 
 _PURE = frozenset({"?.len", "?.float", "?.int", "?.max", "?.min", "?.round", "math.sqrt", "math.exp"})
 #: how a number is taken out of what a batch gives
@@ -19,6 +29,112 @@ _TAKEN = frozenset({"item", "size", "shape", "sum", "numpy", "detach", "data"})
 _VIEWS = frozenset({"item", "float", "double", "cpu"})
 
 
+class Unclear(enum.Enum):
+    """Why a total of rank 0's share stays one."""
+
+    COUNTER = "counter"  # what it adds up is not known
+    METER = "meter"  # a meter of the file that goes on, or adds up something unknown
+    FOREIGN_METER = "foreign meter"  # a meter of another file, or in a container
+    GROWS = "grows"  # an attribute, a global, a table
+    LIST = "list"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Told:
+    """Totals that cannot be put together again: ``of`` are those of ``names`` that are the reason."""
+
+    why: Unclear
+    where: ast.AST
+    names: tuple[str, ...]
+    of: tuple[str, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Totals:
+    """The totals of one loop: those to be summed, those to be averaged, the statements to be run again after that, and the rest."""
+
+    by_kind: dict[Holds, list[str]] = field(default_factory=dict)
+    again: list[str] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+
+    @property
+    def sums(self) -> list[str]:
+        return self.by_kind.get(Holds.SUM, [])
+
+    @property
+    def means(self) -> list[str]:
+        return self.by_kind.get(Holds.MEAN, [])
+
+    def keep(self, kind: Holds, name: str) -> None:
+        self.by_kind.setdefault(kind, []).append(name)
+
+
+def totals(script: Script, loop: BatchLoop) -> Totals:
+    """The totals of a training loop that are read after it."""
+    count = script.counting(loop)
+    losses = _losses(script, loop)
+    found = Totals()
+    unknown = _counters(script, loop, count, losses, found)
+    _meters(script, loop, count, losses, found)
+    _lists(script, loop, count, losses, found)
+    known = {c.name for c in count.counters} | {name for names in found.by_kind.values() for name in names} | set(unknown)
+    found.told += [Told(Unclear.GROWS, place, (name,)) for place, name in other_totals(script, count.carried, known)]
+    found.told += [Told(Unclear.FOREIGN_METER, place, (name,)) for place, name in foreign_meters(count.carried)]
+    found.told += [Told(Unclear.LIST, place, (name,)) for place, name in other_lists(script, count.carried, count.rows)]
+    return found
+
+
+def _losses(script: Script, loop: BatchLoop) -> dict[str, bool]:
+    """The names of the losses, each with whether it is a sum; without those that are a sum here and a mean there."""
+    found: dict[str, set[bool]] = {}
+    for b in script.loop_backwards(loop):
+        for name in script.losses.names_of(b):
+            found.setdefault(name, set()).add(script.losses.of_backward(b).norm is Norm.SUM)
+    return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
+
+
+def _counters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[str, bool], found: Totals) -> list[str]:
+    """Keep the counters, moving averages and entries of which all is known; the names of the others."""
+    ratios = derived(count.carried, count.counters)
+    wanted = {name for r in ratios for name in r.of}
+    for c in (*count.counters, *moving(script.losses.numbers, count.carried), *entries(script, count.carried)):
+        if c.read_after or c.name in wanted:
+            kind = holds(script.roles, loop, c, losses)
+            known_start = kind is not Holds.SUM or c not in count.counters or count.carried.from_zero(c.name)
+            found.keep(kind if known_start else Holds.UNKNOWN, c.name)
+    unknown = found.by_kind.pop(Holds.UNKNOWN, [])
+    if unknown:  # a ratio of a reduced and an unreduced number would be wrong by a factor: all or none
+        found.told.append(Told(Unclear.COUNTER, loop.node, (*unknown, *found.sums, *found.means), tuple(unknown)))
+        found.by_kind.clear()
+    found.again += [r.code for r in ratios if found.by_kind]
+    return unknown
+
+
+def _meters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[str, bool], found: Totals) -> None:
+    for m in count.meters:
+        kinds = [(c, holds(script.roles, loop, c, losses)) for c in m.sums if c.read_after]
+        if any(k is Holds.UNKNOWN or (k is Holds.SUM and not m.meter.from_zero) for _, k in kinds):
+            found.told.append(Told(Unclear.METER, loop.node, (m.meter.name,)))
+            continue
+        for c, k in kinds:
+            if k is not Holds.STEP:
+                found.keep(k, c.name)
+                found.again += [d for d in m.meter.derived if d not in found.again]
+
+
+def _lists(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[str, bool], found: Totals) -> None:
+    """Lists with an element for each batch; those of rows are gathered."""
+    for c in collected(count.carried):
+        if c.name in count.rows:
+            continue
+        kind = holds(script.roles, loop, c, losses)
+        if kind is Holds.MEAN or (kind is Holds.SUM and count.carried.from_zero(c.name)):
+            found.keep(kind, c.name)
+        elif kind is not Holds.STEP:
+            found.told.append(Told(Unclear.LIST, loop.node, (c.name,)))
+
+
+# ------------------------------------------------------------------ totals beside plain counters
 @dataclass(frozen=True, eq=False, slots=True)
 class Derived:
     """A name that is read after the loop, the statement that computes it, and the counters that it is made of."""
@@ -28,19 +144,19 @@ class Derived:
     of: frozenset[str]
 
 
-def derived(names: Names, loop: BatchLoop, counters: Sequence[Counter]) -> list[Derived]:
+def derived(carried: Carried, counters: Sequence[Counter]) -> list[Derived]:
     """``accuracy = correct / total`` in the loop, read after it: to be computed again once the counters are reduced."""
     known = {c.name for c in counters}
-    stored = [n.id for s in loop.node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    stored = [n.id for n in carried.stores()]
     out = []
-    for stmt in loop.node.body:
+    for stmt in carried.loop.node.body:
         if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or not isinstance(stmt.targets[0], ast.Name):
             continue
         name = stmt.targets[0].id
         read = {n.id for n in ast.walk(stmt.value) if isinstance(n, ast.Name)}
         used = read & known
         alone = stored.count(name) == 1 and name not in known and not (read - known) & set(stored)
-        if used and alone and _pure(names, stmt.value) and read_after(names, loop, name):
+        if used and alone and _pure(carried.names, stmt.value) and carried.read_after(name):
             out.append(Derived(name, ast.unparse(stmt), frozenset(used)))
     return out
 
@@ -50,79 +166,20 @@ def _pure(names: Names, node: ast.expr) -> bool:
     return all(names.dotted(c.func) in _PURE or (isinstance(c.func, ast.Attribute) and c.func.attr in _VIEWS and not c.args) for c in calls)
 
 
-def moving(numbers: Numbers, loop: BatchLoop) -> Iterator[Counter]:
+def moving(numbers: Numbers, carried: Carried) -> Iterator[Counter]:
     """Moving averages that are read after the loop, with what a batch gives to them: ``ema = 0.9 * ema + 0.1 * loss.item()``.
 
     They are linear in what is added, so the mean over the ranks is what one process would have.
     """
-    for stmt in (s for b in loop.node.body for s in ast.walk(b)):
+    for stmt in _turn(carried.loop):
         if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or not isinstance(stmt.targets[0], ast.Name):
             continue
         name, value = stmt.targets[0].id, stmt.value
-        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and read_after(numbers.names, loop, name):
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and carried.read_after(name):
             parts = [_factored(numbers, p) for p in (value.left, value.right)]
             added = [p for p in parts if p is not None and not (isinstance(p, ast.Name) and p.id == name)]
             if len(added) == 1 and None not in parts:
                 yield Counter(name, (added[0],), True, True)
-
-
-def entries(names: Names, loop: BatchLoop, text: Callable[[ast.AST], str]) -> list[Counter]:
-    """Entries of a dict that are added up and whose dict is read after the loop: ``stats["loss"] += loss.item()``.
-
-    They are named as ``text`` gives them. Where an entry is not seen to be 0 when the loop begins, nothing is said of what is added.
-    """
-    found: dict[str, tuple[ast.Subscript, list[ast.expr]]] = {}
-    for stmt in (s for b in loop.node.body for s in ast.walk(b)):
-        if isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add) and isinstance(target := stmt.target, ast.Subscript):
-            if isinstance(target.value, ast.Name) and isinstance(target.slice, ast.Constant) and read_after(names, loop, target.value.id):
-                found.setdefault(text(target), (target, []))[1].append(stmt.value)
-    return [Counter(name, tuple(adds) if _begins_with_zero(names, loop, target) else (), True, True) for name, (target, adds) in found.items()]
-
-
-def _begins_with_zero(names: Names, loop: BatchLoop, entry: ast.Subscript) -> bool:
-    start = beginning(names, loop, entry.value.id)  # type: ignore[attr-defined]
-    if not isinstance(start, ast.Dict):
-        return False
-    given = {k.value: v for k, v in zip(start.keys, start.values, strict=True) if isinstance(k, ast.Constant)}
-    value = given.get(entry.slice.value)  # type: ignore[attr-defined]
-    return isinstance(value, ast.Constant) and value.value == 0
-
-
-def untold(names: Names, loop: BatchLoop, known: set[str]) -> Iterator[tuple[ast.AugAssign, str]]:
-    """Other variables and attributes that grow by a number of each batch and are read elsewhere: ``self.total += loss.item()``, a global total."""
-    found: set[str] = set()
-    stored = {n.id for s in loop.node.body for a in ast.walk(s) if isinstance(a, ast.Assign) for t in a.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-    for stmt in (s for b in loop.node.body for s in ast.walk(b)):
-        if not isinstance(stmt, ast.AugAssign) or not isinstance(stmt.op, ast.Add) or not isinstance(target := stmt.target, ast.Name | ast.Attribute):
-            continue
-        name = ast.unparse(target)
-        counted = isinstance(stmt.value, ast.Name) or any(isinstance(n, ast.Attribute) and n.attr in _TAKEN for n in ast.walk(stmt.value))
-        if not counted or name in known | stored | found:
-            continue
-        if isinstance(target, ast.Attribute):
-            reads = [n for n in names.attributes(target.attr) if isinstance(n.ctx, ast.Load)]
-        else:
-            reads = [n for n in names.reads(target.id) if names.owner(names.scope_of[n], n.id) is names.owner(names.scope_of[stmt], target.id)]  # type: ignore[misc]
-        if any(not names.is_inside(n, loop.node) for n in reads):
-            found.add(name)
-            yield stmt, name
-
-
-def strange_meters(roles: Roles, loop: BatchLoop) -> Iterator[tuple[ast.Call, str]]:
-    """Calls that give numbers of a batch to an object of another file, or in a container, that is read after the loop: ``losses.update(loss.item(), n)``."""
-    for call in (n for s in loop.node.body for n in ast.walk(s) if isinstance(n, ast.Call)):
-        func = call.func
-        if not isinstance(func, ast.Attribute) or func.attr not in ("update", "add"):
-            continue
-        held = isinstance(func.value, ast.Subscript)  # meters["loss"], whatever it is
-        base = func.value.value if isinstance(func.value, ast.Subscript) else func.value
-        if not isinstance(base, ast.Name):
-            continue
-        made = roles.values.eval(func.value)
-        foreign = held or (bool(made) and all(v.kind == "call" and v.qual and not v.qual.startswith(("torch.", "?.", "tqdm")) for v in made))
-        numbers = any(isinstance(n, ast.Attribute) and n.attr == "item" for a in call.args for n in ast.walk(a))
-        if foreign and numbers and read_after(roles.names, loop, base.id):
-            yield call, ast.unparse(func.value)
 
 
 def _factored(numbers: Numbers, node: ast.expr) -> ast.expr | None:
@@ -132,3 +189,123 @@ def _factored(numbers: Numbers, node: ast.expr) -> ast.expr | None:
     if numbers.plain(node.left):
         return node.right
     return node.left if numbers.plain(node.right) else None
+
+
+def entries(script: Script, carried: Carried) -> list[Counter]:
+    """Entries of a dict that are added up and whose dict is read after the loop: ``stats["loss"] += loss.item()``.
+
+    They are named as they are written. Where an entry is not seen to be 0 when the loop begins, nothing is said of what is added.
+    """
+    found: dict[str, tuple[ast.Subscript, list[ast.expr]]] = {}
+    for target, added in _grown(carried.loop):
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and isinstance(target.slice, ast.Constant):
+            if carried.read_after(target.value.id):
+                found.setdefault(script.text(target), (target, []))[1].append(added)
+    return [Counter(name, tuple(adds) if carried.entry_from_zero(target) else (), True, True) for name, (target, adds) in found.items()]
+
+
+# ------------------------------------------------------------------ what is not understood
+def other_totals(script: Script, carried: Carried, known: set[str]) -> Iterator[tuple[ast.expr, str]]:
+    """Other variables, attributes and tables that grow by a number of each batch and are read elsewhere: ``self.total += loss.item()``, ``hits[k] += 1``."""
+    found: set[str] = set(known)
+    for target, added in _grown(carried.loop):
+        base = _base(target)
+        name = script.text(target)
+        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
+            name = script.text(base)  # a table
+        if name in found or _made_anew(carried, base) or not (_taken(added) or _chosen(carried, target)):
+            continue
+        if _is_read_elsewhere(carried, base):
+            found.add(name)
+            yield target, name
+    for target, value in _given(carried.loop):  # best = max(best, loss.item())
+        if isinstance(target, ast.Name) and target.id in carried.going_on and _taken(value) and target.id not in found and carried.read_after(target.id):
+            found.add(target.id)
+            yield target, target.id
+
+
+def other_lists(script: Script, carried: Carried, known: Sequence[str]) -> Iterator[tuple[ast.Call, str]]:
+    """Lists of an object or a container that are given a number of each batch and are read elsewhere: ``self.losses.append(loss.item())``."""
+    found: set[str] = set()
+    for call in (n for n in _turn(carried.loop) if isinstance(n, ast.Call)):
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr not in ("append", "extend") or not isinstance(func.value, ast.Attribute | ast.Subscript):
+            continue
+        base, name = _base(func.value), script.text(func.value)
+        if (
+            name not in found
+            and script.text(base) not in known
+            and any(map(_taken, call.args))
+            and not _made_anew(carried, base)
+            and _is_read_elsewhere(carried, base)
+        ):
+            found.add(name)
+            yield call, name
+
+
+def foreign_meters(carried: Carried) -> Iterator[tuple[ast.Call, str]]:
+    """Calls that give numbers of a batch to an object of another file, or in a container, that is read after the loop: ``losses.update(loss.item(), n)``."""
+    for call in (n for n in _turn(carried.loop) if isinstance(n, ast.Call)):
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr not in ("update", "add"):
+            continue
+        held = isinstance(func.value, ast.Subscript)  # meters["loss"], whatever it is
+        base = func.value.value if isinstance(func.value, ast.Subscript) else func.value
+        if not isinstance(base, ast.Name):
+            continue
+        made = carried.roles.values.eval(func.value)
+        foreign = held or (bool(made) and all(v.kind == "call" and v.qual and not v.qual.startswith(("torch.", "?.", "tqdm")) for v in made))
+        numbers = any(isinstance(n, ast.Attribute) and n.attr == "item" for a in call.args for n in ast.walk(a))
+        if foreign and numbers and carried.read_after(base.id):
+            yield call, ast.unparse(func.value)
+
+
+def _turn(loop: BatchLoop) -> Iterator[ast.AST]:
+    """Every node of a turn."""
+    return (s for b in loop.node.body for s in ast.walk(b))
+
+
+def _grown(loop: BatchLoop) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What ``+=`` adds to, with what is added."""
+    return ((s.target, s.value) for s in _turn(loop) if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.Add))
+
+
+def _given(loop: BatchLoop) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is given another value, with that value."""
+    for s in _turn(loop):
+        if isinstance(s, ast.Assign | ast.AugAssign):
+            yield from ((t, s.value) for t in (s.targets if isinstance(s, ast.Assign) else [s.target]))
+
+
+def _base(node: ast.expr) -> ast.expr:
+    """The variable or attribute that holds the entry: ``stats`` of ``stats["loss"][0]``."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
+
+
+def _taken(added: ast.expr) -> bool:
+    """Whether what is added is, as it looks, a number of the batch."""
+    return isinstance(added, ast.Name) or any(isinstance(n, ast.Attribute) and n.attr in _TAKEN for n in ast.walk(added))
+
+
+def _chosen(carried: Carried, target: ast.expr) -> bool:
+    """Whether the batch decides which entry grows."""
+    stored = {n.id for n in carried.stores()}
+    return isinstance(target, ast.Subscript) and any(isinstance(n, ast.Name) and n.id in stored for n in ast.walk(target.slice))
+
+
+def _made_anew(carried: Carried, base: ast.expr) -> bool:
+    """Whether the variable, or the object of the attribute, is made in the turn itself."""
+    assigned = (t for s in _turn(carried.loop) if isinstance(s, ast.Assign) for t in s.targets)
+    stored = {n.id for t in assigned for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    while isinstance(base, ast.Attribute | ast.Subscript):
+        base = base.value
+    return isinstance(base, ast.Name) and base.id in stored
+
+
+def _is_read_elsewhere(carried: Carried, base: ast.expr) -> bool:
+    if isinstance(base, ast.Name):
+        return carried.read_after(base.id)
+    reads = carried.names.attributes(base.attr) if isinstance(base, ast.Attribute) else []
+    return any(isinstance(n.ctx, ast.Load) and not carried.names.is_inside(n, carried.loop.node) for n in reads)

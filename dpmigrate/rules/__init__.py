@@ -10,7 +10,6 @@ from dpmigrate.facts import layers
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Finding
 from dpmigrate.rules._base import Rule, registered
-from dpmigrate.rules._shared import why_whole
 
 #: the one rule that speaks of programs with a distributed path of their own
 HALF_MIGRATED = "DPM910"
@@ -67,12 +66,12 @@ def notes(script: Script) -> tuple[str, ...]:
             f"{which} takes its statistics from a rank's part of the batch, not from the whole batch: "
             "other numbers than on one GPU; --sync-bn keeps them (on GPUs)."
         )
-    loops = script.roles.eval_loops
-    split = sum(not why_whole(script, b) for b in loops)
+    evaluated = [e for e in script.evaluations if e.loop.evaluates]
+    split = sum(e.split for e in evaluated)
     if split:
-        out.append(f"Evaluation: {split} of {len(loops)} loops are split over the ranks and put together again; the numbers equal those of one process.")
-    if len(loops) > split:
-        out.append(f"Evaluation: {len(loops) - split} of {len(loops)} loops run in full on every rank: not faster, but exact.")
+        out.append(f"Evaluation: {split} of {len(evaluated)} loops are split over the ranks and put together again; the numbers equal those of one process.")
+    if len(evaluated) > split:
+        out.append(f"Evaluation: {len(evaluated) - split} of {len(evaluated)} loops run in full on every rank: not faster, but exact.")
     if s.amp:
         out.append(f"Mixed precision: forward and loss run under autocast ({s.amp_dtype})" + (" with a GradScaler." if s.amp_dtype == "float16" else "."))
     return tuple(out)

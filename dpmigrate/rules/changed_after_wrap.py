@@ -29,11 +29,11 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.passes import methods_of_model
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import Val, Vals
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import methods_of_model
 
 
 @rule("DPM110", severity=Severity.BLOCKER)
@@ -51,7 +51,7 @@ def changed_after_wrap(script: Script) -> Iterator[Hit]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _wrapped_part(script, node.func.value, _DEPTH):
             if node.func.attr == "requires_grad_" and not roles.model_vals(node.func.value) & switched:
                 yield Hit(node, "requires_grad is set after the wrap: DDP has already looked at the parameters", advice=advice)
-            elif methods_of_model(script, node) and _changes(script, node):
+            elif methods_of_model(script.roles, node) and _changes(script, node):
                 yield Hit(node, f"{script.text(node.func)}() sets requires_grad after the wrap: DDP has already looked at the parameters", advice=advice)
             elif node.func.attr in ("add_module", "register_parameter", "register_module"):
                 yield Hit(node, f"{script.text(node.func)}(…) after the wrap: the new parameters are never reduced", advice=advice)
@@ -69,7 +69,7 @@ _REPLACING = ("torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.wei
 
 def _changes(script: Script, call: ast.Call) -> bool:
     """Whether a method of the model itself freezes or thaws: also ``train()``, where a class has one of its own."""
-    todo, seen = list(methods_of_model(script, call)), set()
+    todo, seen = list(methods_of_model(script.roles, call)), set()
     while todo:
         method = todo.pop()
         if method in seen:

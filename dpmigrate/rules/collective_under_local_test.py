@@ -36,11 +36,13 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.meetings import answers, late_loads, plateau_metrics
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.ranks import ends_before, local_tests
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import answers, ends_before, late_loads, local_tests, plateau_metrics, raise_on_ranks, together
+from dpmigrate.rules._edits import raise_on_ranks, together
 
 
 @rule("DPM511", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -49,10 +51,10 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
     places = [*script.meetings, *plateau_metrics(script), *late_loads(script), *answers(script)]
     rates = list(_rates(script))
     for place in places:
-        for test in (*local_tests(script, place), *ends_before(script, place)):
+        for test in (*local_tests(script.roles, place), *ends_before(script.roles, place)):
             tests[test] = None
     for rate in rates:
-        tests |= {test: None for test in local_tests(script, rate) if script.roles.about_numbers(test)}
+        tests |= {test: None for test in local_tests(script.roles, rate) if script.roles.about_numbers(test)}
         for n in ast.walk(script.names.statement(rate)):
             if isinstance(n, ast.IfExp) and not uniform(script.names, n.test):
                 tests[n.test] = None

@@ -34,7 +34,7 @@ from dpmigrate.facts.values import wrap_argument
 from dpmigrate.facts.wraps import Wrap as Wrapping
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import wrap_code, wrap_edit, wrap_options
+from dpmigrate.rules._edits import wrap_code, wrap_edit, wrap_options
 
 
 @rule("DPM101", severity=Severity.ERROR, fix=Fix.SAFE, core=True)

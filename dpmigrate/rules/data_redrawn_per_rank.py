@@ -30,11 +30,11 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Enclose
+from dpmigrate.facts.randomness import draws
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import Vals
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import draws
 
 _KEEPS = frozenset({"set_epoch", "train", "eval", "close", "cpu", "cuda", "to"})
 
@@ -54,7 +54,7 @@ def data_redrawn_per_rank(script: Script) -> Iterator[Hit]:
         if not between or batches or not isinstance(stmt, ast.Expr | ast.Assign) or not _of_data(script, func.value, data):
             continue
         targets = [f for f, _ in script.values.targets(call)]
-        if targets and not any(draws(script, f) for f in targets):
+        if targets and not any(draws(script.roles, f) for f in targets):
             continue
         edits = (Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.same_stream():"), AddImport(script.import_line))
         yield Hit(stmt, f"{script.text(func)}() may draw the training data anew: every rank would draw its own", edits)

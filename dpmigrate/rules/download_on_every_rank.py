@@ -27,22 +27,23 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Enclose
+from dpmigrate.facts.outside import downloads
+from dpmigrate.facts.ranks import before_file_tests, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import before_file_tests, downloads, in_step, meets
 
 
 @rule("DPM508", severity=Severity.ERROR, fix=Fix.SAFE)
 def download_on_every_rank(script: Script) -> Iterator[Hit]:
     for stmt in script.names.nodes:
         simple = isinstance(stmt, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.AugAssign)
-        if simple and not script.roles.inside_module(stmt) and in_step(script, stmt) and downloads(script, stmt):
+        if simple and not script.roles.inside_module(stmt) and run_by_all(script.roles, stmt) and downloads(script.names, stmt):
             assert isinstance(stmt, ast.stmt)
-            whole = before_file_tests(script, stmt)  # `if not os.path.exists(…)` must not be asked while rank 0 writes
+            whole = before_file_tests(script.roles, stmt)  # `if not os.path.exists(…)` must not be asked while rank 0 writes
             header = f"with {script.ddp}.main_first():"
             edits = (Enclose(script.span(whole), script.span(whole), header), AddImport(script.import_line))
-            if meets(script, whole):
+            if script.meets(whole):
                 yield Hit(
                     stmt, "all ranks would fetch these files at once, in a statement in which they also wait for each other", severity=Severity.BLOCKER,
                     advice="fetch the files in a statement of its own, before the training",

@@ -26,7 +26,8 @@ as they are before a split evaluation.
 
 ## When it is not fixed
 When the loop prints, writes, gives batches to an object of a library that keeps them (a metric of torchmetrics), leaves early, uses the number of the batch,
-or goes on with counters that are not 0: then every rank evaluates the full set, and the report says why. Lists of predictions are DPM606's.
+takes other batches than the loader's (`islice`, `zip`, a generator that chooses), or goes on with counters that are not 0: then every rank evaluates the full
+set, and the report says why. Lists of predictions are DPM606's.
 """
 
 from __future__ import annotations
@@ -34,47 +35,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.edit import After, Before, Edit, Wrap
-from dpmigrate.facts.filled import Fills
-from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.evaluation import Evaluation, Way
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import reached_together, reduced, why_whole
+from dpmigrate.rules._edits import reduced
 
 
 @rule("DPM601", severity=Severity.NOTE, fix=Fix.SAFE, core=True)
 def evaluation_repeated(script: Script) -> Iterator[Hit]:
-    for loop in script.roles.batch_loops:
-        if loop.trains:
-            continue
-        obstacle = why_whole(script, loop)
-        divided = loop.loaders & script.train_loaders
-        if loop.evaluates and not obstacle:
-            edits = tuple(_split(script, loop))
-            end = "the counters summed" if any(isinstance(e, After) for e in edits) else "come together in their order"
-            yield Hit(loop.node, f"the batches are dealt out to the ranks and {end}", edits)
-        elif divided:
-            message = f"this loop goes over a loader that training divides over the ranks; every rank takes the whole set here: {obstacle}"
-            yield Hit(loop.node, message, (Wrap(script.span(loop.source), f"{script.ddp}.whole({{}})"),))
-        elif loop.evaluates:
-            together = tuple(_synchronised(script, loop)) if reached_together(script, loop.node) else ()
-            yield Hit(loop.node, f"every rank evaluates the full set (exact, not faster): {obstacle}", together)
+    for found in script.evaluations:
+        edits = tuple(_edits(script, found))
+        if found.split:
+            end = "the counters summed" if found.sums else "come together in their order"
+            yield Hit(found.loop.node, f"the batches are dealt out to the ranks and {end}", edits)
+        elif found.undivided:
+            message = "this loop goes over a loader that training divides over the ranks; every rank takes the whole set here"
+            yield Hit(found.loop.node, f"{message}: {found.why}", edits)
+        elif found.way is Way.WHOLE:
+            yield Hit(found.loop.node, f"every rank evaluates the full set (exact, not faster): {found.why}", edits)
 
 
-def _split(script: Script, loop: BatchLoop) -> Iterator[Edit]:
-    count = script.counting(loop)
-    in_order = any(f.in_order for f in count.filled)  # what is collected must come together again in the order of the loader
-    yield Wrap(script.span(loop.source), f"{script.ddp}.shard({{}}{', blocks=True' if in_order else ''})")
-    tables = [f.name for f in count.filled if f.how is Fills.TABLE]
-    sums = [*(c.name for c in (*count.counters, *(c for m in count.meters for c in m.sums))), *tables]
-    derived = [d for m in count.meters for d in m.meter.derived]
-    if sums:
-        yield After(script.span(loop.node), "\n".join([*reduced(script, "sum_all", sums), *derived]))
-    yield from _synchronised(script, loop)
-
-
-def _synchronised(script: Script, loop: BatchLoop) -> Iterator[Edit]:
-    """Each rank's BatchNorm has seen its own batches: all take rank 0's, which are also those that are saved."""
-    models = script.evaluated_models(loop)
-    if models and script.may_have_buffers:
-        yield Before(script.span(loop.node), f"{script.ddp}.sync_buffers({', '.join(models)})")
+def _edits(script: Script, found: Evaluation) -> Iterator[Edit]:
+    loop = found.loop
+    if found.split:
+        blocks = ", blocks=True" if found.way is Way.BLOCKS else ""
+        yield Wrap(script.span(loop.source), f"{script.ddp}.shard({{}}{blocks})")
+    elif found.undivided:
+        yield Wrap(script.span(loop.source), f"{script.ddp}.whole({{}})")
+    if found.sums:
+        yield After(script.span(loop.node), "\n".join([*reduced(script, "sum_all", found.sums), *found.again]))
+    if found.synchronised:
+        yield Before(script.span(loop.node), f"{script.ddp}.sync_buffers({', '.join(found.synchronised)})")

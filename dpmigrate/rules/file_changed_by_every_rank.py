@@ -30,7 +30,7 @@ from dpmigrate.facts.outside import changes_files
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import by_main
+from dpmigrate.rules._edits import by_main
 
 
 @rule("DPM507", severity=Severity.ERROR, fix=Fix.SAFE)

@@ -29,7 +29,7 @@ from dpmigrate.edit import Replace
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import DATA_PARALLEL_FUNCTION, driven_directly
+from dpmigrate.rules._edits import DATA_PARALLEL_FUNCTION, driven_directly
 
 
 @rule("DPM143", severity=Severity.ERROR, fix=Fix.SAFE, core=True)

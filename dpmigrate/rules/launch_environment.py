@@ -30,7 +30,7 @@ from dpmigrate.facts.launch import LAUNCH_VARIABLES, environment_writes
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import unset
+from dpmigrate.rules._edits import unset
 
 
 @rule("DPM704", severity=Severity.ERROR, fix=Fix.SAFE, core=True)

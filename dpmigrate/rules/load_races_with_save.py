@@ -26,17 +26,18 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Before
+from dpmigrate.facts.meetings import late_loads
+from dpmigrate.facts.ranks import before_file_tests
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import before_file_tests, late_loads
 
 
 @rule("DPM402", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def load_races_with_save(script: Script) -> Iterator[Hit]:
     done: set[ast.stmt] = set()
     for call in late_loads(script):
-        stmt = before_file_tests(script, script.names.statement(call))  # the others may not ask for the file before it is there
+        stmt = before_file_tests(script.roles, script.names.statement(call))  # the others may not ask for the file before it is there
         if stmt not in done:
             done.add(stmt)
             edits = (Before(script.span(stmt), f"{script.ddp}.barrier()"), AddImport(script.import_line))

@@ -35,7 +35,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.facts.wraps import is_main_guard
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import LOADER_PARAMETERS
+from dpmigrate.rules._edits import LOADER_PARAMETERS
 
 _IMPORT = AddImport("from torch.utils.data.distributed import DistributedSampler")
 

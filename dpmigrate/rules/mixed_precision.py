@@ -47,7 +47,7 @@ from dpmigrate.facts.turns import turns as turns_of
 from dpmigrate.facts.wraps import is_main_guard
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import scaled_backward, scaler_name
+from dpmigrate.rules._edits import scaled_backward, scaler_name
 
 
 @rule("DPM321", severity=Severity.NOTE, fix=Fix.SAFE, core=True)

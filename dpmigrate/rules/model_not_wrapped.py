@@ -30,7 +30,7 @@ from dpmigrate.edit import AddImport
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import wrap_edit
+from dpmigrate.rules._edits import wrap_edit
 
 
 @rule("DPM102", severity=Severity.ERROR, fix=Fix.SAFE, core=True)

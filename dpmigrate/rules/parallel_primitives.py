@@ -30,7 +30,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import DATA_PARALLEL
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import DATA_PARALLEL_FUNCTION, driven_directly
+from dpmigrate.rules._edits import DATA_PARALLEL_FUNCTION, driven_directly
 
 _PARTS = tuple(
     f"torch.nn.parallel.{p}{name}"

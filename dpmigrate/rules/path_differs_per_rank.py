@@ -26,10 +26,10 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.names import Loop
+from dpmigrate.facts.ranks import left_to_main, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import in_step, left_to_main
 
 _CLOCKS = (
     "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow", "datetime.now", "time.strftime", "time.ctime", "time.asctime", "time.time",
@@ -57,7 +57,7 @@ _PATHS = frozenset(
 @rule("DPM506", severity=Severity.ERROR, fix=Fix.SAFE)
 def path_differs_per_rank(script: Script) -> Iterator[Hit]:
     for call in script.calls(*_CLOCKS):
-        if any(isinstance(a, Loop) for a in script.names.ancestors(call)) or not in_step(script, call) or left_to_main(script, call):
+        if any(isinstance(a, Loop) for a in script.names.ancestors(call)) or not run_by_all(script.roles, call) or left_to_main(script.roles, call):
             continue
         if _goes_into_path(script, call, 3):
             yield Hit(call, "each rank would make a path of its own", (Wrap(script.span(call), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line)))

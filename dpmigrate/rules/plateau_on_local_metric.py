@@ -24,10 +24,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
+from dpmigrate.facts.meetings import plateau_metrics
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import plateau_metrics
 
 
 @rule("DPM323", severity=Severity.ERROR, fix=Fix.SAFE, core=True)

@@ -34,29 +34,26 @@ that go on from one epoch to the next.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dpmigrate.edit import After
-from dpmigrate.facts.filled import Fills
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import gathered_rows, why_whole
 
 
 @rule("DPM606", severity=Severity.WARNING, fix=Fix.SAFE, core=True)
 def predictions_per_rank(script: Script) -> Iterator[Hit]:
-    for loop in script.roles.eval_loops:
-        rows = [f.name for f in script.counting(loop).filled if f.how is not Fills.TABLE and f.read_after]
-        if rows and not why_whole(script, loop):
-            yield _gathered(script, loop.node, rows, "")
+    for found in script.evaluations:
+        if found.rows:
+            yield _gathered(script, found.loop.node, found.rows, "")
     for loop in script.roles.train_loops:
-        rows = gathered_rows(script, loop)
+        rows = script.counting(loop).rows
         if rows:
             yield _gathered(script, loop.node, rows, f", over={script.text(loop.source)}" if loop.branches else "")
 
 
-def _gathered(script: Script, node: ast.AST, rows: list[str], over: str) -> Hit:
+def _gathered(script: Script, node: ast.AST, rows: Sequence[str], over: str) -> Hit:
     names = ", ".join(rows)
     edit = After(script.span(node), f"{names} = {script.ddp}.gather_all({names}{over})")
     return Hit(node, f"{names} would hold one rank's part of the samples", (edit,))

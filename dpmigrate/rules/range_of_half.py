@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import scales
+from dpmigrate.rules._edits import scales
 
 _LARGEST, _SMALLEST = 65504.0, 2.0**-24
 

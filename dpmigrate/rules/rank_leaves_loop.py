@@ -40,7 +40,7 @@ from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import raise_on_ranks, together
+from dpmigrate.rules._edits import raise_on_ranks, together
 
 _ADVICE = "decide it by numbers that are the same on every rank: counters, settings, or a loss reduced with ddp.mean_all"
 

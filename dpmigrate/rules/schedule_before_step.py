@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import scales
+from dpmigrate.rules._edits import scales
 
 
 @rule("DPM315", severity=Severity.NOTE)

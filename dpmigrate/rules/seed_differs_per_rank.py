@@ -27,10 +27,10 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Delete, Wrap
+from dpmigrate.facts.ranks import run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import in_step
 
 _SEEDS = (
     "torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "numpy.random.seed", "random.seed",
@@ -44,7 +44,7 @@ def seed_differs_per_rank(script: Script) -> Iterator[Hit]:
     done: set[ast.expr] = set()
     for call in script.calls(*_SEEDS):
         stmt = script.is_statement(call)
-        if not in_step(script, call):
+        if not run_by_all(script.roles, call):
             continue  # worker processes: what torch gives them is made from the common seed
         if stmt is not None and not call.args and not call.keywords:
             yield Hit(call, "every rank would have another seed; setup gives all ranks that of rank 0", (Delete(script.span(stmt)),))

@@ -27,10 +27,10 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Edit, Wrap
+from dpmigrate.facts.ranks import left_to_main, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import in_step, left_to_main
 
 #: what gives the same whatever the order
 _ORDERLESS = ("?.sorted", "?.len", "?.set", "?.frozenset", "?.sum", "?.max", "?.min", "?.any", "?.all")
@@ -39,8 +39,8 @@ _ORDERLESS = ("?.sorted", "?.len", "?.set", "?.frozenset", "?.sum", "?.max", "?.
 @rule("DPM208", severity=Severity.ERROR, fix=Fix.SAFE)
 def set_order_per_rank(script: Script) -> Iterator[Hit]:
     for node, edit in _places(script):
-        apart = script.roles.region(node) != "outside" or script.names.cls(node) is not None or not in_step(script, node)
-        if apart or left_to_main(script, node) or _orderless(script, node):
+        apart = script.roles.region(node) != "outside" or script.names.cls(node) is not None or not run_by_all(script.roles, node)
+        if apart or left_to_main(script.roles, node) or _orderless(script, node):
             continue
         yield Hit(node, "the order of a set differs between processes", (edit, AddImport(script.import_line)))
 

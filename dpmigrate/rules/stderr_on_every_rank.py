@@ -33,7 +33,7 @@ from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import by_main
+from dpmigrate.rules._edits import by_main
 
 
 @rule("DPM501", severity=Severity.NOTE, fix=Fix.SAFE)

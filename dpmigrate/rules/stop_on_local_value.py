@@ -32,7 +32,7 @@ from dpmigrate.facts.control import exits, uniform
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import together
+from dpmigrate.rules._edits import together
 
 
 @rule("DPM610", severity=Severity.ERROR, fix=Fix.SAFE, core=True)

@@ -31,7 +31,7 @@ from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import scaled_backward
+from dpmigrate.rules._edits import scaled_backward
 
 
 @rule("DPM301", severity=Severity.ERROR, fix=Fix.SAFE, core=True)

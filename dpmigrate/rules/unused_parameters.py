@@ -46,7 +46,7 @@ from dpmigrate.facts.unused import Unused
 from dpmigrate.facts.wraps import Wrap
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import wrap_edit
+from dpmigrate.rules._edits import wrap_edit
 
 
 @rule("DPM111", severity=Severity.ERROR, fix=Fix.SAFE, core=True)

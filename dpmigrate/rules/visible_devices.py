@@ -28,7 +28,7 @@ from dpmigrate.facts.launch import environment_writes
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import unset
+from dpmigrate.rules._edits import unset
 
 
 @rule("DPM104", severity=Severity.ERROR, fix=Fix.SAFE, core=True)

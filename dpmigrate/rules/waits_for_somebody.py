@@ -34,12 +34,14 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, MainOnly, Wrap
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.meetings import answers
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.outside import waits_for_somebody as waits
+from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import answers, asks_files, by_main, together
+from dpmigrate.rules._edits import by_main, together
 
 
 @rule("DPM513", severity=Severity.WARNING, fix=Fix.SAFE)
@@ -70,4 +72,4 @@ def _file_tests(script: Script, call: ast.Call) -> Iterator[ast.expr]:
 
 
 def _looks(script: Script, test: ast.expr) -> bool:
-    return asks_files(script, test) and uniform(script.names, test)
+    return asks_files(script.roles, test) and uniform(script.names, test)

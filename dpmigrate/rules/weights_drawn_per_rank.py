@@ -31,10 +31,12 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Enclose
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.passes import methods_of_model
+from dpmigrate.facts.randomness import draws
+from dpmigrate.facts.ranks import local_tests
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._shared import draws, local_tests, methods_of_model
 
 _WEIGHTS = frozenset({"parameters", "named_parameters", "modules", "named_modules"})
 
@@ -56,7 +58,7 @@ def weights_drawn_per_rank(script: Script) -> Iterator[Hit]:
             continue
         done.add(stmt)
         message = "weights or gradients are changed at random: every rank would draw its own"
-        if any(local_tests(script, stmt)):
+        if any(local_tests(script.roles, stmt)):
             yield Hit(stmt, message, severity=Severity.BLOCKER, advice="let all ranks decide alike whether it is done")
             continue
         edits = (Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.same_stream():"), AddImport(script.import_line))
@@ -76,7 +78,7 @@ def _noise(script: Script, loop: ast.For) -> bool:
         return False
     body = ast.Module(loop.body, [])
     targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-    return draws(script, body) and any(_root(w) in targets for n in ast.walk(body) for w in _written(n))
+    return draws(script.roles, body) and any(_root(w) in targets for n in ast.walk(body) for w in _written(n))
 
 
 def _written(node: ast.AST) -> Iterator[ast.expr]:
@@ -99,13 +101,13 @@ def _drawn_anew(script: Script, call: ast.expr) -> bool:
     """A statement that changes a part of a model at random: ``nn.init.normal_(model.fc.weight)``, ``model.module.fc.reset_parameters()``."""
     if not isinstance(call, ast.Call) or script.roles.reaches_backward(call):
         return False
-    own = methods_of_model(script, call)
+    own = methods_of_model(script.roles, call)
     if own:
-        return any(draws(script, f) for f in own)
+        return any(draws(script.roles, f) for f in own)
     if any(isinstance(f, FunctionNode) for f, _ in script.values.targets(call)):
         return False  # what stands in it is looked at there
     functions = [v.node for a in call.args for v in script.values.eval(a) if v.kind == "func"]  # model.apply(init)
-    if not draws(script, ast.Expr(call)) and not any(draws(script, f) for f in functions):
+    if not draws(script.roles, ast.Expr(call)) and not any(draws(script.roles, f) for f in functions):
         return False
     return any(isinstance(w, ast.Attribute | ast.Subscript | ast.Name) and _part_of_model(script, w) for w in _written(call))
 

@@ -7,9 +7,9 @@ from textwrap import indent
 
 import pytest
 
+from dpmigrate.facts.carried import Carried
 from dpmigrate.facts.filled import Filled, Fills, filled, is_rows
-from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.script import Script
+from dpmigrate.facts.reasons import Why
 from tests.pipeline import script
 
 _PROGRAM = """
@@ -40,15 +40,16 @@ evaluate()
 """
 
 
-def _all(body: str, before: str, after: str = "print(v)", top: str = "") -> tuple[Script, BatchLoop, list[Filled]]:
+def _all(body: str, before: str, after: str = "print(v)", top: str = "") -> tuple[Carried, list[Filled]]:
     parts = {"before": indent(before, "    "), "body": indent(body, "        "), "after": indent(after, "    ")}
     found = script(_PROGRAM.format(top=top, **parts))
     (loop,) = found.roles.eval_loops
-    return found, loop, filled(found.roles, loop)
+    carried = Carried(found.roles, loop)
+    return carried, filled(carried)
 
 
 def _one(body: str, before: str, after: str = "print(v)", top: str = "") -> Filled | None:
-    return next((f for f in _all(body, before, after, top)[2] if f.name == "v"), None)
+    return next((f for f in _all(body, before, after, top)[1] if f.name == "v"), None)
 
 
 _ROWS = [
@@ -102,19 +103,19 @@ _TABLES = [
 @pytest.mark.parametrize(("body", "before"), _ROWS)
 def test_lists(body: str, before: str) -> None:
     f = _one(body, before)
-    assert f is not None and (f.how, f.obstacle, f.in_order, f.read_after) == (Fills.ROWS, "", True, True)
+    assert f is not None and (f.how, f.obstacle, f.in_order, f.read_after) == (Fills.ROWS, None, True, True)
 
 
 @pytest.mark.parametrize(("body", "before"), _JOINED)
 def test_joined(body: str, before: str) -> None:
     f = _one(body, before)
-    assert f is not None and (f.how, f.obstacle, f.in_order) == (Fills.JOINED, "", True)
+    assert f is not None and (f.how, f.obstacle, f.in_order) == (Fills.JOINED, None, True)
 
 
 @pytest.mark.parametrize(("body", "before"), _TABLES)
 def test_tables(body: str, before: str) -> None:
     f = _one(body, before)
-    assert f is not None and (f.how, f.obstacle, f.in_order) == (Fills.TABLE, "", before.endswith(("(int)", "(float)", "Counter()")))
+    assert f is not None and (f.how, f.obstacle, f.in_order) == (Fills.TABLE, None, before.endswith(("(int)", "(float)", "Counter()")))
 
 
 @pytest.mark.parametrize(
@@ -172,32 +173,29 @@ def test_not_filled(body: str, before: str) -> None:
     assert _one(body, before) is None
 
 
-_ALIAS = "v may be known by another name or to a function when the loop runs"
-
-
 @pytest.mark.parametrize(
     ("body", "before", "top", "obstacle"),
     [
-        pytest.param("v.append(out)\nprint(len(v))", "v = []", "", "v is read while the loop runs", id="read"),
-        pytest.param("v.append(out)\nlater(lambda: v)", "v = []", "", "v is read while the loop runs", id="read in a lambda"),
-        pytest.param("v.append(out)", "v = w = []", "", _ALIAS, id="two names"),
-        pytest.param("v.append(out)", "v = []\nw = v", "", _ALIAS, id="another name"),
-        pytest.param("v.append(out)", "v = []\nd['v'] = v", "", _ALIAS, id="kept elsewhere"),
-        pytest.param("v.append(out)", "global v\nv = []", "v = 3", _ALIAS, id="global"),
-        pytest.param("v.append(out)\nshow()", "def show():\n    return len(v)\nv = []", "", _ALIAS, id="a function that the loop calls"),
-        pytest.param("v[y] += out", "v = [0] * 3", "", "v may hold something other than numbers", id="a list of tensors"),
-        pytest.param("v[y] += out.sum()", "v = {'a': 0}", "", "v may hold something other than numbers", id="a dict of tensors"),
+        pytest.param("v.append(out)\nprint(len(v))", "v = []", "", Why.READ_INSIDE, id="read"),
+        pytest.param("v.append(out)\nlater(lambda: v)", "v = []", "", Why.READ_INSIDE, id="read in a lambda"),
+        pytest.param("v.append(out)", "v = w = []", "", Why.KNOWN_ELSEWHERE, id="two names"),
+        pytest.param("v.append(out)", "v = []\nw = v", "", Why.KNOWN_ELSEWHERE, id="another name"),
+        pytest.param("v.append(out)", "v = []\nd['v'] = v", "", Why.KNOWN_ELSEWHERE, id="kept elsewhere"),
+        pytest.param("v.append(out)", "global v\nv = []", "v = 3", Why.KNOWN_ELSEWHERE, id="global"),
+        pytest.param("v.append(out)\nshow()", "def show():\n    return len(v)\nv = []", "", Why.KNOWN_ELSEWHERE, id="a function that the loop calls"),
+        pytest.param("v[y] += out", "v = [0] * 3", "", Why.NO_NUMBERS, id="a list of tensors"),
+        pytest.param("v[y] += out.sum()", "v = {'a': 0}", "", Why.NO_NUMBERS, id="a dict of tensors"),
     ],
 )
-def test_doubts(body: str, before: str, top: str, obstacle: str) -> None:
+def test_doubts(body: str, before: str, top: str, obstacle: Why) -> None:
     f = _one(body, before, top=top)
-    assert f is not None and f.obstacle == obstacle
+    assert f is not None and f.obstacle is obstacle
 
 
 def test_names_that_mean_something_else() -> None:
     before = "v = []\ndef other(v):\n    return v"
     f = _one("v.append(out)", before)
-    assert f is not None and f.obstacle == ""
+    assert f is not None and f.obstacle is None
 
 
 def test_two_ways_at_once_are_none() -> None:
@@ -226,16 +224,16 @@ def test_read_by_nobody() -> None:
     ],
 )
 def test_rows(body: str, after: str, rows: bool) -> None:
-    found, loop, all_of_it = _all(body, "v = []", after)
-    assert [is_rows(found.names, loop, f) for f in all_of_it] == [rows]
+    carried, all_of_it = _all(body, "v = []", after)
+    assert [is_rows(carried, f) for f in all_of_it] == [rows]
 
 
 def test_an_item_a_batch_is_no_row() -> None:
-    found, loop, (f,) = _all("v = np.append(v, out.mean().item())", "v = np.array([])")
-    assert not is_rows(found.names, loop, f)
+    carried, (f,) = _all("v = np.append(v, out.mean().item())", "v = np.array([])")
+    assert not is_rows(carried, f)
 
 
 def test_a_table_is_no_row() -> None:
-    found, loop, (f,) = _all("v[y] += 1", "v = np.zeros(3)")
-    assert not is_rows(found.names, loop, f)
+    carried, (f,) = _all("v[y] += 1", "v = np.zeros(3)")
+    assert not is_rows(carried, f)
     assert [ast.unparse(a) for a in f.adds] == ["1"]

@@ -7,6 +7,7 @@ from textwrap import dedent, indent
 
 import pytest
 
+from dpmigrate.facts.carried import Carried
 from dpmigrate.facts.meters import Meter, meters
 from tests.pipeline import script
 
@@ -40,7 +41,7 @@ def update(self, val, n=1):
 def _meters(update: str = _UPDATE, body: str = "m.update(x, len(x))", before: str = "m = Meter()", make: str = _METER) -> list[Meter]:
     text = _TOP + make.format(update=indent(dedent(update), "    ")) + dedent(before) + "\nfor x in loader:\n" + indent(dedent(body), "    ")
     found = script(text)
-    return meters(found.roles, found.roles.batch_loops[0])
+    return meters(Carried(found.roles, found.roles.batch_loops[0]))
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,10 @@ def test_long_additions_and_calls_in_the_method() -> None:
     assert found.derived == ()
 
 
+def test_a_constant_that_the_method_adds() -> None:
+    assert _added(_one(update="def add(self, v):\n    self.sum += v\n    self.count += 1", body="m.add(x)")) == {"sum": ["x"], "count": ["1"]}
+
+
 @pytest.mark.parametrize(
     ("before", "expected"),
     [
@@ -104,6 +109,10 @@ def test_long_additions_and_calls_in_the_method() -> None:
         pytest.param("m = Meter()\nm.update(1)\nm.reset()", True, id="reset"),
         pytest.param("m, k = Meter(), Meter()", True, id="one of two"),
         pytest.param("m = Meter()\nm.update(1)\nm = other", False, id="another value"),
+        pytest.param("m = Meter()\nm.update(1)", False, id="given something before"),
+        pytest.param("m = Meter()\nshow([m], m.sum)", True, id="known to another object"),
+        pytest.param("m = Meter()\nm.update(1)\nif flag:\n    m.reset()", False, id="reset at times"),
+        pytest.param("m = Meter()\nk = [m for m in others]\nm.update(1)\nm.reset()\nm.sum\nk = m.reset()", True, id="a name of a comprehension"),
     ],
 )
 def test_whether_it_begins_at_zero(before: str, expected: bool) -> None:
@@ -114,13 +123,13 @@ def test_whether_it_begins_at_zero(before: str, expected: bool) -> None:
 def test_a_meter_over_all_epochs_does_not_begin_at_zero() -> None:
     text = _TOP + _METER.format(update=indent(_UPDATE, "    ")) + "m = Meter()\nfor epoch in range(3):\n    for x in loader:\n        m.update(x)"
     found = script(text)
-    assert [m.from_zero for m in meters(found.roles, found.roles.batch_loops[0])] == [False]
+    assert [m.from_zero for m in meters(Carried(found.roles, found.roles.batch_loops[0]))] == [False]
 
 
 def test_a_meter_that_is_given_begins_as_its_giver_left_it() -> None:
     text = _TOP + _METER.format(update=indent(_UPDATE, "    ")) + "def go(m):\n    for x in loader:\n        m.update(x)\ngo(Meter())"
     found = script(text)
-    assert [m.from_zero for m in meters(found.roles, found.roles.batch_loops[0])] == [False]
+    assert [m.from_zero for m in meters(Carried(found.roles, found.roles.batch_loops[0]))] == [False]
 
 
 def test_a_class_that_begins_elsewhere() -> None:

@@ -74,27 +74,6 @@ def test_whether_the_program_comes_to_a_loop(around: str, answer: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "answer"),
-    [
-        pytest.param("", False, id="torch's own layers"),
-        pytest.param(
-            "class N(nn.Module):\n    def __init__(self):\n        self.a = nn.Conv2d(1, 2, 3)\n        self.n = int(math.sqrt(4))",
-            False,
-            id="a class of such layers",
-        ),
-        pytest.param("a = nn.BatchNorm1d(3)", True, id="BatchNorm"),
-        pytest.param("model.register_buffer('a', b)", True, id="a buffer"),
-        pytest.param("from torchvision import models\na = models.resnet18", True, id="a ready-made model"),
-        pytest.param("from parts import Block\nclass N(nn.Module):\n    def __init__(self):\n        self.a = Block(3)", True, id="layers of another file"),
-        pytest.param("from parts import load\nmodel = load()", True, id="a model from elsewhere"),
-    ],
-)
-def test_whether_a_model_may_hold_buffers(lines: str, answer: bool) -> None:
-    found = script(_TOP + "import math\n" + _MODEL + lines + "\nloader = DataLoader(data)\nfor epoch in range(3):\n" + _STEP.format(loader="loader"))
-    assert found.may_have_buffers is answer
-
-
-@pytest.mark.parametrize(
     ("text", "loader"),
     [
         pytest.param("loader = DataLoader(data)\nfor epoch in range(3):\n{step}", "loader", id="beside it"),

@@ -79,3 +79,11 @@ def test_a_statement_that_also_trains_is_refused() -> None:
         "batches": "if True:", "step": "x = train(gdown.download('u'), model, loader, optimizer)",
     }  # fmt: skip
     assert refused("DPM508", **parts) == ["x = train(gdown.download('u'), model, loader, optimizer)"]
+
+
+def test_a_statement_that_also_makes_buffers_equal_is_refused() -> None:
+    """An evaluation in full is no division of the batches, but the ranks meet before it."""
+    defs = "def show(f, net, batches):\n    for a, b in batches:\n        print(net(a))\n    return f"
+    parts = {"imports": "import gdown", "defs": defs, "end": "x = show(gdown.download('u'), model, DataLoader(val_set))"}
+    assert refused("DPM508", **parts) == []
+    assert refused("DPM508", model="model = nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2))", **parts) == [parts["end"]]

@@ -120,7 +120,7 @@ def test_buffers_of_a_model_that_is_called_elsewhere() -> None:
         pytest.param(_loop(_ADD, start="correct = 1"), "correct is not 0 when the loop begins", id="starts at one"),
         pytest.param(_loop(_ADD, start="correct = 0\ncorrect += 5"), "correct is not 0 when the loop begins", id="something is added before"),
         pytest.param(_loop("correct += model(a).sum()", start="correct = torch.tensor(3.0)"), "correct is not 0 when the loop begins", id="tensor(3)"),
-        pytest.param(_loop("correct += model(a).sum()", start="correct = torch.tensor(data=0)"), "correct is not 0 when the loop begins", id="tensor that cannot be read"),
+        pytest.param(_loop("correct += model(a).sum()", start="correct = torch.tensor(zero)"), "correct is not 0 when the loop begins", id="tensor that cannot be read"),
     ],
 )  # fmt: skip
 def test_whole_on_every_rank(end: str, why: str) -> None:
@@ -157,6 +157,30 @@ def test_a_counter_of_another_function() -> None:
 
 def test_the_training_set_is_evaluated_in_full() -> None:
     assert "for a, b in ddp.shard(loader):" in after(end="correct = 0\nfor a, b in loader:\n    " + _ADD)
+
+
+def test_the_training_set_in_full_begins_with_equal_buffers() -> None:
+    got = after(model=_BN, end="for a, b in loader:\n    print(model(a))")
+    assert got[got.index("ddp.sync_buffers(model)") + 1] == "for a, b in ddp.whole(loader):"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "defs"),
+    [
+        pytest.param("zip(val_loader, range(3))", "(a, b), c", "", id="beside numbers"),
+        pytest.param("sorted(val_loader)", "a, b", "", id="in another order"),
+        pytest.param("first(val_loader)", "a, b", "def first(pairs):\n    for k, pair in enumerate(pairs):\n        if k < 3:\n            yield pair", id="the first of a generator"),
+    ],
+)  # fmt: skip
+def test_batches_that_would_be_others_on_every_rank(source: str, target: str, defs: str) -> None:
+    (one,) = hits("DPM601", defs=defs, end=_loop(_ADD, source=source, target=target))
+    assert not one.edits and "gives other batches than the loader" in one.message
+
+
+def test_another_function_s_variable_of_the_same_name() -> None:
+    defs = "def other(a):\n    return a\ndef count(net, batches):\n    correct = 0\n    for a, b in batches:\n        correct += net(a).sum().item()\n    return correct"
+    assert "correct = ddp.sum_all(correct)" in after(defs=defs, end=f"{_LOADER}\nprint(count(model, val_loader))", module_level=True)
+    assert "for a, b in ddp.shard(val_loader):" in after(defs="def other(a):\n    return a", end=_loop(_ADD), module_level=True)
 
 
 @pytest.mark.parametrize(

@@ -143,8 +143,6 @@ def test_totals_beside_plain_counters(step: str, start: str, lines: list[str]) -
         pytest.param("n += len(x)\nshare = n / 2\nshare = n / 3", "n = share = 0", id="computed twice"),
         pytest.param("n += len(x)\nmean = n / 2", "n = share = 0", id="not read"),
         pytest.param("share = share * 2", "share = 0", id="multiplied"),
-        pytest.param("share = share * x.mean() + 0.1 * loss.item()", "share = 0", id="a factor of the batch"),
-        pytest.param("share = share * 0.5 + loss.item()", "share = 0", id="a sum that forgets"),
         pytest.param("share = 0.5 * share + 0.5 * share", "share = 0", id="nothing is added"),
         pytest.param("share['n'] -= len(x)", "share = {'n': 0}", id="taken away"),
         pytest.param("share[i] += len(x)", "share = {'n': 0}\ni = 'n'", id="an unknown entry"),
@@ -170,6 +168,11 @@ def test_other_lines_of_the_loop(step: str, start: str) -> None:
         pytest.param("share.update(loss.item(), x.size(0))", "share = Meter()", "share, read", id="a meter of another file"),
         pytest.param("share.add(loss.item())", "share = lib.Meter()", "share, read", id="its other spelling"),
         pytest.param("share['a'].update(loss.item(), 3)", "share = {'a': Meter()}", "share['a'], read", id="in a dict"),
+        pytest.param("share = share * x.mean() + 0.1 * loss.item()", "share = 0", "share, read", id="a moving average with a factor of the batch"),
+        pytest.param("share = share * 0.5 + loss.item()", "share = 0", "share, read", id="a sum that forgets"),
+        pytest.param("share = max(share, loss.item())", "share = 0", "share, read", id="the largest"),
+        pytest.param("share[y] += 1", "share = torch.zeros(2)", "share, read", id="a table"),
+        pytest.param("share['kept'].append(loss.item())", "share = make()", "the list share['kept'], read", id="a list in something"),
     ],
 )
 def test_what_cannot_be_reduced_is_told(step: str, start: str, named: str) -> None:

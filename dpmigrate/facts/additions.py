@@ -1,0 +1,96 @@
+"""What a loop over batches adds to a counter: something that grows with the samples, a mean over the batch, or a constant of each batch."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Mapping
+
+from dpmigrate.facts.counters import Counter
+from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.roles import Roles
+
+#: what is measured on one rank means that rank
+_CLOCKS = frozenset({"time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer"})
+_DEPTH = 4
+
+
+class Holds(enum.Enum):
+    """What one addition to a counter is, over a batch."""
+
+    SUM = "sum"  # grows with the samples: counts, sums of losses
+    MEAN = "mean"  # an average over the batch
+    STEP = "step"  # a constant per batch
+    UNKNOWN = "unknown"
+
+
+def holds(roles: Roles, loop: BatchLoop, counter: Counter, losses: Mapping[str, bool]) -> Holds:
+    """What the additions to the counter are: all of one kind, or unknown. ``losses`` are the names of losses, each with whether it is a sum."""
+    kinds = {_addition_kind(roles, loop, a, losses, _DEPTH) for a in counter.adds}
+    return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
+
+
+def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mapping[str, bool], depth: int) -> Holds:
+    if isinstance(node, ast.Constant):
+        return Holds.STEP
+    if isinstance(node, ast.Name):
+        if node.id in losses:
+            return Holds.SUM if losses[node.id] else Holds.MEAN
+        return _through_name(roles, loop, node, losses, depth)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        kinds = {_addition_kind(roles, loop, n, losses, depth) for n in (node.left, node.right)}
+        if Holds.SUM in kinds and len(kinds) == 2:
+            return Holds.SUM  # a batch mean times the batch's size, a count times a weight
+        return Holds.MEAN if kinds == {Holds.MEAN, Holds.STEP} else Holds.UNKNOWN
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        kinds = {_addition_kind(roles, loop, n, losses, depth) for n in (node.left, node.right)}
+        return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return _addition_kind(roles, loop, node.left, losses, depth) if isinstance(node.right, ast.Constant) else Holds.UNKNOWN
+    if isinstance(node, ast.Subscript):
+        base = ast.unparse(node.value)
+        if base.endswith((".shape", ".size()")):
+            return Holds.SUM if ast.unparse(node.slice) == "0" else Holds.UNKNOWN
+        return _addition_kind(roles, loop, node.value, losses, depth) if base.endswith(".data") else Holds.UNKNOWN
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        return _addition_kind(roles, loop, node.value, losses, depth)
+    if isinstance(node, ast.Call):
+        return _call_kind(roles, loop, node, losses, depth)
+    return Holds.UNKNOWN
+
+
+def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[str, bool], depth: int) -> Holds:
+    func = node.func
+    dotted = roles.names.dotted(func)
+    if isinstance(func, ast.Attribute):
+        if func.attr in ("sum", "count_nonzero") or (func.attr == "size" and len(node.args) == 1 and ast.unparse(node.args[0]) == "0"):
+            return Holds.SUM
+        if func.attr == "mean":
+            return Holds.MEAN
+        if func.attr in ("item", "detach", "cpu", "clone", "float", "double", "numpy", "long", "int"):
+            return _addition_kind(roles, loop, func.value, losses, depth)
+    if dotted in ("torch.sum", "?.len", "numpy.sum", "?.sum"):
+        return Holds.SUM
+    if dotted == "torch.mean":
+        return Holds.MEAN
+    if dotted in _CLOCKS:
+        return Holds.STEP
+    if dotted in ("?.float", "?.int") and node.args:
+        return _addition_kind(roles, loop, node.args[0], losses, depth)
+    return _through_function(roles, loop, node, losses, depth)
+
+
+def _through_function(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[str, bool], depth: int) -> Holds:
+    """What a function of this file gives back: ``losses.append(train_step(batch))``."""
+    functions = [f for f, _ in roles.values.targets(node)] if depth else []
+    given = [r.value for f in functions for r in ast.walk(f) if isinstance(r, ast.Return) and roles.names.function(r) is f]
+    kinds = {_addition_kind(roles, loop, v, losses, depth - 1) if v is not None else Holds.UNKNOWN for v in given}
+    return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
+
+
+def _through_name(roles: Roles, loop: BatchLoop, node: ast.Name, losses: Mapping[str, bool], depth: int) -> Holds:
+    if depth == 0:
+        return Holds.UNKNOWN
+    values = [n.value for n in ast.walk(loop.node) if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)]
+    kinds = {_addition_kind(roles, loop, v, losses, depth - 1) for v in values}
+    return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN

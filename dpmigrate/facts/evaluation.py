@@ -1,0 +1,162 @@
+"""How each loop that does not train runs in the migrated program: split over the ranks, in full on every rank, or left alone; and why.
+
+Rules, the report and the places where ranks meet all read this one answer. A loop is split only if it is nothing but counting and collecting; what is
+collected is dealt out in blocks, so that the ranks' parts, put end to end, are in order. Before an evaluation that all ranks reach, the buffers of its models
+become rank 0's: each rank's BatchNorm has seen its own batches, and rank 0's are also those that are saved.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.counters import Counting
+from dpmigrate.facts.filled import Fills
+from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.ranks import reached_together
+from dpmigrate.facts.reasons import Reason, Why
+from dpmigrate.facts.roles import Roles
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+_WITH_BUFFERS = ("BatchNorm", "InstanceNorm", "register_buffer", "spectral_norm")
+_LIBRARIES = ("torchvision.models.", "timm.", "transformers.")
+#: what these make holds no layers that a file cannot show
+_WITHOUT_LAYERS = ("torch.", "math.", "numpy.", "collections.", "functools.")
+
+
+class Way(enum.Enum):
+    """How a loop runs on several ranks."""
+
+    SPLIT = "split"  # the batches are dealt out in turn
+    BLOCKS = "blocks"  # each rank takes neighbouring batches
+    WHOLE = "whole"  # every rank takes all batches
+    ALONE = "alone"  # nothing changes: it calls no model, and goes over no loader that training divides
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Evaluation:
+    """One loop over batches that does not train, as it will run.
+
+    After a split loop ``sums`` are summed over the ranks, ``rows`` gathered, and the statements ``again`` run once more. ``why`` is there for whole loops.
+    ``undivided``: training divides the loader, and this loop takes the whole of it. ``synchronised`` are the models whose buffers become rank 0's before it.
+    """
+
+    loop: BatchLoop
+    way: Way
+    why: Reason | None
+    undivided: bool = False
+    sums: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    synchronised: tuple[str, ...] = ()
+
+    @property
+    def split(self) -> bool:
+        return self.way in (Way.SPLIT, Way.BLOCKS)
+
+    @property
+    def meets(self) -> bool:
+        """Whether the ranks wait for each other at the loop."""
+        return self.split or bool(self.synchronised)
+
+
+def evaluations(script: Script) -> tuple[Evaluation, ...]:
+    """Every loop over batches that does not train, in the order of the file."""
+    return tuple(_evaluation(script, loop) for loop in script.roles.batch_loops if not loop.trains)
+
+
+def _evaluation(script: Script, loop: BatchLoop) -> Evaluation:
+    of_training = bool(loop.loaders & script.train_loaders)
+    if not loop.evaluates and not of_training:
+        return Evaluation(loop, Way.ALONE, None)
+    count = script.counting(loop)
+    may_have_buffers = bool(script.buffers)
+    why = _why_whole(script.roles, count, may_have_buffers)
+    models = tuple(evaluated_models(script.roles, loop)) if may_have_buffers else ()
+    if why is not None:
+        return Evaluation(loop, Way.WHOLE, why, of_training, synchronised=models if reached_together(script.roles, loop.node) else ())
+    tables = [f.name for f in count.filled if f.how is Fills.TABLE]
+    return Evaluation(
+        loop,
+        Way.BLOCKS if any(f.in_order for f in count.filled) else Way.SPLIT,
+        None,
+        sums=(*(c.name for c in (*count.counters, *(c for m in count.meters for c in m.sums))), *tables),
+        again=tuple(d for m in count.meters for d in m.meter.derived),
+        rows=tuple(f.name for f in count.filled if f.how is not Fills.TABLE and f.read_after),
+        synchronised=models,
+    )
+
+
+def _why_whole(roles: Roles, count: Counting, may_have_buffers: bool) -> Reason | None:
+    """Why the loop is not split: what it is, what it does, counters that bring something along, batches that are kept for another loop."""
+    loop = count.carried.loop
+    if not loop.evaluates:
+        return Reason(Why.NO_MODEL, loop.node)
+    if count.obstacle is not None:
+        return count.obstacle
+    if may_have_buffers and _calls_elsewhere(roles, loop):
+        return Reason(Why.MODEL_ELSEWHERE, loop.node)
+    for c in count.counters:
+        if not count.carried.from_zero(c.name):
+            return Reason(Why.NOT_ZERO, loop.node, c.name)
+    for m in count.meters:
+        if not m.meter.from_zero:
+            return Reason(Why.NOT_RESET, loop.node, m.meter.name)
+    return _kept_batches(roles, loop)
+
+
+def _kept_batches(roles: Roles, loop: BatchLoop) -> Reason | None:
+    """Batches under a name that another loop goes over too: ``batches = list(loader)``."""
+    if roles.names.is_inside(loop.source, loop.node):
+        return None
+    kept = {n.id for n in ast.walk(loop.over) if isinstance(n, ast.Name)}
+    for other in roles.batch_loops:
+        if other is not loop and kept & {n.id for n in ast.walk(other.over) if isinstance(n, ast.Name)}:
+            return Reason(Why.KEPT_BATCHES, other.node, " and ".join(sorted(kept)))
+    return None
+
+
+# ------------------------------------------------------------------ buffers
+def evaluated_models(roles: Roles, loop: BatchLoop) -> list[str]:
+    """The wrapped models that the loop itself calls, as written there."""
+    out = {ast.unparse(c.func): None for c in roles.forward_calls if roles.names.is_inside(c, loop.node) and roles.wrapped(c.func) is not False}
+    return list(out)
+
+
+def _calls_elsewhere(roles: Roles, loop: BatchLoop) -> bool:
+    """Whether a model is called by a function that the loop enters, and not by the loop itself, so that it has no name there."""
+    entered = roles.all_entered(ast.Module(loop.node.body, []))
+    inside = [p for p in roles.forwards if roles.names.is_inside(p.call, loop.node) and roles.wrapped(p.model) is not False]
+    called = frozenset().union(*(roles.model_vals(p.model) for p in inside))
+    deeper = (roles.model_vals(p.model) for p in roles.forwards if roles.names.function(p.call) in entered)
+    return not inside or any(not vals <= called for vals in deeper)
+
+
+def buffers(roles: Roles) -> ast.AST | None:
+    """What shows that a model may hold buffers (BatchNorm's running statistics); None where all its layers are seen and have none.
+
+    Seen are the file's own classes and torch's layers; what anything else makes is not known.
+    """
+    for v in sorted((v for v in roles.models if v.kind == "call" and not v.qual.startswith("torch.nn.")), key=lambda v: v.qual):
+        return v.node
+    for n in roles.names.nodes:
+        if isinstance(n, ast.Attribute | ast.Name):
+            word = n.attr if isinstance(n, ast.Attribute) else n.id
+            if any(w in word for w in _WITH_BUFFERS) or roles.names.dotted(n).startswith(_LIBRARIES):
+                return n
+    makers: list[ast.AST] = [n for n in roles.names.nodes if isinstance(n, ast.ClassDef) and roles.values.defs.is_module_class(n)]
+    makers += [v.node for v in roles.models if isinstance(v.node, ast.Call)]
+    makers += [f for m in makers for f in roles.all_entered(m)]
+    return next((n for m in makers for n in ast.walk(m) if isinstance(n, ast.Call) and _may_make_layers(roles, n)), None)
+
+
+def _may_make_layers(roles: Roles, call: ast.Call) -> bool:
+    """Whether the called function is neither torch's nor of this file nor built in."""
+    dotted = roles.names.dotted(call.func)
+    builtin = dotted.startswith("?.") and hasattr(builtins, dotted[2:].partition(".")[0])
+    return bool(dotted) and not builtin and not dotted.startswith(_WITHOUT_LAYERS)

@@ -1,0 +1,50 @@
+"""Places beside the loops at which all ranks do something together: decisions on a plateau, answers of somebody, files that have just been written."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.outside import waits_for_somebody
+from dpmigrate.facts.ranks import run_by_all
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+
+def plateau_metrics(script: Script) -> Iterator[ast.expr]:
+    """What ReduceLROnPlateau schedulers are stepped on."""
+    for call, func in script.methods("step"):
+        metric = script.argument(call, "metrics", 0)
+        if metric is not None and any(v.kind == "call" and v.qual.endswith(".ReduceLROnPlateau") for v in script.values.eval(func.value)):
+            yield metric
+
+
+def answers(script: Script) -> Iterator[ast.Call]:
+    """The questions to somebody at the keyboard whose answer is used, and which all ranks come to."""
+    yield from (c for c in script.roles.calls if waits_for_somebody(script.names, c) and script.is_statement(c) is None and run_by_all(script.roles, c))
+
+
+def late_loads(script: Script) -> Iterator[ast.Call]:
+    """The ``torch.load`` calls that may read a file which this program has just written."""
+    if any(True for _ in script.calls("torch.save")):
+        yield from (c for c in script.calls("torch.load") if _after_training(script, c, frozenset()))
+
+
+def _after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
+    """Whether training may have run before the node: an earlier statement of its function, or of a caller, reaches backward."""
+    function = script.names.function(node)
+    for stmt in (n for s in function.body for n in ast.walk(s) if isinstance(n, ast.stmt)):
+        if isinstance(stmt, FunctionNode | ast.ClassDef) or script.names.function(stmt) is not function:
+            continue
+        if position(stmt) < position(node) and not script.names.is_inside(node, stmt) and script.roles.reaches_backward(stmt):
+            if not script.values.order.other_branch(node, stmt):
+                return True
+    for a in script.names.ancestors(node):
+        if isinstance(a, Loop) and script.names.function(a) is function and script.roles.reaches_backward(a):
+            return True
+    if not isinstance(function, FunctionNode) or function in seen:
+        return False
+    return any(_after_training(script, c, seen | {function}) for c in script.values.callers.get(function, []))

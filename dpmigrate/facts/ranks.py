@@ -1,0 +1,97 @@
+"""Where the ranks of the migrated program go together, where they may part, and what rank 0 does alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import takewhile
+
+from dpmigrate.facts.control import uniform
+from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.outside import TRACKERS, changes_files, waits_for_somebody
+from dpmigrate.facts.roles import Roles
+
+_FILE_TESTS = frozenset({"exists", "is_file", "is_dir", "isfile", "isdir", "glob", "iterdir", "is_downloaded"})
+
+
+def leading_to(roles: Roles, node: ast.AST) -> Iterator[ast.AST]:
+    """The node and every call that may lead to it, through the functions of this file."""
+    todo, seen = [node], set()
+    while todo:
+        n = todo.pop()
+        yield n
+        function = roles.names.function(n)
+        if function not in seen:
+            seen.add(function)
+            todo += roles.values.callers.get(function, [])
+
+
+def run_by_all(roles: Roles, node: ast.AST) -> bool:
+    """Whether all ranks run the node: its function is called from the module's own code, not by a worker process or a library."""
+    todo, seen = [roles.names.function(node)], set()
+    while todo:
+        function = todo.pop()
+        if not isinstance(function, FunctionNode) or roles.reaches_backward(function):
+            return True  # also a main() that app.run(main) calls: it trains
+        if function not in seen:
+            seen.add(function)
+            todo += [roles.names.function(c) for c in roles.values.callers.get(function, [])]
+    return False
+
+
+# ------------------------------------------------------------------ tests that may part them
+def local_tests(roles: Roles, node: ast.AST) -> Iterator[ast.expr]:
+    """The tests round a node, through the functions that lead to it, that may fall out differently on different ranks."""
+    for place in leading_to(roles, node):
+        for a in takewhile(lambda a: not isinstance(a, FunctionNode), roles.names.ancestors(place)):
+            if isinstance(a, ast.If | ast.IfExp) and not roles.names.is_inside(place, a.test) and not uniform(roles.names, a.test):
+                yield a.test
+
+
+def ends_before(roles: Roles, place: ast.AST) -> Iterator[ast.expr]:
+    """The tests of a ``return`` that would end a function before it comes to the place."""
+    for node in leading_to(roles, place):
+        function = roles.names.function(node)
+        for r in ast.walk(function):
+            if isinstance(r, ast.Return) and roles.names.function(r) is function and position(r) < position(node):
+                around = [a for a in roles.names.ancestors(r) if isinstance(a, ast.If) and not roles.names.is_inside(node, a)]
+                yield from (a.test for a in around if roles.names.function(a) is function and not uniform(roles.names, a.test))
+
+
+def reached_together(roles: Roles, node: ast.AST) -> bool:
+    """Whether all ranks come to the node when one does, as far as can be seen: then they may do something together there."""
+    if any(True for _ in local_tests(roles, node)) or any(True for _ in ends_before(roles, node)):
+        return False
+    for place in leading_to(roles, node):
+        inner = place
+        for a in takewhile(lambda a: not isinstance(a, FunctionNode), roles.names.ancestors(place)):
+            # what is written or told to a tracker is made by rank 0 alone; a finally is reached by the rank that failed
+            if isinstance(a, ast.BoolOp | ast.ExceptHandler | ast.Call | ast.withitem) or (isinstance(a, ast.Try) and inner in a.finalbody):
+                return False
+            inner = a
+    return True
+
+
+def asks_files(roles: Roles, test: ast.expr) -> bool:
+    """Whether the test looks at files, which another rank may be writing: ``os.path.exists(p)``, ``p.is_file()``."""
+    called = [n.func for n in ast.walk(test) if isinstance(n, ast.Call)]
+    return any(roles.names.dotted(f).startswith(("os.path.", "os.listdir")) or (isinstance(f, ast.Attribute) and f.attr in _FILE_TESTS) for f in called)
+
+
+def before_file_tests(roles: Roles, stmt: ast.stmt) -> ast.stmt:
+    """The statement, or the outermost ``if`` round it that looks at files: what ranks do together must come before such a test."""
+    found = stmt
+    for a in takewhile(lambda a: not isinstance(a, FunctionNode), roles.names.ancestors(stmt)):
+        if isinstance(a, ast.If) and asks_files(roles, a.test):
+            found = a
+    return found
+
+
+# ------------------------------------------------------------------ what only rank 0 does
+def left_to_main(roles: Roles, node: ast.AST) -> bool:
+    """Whether the node stands in a statement that only rank 0 will run."""
+    stmt = roles.names.statement(node)
+    if not (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call)):
+        return False
+    call = stmt.value
+    return changes_files(roles.values, call) or waits_for_somebody(roles.names, call) or roles.names.dotted(call.func).startswith(TRACKERS)

@@ -1,0 +1,128 @@
+"""Edits, and texts of inserted code, that several rules build alike; what they know of a program they ask the facts."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from dpmigrate.edit import After, Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly
+from dpmigrate.edit import Wrap as Wrapped
+from dpmigrate.facts import steps
+from dpmigrate.facts.launch import EnvironmentWrite
+from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.outside import downloads
+from dpmigrate.facts.ranks import asks_files
+from dpmigrate.facts.script import Script
+from dpmigrate.facts.wraps import Wrap
+
+#: DataLoader's parameters in order (torch.utils.data.DataLoader)
+LOADER_PARAMETERS = (
+    "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last", "timeout", "worker_init_fn",
+)  # fmt: skip
+#: the functional form of DataParallel, by the names under which torch has it
+DATA_PARALLEL_FUNCTION = ("torch.nn.parallel.data_parallel", "torch.nn.parallel.data_parallel.data_parallel")
+
+
+def driven_directly(script: Script, call: ast.Call) -> str | None:
+    """The plain call of the module that is driven, where the call stands in a model's method; None elsewhere."""
+    module, inputs = script.argument(call, "module", 0), script.argument(call, "inputs", 1)
+    if module is None or inputs is None or not script.roles.inside_module(call) or not isinstance(module, ast.Name | ast.Attribute | ast.Subscript):
+        return None
+    given = [script.text(e) for e in inputs.elts] if isinstance(inputs, ast.Tuple) else [script.text(inputs)]
+    named = script.argument(call, "module_kwargs", 5)
+    if named is not None and not (isinstance(named, ast.Constant) and named.value is None):
+        given.append(f"**{script.text(named)}")
+    return f"{script.text(module)}({', '.join(given)})"
+
+
+def raise_on_ranks(script: Script, handler: ast.ExceptHandler) -> Edit:
+    """The exception is raised again where there are several ranks: one cannot go on alone."""
+    return Before(script.span(handler.body[0]), f"if {script.ddp}.world_size() > 1:\n    raise")
+
+
+def unset(script: Script, write: EnvironmentWrite) -> Edit:
+    """An environment variable is not set any more."""
+    if isinstance(write.node, ast.Dict):
+        return DropItem(script.span(write.node), write.name)
+    return DropArg(script.span(write.node), write.name) if isinstance(write.node, ast.Call) else Delete(script.span(write.node))
+
+
+def wrap_edit(script: Script, w: Wrap) -> Edit:
+    """The edit that makes a wrap which no DataParallel call makes."""
+    if w.how == "value" and isinstance(w.stmt, ast.Assign) and not downloads(script.names, w.stmt):
+        return Wrapped(script.span(w.stmt.value), wrap_code(script, "{}", w))
+    code = f"{w.target} = {wrap_code(script, w.target, w)}"
+    return Before(script.span(w.stmt), code) if w.how == "before" else After(script.span(w.stmt), code)
+
+
+def wrap_options(script: Script, w: Wrap) -> list[str]:
+    """The options of ``ddp.wrap`` that this model needs."""
+    return ["sync_bn"] * script.settings.sync_bn + ["find_unused"] * bool(script.unused(w))
+
+
+def wrap_code(script: Script, target: str, w: Wrap) -> str:
+    """``ddp.wrap(target)`` with its options."""
+    return f"{script.ddp}.wrap({', '.join([target, *(f'{name}=True' for name in wrap_options(script, w))])})"
+
+
+def scaler_name(script: Script) -> str:
+    """The expression for the GradScaler of ``--amp`` in the training step: an attribute where steps and backwards are methods of one class."""
+    found = steps.steps(script.roles)
+    owners = {script.names.cls(n) for n in (*(s.call for s in found), *script.roles.backwards)}
+    if len(owners) == 1 and all(script.text(s.receiver).startswith("self.") for s in found):
+        return "self.grad_scaler" if script.names.attributes("scaler") else "self.scaler"
+    return script.fresh("scaler")
+
+
+def scales(script: Script) -> bool:
+    """Whether ``--amp`` brings a GradScaler into this program."""
+    return script.settings.amp and script.settings.amp_dtype == "float16" and script.own_amp is None
+
+
+def scaled_backward(script: Script, backward: ast.Call) -> Edit:
+    """What goes round the loss of a backward: times the world size where it is a sum, in the scaler where there is one."""
+    assert isinstance(backward.func, ast.Attribute)
+    node = backward.func.value
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scale" and node.args:
+        node = node.args[0]  # a scaler of the script's own
+    template = f"{script.ddp}.sum_loss({{}})" if script.losses.of_backward(backward).norm is Norm.SUM else "{}"
+    return Wrapped(script.span(node), f"{scaler_name(script)}.scale({template})" if scales(script) else template)
+
+
+# ---------------------------------------------------------------------- what ranks do together, and rank 0 alone
+def together(script: Script, test: ast.expr) -> Edit:
+    """The test as all ranks decide it.
+
+    Between the epochs numbers are compared, and files looked at, as rank 0 sees them: any rank's would say yes more often than one process would.
+    In the batch loop, and for flags, one rank's yes is enough: it may be the only one whose batch is bad, or that was told to stop.
+    """
+    numbers = asks_files(script.roles, test) or (any(isinstance(n, ast.Compare) for n in ast.walk(test)) and script.roles.region(test) != "train")
+    return Wrapped(script.span(test), f"{script.ddp}.{'from_main' if numbers else 'any_rank'}({{}})")
+
+
+#: columns of a line, and what is kept free of them for the indentation of a loop in a method
+_LINE = 120
+_INDENTATION = 12
+
+
+def reduced(script: Script, function: str, names: Sequence[str], more: str = "") -> list[str]:
+    """The statements that put reduced totals in the place of the local ones, in lines that can be read."""
+
+    def line(group: Sequence[str]) -> str:
+        return f"{', '.join(group)} = {script.ddp}.{function}({', '.join(group)}{more})"
+
+    groups: list[list[str]] = []
+    for name in names:
+        if groups and len(line([*groups[-1], name])) <= _LINE - _INDENTATION:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return [line(g) for g in groups]
+
+
+def by_main(script: Script, call: ast.Call) -> Edit:
+    """The call on rank 0 only: its statement under a guard, or the call alone where its value is used or its arguments need all ranks."""
+    stmt = script.is_statement(call)
+    if stmt is None or script.meets(stmt):
+        return MainOnly(script.span(call), f"{script.ddp}.main_only")
+    return Enclose(script.span(stmt), script.span(stmt), f"if {script.ddp}.is_main():")

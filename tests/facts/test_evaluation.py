@@ -1,0 +1,176 @@
+"""How each loop that does not train will run: split, in full on every rank, or left alone; and which buffers are made equal before it."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from dpmigrate.facts.evaluation import Evaluation, Way
+from dpmigrate.facts.reasons import Why
+from dpmigrate.facts.script import Script
+from tests.pipeline import script
+from tests.rules.program import program
+
+_BN = "model = nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2))"
+_ADD = "n += (model(a).argmax(1) == b).sum().item()"
+
+
+def _script(body: str, start: str = "n = 0", after: str = "print(n)", source: str = "DataLoader(val_set)", target: str = "a, b", **parts: str) -> Script:
+    inside = "".join(f"    {line}\n" for line in body.splitlines())
+    return script(program(end=f"{start}\nfor {target} in {source}:\n{inside}{after}", **parts))  # type: ignore[arg-type]
+
+
+def _one(body: str, **parts: str) -> Evaluation:
+    (found,) = _script(body, **parts).evaluations
+    return found
+
+
+def test_training_is_no_evaluation() -> None:
+    assert script(program()).evaluations == ()
+
+
+def test_left_alone() -> None:
+    found = _one("n += len(a)")
+    assert (found.way, found.why, found.split, found.meets, found.undivided) == (Way.ALONE, None, False, False, False)
+
+
+def test_split() -> None:
+    found = _one(_ADD)
+    assert (found.way, found.why, found.sums, found.rows, found.split, found.meets) == (Way.SPLIT, None, ("n",), (), True, True)
+    assert not found.synchronised
+
+
+def test_in_blocks() -> None:
+    found = _one(
+        "n += 1\nkept.extend(model(a).tolist())\nothers.append(b)\ntable[b] += 1",
+        start="n, kept, others = 0, [], []\ntable = torch.zeros(2)",
+        after="print(n, kept, table)",
+    )
+    assert (found.way, found.sums, found.rows) == (Way.BLOCKS, ("n", "table"), ("kept",))
+
+
+_METER = "class M:\n    def __init__(self):\n        self.sum = self.n = 0\n    def add(self, v):\n        self.sum += v\n        self.n += 1\n        self.avg = self.sum / self.n"
+
+
+def test_a_meter() -> None:
+    found = _one("m.add(model(a).sum().item())", start="m = M()", after="print(m.avg)", defs=_METER)
+    assert (found.way, found.sums, found.again) == (Way.SPLIT, ("m.sum", "m.n"), ("m.avg = m.sum / m.n",))
+
+
+@pytest.mark.parametrize(
+    ("body", "parts", "why", "about"),
+    [
+        pytest.param("print(model(a))", {}, Why.NOTHING_ADDED, "", id="nothing is added up"),
+        pytest.param(_ADD, {"source": "zip(DataLoader(val_set), DataLoader(val_set))", "target": "(a, b), (c, d)"}, Why.SEVERAL_LOADERS, "", id="two loaders"),
+        pytest.param(f"{_ADD}\nprint(n)", {}, Why.READ_INSIDE, "n", id="a running number"),
+        pytest.param("n = n + n * model(a).sum().item()", {}, Why.READ_INSIDE, "n", id="a number that grows by itself"),
+        pytest.param(f"{_ADD}\nbreak", {}, Why.LEAVES, "break", id="left early"),
+        pytest.param(f"{_ADD}\nn += int(c)", {"source": "zip(DataLoader(val_set), range(3))", "target": "(a, b), c"}, Why.OTHER_BATCHES, "zip", id="beside something"),
+        pytest.param(_ADD, {"source": "first(DataLoader(val_set), 3)", "defs": "def first(loader, k):\n    for i, pair in enumerate(loader):\n        if i == k:\n            return\n        yield pair"}, Why.OTHER_BATCHES, "first", id="the first of a generator"),
+        pytest.param(_ADD, {"source": "twice(DataLoader(val_set))", "defs": "def twice(loader):\n    for pair in loader:\n        yield pair\n    yield pair"}, Why.OTHER_BATCHES, "twice", id="more of a generator"),
+        pytest.param(_ADD, {"start": "n = 1"}, Why.NOT_ZERO, "n", id="from one"),
+        pytest.param("m.add(model(a).sum().item())", {"start": "m = M()\nm.add(3)", "after": "print(m.avg)", "defs": _METER.replace("__init__", "set"), "before": "m = M()"}, Why.NOT_RESET, "m", id="a meter that goes on"),
+        pytest.param(_ADD, {"start": "kept = list(DataLoader(val_set))\nn = 0", "source": "kept", "after": "for a, b in kept:\n    print(n)"}, Why.KEPT_BATCHES, "kept", id="batches for another loop"),
+        pytest.param("n += score(model, a)", {"model": _BN, "defs": "def score(net, a):\n    return net(a).sum().item()"}, Why.MODEL_ELSEWHERE, "", id="no name for the model"),
+    ],
+)  # fmt: skip
+def test_in_full(body: str, parts: dict[str, str], why: Why, about: str) -> None:
+    found = _script(body, **parts).evaluations[0]
+    assert found.way is Way.WHOLE and found.why is not None
+    assert (found.why.why, found.why.about) == (why, about) and str(found.why) == why.value.format(about)
+    assert not found.sums and not found.rows and not found.split
+
+
+def test_batches_of_its_own_under_a_name() -> None:
+    assert _one(_ADD, start="kept = list(DataLoader(val_set))\nn = 0", source="kept").way is Way.SPLIT
+
+
+def test_a_generator_that_only_hands_on() -> None:
+    found = _one(_ADD, source="moved(DataLoader(val_set))", defs="def moved(loader):\n    for a, b in loader:\n        a = a.float()\n        yield a, b")
+    assert found.way is Way.SPLIT
+
+
+def test_a_second_model_in_a_function() -> None:
+    """The buffers of the one that has a name in the loop would be made equal, and not those of the other."""
+    defs = "def score(net, a):\n    return net(a).sum().item()"
+    optimizer = "other = nn.Linear(8, 2)\noptimizer = torch.optim.SGD([*model.parameters(), *other.parameters()], lr=0.1)"
+    step = "optimizer.zero_grad()\n(F.cross_entropy(model(x), y) + F.cross_entropy(other(x), y)).backward()\noptimizer.step()"
+    parts = {"model": _BN, "defs": defs, "optimizer": optimizer, "step": step}
+    both = _one(f"{_ADD}\nn += score(other, a)", **parts)
+    assert both.why is not None and both.why.why is Why.MODEL_ELSEWHERE
+    assert _one(f"{_ADD}\nn += score(model, a)", **parts).way is Way.SPLIT
+
+
+def test_the_loader_of_training() -> None:
+    split, printed, looked_at = (_one(b, source="loader") for b in (_ADD, "print(model(a))", "print(a)"))
+    assert (split.way, split.undivided) == (Way.SPLIT, False)
+    assert (printed.way, printed.undivided) == (Way.WHOLE, True)
+    assert looked_at.undivided and looked_at.why is not None and looked_at.why.why is Why.NO_MODEL
+
+
+def test_the_batches_of_training_in_full_have_rank_0s_buffers_too() -> None:
+    assert _one("print(model(a))", source="loader", model=_BN).synchronised == ("model",)
+
+
+@pytest.mark.parametrize(("body", "way"), [pytest.param(_ADD, Way.SPLIT, id="split"), pytest.param("print(model(a))", Way.WHOLE, id="in full")])
+def test_buffers(body: str, way: Way) -> None:
+    found = _one(body, model=_BN)
+    assert (found.way, found.synchronised, found.meets) == (way, ("model",), True)
+    assert not _one(body).synchronised
+
+
+def test_no_meeting_where_a_rank_may_come_alone() -> None:
+    found = _one("print(model(a))", model=_BN, start="if torch.rand(1) > 2:\n    return\nn = 0")
+    assert not found.synchronised and not found.meets
+    found = _one(_ADD, model=_BN, start="if torch.rand(1) > 2:\n    return\nn = 0")
+    assert found.synchronised and found.meets  # DPM511 makes the test one that all ranks answer alike
+
+
+def test_the_places_where_ranks_meet_are_those_of_the_fact() -> None:
+    for body, model, meets in ((_ADD, "model = Net()", True), ("print(model(a))", "model = Net()", False), ("print(model(a))", _BN, True)):
+        found = _script(body, model=model)
+        (loop,) = (e.loop.node for e in found.evaluations)
+        assert (loop in found.meetings) is meets and found.meets(loop) is meets
+    whole = _script(_ADD, start="n = 1")
+    assert whole.evaluations[0].loop.node not in whole.meetings
+
+
+_TOP = """
+import math, torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader
+model = nn.Linear(3, 2)
+"""
+_TRAINING = """
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(data):
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "evidence"),
+    [
+        pytest.param("", "", id="torch's own layers"),
+        pytest.param("class N(nn.Module):\n    def __init__(self):\n        self.a = nn.Conv2d(1, 2, 3)\n        self.n = int(math.sqrt(4))", "", id="a class of such layers"),
+        pytest.param("print('BatchNorm')  # BatchNorm", "", id="a word"),
+        pytest.param("model = nn.Sequential(*[nn.Linear(3, 3) for k in range(3)])", "", id="several layers"),
+        pytest.param("def make():\n    return nn.Linear(3, 2)\nmodel = nn.Sequential(make())", "", id="layers of a function"),
+        pytest.param("a = nn.BatchNorm1d(3)", "nn.BatchNorm1d", id="BatchNorm"),
+        pytest.param("a = torch.nn.LazyBatchNorm1d()", "torch.nn.LazyBatchNorm1d", id="a lazy BatchNorm"),
+        pytest.param("from torch.nn import InstanceNorm3d\na = InstanceNorm3d(3)", "InstanceNorm3d", id="InstanceNorm"),
+        pytest.param("model.register_buffer('a', b)", "model.register_buffer", id="a buffer"),
+        pytest.param("from torchvision import models\na = models.resnet18", "models.resnet18", id="a ready-made model"),
+        pytest.param("from parts import Block\nclass N(nn.Module):\n    def __init__(self):\n        self.a = Block(3)", "Block(3)", id="layers of another file"),
+        pytest.param("from parts import *\nclass N(nn.Module):\n    def __init__(self):\n        self.a = Block(3)", "Block(3)", id="layers of a star import"),
+        pytest.param("from parts import load\nmodel = load()", "load()", id="a model from elsewhere"),
+        pytest.param("from .parts import head\nmodel = nn.Sequential(nn.Linear(3, 3), head())", "head()", id="a part from elsewhere"),
+        pytest.param("import parts\ndef head():\n    return parts.head()\nmodel = nn.Sequential(nn.Linear(3, 3), head())", "parts.head()", id="a part from elsewhere through a function"),
+    ],
+)  # fmt: skip
+def test_what_may_hold_buffers(lines: str, evidence: str) -> None:
+    found = script(_TOP + lines + _TRAINING).buffers
+    assert (ast.unparse(found) if found is not None else "") == evidence

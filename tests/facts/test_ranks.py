@@ -1,0 +1,113 @@
+"""Where ranks go together, where they may part, and what rank 0 does alone."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from dpmigrate.facts.ranks import asks_files, before_file_tests, ends_before, left_to_main, local_tests, reached_together, run_by_all
+from tests.facts.probe import probed
+
+_TRAINING = """
+import os, torch, wandb
+import torch.nn as nn
+from torch.utils.data import DataLoader
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def train():
+    for x, y in DataLoader(data):
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "together"),
+    [
+        pytest.param("probe(1)", True, id="the module"),
+        pytest.param("if len(data) > 3:\n    probe(1)", True, id="a test that all answer alike"),
+        pytest.param("def f():\n    probe(1)\nf()", True, id="a function"),
+        pytest.param("def f():\n    if len(data) > 3:\n        return\n    probe(1)\nf()", True, id="a return that all meet"),
+        pytest.param("def f(k):\n    probe(1)\n    f(k - 1)\nf(3)", True, id="a function that calls itself"),
+        pytest.param("def f():\n    probe(1)\n    if torch.rand(1) > 2:\n        return\nf()", True, id="a return below"),
+        pytest.param("if torch.rand(1) > 2:\n    probe(1)", False, id="a test of chance"),
+        pytest.param("k = probe(1) if torch.rand(1) > 2 else 3", False, id="in an expression"),
+        pytest.param("def f():\n    probe(1)\nif torch.rand(1) > 2:\n    f()", False, id="through a function"),
+        pytest.param("def f():\n    if torch.rand(1) > 2:\n        return\n    probe(1)\nf()", False, id="below a return"),
+        pytest.param("k and probe(1)", False, id="a part of a test"),
+        pytest.param("print(probe(1))", False, id="an argument"),
+        pytest.param("try:\n    pass\nexcept OSError:\n    probe(1)", False, id="in a handler"),
+        pytest.param("try:\n    pass\nfinally:\n    probe(1)", False, id="in a finally"),
+        pytest.param("try:\n    probe(1)\nfinally:\n    pass", True, id="in a try"),
+        pytest.param("with f(probe(1)):\n    pass", False, id="what a with opens"),
+    ],
+)
+def test_reached_together(text: str, together: bool) -> None:
+    found, inner = probed(_TRAINING + text)
+    assert reached_together(found.roles, found.names.parent[inner]) is together
+
+
+def test_the_tests_that_part_them() -> None:
+    found, inner = probed(_TRAINING + "def f(k):\n    if torch.rand(1) > 5:\n        return\n    probe(1)\nif torch.rand(1) > 2:\n    f(3)")
+    assert [ast.unparse(t) for t in local_tests(found.roles, inner)] == ["torch.rand(1) > 2"]
+    assert [ast.unparse(t) for t in ends_before(found.roles, inner)] == ["torch.rand(1) > 5"]
+    found, inner = probed(_TRAINING + "if probe(torch.rand(1) > 2):\n    pass")
+    assert list(local_tests(found.roles, inner)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        pytest.param("probe(1)", True, id="the module"),
+        pytest.param("def f():\n    probe(1)\nf()", True, id="a function of the module"),
+        pytest.param("def f():\n    probe(1)\n    train()\napp.run(f)", True, id="a main that a library calls"),
+        pytest.param("def f():\n    probe(1)\npool.map(f)", False, id="a worker"),
+        pytest.param("def f(k):\n    probe(1)\n    f(k - 1)\npool.map(f)", False, id="a worker that calls itself"),
+    ],
+)
+def test_run_by_all(text: str, answer: bool) -> None:
+    found, inner = probed(_TRAINING + text)
+    assert run_by_all(found.roles, inner) is answer
+
+
+@pytest.mark.parametrize(
+    ("test", "answer"),
+    [
+        pytest.param("k > 3", False, id="a number"),
+        pytest.param("'exists' in k", False, id="a word"),
+        pytest.param("os.path.exists(k)", True, id="os.path"),
+        pytest.param("k.is_file()", True, id="pathlib"),
+        pytest.param("len(os.listdir(k)) > 3", True, id="a folder"),
+    ],
+)
+def test_asks_files(test: str, answer: bool) -> None:
+    found, inner = probed(_TRAINING + f"probe({test})")
+    assert asks_files(found.roles, inner) is answer
+
+
+def test_before_file_tests() -> None:
+    text = "if k:\n    if os.path.exists('a'):\n        if j:\n            probe(1)"
+    for around, line in (
+        (text, "if os.path.exists('a'):"),
+        ("if k:\n    probe(1)", "probe(1)"),
+        (f"def f():\n    probe(1)\n{text.replace('probe(1)', 'f()')}", "probe(1)"),
+    ):
+        found, inner = probed(_TRAINING + around)
+        stmt = before_file_tests(found.roles, found.names.statement(inner))
+        assert ast.unparse(stmt).splitlines()[0] == line
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        pytest.param("k = probe(1)", False, id="a value"),
+        pytest.param("print(probe(1))", False, id="any call"),
+        pytest.param("os.remove(probe(1))", True, id="a file"),
+        pytest.param("wandb.log(probe(1))", True, id="a tracker"),
+        pytest.param("breakpoint(probe(1))", True, id="a question"),
+    ],
+)
+def test_left_to_main(text: str, answer: bool) -> None:
+    found, inner = probed(_TRAINING + text)
+    assert left_to_main(found.roles, inner) is answer
