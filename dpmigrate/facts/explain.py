@@ -84,8 +84,8 @@ def _loops(script: Script) -> Iterator[Role]:
 
 def _runs(script: Script, found: Evaluation) -> str:
     """How the evaluation will run, and from which buffers."""
-    how = "its batches are dealt out to the ranks" if found.why is None else f"every rank takes all batches: {found.why} ({_lines([found.why.where])})"
-    shown = f", from rank 0's buffers ({_lines([script.buffers])})" if found.synchronised and script.buffers is not None else ""
+    how = "its batches are dealt out to the ranks" if found.why is None else f"every rank takes all batches: {found.why} ({script.where(found.why.where)})"
+    shown = f", from rank 0's buffers ({script.where(script.buffers)})" if found.synchronised and script.buffers is not None else ""
     return how + shown
 
 
