@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmigrate.literals import FRAMEWORKS, TRAINING
-from dpmigrate.model import Finding, Outcome, Problem, Status, blockers, left
+from dpmigrate.model import Finding, Outcome, Problem, Start, Status, blockers, left
 from dpmigrate.settings import Settings
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ def _check(name: str, data: bytes, settings: Settings) -> Outcome:
 
     found = rules.check(script)
     status = Status.FINDINGS if found else Status.CLEAN
-    return Outcome(name, status, found, script.exempt, before=script.source.text)
+    migrates = any(f.edits for f in found) and not blockers(found)
+    return Outcome(name, status, found, script.exempt, before=script.source.text, starts=_starts(name, None) if migrates else ())
 
 
 def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, ...]) -> Script | Outcome:
@@ -155,7 +156,13 @@ def _apply(name: str, data: bytes, settings: Settings, how: Writing) -> Outcome:
     problem = encoded if isinstance(encoded, Problem) else _write(name, script.source, encoded, how)
     if problem is not None:
         return Outcome(name, Status.FAILED, found, problem=problem, before=text)
-    return Outcome(name, Status.CHANGED, found, before=text, after=after, notes=rules.notes(script))
+    return Outcome(name, Status.CHANGED, found, before=text, after=after, notes=rules.notes(script), starts=_starts(name, how.output))
+
+
+def _starts(name: str, written: Path | None) -> tuple[Start, ...]:
+    from dpmigrate.starts import starts
+
+    return starts(Path(name), written)
 
 
 def _refused(script: Script, found: tuple[Finding, ...], how: Writing) -> Outcome:

@@ -81,6 +81,15 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """A line of a file beside the program that starts it as it was started so far, and the command that takes its place."""
+
+    path: str
+    line: int
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The result for one file; everything a report needs."""
 
@@ -92,3 +101,4 @@ class Outcome:
     before: str = ""  # source text, newlines as in the file
     after: str | None = None  # new text, where the file changes
     notes: tuple[str, ...] = field(default=())  # what changed in meaning, for the end of the report
+    starts: tuple[Start, ...] = ()  # where the program is started, with the new commands

@@ -32,6 +32,7 @@ def _file(o: Outcome, names: dict[str, str]) -> dict[str, Any]:
         "reason": o.reason,
         "problem": problem,
         "notes": list(o.notes),
+        "starts": [{"path": s.path, "line": s.line, "command": s.command} for s in o.starts],
         "findings": [_finding(f, names, lines) for f in o.findings],
     }
 
