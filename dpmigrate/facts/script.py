@@ -13,7 +13,7 @@ from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loaders import critical_star
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.modes import default_path
-from dpmigrate.facts.names import FunctionNode, Loop, Names, position, span
+from dpmigrate.facts.names import Binding, FunctionNode, Loop, Names, position, span
 from dpmigrate.facts.phases import Env, Phases, phases
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.suppressions import Suppressions, suppressions
@@ -284,11 +284,17 @@ class Script:
             return []
         out: dict[Loop, EpochPlace] = {}
         for repeat, node in self.roles.epoch_loop(loop.node, side.calls):
-            loader = self.seen_from(side.source, self.names.function(loop.node), self.names.function(repeat), side.calls)
+            gone_through = any(self.names.is_inside(b.target, repeat) for b in self._bound_by_for(side.source))  # for loader in loaders
+            loader = None if gone_through else self.seen_from(side.source, self.names.function(loop.node), self.names.function(repeat), side.calls)
             stmt = next(s for s in repeat.body if self.names.is_inside(node, s))
             made = any(self.names.is_inside(w, repeat) for k, _ in self.roles.roots(loop.source) for w in self.roles.writes(k))
             out.setdefault(repeat, EpochPlace(repeat, stmt, loader, made))
         return list(out.values())
+
+    def _bound_by_for(self, expr: ast.expr) -> Iterator[Binding]:
+        for n in ast.walk(expr):
+            if isinstance(n, ast.Name):
+                yield from (b for b in self.names.bindings(self.names.scope_of[n], n.id) if b.how == "for")
 
     # ------------------------------------------------------------------ where ranks meet
     @cached_property
