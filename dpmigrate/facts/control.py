@@ -36,6 +36,11 @@ _SETTINGS = re.compile(
 )
 
 
+#: what reads a file of settings
+_FILES = frozenset({"json.load", "yaml.load", "yaml.full_load", "toml.load", "tomllib.load", "omegaconf.OmegaConf.load"})
+_READS = re.compile(r"^((load|read)_(json|yaml|yml|toml)|Params)$", re.IGNORECASE)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Exit:
     """A ``break``, ``continue``, ``return`` or ``sys.exit`` under tests inside a loop, with the first test that may differ."""
@@ -220,16 +225,11 @@ class _Proof:
     def _variable(self, node: ast.Name) -> bool:
         scope = self.names.scope_of[node]
         owner = self.names.owner(scope, node.id)
-        if owner is None:  # a builtin, __file__, or what a star import brings: a constant, or a module of settings
-            brought = bool(self.names.stars) and (node.id.isupper() or self._like_a_module(node.id))
-            return hasattr(builtins, node.id) or node.id.startswith("__") or brought
+        if owner is None:  # a builtin, __file__, or what a star import brings: as uniform as what is imported by name
+            return hasattr(builtins, node.id) or node.id.startswith("__") or bool(self.names.stars)
         if not self._first("v", id(owner), node.id):
             return True
         return all(self._binding(b, node, owner) for b in self.names.bindings(scope, node.id)) and not self._mutated(owner, node.id)
-
-    def _like_a_module(self, name: str) -> bool:
-        """Whether the name is only used as ``name.x``."""
-        return all(isinstance(self.names.parent[r], ast.Attribute) for r in self.names.reads(name))
 
     def _binding(self, b: Binding, reader: ast.Name, owner: Scope) -> bool:
         if b.how in ("import", "def", "class"):
@@ -245,8 +245,13 @@ class _Proof:
             assert isinstance(b.value, ast.AugAssign)
             return self.expression(b.value.value) and not self._parted(b.target, reader, shared)
         if b.how == "assign" and b.value is not None:
-            return (_settings(b.value) or self.expression(b.value)) and not self._parted(b.target, reader, shared)
+            return (_settings(b.value) or self._read_once(b.value) or self.expression(b.value)) and not self._parted(b.target, reader, shared)
         return False  # a context manager's, an exception, what a pattern catches
+
+    def _read_once(self, value: ast.AST) -> bool:
+        """A file of settings, read before any loop: the same on all ranks, as the file is."""
+        read = isinstance(value, ast.Call) and (self.names.dotted(value.func) in _FILES or bool(_READS.search(_last(value.func))))
+        return read and not any(isinstance(a, Loop) for a in self.names.ancestors(value))
 
     def _parameter(self, arg: ast.arg, function: ast.AST) -> bool:
         """Whether every call of the function in this file gives the parameter a uniform value."""
