@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,11 @@ class Span:
     col: int
     end_line: int
     end_col: int
+
+    @classmethod
+    def of(cls, node: ast.AST) -> Span:
+        """The exact span that ``ast`` gives for the node."""
+        return cls(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
 
 class Severity(enum.Enum):

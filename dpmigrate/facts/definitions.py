@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.names import FunctionNode, Names, last
 
 #: methods of a module that return the module
 SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "double", "float", "half", "bfloat16", "apply", "requires_grad_", "xpu", "share_memory"})
@@ -74,7 +74,7 @@ class Definitions:
             if self.names.function(y) is function:
                 loops = [a for a in self.names.ancestors(y) if isinstance(a, ast.For) and self.names.is_inside(a, function)]
                 value = y.value if isinstance(y, ast.YieldFrom) else loops[0].iter if loops else None
-                while isinstance(value, ast.Call) and value.args and _last(value.func) in TRANSPARENT:
+                while isinstance(value, ast.Call) and value.args and last(value.func) in TRANSPARENT:
                     value = value.args[0]
                 if value is not None:
                     out.append(value)
@@ -96,10 +96,6 @@ class Definitions:
             if isinstance(node.key, ast.Name) and isinstance(first, ast.Name) and first.id == node.key.id:
                 return self.keys(node.generators[0].iter, depth)
         return ()
-
-
-def _last(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _itself(node: ast.AST | None, name: str) -> bool:

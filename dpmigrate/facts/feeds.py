@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.facts.definitions import TRANSPARENT
-from dpmigrate.facts.loops import last
-from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.roles import Roles
 
 #: libraries that make batches of their own, by the beginning of their dotted names

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import TRANSPARENT
 from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.names import last as last
 from dpmigrate.facts.values import Vals
 
 if TYPE_CHECKING:
@@ -215,8 +216,3 @@ def _iterated(roles: Roles, node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and node.args and last(node.func) in TRANSPARENT:
         node = node.args[0]
     return node
-
-
-def last(func: ast.expr) -> str:
-    """The last part of a called name."""
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""

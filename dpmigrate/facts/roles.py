@@ -14,8 +14,8 @@ from functools import cached_property
 
 from dpmigrate.facts import passes
 from dpmigrate.facts.definitions import arguments
-from dpmigrate.facts.loops import BatchLoop, batch_loops, last
-from dpmigrate.facts.names import FunctionNode, Loop, Names, position
+from dpmigrate.facts.loops import BatchLoop, batch_loops
+from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
 from dpmigrate.facts.optimizers import Optimizer, optimizers
 from dpmigrate.facts.values import NONE, Key, Vals, Values
 

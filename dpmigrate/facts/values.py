@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_static
-from dpmigrate.facts.names import Binding, FunctionNode, Names, Scope
+from dpmigrate.facts.names import Binding, FunctionNode, Names, Scope, last
 from dpmigrate.facts.order import Order
 
 Key = tuple[str, int, str]  # ("v", id of scope, name) · ("a", id of class, attribute) · ("t", id of scope, "args.device")
@@ -380,8 +380,7 @@ class Values:
         if isinstance(func, ast.Name) and func.id == "super":
             return self._super(node)
         callees = self.eval(func)
-        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        if last in TRANSPARENT and node.args and not any(v.kind in ("func", "class") for v in callees):
+        if last(func) in TRANSPARENT and node.args and not any(v.kind in ("func", "class") for v in callees):
             return self.eval(node.args[0])
         if node.args and any(v.qual in _SAME_MODEL for v in callees):
             return self.eval(node.args[0])

@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from dpmigrate.facts.control import exit_value, exits, uniform
+from dpmigrate.facts.control import uniform
+from dpmigrate.facts.exits import exit_value, exits
 from tests.facts.probe import probed
 from tests.pipeline import script
 
