@@ -67,6 +67,17 @@ class Definitions:
         kept = all(b.how == "param" or (b.how == "assign" and not b.path and _itself(b.value, value.id)) for b in bindings)
         return value.id if kept and value.id not in scope.outer else None
 
+    def returns_of_parameters(self) -> set[ast.Return]:
+        """The returns that hand a parameter back: what they give depends on the call (``net_a = train(net_a); net_b = train(net_b)``)."""
+        out = set()
+        for node in self.names.nodes:
+            function = self.names.function(node) if isinstance(node, ast.Return) else None
+            if isinstance(node, ast.Return) and node.value is not None and isinstance(function, FunctionNode):
+                parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                if any(self.handed_back(function, part) for part in parts):
+                    out.add(node)
+        return out
+
     def generates(self, function: FunctionNode) -> list[ast.expr]:
         """What a generator goes through while it yields, without ``enumerate`` and the like: ``loader`` in ``for batch in loader: yield batch``."""
         out = []
