@@ -176,8 +176,8 @@ class _Proof:
             return False  # *args, **kwargs
         name = cls.name if isinstance(cls, ast.ClassDef) and function.name == "__init__" else function.name
         calls = self.names.calls(name)
-        if not calls:
-            return bool(function.decorator_list) and not method  # main(), which a framework calls with the settings
+        if not calls:  # main(), which a framework calls with the settings; a function that another file calls with them
+            return (bool(function.decorator_list) and not method) or bool(_SETTINGS.search(arg.arg))
         return all(self._passed(c, arg, plain[1:] if method else plain) for c in calls)
 
     def _passed(self, call: ast.Call, arg: ast.arg, plain: list[ast.arg]) -> bool:
