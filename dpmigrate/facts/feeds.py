@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.facts.definitions import TRANSPARENT
+from dpmigrate.facts.loops import rounds
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.roles import Roles
 
@@ -60,16 +61,6 @@ class Feed:
 def feed(roles: Roles, backward: ast.Call) -> Feed:
     """What feeds the step of a ``backward()``."""
     return _Search(roles, backward).answer()
-
-
-def rounds(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> Iterator[Loop]:
-    """The loops that repeat the node, innermost first, through the calls of its functions."""
-    for a in roles.names.ancestors(node):
-        if isinstance(a, Loop):
-            yield a
-        elif isinstance(a, FunctionNode) and a not in seen:
-            for call in roles.values.callers.get(a, []):
-                yield from rounds(roles, call, seen | {a})
 
 
 class _Search:

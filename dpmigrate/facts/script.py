@@ -10,7 +10,7 @@ from functools import cached_property
 from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.facts import counters, division, evaluation, launch, losses, precision, ranks
 from dpmigrate.facts.entry import Entry, find_entry
-from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
 from dpmigrate.facts.names import Binding, FunctionNode, Loop, Names, position, span
 from dpmigrate.facts.phases import Env, Phases, phases
@@ -283,21 +283,8 @@ class Script:
     @cached_property
     def repeating_loops(self) -> tuple[Loop, ...]:
         """Every loop round a training loop, through the functions that lead to it, innermost first; loops over loaders are left out."""
-        out: dict[Loop, None] = {}
-        todo: list[ast.AST] = [b.node for b in self.roles.train_loops]
-        seen: set[ast.AST] = set()
-        while todo:
-            node = todo.pop(0)
-            for a in self.names.ancestors(node):
-                if isinstance(a, FunctionNode):
-                    break
-                if isinstance(a, Loop) and not any(b.node is a for b in self.roles.batch_loops):
-                    out[a] = None
-            function = self.names.function(node)
-            if function not in seen:
-                seen.add(function)
-                todo += self.values.callers.get(function, [])
-        return tuple(out)
+        over_loaders = {b.node for b in self.roles.batch_loops}
+        return tuple(dict.fromkeys(a for b in self.roles.train_loops for a in rounds(self.roles, b.node) if a not in over_loaders))
 
     def seen_from(
         self, expr: ast.expr, function: ast.AST, there: ast.AST, calls: Mapping[ast.Call, Env] | None = None, seen: frozenset[ast.AST] = frozenset()

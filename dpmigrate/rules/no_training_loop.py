@@ -32,7 +32,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.facts.feeds import Cut, Feed, feed, rounds, short
+from dpmigrate.facts.feeds import Cut, Feed, feed, short
+from dpmigrate.facts.loops import rounds
 from dpmigrate.facts.names import Loop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
