@@ -97,7 +97,8 @@ class _Proof:
             return not any(last(b) in ("Module", "Dataset") for b in node.bases)
         if not self._first("f", node):
             return True
-        returns = [n for n in ast.walk(node) if isinstance(n, ast.Return) and self.names.function(n) is node]
+        assert isinstance(node, FunctionNode)
+        returns = self.names.returns(node)
         return bool(returns) and not any(isinstance(n, ast.Yield) for n in ast.walk(node)) and all(self._result(r) for r in returns)
 
     def _result(self, node: ast.Return) -> bool:

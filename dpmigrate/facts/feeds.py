@@ -111,7 +111,7 @@ class _Search:
                 elif isinstance(n, ast.Call):
                     for function, _ in self.roles.values.targets(n):
                         if not self.roles.inside_module(function):
-                            todo += [r.value for r in ast.walk(function) if isinstance(r, ast.Return) and r.value is not None]
+                            todo += [r.value for r in self.names.returns(function) if r.value is not None]
         return list(out)
 
     @cached_property

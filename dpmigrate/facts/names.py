@@ -54,7 +54,7 @@ class Binding:
 
 def span(node: ast.AST) -> Span:
     """The exact span that ``ast`` gives for the node."""
-    return Span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+    return Span.of(node)
 
 
 class Names:
@@ -291,6 +291,10 @@ class Names:
                 return s.node
             s = s.parent
         return self.tree
+
+    def returns(self, function: FunctionNode) -> list[ast.Return]:
+        """The ``return`` statements of the function itself, not of those inside it."""
+        return [n for n in ast.walk(function) if isinstance(n, ast.Return) and self.function(n) is function]
 
     def cls(self, node: ast.AST) -> ast.ClassDef | None:
         """The class whose method holds the node, if any."""
