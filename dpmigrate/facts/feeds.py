@@ -14,6 +14,7 @@ from functools import cached_property
 from dpmigrate.facts.definitions import TRANSPARENT
 from dpmigrate.facts.loops import rounds
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
+from dpmigrate.facts.randomness import DRAWS
 from dpmigrate.facts.roles import Roles
 
 #: libraries that make batches of their own, by the beginning of their dotted names
@@ -31,7 +32,6 @@ LIBRARIES = {
 _ENDS = ("itertools.chain", "itertools.chain.from_iterable")
 _TO_TENSOR = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor", "torch.LongTensor"})
 _RANDOM = re.compile(r"perm|shuffle|randint|choice|sample")
-_MADE = ("torch.rand", "torch.normal", "numpy.random.", "random.")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -289,7 +289,7 @@ class _Search:
         """Samples that the step makes at random, or that it gets from code of another file."""
         for piece in self._pieces:
             for n in ast.walk(piece):
-                if isinstance(n, ast.Call) and self.names.dotted(n.func).startswith(_MADE):
+                if isinstance(n, ast.Call) and self.names.dotted(n.func).startswith(DRAWS):
                     return Feed("made", n, short(n))
         for piece in self._pieces:
             if isinstance(piece, ast.Call) and piece not in self._passes and not self.roles.inside_module(piece) and self._foreign(piece):
