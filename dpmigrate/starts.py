@@ -91,12 +91,17 @@ class _Program:
         path = re.sub(r"^\$[({]?\w+[)}]?/", "", plain)
         if not path.endswith(".py") or (self.here / path).resolve() != self.path:
             return None
-        return word if self.written == self.path else shlex.quote(os.path.relpath(self.written, self.here))
+        return word if self.written == self.path else self._elsewhere()
 
     def module(self, word: str) -> str | None:
         if (self.here / (word.replace(".", "/") + ".py")).resolve() != self.path:
             return None
-        return f"-m {word}" if self.written == self.path else shlex.quote(os.path.relpath(self.written, self.here))
+        return f"-m {word}" if self.written == self.path else self._elsewhere()
+
+    def _elsewhere(self) -> str:
+        """The result in another file: as seen from the line, or in full where that is far away."""
+        near = self.written.is_relative_to(self.top)
+        return shlex.quote(os.path.relpath(self.written, self.here) if near else str(self.written))
 
 
 def _found(file: Path, program: _Program) -> Iterator[tuple[int, str]]:

@@ -132,6 +132,12 @@ def test_a_result_in_another_file_is_started_in_its_place(repository: Path) -> N
     ]
 
 
+def test_a_result_far_away_is_named_in_full(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    (repository / "run.sh").write_text("python train.py\n")
+    far = tmp_path_factory.mktemp("far") / "ddp.py"
+    assert [s.command for s in starts(repository / "train.py", far)] == [f"{RUN}=NUMBER_OF_GPUS {far}"]
+
+
 def test_paths_are_said_as_the_program_was(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (repository / "run.sh").write_text("python train.py")
     monkeypatch.chdir(repository / "src")
