@@ -27,7 +27,7 @@ def annotated(program: Program, left: Sequence[Finding]) -> Iterator[Finding]:
             line, statement = _innermost(places, finding.span.line)
             comment = _comment(finding)
             if "\n".join(comment) not in _above(lines, line - part.first):
-                yield replace(finding, edits=(Comment(_span(statement), comment),))
+                yield replace(finding, edits=(Comment(Span.of(statement), comment),))
 
 
 def _comment(finding: Finding) -> tuple[str, ...]:
@@ -56,9 +56,3 @@ def _begins_its_line(line: str, node: ast.stmt) -> bool:
 def _first_line(node: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(one.lineno for one in decorators)])
-
-
-def _span(node: ast.stmt) -> Span:
-    assert node.end_lineno is not None
-    assert node.end_col_offset is not None
-    return Span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)

@@ -5,14 +5,13 @@ Imports stand inside the commands, so that ``--version`` and ``check`` start in 
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from dpmigrate import __version__, options
+from dpmigrate import __version__, options, terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
     from dpmigrate.engine import Target
     from dpmigrate.model import Outcome
     from dpmigrate.settings import Settings
-
-#: from this many files on, a terminal gets a progress bar
-MANY = 50
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,9 +56,9 @@ def check(
     settings, output_format = options.settings(config), options.chosen(config, "output_format")
     targets = list(_targets(paths, stdin_filename, config))
     look = engine.explain if explain_roles else engine.check
-    outcomes = list(_progress(look(targets, settings), len(targets)))
+    outcomes = list(terminal.progress(look(targets, settings), len(targets)))
     if output_format == "json":
-        _json(outcomes)
+        terminal.document(outcomes)
     elif explain_roles:
         _roles_text(outcomes)
     else:
@@ -75,9 +71,9 @@ def check(
 def _roles_text(outcomes: Sequence[Outcome]) -> None:
     from dpmigrate.report import text
 
-    style, _ = _style()
+    style, _ = terminal.style()
     for o in outcomes:
-        _lines(text.roles(o, style))
+        terminal.lines(text.roles(o, style))
 
 
 def _check_text(outcomes: Sequence[Outcome], settings: Settings) -> None:
@@ -86,11 +82,11 @@ def _check_text(outcomes: Sequence[Outcome], settings: Settings) -> None:
     from dpmigrate import engine
     from dpmigrate.report import text
 
-    style, terminal = _style()
+    style, watched = terminal.style()
     for o in outcomes:
         shown = tuple(replace(f, findings=tuple(x for x in f.findings if _wanted(x.code, engine.for_file(settings, f.path)))) for f in o.files)
-        _lines(text.findings(replace(o, files=shown), style, source=terminal))
-    _lines(text.check_summary(outcomes, style))
+        terminal.lines(text.findings(replace(o, files=shown), style, source=watched))
+    terminal.lines(text.check_summary(outcomes, style))
 
 
 def _wanted(code: str, settings: Settings) -> bool:
@@ -162,9 +158,9 @@ def apply(
         annotate=annotate,
         gate=_gate(arguments or ()) if check_by_running else None,
     )
-    outcomes = list(_progress(engine.apply(targets, settings, how), len(targets)))
+    outcomes = list(terminal.progress(engine.apply(targets, settings, how), len(targets)))
     if output_format == "json":
-        _json(outcomes)
+        terminal.document(outcomes)
     else:
         _apply_text(outcomes, how, diff=diff, piped=piped)
     if how.write and not vendor and any(o.status is Status.CHANGED for o in outcomes):
@@ -201,22 +197,22 @@ def _apply_text(outcomes: Sequence[Outcome], how: Any, *, diff: bool, piped: boo
     if piped and not diff and how.output is None:  # a filter: the program goes to stdout, words about it to stderr
         _filter(outcomes)
         return
-    style, _ = _style()
+    style, _ = terminal.style()
     quiet = len(outcomes) > 1
     for o in outcomes:
         if quiet and o.status is Status.UNCHANGED and "already" not in o.reason:
             continue
         written = None if not how.write else str(how.output) if how.output is not None else o.path
-        _lines(text.apply_result(o, style, written=written, diff=diff))
+        terminal.lines(text.apply_result(o, style, written=written, diff=diff))
     if quiet:
-        _lines([text.totals(outcomes)])
+        terminal.lines([text.totals(outcomes)])
 
 
 def _filter(outcomes: Sequence[Outcome]) -> None:
     from dpmigrate.report import text
 
     for o in outcomes:
-        _out(o.after if o.after is not None else o.before)
+        terminal.out(o.after if o.after is not None else o.before)
         for line in text.apply_result(o, text.Style(False), written=None, diff=False):
             print(line, file=sys.stderr)
 
@@ -275,8 +271,8 @@ def verify(
         options.provable(settings)
         outcome, after = proving.migration(Path(original), settings)
         if after is None:
-            _lines(text.apply_result(outcome, _style()[0], written=None, diff=False))
-            _lines(["There is nothing to prove: a proof needs a migration. One that is made already is proved by: dpmigrate verify ORIGINAL MIGRATED"])
+            terminal.lines(text.apply_result(outcome, terminal.style()[0], written=None, diff=False))
+            terminal.lines(["There is nothing to prove: a proof needs a migration. One that is made already is proved by: dpmigrate verify ORIGINAL MIGRATED"])
             sys.exit(2)
     found = proving.prove(Path(original), after, wish)
     if report is not None:
@@ -286,9 +282,9 @@ def verify(
         written = page.write(Path(report), found, original, [(str(path), path.read_bytes(), data) for path, data in new.items()])
         print(f"dpmigrate: the report is {written}", file=sys.stderr)
     if output_format == "json":
-        _out(show.document(found) + "\n")
+        terminal.out(show.document(found) + "\n")
     else:
-        _lines(show.table(found, _style()[0]))
+        terminal.lines(show.table(found, terminal.style()[0]))
     sys.exit(show.exit_code(found))
 
 
@@ -301,7 +297,7 @@ def explain(code: str) -> None:
     page = docs.page(code)
     if page is None:
         raise click.UsageError(f"no rule is called {code!r}; 'dpmigrate rules' lists them")
-    _out(page)
+    terminal.out(page)
 
 
 @cli.command("rules")
@@ -310,7 +306,7 @@ def list_rules(markdown: bool) -> None:
     """List the rules."""
     from dpmigrate import docs
 
-    _out(docs.markdown() if markdown else docs.table())
+    terminal.out(docs.markdown() if markdown else docs.table())
 
 
 @cli.command()
@@ -318,7 +314,7 @@ def demo() -> None:
     """Migrate a bundled DataParallel script, run both versions, and compare them."""
     from dpmigrate.demo import run_demo
 
-    sys.exit(run_demo(lambda line: _lines([line])))
+    sys.exit(run_demo(lambda line: terminal.lines([line])))
 
 
 # ------------------------------------------------------------------ in and out
@@ -331,41 +327,6 @@ def _targets(paths: tuple[str, ...], stdin_filename: str, config: Config) -> Ite
     named = tuple(p for p in paths if p != "-")
     if named or not paths:
         yield from find(named or (".",), config.exclude, config.root)
-
-
-def _progress(outcomes: Iterator[Outcome], total: int) -> Iterator[Outcome]:
-    if total < MANY or not sys.stderr.isatty():
-        yield from outcomes
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(outcomes, "Reading", total, console=Console(stderr=True), transient=True)
-
-
-def _style() -> tuple[Any, bool]:
-    """Colours, and whether a person is looking at a terminal."""
-    from dpmigrate.report import text
-
-    terminal = sys.stdout.isatty()
-    return text.Style(terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"), terminal
-
-
-def _lines(lines: Iterable[str]) -> None:
-    for line in lines:
-        _out(line + "\n")
-
-
-def _out(text: str) -> None:
-    """Raw to stdout, in its encoding; a character that it lacks is escaped, never an error."""
-    stream = sys.stdout
-    stream.write(text.encode(stream.encoding or "utf-8", "backslashreplace").decode(stream.encoding or "utf-8"))
-
-
-def _json(outcomes: Sequence[Outcome]) -> None:
-    from dpmigrate.report import machine
-
-    _out(machine.document(outcomes))
 
 
 def main() -> NoReturn:
@@ -394,18 +355,12 @@ def main() -> NoReturn:
         print("dpmigrate: interrupted", file=sys.stderr)
         code = 130
     except BrokenPipeError:
-        code = _closed_pipe()
+        code = terminal.closed_pipe()
     try:
         sys.stdout.flush()
     except (BrokenPipeError, ValueError):
-        code = _closed_pipe()
+        code = terminal.closed_pipe()
     except OSError as e:
         print(f"dpmigrate: cannot write to stdout: {e.strerror}", file=sys.stderr)
-        code = _closed_pipe(2)
+        code = terminal.closed_pipe(2)
     sys.exit(code)
-
-
-def _closed_pipe(code: int = 0) -> int:
-    """Point stdout at nothing, so that Python's own flush at exit does not fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code

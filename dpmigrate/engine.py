@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate import transaction
 from dpmigrate.literals import FRAMEWORKS, TRAINING
-from dpmigrate.model import File, Finding, Outcome, Problem, Status, blockers, left
+from dpmigrate.model import File, Finding, Outcome, Problem, Start, Status, blockers, left
 from dpmigrate.settings import Settings
 
 if TYPE_CHECKING:
@@ -146,7 +146,9 @@ def _check(name: str, data: bytes, settings: Settings) -> _Planned:
         return _failed(name, Problem("an apply was interrupted while it wrote this program: 'dpmigrate apply' finishes it, 'dpmigrate undo' takes it back"))
     found = rules.check(script)
     status = Status.FINDINGS if found else Status.CLEAN
-    return _Planned(Outcome(name, status, migration.files(script.program, found), script.exempt), belonging=_belonging(script))
+    migrates = any(f.edits for f in found) and not blockers(found)
+    starts = _starts(name, None) if migrates else ()
+    return _Planned(Outcome(name, status, migration.files(script.program, found), script.exempt, starts=starts), belonging=_belonging(script))
 
 
 def _explain(name: str, data: bytes, settings: Settings) -> _Planned:
@@ -215,8 +217,14 @@ def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> _Planned:
         assert isinstance(problem, Problem)
         refused = Outcome(name, status, files, problem.message) if status is Status.REFUSED else Outcome(name, status, files, problem=problem)
         return _Planned(refused, belonging=_belonging(script))
-    outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=rules.notes(script))
+    outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=rules.notes(script), starts=_starts(name, how.output))
     return _Planned(outcome, tuple(new), _belonging(script))
+
+
+def _starts(name: str, written: Path | None) -> tuple[Start, ...]:
+    from dpmigrate.starts import starts
+
+    return starts(Path(name), written)
 
 
 def _refused(script: Script, found: tuple[Finding, ...], how: Writing) -> _Planned:
@@ -247,9 +255,11 @@ def _agreed(planned: Sequence[_Planned]) -> Iterator[_Planned]:
             yield plan
         else:
             shared = _differ(plan, mine, other, wishes[planned.index(other)])
-            reason = f"{shared} also belongs to {other.outcome.path}, which needs it in another way; give each script a module of its own, or migrate one by hand"
+            reason = (
+                f"{shared} also belongs to {other.outcome.path}, which needs it in another way; give each script a module of its own, or migrate one by hand"
+            )
             files = tuple(replace(f, after=None) for f in plan.outcome.files)
-            yield _Planned(replace(plan.outcome, status=Status.REFUSED, files=files, reason=reason, notes=()), belonging=plan.belonging)
+            yield _Planned(replace(plan.outcome, status=Status.REFUSED, files=files, reason=reason, notes=(), starts=()), belonging=plan.belonging)
 
 
 def _differ(plan: _Planned, mine: Mapping[Path, bytes], other: _Planned, theirs: Mapping[Path, bytes]) -> Path | None:
@@ -265,7 +275,7 @@ def _carry_out(plan: _Planned, how: Writing) -> Outcome:
     outcome = plan.outcome
     if not plan.new:
         return outcome
-    as_it_was = replace(outcome, files=tuple(replace(f, after=None) for f in outcome.files), notes=())
+    as_it_was = replace(outcome, files=tuple(replace(f, after=None) for f in outcome.files), notes=(), starts=())
     if how.gate is not None and outcome.status is Status.CHANGED:
         stopped = how.gate(Path(outcome.path), {Path(source.name): data for source, data in plan.new})
         if stopped is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,11 @@ class Span:
     col: int
     end_line: int
     end_col: int
+
+    @classmethod
+    def of(cls, node: ast.AST) -> Span:
+        """The exact span that ``ast`` gives for the node."""
+        return cls(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
 
 class Severity(enum.Enum):
@@ -91,6 +97,15 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """A line of a file beside the program that starts it as it was started so far, and the command that takes its place."""
+
+    path: str
+    line: int
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The result for one program, by the path of the script that starts it; everything a report needs.
 
@@ -103,6 +118,7 @@ class Outcome:
     reason: str = ""
     problem: Problem | None = None
     notes: tuple[str, ...] = field(default=())  # what changed in meaning, for the end of the report
+    starts: tuple[Start, ...] = ()  # where the program is started, with the new commands
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -19,7 +19,6 @@ from dpmigrate.source import Source
 Links = Mapping[tuple[int, str], int]
 
 
-
 @dataclass(frozen=True, eq=False)
 class Part:
     """A file of a program; ``first`` lines of the program stand before it. The positions in ``source.tree`` are the program's."""

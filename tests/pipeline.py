@@ -10,9 +10,9 @@ from typing import Any
 from dpmigrate import rules
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Finding, Severity
+from dpmigrate.program import Program
 from dpmigrate.rewrite.apply import apply
 from dpmigrate.rewrite.compose import Plan, compose
-from dpmigrate.program import Program
 from dpmigrate.settings import Settings
 from dpmigrate.source import Source, parse
 

@@ -55,6 +55,27 @@ def test_check_json_is_one_document(tmp_path: Path) -> None:
     assert (first["code"], first["line"], first["column"], first["fix"]) == ("DPM102", 54, 9, "safe")
 
 
+def test_lines_that_start_the_program_are_told_with_their_new_commands(tmp_path: Path) -> None:
+    put(tmp_path, TRAINS)
+    put(tmp_path, b"".join(b"python train.py --seed %d\n" % i for i in range(10)), "run.sh")
+    first = b"  run.sh:1: torchrun --standalone --nproc-per-node=NUMBER_OF_GPUS train.py --seed 0\n"
+    for words in (("check", "train.py"), ("apply", "--diff", "train.py")):
+        told = run(*words, cwd=tmp_path).stdout
+        assert first in told
+        assert b"run.sh:9" not in told
+        assert b"... and 2 more" in told
+    other = run("apply", "train.py", "-o", "ddp.py", cwd=tmp_path).stdout
+    assert first.replace(b"train.py", b"ddp.py") in other
+    document = json.loads(run("check", "--output-format", "json", "train.py", cwd=tmp_path).stdout)
+    assert document["files"][0]["starts"][9] == {
+        "path": "run.sh",
+        "line": 10,
+        "command": "torchrun --standalone --nproc-per-node=NUMBER_OF_GPUS train.py --seed 9",
+    }
+    put(tmp_path, REFUSED.read_bytes())
+    assert b"run.sh" not in run("check", cwd=tmp_path).stdout
+
+
 def test_diff_writes_nothing_and_shows_what_apply_writes(tmp_path: Path) -> None:
     path = put(tmp_path, (MIGRATED / "before.py").read_bytes())
     shown = run("apply", "--diff", "train.py", cwd=tmp_path)
@@ -92,7 +113,7 @@ def test_apply_refuses_with_file_line_and_reason(tmp_path: Path) -> None:
     done = run("apply", "train.py", cwd=tmp_path)
     assert (done.returncode, path.read_bytes()) == (1, REFUSED.read_bytes())
     assert b"DPM901" in done.stdout
-    assert b"no DataLoader is built in this file" in done.stdout
+    assert b"the batches are cut from X_train and Y_train by hand" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -93,14 +93,23 @@ def test_the_block_of_an_imported_main_guard_does_not_run(linked: Callable[..., 
         pytest.param({"train.py": "import a\n", "a.py": "import b\n", "b.py": "import a\n"}, ["b.py", "a.py"], id="a circle"),
         pytest.param({"train.py": "import b, a\n", "a.py": "", "b.py": "import a\n"}, ["a.py", "b.py"], id="in the order in which they run"),
         pytest.param(
-            {"train.py": "from p import f\n", "p/__init__.py": "from .q import f\n", "p/q.py": "from . import r\nfrom ..s import x\n", "p/r.py": "", "s.py": ""},
+            {
+                "train.py": "from p import f\n",
+                "p/__init__.py": "from .q import f\n",
+                "p/q.py": "from . import r\nfrom ..s import x\n",
+                "p/r.py": "",
+                "s.py": "",
+            },
             ["p/r.py", "s.py", "p/q.py", "p/__init__.py"],
             id="relative imports",
         ),
         pytest.param({"train.py": "import json\n", "json.py": ""}, ["json.py"], id="beside the script before the standard library"),
         pytest.param({"train.py": "import sys\nsys.path.append('lib')\nimport a\n", "lib/a.py": ""}, ["lib/a.py"], id="sys.path, literal"),
         pytest.param(
-            {"train.py": "import os, sys\nHERE = os.path.dirname(os.path.abspath(__file__))\nsys.path.insert(0, os.path.join(HERE, 'lib'))\nimport a\n", "lib/a.py": ""},
+            {
+                "train.py": "import os, sys\nHERE = os.path.dirname(os.path.abspath(__file__))\nsys.path.insert(0, os.path.join(HERE, 'lib'))\nimport a\n",
+                "lib/a.py": "",
+            },
             ["lib/a.py"],
             id="sys.path, os.path",
         ),
@@ -117,7 +126,9 @@ def test_files_are_found(linked: Callable[..., Program], files: Files, order: li
         pytest.param("import models\n", id="from the top of the repository"),
         pytest.param("import sys\nsys.path.append('..')\nimport models\n", id="sys.path, a literal"),
         pytest.param("import os, sys\nsys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))\nimport models\n", id="sys.path, os.path"),
-        pytest.param("import sys\nfrom pathlib import Path\nsys.path.append(str(Path(__file__).resolve().parent.parent))\nimport models\n", id="sys.path, pathlib"),
+        pytest.param(
+            "import sys\nfrom pathlib import Path\nsys.path.append(str(Path(__file__).resolve().parent.parent))\nimport models\n", id="sys.path, pathlib"
+        ),
         pytest.param("import sys, os\nsys.path.append(os.path.dirname(__file__) + '/..')\nimport models\n", id="sys.path, added"),
     ],
 )
@@ -160,7 +171,12 @@ def test_a_name_means_what_another_file_binds(linked: Callable[..., Program], fi
 
 
 def test_what_a_module_has_imported_keeps_its_name(linked: Callable[..., Program]) -> None:
-    program = linked({"common.py": "import torch.nn as nn\nfrom torch import optim\n", "train.py": "from common import *\nimport common\nnn.Linear()\ncommon.nn.Linear()\noptim.SGD()\n"})
+    program = linked(
+        {
+            "common.py": "import torch.nn as nn\nfrom torch import optim\n",
+            "train.py": "from common import *\nimport common\nnn.Linear()\ncommon.nn.Linear()\noptim.SGD()\n",
+        }
+    )
     found = Names(program.entry.tree, program.imported, program.links)
     assert [found.dotted(c.func) for c in (*found.calls("Linear"), *found.calls("SGD"))] == ["torch.nn.Linear", "torch.nn.Linear", "torch.optim.SGD"]
 

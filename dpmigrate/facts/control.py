@@ -11,12 +11,9 @@ import ast
 import builtins
 import itertools
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
-from dpmigrate.facts.names import Binding, FunctionNode, Loop, Names, Scope, position
+from dpmigrate.facts.names import Binding, FunctionNode, Loop, Names, Scope, last, of_self, position
 from dpmigrate.facts.outside import waits_for_somebody
-from dpmigrate.facts.roles import Roles
 
 _UNIFORM_CALLS = frozenset(
     {"?.len", "?.range", "?.int", "?.min", "?.max", "?.isinstance", "?.hasattr", "?.getattr", "?.bool", "?.abs", "?.float", "?.round", "?.str"}
@@ -36,92 +33,9 @@ _SETTINGS = re.compile(
 )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Exit:
-    """A ``break``, ``continue``, ``return`` or ``sys.exit`` under tests inside a loop, with the first test that may differ."""
-
-    node: ast.stmt
-    loop: Loop
-    test: ast.expr | None
-
-
-def exits(names: Names, roles: Roles, loop: Loop) -> Iterator[Exit]:
-    """The early ends of a loop: leaving it, skipping the rest of a turn, or ending the program from inside."""
-    for n in ast.walk(loop):
-        if not isinstance(n, ast.Break | ast.Continue | ast.Return | ast.Expr | ast.Raise) or names.function(n) is not names.function(loop):
-            continue
-        if isinstance(n, ast.Expr | ast.Raise) and not is_exit(names, n):
-            continue
-        inner = next((a for a in names.ancestors(n) if isinstance(a, Loop)), None)
-        if isinstance(n, ast.Break | ast.Continue) and inner is not loop:
-            continue
-        if isinstance(n, ast.Return | ast.Expr | ast.Raise) and inner is not loop and inner is not None and any(b.node is inner for b in roles.batch_loops):
-            continue
-        tests = [a.test for a in names.ancestors(n) if isinstance(a, ast.If | ast.While) and a is not loop and names.is_inside(a, loop)]
-        caught = any(isinstance(a, ast.ExceptHandler) and names.is_inside(a, loop) and not _of_all_ranks(a) for a in names.ancestors(n))
-        varying = [t for t in tests if not uniform(names, t)]
-        if caught or varying:
-            yield Exit(n, loop, varying[0] if varying and not caught else None)
-
-
-def of_data(roles: Roles, node: ast.AST, depth: int = 6) -> bool:
-    """Whether a batch, or what a model makes of it, may go into the value: it is then another one on every rank, and no rank has the whole."""
-    names = roles.names
-    for n in ast.walk(node):
-        if isinstance(n, ast.Call) and (roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n))):
-            return True
-        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and _of_self(n):
-            stores = [s for s in names.attributes(n.attr) if isinstance(s.ctx, ast.Store)]
-            values = [v for s in stores if (v := getattr(names.statement(s), "value", None)) is not None]
-            if depth == 0 or any(of_data(roles, v, depth - 1) for v in values):
-                return True
-        if not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load):
-            continue
-        scope = names.scope_of[n]
-        for b in names.bindings(scope, n.id):
-            if b.how == "for" and b.value is not None and roles.loaders_of(b.value) and not _counted(b):
-                return True
-            if b.how == "param" and isinstance(scope.node, FunctionNode):
-                given = [roles.passed(c, scope.node, n.id) for c in roles.values.callers.get(scope.node, [])]
-                if depth == 0 or any(e is not None and of_data(roles, e, depth - 1) for e in given):
-                    return True
-            elif b.how in ("assign", "aug") and b.value is not None:
-                value = b.value.value if isinstance(b.value, ast.AugAssign) else b.value
-                drawn = roles.names.dotted(value.func) == "?.next" if isinstance(value, ast.Call) else False
-                if drawn or depth == 0 or of_data(roles, value, depth - 1):
-                    return True
-    return False
-
-
-def _counted(b: Binding) -> bool:
-    """Whether a loop's target is the number that ``enumerate`` gives."""
-    return isinstance(b.value, ast.Call) and _last(b.value.func) == "enumerate" and b.path[:2] == ("*", 0)
-
-
-def _of_all_ranks(handler: ast.ExceptHandler) -> bool:
-    """``except StopIteration:``: the loaders of all ranks end together."""
-    return isinstance(handler.type, ast.Name) and handler.type.id == "StopIteration"
-
-
-def exit_value(names: Names, node: ast.AST) -> ast.expr | None:
-    """What a statement ends the program with: the argument of ``sys.exit(…)``, ``exit(…)``, ``raise SystemExit(…)``, or a constant 0.
-
-    None where the statement does not end the program.
-    """
-    value: ast.AST | None = None
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and names.dotted(node.value.func) in ("sys.exit", "?.exit", "?.quit", "os._exit"):
-        value = node.value
-    elif isinstance(node, ast.Raise) and node.exc is not None:
-        made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        value = node.exc if isinstance(made, ast.Name) and made.id == "SystemExit" else None
-    if value is None:
-        return None
-    return value.args[0] if isinstance(value, ast.Call) and value.args else ast.Constant(0)
-
-
-def is_exit(names: Names, node: ast.AST) -> bool:
-    """Whether the statement ends the program."""
-    return exit_value(names, node) is not None
+#: what reads a file of settings
+_FILES = frozenset({"json.load", "yaml.load", "yaml.full_load", "toml.load", "tomllib.load", "omegaconf.OmegaConf.load"})
+_READS = re.compile(r"^((load|read)_(json|yaml|yml|toml)|Params)$", re.IGNORECASE)
 
 
 def uniform(names: Names, node: ast.AST) -> bool:
@@ -180,10 +94,11 @@ class _Proof:
             return False
         node = bindings[0].target
         if isinstance(node, ast.ClassDef):
-            return not any(_last(b) in ("Module", "Dataset") for b in node.bases)
+            return not any(last(b) in ("Module", "Dataset") for b in node.bases)
         if not self._first("f", node):
             return True
-        returns = [n for n in ast.walk(node) if isinstance(n, ast.Return) and self.names.function(n) is node]
+        assert isinstance(node, FunctionNode)
+        returns = self.names.returns(node)
         return bool(returns) and not any(isinstance(n, ast.Yield) for n in ast.walk(node)) and all(self._result(r) for r in returns)
 
     def _result(self, node: ast.Return) -> bool:
@@ -191,16 +106,16 @@ class _Proof:
 
     def _makes(self, call: ast.Call) -> bool:
         """Whether the call gives an object on every rank: a class, or a function of torch's."""
-        return _last(call.func).lstrip("_")[:1].isupper() or self.names.dotted(call.func).startswith("torch.")
+        return last(call.func).lstrip("_")[:1].isupper() or self.names.dotted(call.func).startswith("torch.")
 
     def _counts_data(self, call: ast.Call) -> bool:
         """``len(dataset)``: every rank has the same data, whatever object it is in."""
-        if _last(call.func) != "len" or len(call.args) != 1 or not isinstance(call.args[0], ast.Name | ast.Attribute):
+        if last(call.func) != "len" or len(call.args) != 1 or not isinstance(call.args[0], ast.Name | ast.Attribute):
             return False
         names = [n for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)]
         bound = [b for n in names for b in self.names.bindings(self.names.scope_of[n], n.id)]
         made = any(self._data(b, frozenset()) for b in bound)
-        used = any(isinstance(p := self.names.parent[r], ast.Call) and _DATA.search(_last(p.func)) for n in names for r in self.names.reads(n.id))
+        used = any(isinstance(p := self.names.parent[r], ast.Call) and _DATA.search(last(p.func)) for n in names for r in self.names.reads(n.id))
         return (made or used) and not self._of_batch(call.args[0], frozenset())
 
     def _data(self, b: Binding, seen: frozenset[ast.AST]) -> bool:
@@ -220,16 +135,11 @@ class _Proof:
     def _variable(self, node: ast.Name) -> bool:
         scope = self.names.scope_of[node]
         owner = self.names.owner(scope, node.id)
-        if owner is None:  # a builtin, __file__, or what a star import brings: a constant, or a module of settings
-            brought = bool(self.names.stars) and (node.id.isupper() or self._like_a_module(node.id))
-            return hasattr(builtins, node.id) or node.id.startswith("__") or brought
+        if owner is None:  # a builtin, __file__, or what a star import brings: as uniform as what is imported by name
+            return hasattr(builtins, node.id) or node.id.startswith("__") or bool(self.names.stars)
         if not self._first("v", id(owner), node.id):
             return True
         return all(self._binding(b, node, owner) for b in self.names.bindings(scope, node.id)) and not self._mutated(owner, node.id)
-
-    def _like_a_module(self, name: str) -> bool:
-        """Whether the name is only used as ``name.x``."""
-        return all(isinstance(self.names.parent[r], ast.Attribute) for r in self.names.reads(name))
 
     def _binding(self, b: Binding, reader: ast.Name, owner: Scope) -> bool:
         if b.how in ("import", "def", "class"):
@@ -245,8 +155,13 @@ class _Proof:
             assert isinstance(b.value, ast.AugAssign)
             return self.expression(b.value.value) and not self._parted(b.target, reader, shared)
         if b.how == "assign" and b.value is not None:
-            return (_settings(b.value) or self.expression(b.value)) and not self._parted(b.target, reader, shared)
+            return (_settings(b.value) or self._read_once(b.value) or self.expression(b.value)) and not self._parted(b.target, reader, shared)
         return False  # a context manager's, an exception, what a pattern catches
+
+    def _read_once(self, value: ast.AST) -> bool:
+        """A file of settings, read before any loop: the same on all ranks, as the file is."""
+        read = isinstance(value, ast.Call) and (self.names.dotted(value.func) in _FILES or bool(_READS.search(last(value.func))))
+        return read and not any(isinstance(a, Loop) for a in self.names.ancestors(value))
 
     def _parameter(self, arg: ast.arg, function: ast.AST) -> bool:
         """Whether every call of the function in this file gives the parameter a uniform value."""
@@ -262,8 +177,8 @@ class _Proof:
             return False  # *args, **kwargs
         name = cls.name if isinstance(cls, ast.ClassDef) and function.name == "__init__" else function.name
         calls = self.names.calls(name)
-        if not calls:
-            return bool(function.decorator_list) and not method  # main(), which a framework calls with the settings
+        if not calls:  # main(), which a framework calls with the settings; a function that another file calls with them
+            return (bool(function.decorator_list) and not method) or bool(_SETTINGS.search(arg.arg))
         return all(self._passed(c, arg, plain[1:] if method else plain) for c in calls)
 
     def _passed(self, call: ast.Call, arg: ast.arg, plain: list[ast.arg]) -> bool:
@@ -274,28 +189,28 @@ class _Proof:
     def _element(self, source: ast.expr, path: tuple[int | str, ...]) -> bool:
         """Whether what a loop over ``source`` gives in each turn is uniform."""
         if isinstance(source, ast.Call):
-            last = _last(source.func)
-            if last in _PROGRESS and source.args:
+            called = last(source.func)
+            if called in _PROGRESS and source.args:
                 return self._element(source.args[0], path)
-            if last == "enumerate" and source.args:
+            if called == "enumerate" and source.args:
                 return path[:2] == ("*", 0) or self._element(source.args[0], ())
-            if last == "zip":
+            if called == "zip":
                 return all(self._element(x, ()) for x in source.args)
             if self._range(source):
                 return all(self.expression(x) for x in [*source.args, *(k.value for k in source.keywords)])
         return not isinstance(source, ast.Set) and self.expression(source)
 
     def _range(self, call: ast.Call) -> bool:
-        return self.names.dotted(call.func) in ("?.range", "itertools.count") or _last(call.func) == "trange"
+        return self.names.dotted(call.func) in ("?.range", "itertools.count") or last(call.func) == "trange"
 
     def _attribute(self, node: ast.Attribute) -> bool:
         """What is stored under the attribute, here or under another name of the object, must be uniform."""
         cls = self._class_of(node.value)
-        own = cls is not None or _of_self(node)
+        own = cls is not None or of_self(node)
         if not self._first("a", node.attr, own):
             return True
-        stores = [s for s in self.names.attributes(node.attr) if isinstance(s.ctx, ast.Store) and (own or not _of_self(s))]
-        loads = [s for s in self.names.attributes(node.attr) if isinstance(s.ctx, ast.Load) and (own or not _of_self(s))]
+        stores = [s for s in self.names.attributes(node.attr) if isinstance(s.ctx, ast.Store) and (own or not of_self(s))]
+        loads = [s for s in self.names.attributes(node.attr) if isinstance(s.ctx, ast.Load) and (own or not of_self(s))]
         if not all(self._stored(s, node) for s in stores) or any(self._changes(x) for x in loads):
             return False
         inside = [b for s in self.names.opened.values() if s.is_class for b in s.bindings.get(node.attr, ())]
@@ -349,7 +264,7 @@ class _Proof:
     def _changed_by_call(self, call: ast.Call, node: ast.expr) -> bool:
         for scope in self.names.opened.values():
             function = scope.node
-            if not isinstance(function, FunctionNode) or function.name != _last(call.func) or node not in call.args:
+            if not isinstance(function, FunctionNode) or function.name != last(call.func) or node not in call.args:
                 continue
             plain = [*function.args.posonlyargs, *function.args.args][int(isinstance(self.names.parent[function], ast.ClassDef)) :]
             i = call.args.index(node)
@@ -396,7 +311,7 @@ class _Proof:
 
     def _turns(self, source: ast.expr) -> bool:
         """Whether the ranks make as many turns of a loop: loaders are cut to the same length, the contents of a batch are not."""
-        while isinstance(source, ast.Call) and source.args and (_last(source.func) in _PROGRESS or _last(source.func) == "enumerate"):
+        while isinstance(source, ast.Call) and source.args and (last(source.func) in _PROGRESS or last(source.func) == "enumerate"):
             source = source.args[0]
         if isinstance(source, ast.Call) and self._range(source):
             return all(self.expression(x) for x in source.args)
@@ -409,7 +324,7 @@ class _Proof:
             for b in self.names.bindings(self.names.scope_of[n], n.id):
                 if b.how == "for" and isinstance(b.value, ast.expr) and not self._element(b.value, b.path):
                     return True
-                made = isinstance(b.value, ast.Call) and "loader" in _last(b.value.func).lower()
+                made = isinstance(b.value, ast.Call) and "loader" in last(b.value.func).lower()
                 if b.how == "assign" and b.value is not None and not made and self._of_batch(b.value, seen | {n.id}):
                     return True
         return False
@@ -437,18 +352,10 @@ def _asks_none(node: ast.Compare) -> bool:
     return isinstance(node.ops[0], ast.Is | ast.IsNot) and isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
 
 
-def _of_self(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-
-
 def _about_imports(handler: ast.ExceptHandler) -> bool:
     """``except ImportError:`` falls out alike on all ranks; an interrupt from the keyboard comes to all of them."""
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return all(isinstance(t, ast.Name) and t.id in ("ImportError", "ModuleNotFoundError", "KeyboardInterrupt") for t in types)
-
-
-def _last(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _given(call: ast.Call, arg: ast.AST, plain: list[ast.arg]) -> list[ast.expr]:
@@ -461,9 +368,9 @@ def _given(call: ast.Call, arg: ast.AST, plain: list[ast.arg]) -> list[ast.expr]
 
 
 def _made_by(node: ast.AST | None) -> str:
-    return _last(node.func) if isinstance(node, ast.Call) else ""
+    return last(node.func) if isinstance(node, ast.Call) else ""
 
 
 def _settings(node: ast.AST) -> bool:
     """A call that reads the command line or builds a configuration."""
-    return isinstance(node, ast.Call) and bool(_SETTINGS.search(_last(node.func)))
+    return isinstance(node, ast.Call) and bool(_SETTINGS.search(last(node.func)))

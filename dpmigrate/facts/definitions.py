@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.names import FunctionNode, Names, last
 
 #: methods of a module that return the module
 SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "double", "float", "half", "bfloat16", "apply", "requires_grad_", "xpu", "share_memory"})
@@ -73,6 +73,17 @@ class Definitions:
         kept = all(b.how == "param" or (b.how == "assign" and not b.path and _itself(b.value, value.id)) for b in bindings)
         return value.id if kept and value.id not in scope.outer else None
 
+    def returns_of_parameters(self) -> set[ast.Return]:
+        """The returns that hand a parameter back: what they give depends on the call (``net_a = train(net_a); net_b = train(net_b)``)."""
+        out = set()
+        for node in self.names.nodes:
+            function = self.names.function(node) if isinstance(node, ast.Return) else None
+            if isinstance(node, ast.Return) and node.value is not None and isinstance(function, FunctionNode):
+                parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                if any(self.handed_back(function, part) for part in parts):
+                    out.add(node)
+        return out
+
     def generates(self, function: FunctionNode) -> list[ast.expr]:
         """What a generator goes through while it yields, without ``enumerate`` and the like: ``loader`` in ``for batch in loader: yield batch``."""
         out = []
@@ -80,7 +91,7 @@ class Definitions:
             if self.names.function(y) is function:
                 loops = [a for a in self.names.ancestors(y) if isinstance(a, ast.For) and self.names.is_inside(a, function)]
                 value = y.value if isinstance(y, ast.YieldFrom) else loops[0].iter if loops else None
-                while isinstance(value, ast.Call) and value.args and _last(value.func) in TRANSPARENT:
+                while isinstance(value, ast.Call) and value.args and last(value.func) in TRANSPARENT:
                     value = value.args[0]
                 if value is not None:
                     out.append(value)
@@ -102,10 +113,6 @@ class Definitions:
             if isinstance(node.key, ast.Name) and isinstance(first, ast.Name) and first.id == node.key.id:
                 return self.keys(node.generators[0].iter, depth)
         return ()
-
-
-def _last(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _itself(node: ast.AST | None, name: str) -> bool:

@@ -97,7 +97,10 @@ def _data(script: Script) -> Iterator[Role]:
     for call in script.train_loader_calls:
         loops: list[ast.AST] = [b.node for b in script.roles.train_feeds if any(v.node is call for v in b.loaders)]
         yield Role(
-            _line(call), "training loader", _head(script, call), f"the training loop of {_places(script, loops)} goes over it" if loops else "training goes over it"
+            _line(call),
+            "training loader",
+            _head(script, call),
+            f"the training loop of {_places(script, loops)} goes over it" if loops else "training goes over it",
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.contract import MODULE
-from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.names import FunctionNode, Names, is_main_guard
 from dpmigrate.facts.roles import Roles
 
 #: what makes processes, whatever they run
@@ -179,7 +179,7 @@ def own_start(names: Names) -> str:
     """
     spawn = next((c for c in names.nodes if isinstance(c, ast.Call) and names.dotted(c.func) in PROCESSES), None)
     if spawn is not None:
-        test = next((a.test for a in names.ancestors(spawn) if isinstance(a, ast.If) and not _is_guard(a) and _in_body(names, spawn, a)), None)
+        test = next((a.test for a in names.ancestors(spawn) if isinstance(a, ast.If) and not is_main_guard(a) and _in_body(names, spawn, a)), None)
         where = f" where {ast.unparse(test)}" if test is not None else ""
         return f"start it with python, not torchrun: it starts its processes itself (line {spawn.lineno}{where})"
     if any(_string(n) == "LOCAL_RANK" for n in names.nodes if isinstance(n, ast.Constant)):
@@ -196,10 +196,6 @@ def own_start(names: Names) -> str:
 
 def _is_local_rank(call: ast.Call) -> bool:
     return bool(call.args) and _string(call.args[0]).lstrip("-").replace("-", "_") == "local_rank"
-
-
-def _is_guard(node: ast.If) -> bool:
-    return "__name__" in ast.unparse(node.test)
 
 
 def _in_body(names: Names, node: ast.AST, test: ast.If) -> bool:

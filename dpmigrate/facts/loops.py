@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import TRANSPARENT
 from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.names import last as last
 from dpmigrate.facts.values import Vals
 
 if TYPE_CHECKING:
@@ -185,6 +186,17 @@ def first_loops(roles: Roles, node: ast.AST, wanted: Callable[[Loop], bool], see
     return set().union(*(first_loops(roles, c, wanted, seen | {function}) for c in roles.values.callers.get(function, [])))
 
 
+def rounds(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> Iterator[Loop]:
+    """Every loop that repeats the node, innermost first, on every way that leads to it; a function that nothing calls is repeated where it is made."""
+    for a in roles.names.ancestors(node):
+        if isinstance(a, Loop):
+            yield a
+        elif isinstance(a, FunctionNode) and (calls := roles.values.callers.get(a)):
+            for call in calls if a not in seen else ():
+                yield from rounds(roles, call, seen | {a})
+            return
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Restart:
     """A statement that begins another pass over a loader, and the expression of the loader there."""
@@ -215,8 +227,3 @@ def _iterated(roles: Roles, node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and node.args and last(node.func) in TRANSPARENT:
         node = node.args[0]
     return node
-
-
-def last(func: ast.expr) -> str:
-    """The last part of a called name."""
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""

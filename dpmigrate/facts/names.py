@@ -68,7 +68,7 @@ class Binding:
 
 def span(node: ast.AST) -> Span:
     """The exact span that ``ast`` gives for the node."""
-    return Span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+    return Span.of(node)
 
 
 class Names:
@@ -225,7 +225,7 @@ class Names:
     def _index(self, node: ast.AST) -> None:
         kind, name = "", ""
         if isinstance(node, ast.Call):
-            kind, name = "call", node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+            kind, name = "call", last(node.func)
         elif isinstance(node, ast.Attribute):
             kind, name = "attribute", node.attr
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -395,6 +395,10 @@ class Names:
             s = s.parent
         return s.node
 
+    def returns(self, function: FunctionNode) -> list[ast.Return]:
+        """The ``return`` statements of the function itself, not of those inside it."""
+        return [n for n in ast.walk(function) if isinstance(n, ast.Return) and self.function(n) is function]
+
     def cls(self, node: ast.AST) -> ast.ClassDef | None:
         """The class whose method holds the node, if any."""
         s: Scope | None = self.scope_of[node]
@@ -460,3 +464,18 @@ def _packages(modules: Sequence[Scope], links: Links) -> tuple[dict[tuple[int, s
 def position(node: ast.AST) -> tuple[int, int]:
     """Where the node begins, for comparing what stands first."""
     return (node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+
+def last(func: ast.expr) -> str:
+    """The last part of a called name."""
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def of_self(node: ast.Attribute) -> bool:
+    """Whether it is an attribute of the object, or of the class, whose method it stands in."""
+    return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+
+
+def is_main_guard(node: ast.AST) -> bool:
+    """``if __name__ == "__main__":``"""
+    return isinstance(node, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))

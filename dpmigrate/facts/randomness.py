@@ -6,7 +6,8 @@ import ast
 
 from dpmigrate.facts.roles import Roles
 
-_DRAWS = ("random.", "numpy.random.", "torch.rand", "torch.multinomial", "torch.bernoulli", "torch.normal", "torch.nn.init.", "torch.nn.utils.prune.random")
+#: calls that draw, by the beginning of their dotted names
+DRAWS = ("random.", "numpy.random.", "torch.rand", "torch.multinomial", "torch.bernoulli", "torch.normal", "torch.nn.init.", "torch.nn.utils.prune.random")
 _DRAWING = frozenset(
     {"shuffle", "choice", "choices", "sample", "permutation", "randint", "integers", "normal_", "uniform_", "random_", "bernoulli_", "reset_parameters"}
 )
@@ -15,7 +16,7 @@ _DRAWING = frozenset(
 def draws(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
     """Whether the node, or a function of this file that it calls, draws random numbers."""
     for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
-        if roles.names.dotted(call.func).startswith(_DRAWS) or (isinstance(call.func, ast.Attribute) and call.func.attr in _DRAWING):
+        if roles.names.dotted(call.func).startswith(DRAWS) or (isinstance(call.func, ast.Attribute) and call.func.attr in _DRAWING):
             return True
         if any(f not in seen and draws(roles, f, seen | {f}) for f, _ in roles.values.targets(call)):
             return True

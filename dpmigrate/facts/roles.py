@@ -14,8 +14,8 @@ from functools import cached_property
 
 from dpmigrate.facts import passes
 from dpmigrate.facts.definitions import arguments
-from dpmigrate.facts.loops import BatchLoop, batch_loops, last
-from dpmigrate.facts.names import FunctionNode, Loop, Names, position
+from dpmigrate.facts.loops import BatchLoop, batch_loops
+from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
 from dpmigrate.facts.optimizers import Optimizer, optimizers
 from dpmigrate.facts.values import NONE, Key, Vals, Values
 
@@ -242,7 +242,7 @@ class Roles:
         for a in self.names.ancestors(node):
             if isinstance(a, FunctionNode):
                 break
-            if isinstance(a, Loop) and not self._over_literal(a):
+            if isinstance(a, Loop) and not self._within_epoch(a):
                 return [(a, node)]
         function = self.names.function(node)
         if not isinstance(function, FunctionNode) or function in seen:
@@ -250,10 +250,11 @@ class Roles:
         callers = [c for c in self.values.callers.get(function, []) if calls is None or c in calls]
         return [x for c in callers for x in self.epoch_loop(c, None, seen | {function})]
 
-    @staticmethod
-    def _over_literal(loop: Loop) -> bool:
-        """``for phase in ('train', 'val')`` repeats nothing: it goes through parts of one epoch."""
-        return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Tuple | ast.List)
+    def _within_epoch(self, loop: Loop) -> bool:
+        """``for phase in ('train', 'val')`` and ``for loader in loaders`` repeat nothing: they go through parts of one epoch."""
+        if not isinstance(loop, ast.For):
+            return False
+        return isinstance(loop.iter, ast.Tuple | ast.List) or any(self.loaders_of(n) for n in ast.walk(loop.target) if isinstance(n, ast.Name))
 
     # ------------------------------------------------------------------ regions
     def region(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> str:

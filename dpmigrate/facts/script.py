@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.contract import ALIAS, MODULE
-from dpmigrate.facts import counters, evaluation, launch, losses, precision, ranks
+from dpmigrate.facts import counters, division, evaluation, launch, losses, precision, ranks
 from dpmigrate.facts.entry import Entry, find_entry
-from dpmigrate.facts.loaders import critical_star
-from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
-from dpmigrate.facts.names import FunctionNode, Loop, Names, position, span
+from dpmigrate.facts.names import Binding, FunctionNode, Loop, Names, position, span
 from dpmigrate.facts.phases import Env, Phases, phases
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.suppressions import Suppressions, suppressions, together
@@ -215,68 +214,17 @@ class Script:
         calls = {v.node for v in self.train_loaders if isinstance(v.node, ast.Call)}
         return tuple(sorted(calls, key=position))
 
-    def _serves_both(self, call: ast.Call) -> bool:
-        """Whether one call makes the training loader and another loader that evaluates: a factory, a comprehension."""
-        train, other = (
-            {
-                k
-                for b in loops
-                if any(v.node is call for v in b.loaders)
-                for k, _ in self.roles.roots(b.source)
-                if any(v.node is call for v in self.values.vars.get(k, ()))
-            }
-            for loops in (self.roles.train_feeds, self.roles.eval_loops)
-        )
-        mixed = any(b.branches and any(v.node is call for v in b.loaders) and len(b.loaders) == 1 for b in self.roles.train_feeds)
-        return bool(other - train) or mixed
-
     def reads_statically(self, call: ast.Call) -> bool:
         """Whether the arguments that decide the batches can be read and set where the loader is built."""
-        if not self.roles.makes_loader(call) or self._serves_both(call) or critical_star(self, call) or self.argument(call, "batch_sampler", 4) is not None:
-            return False
-        sampler = self.argument(call, "sampler", 3)
-        if sampler is not None and not isinstance(sampler, ast.Constant | ast.Call):
-            vals = self.values.eval(sampler)
-            if not vals or any(v.kind == "const" for v in vals):
-                return False
-        if self.argument(call, "dataset", 0) is None:
-            return False
-        return not any(isinstance(a, ast.ListComp | ast.DictComp | ast.GeneratorExp | ast.Lambda) for a in self.names.ancestors(call))
+        return division.reads_statically(self, call)
 
     def distributed_at(self, call: ast.Call) -> list[ast.expr]:
-        """Where ``ddp.distribute`` goes for a loader that cannot be read: the call itself, or what a factory's result is assigned to."""
-        if self.reads_statically(call):
-            return []
-        if any(isinstance(a, ast.DictComp) for a in self.names.ancestors(call)):
-            return []
-        if not self._serves_both(call):
-            return [] if self.distributed_after(call) else [call]
-        out: list[ast.expr] = []
-        for b in self.roles.train_feeds:
-            if any(v.node is call for v in b.loaders):
-                for key, _ in self.roles.roots(b.source):
-                    out += [v for v in self.roles.written(key) if isinstance(v, ast.Call)]
-        return out
+        """Where ``ddp.distribute`` goes for a loader that cannot be read."""
+        return division.distributed_at(self, call)
 
     def distributed_after(self, call: ast.Call) -> dict[str, ast.stmt]:
-        """For a loader that is one of several made at once: the expressions of those that training uses, each with the statement before.
-
-        ``loaders['train']`` of a dict comprehension, ``train_loader`` of ``train_loader, val_loader = get_loaders()``.
-        """
-        out: dict[str, ast.stmt] = {}
-        stmt = self.names.statement(call)
-        for b in self.roles.train_feeds:
-            side = self.phases(b)
-            if side is None or not any(v.node is call for v in side.loaders):
-                continue
-            if any(isinstance(a, ast.DictComp) for a in self.names.ancestors(call)) and isinstance(side.source, ast.Subscript):
-                out[ast.unparse(side.source)] = stmt
-            for key, _ in self.roles.roots(b.source):
-                unpacked = [
-                    w for w in self.roles.writes(key) if isinstance(w, ast.Assign) and w.value is call and isinstance(w.targets[0], ast.Tuple | ast.List)
-                ]
-                out |= {ast.unparse(self.roles.leaf(w, key)): w for w in unpacked}
-        return out
+        """For a loader that is one of several made at once: the expressions of those that training uses, each with the statement before."""
+        return division.distributed_after(self, call)
 
     def phases(self, loop: BatchLoop) -> Phases | None:
         """The training side of a training loop; None where it cannot be told from its evaluating side."""
@@ -291,11 +239,17 @@ class Script:
             return []
         out: dict[Loop, EpochPlace] = {}
         for repeat, node in self.roles.epoch_loop(loop.node, side.calls):
-            loader = self.seen_from(side.source, self.names.function(loop.node), self.names.function(repeat), side.calls)
+            gone_through = any(self.names.is_inside(b.target, repeat) for b in self._bound_by_for(side.source))  # for loader in loaders
+            loader = None if gone_through else self.seen_from(side.source, self.names.function(loop.node), self.names.function(repeat), side.calls)
             stmt = next(s for s in repeat.body if self.names.is_inside(node, s))
             made = any(self.names.is_inside(w, repeat) for k, _ in self.roles.roots(loop.source) for w in self.roles.writes(k))
             out.setdefault(repeat, EpochPlace(repeat, stmt, loader, made))
         return list(out.values())
+
+    def _bound_by_for(self, expr: ast.expr) -> Iterator[Binding]:
+        for n in ast.walk(expr):
+            if isinstance(n, ast.Name):
+                yield from (b for b in self.names.bindings(self.names.scope_of[n], n.id) if b.how == "for")
 
     # ------------------------------------------------------------------ where ranks meet
     @cached_property
@@ -336,21 +290,8 @@ class Script:
     @cached_property
     def repeating_loops(self) -> tuple[Loop, ...]:
         """Every loop round a training loop, through the functions that lead to it, innermost first; loops over loaders are left out."""
-        out: dict[Loop, None] = {}
-        todo: list[ast.AST] = [b.node for b in self.roles.train_loops]
-        seen: set[ast.AST] = set()
-        while todo:
-            node = todo.pop(0)
-            for a in self.names.ancestors(node):
-                if isinstance(a, FunctionNode):
-                    break
-                if isinstance(a, Loop) and not any(b.node is a for b in self.roles.batch_loops):
-                    out[a] = None
-            function = self.names.function(node)
-            if function not in seen:
-                seen.add(function)
-                todo += self.values.callers.get(function, [])
-        return tuple(out)
+        over_loaders = {b.node for b in self.roles.batch_loops}
+        return tuple(dict.fromkeys(a for b in self.roles.train_loops for a in rounds(self.roles, b.node) if a not in over_loaders))
 
     def seen_from(
         self, expr: ast.expr, function: ast.AST, there: ast.AST, calls: Mapping[ast.Call, Env] | None = None, seen: frozenset[ast.AST] = frozenset()

@@ -10,43 +10,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_static
-from dpmigrate.facts.names import Binding, FunctionNode, Names, Scope
+from dpmigrate.facts.names import Binding, FunctionNode, Names, Scope, last
+from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, leaves
 from dpmigrate.facts.order import Order
+from dpmigrate.facts.parts import Parts
 
-Key = tuple[str, int, str]  # ("v", id of scope, name) · ("a", id of class, attribute) · ("t", id of scope, "args.device")
-Path = tuple[int | str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=True)
-class Val:
-    """An object. ``kind``: ext · call · object · class · func · wrapped · display · const; ``part``: which of those that a dict comprehension makes."""
-
-    kind: str
-    node: ast.AST
-    qual: str = ""
-    cls: ast.ClassDef | None = None
-    part: object = None
-
-    def __hash__(self) -> int:
-        return hash((self.kind, id(self.node), self.qual, self.part))
-
-
-@dataclass(frozen=True, slots=True)
-class WrapSite:
-    """A statement that gives a variable the wrapped form of its own model."""
-
-    call: ast.AST  # the DataParallel call, or the statement that a new wrap will follow
-    stmt: ast.stmt
-    key: Key
-    wrapped: Val
-    inner: frozenset[Val]
-
-
-Vals = frozenset[Val]
-NONE: Vals = frozenset()
+__all__ = ["DATA_PARALLEL", "NONE", "Key", "Val", "Vals", "Values", "WrapSite", "wrap_argument"]
 
 DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"})
 #: functions that find a class or a function by its name
@@ -72,11 +43,11 @@ class Values:
         self.callers: dict[ast.AST, list[ast.Call]] = {}
         self.order = Order(names, self.callers)
         self._callers_seen: set[tuple[int, int]] = set()
-        self._handed_back = self._returns_of_parameters()
+        self._handed_back = self.defs.returns_of_parameters()
         self._changed = True
         self._busy: dict[int, int] = {}  # id of a node under evaluation -> its depth
         self._cut = 0  # the least depth at which the evaluation in progress met itself
-        self._picking: set[tuple[Val, int | str, bool]] = set()
+        self._parts = Parts(self)
         self._known: dict[ast.AST, Vals] = {}  # what holds until a variable is given more
         self._settle()
         self._find_wraps()
@@ -115,17 +86,6 @@ class Values:
                 self._more(self.returns.setdefault(self.names.function(node), set()), self.eval(node.value))
             elif isinstance(node, ast.Lambda):
                 self._more(self.returns.setdefault(node, set()), self.eval(node.body))
-
-    def _returns_of_parameters(self) -> set[ast.Return]:
-        """The returns that hand a parameter back: what they give depends on the call (``net_a = train(net_a); net_b = train(net_b)``)."""
-        out = set()
-        for node in self.names.nodes:
-            function = self.names.function(node) if isinstance(node, ast.Return) else None
-            if isinstance(node, ast.Return) and node.value is not None and isinstance(function, FunctionNode):
-                parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-                if any(self.defs.handed_back(function, part) for part in parts):
-                    out.add(node)
-        return out
 
     def _given_back(self, call: ast.Call, function: ast.AST) -> Vals:
         """What the call gives by the returns that hand a parameter back."""
@@ -195,7 +155,7 @@ class Values:
         if node.value is None:
             return
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            for t, path in _leaves(target, ()):
+            for t, path in leaves(target, ()):
                 if isinstance(t, ast.Attribute):
                     for key in self.attribute_keys(t):
                         self._put(key, self.pick(self.eval(node.value), path))
@@ -382,8 +342,7 @@ class Values:
         if isinstance(func, ast.Name) and func.id == "super":
             return self._super(node)
         callees = self.eval(func)
-        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        if last in TRANSPARENT and node.args and not any(v.kind in ("func", "class") for v in callees):
+        if last(func) in TRANSPARENT and node.args and not any(v.kind in ("func", "class") for v in callees):
             return self.eval(node.args[0])
         if node.args and any(v.qual in _SAME_MODEL for v in callees):
             return self.eval(node.args[0])
@@ -410,64 +369,13 @@ class Values:
 
     def pick(self, vals: Vals, path: Path, subscript: bool = False) -> Vals:
         """The part of the objects that ``path`` names: elements of displays and dicts, whatever was stored under a key."""
-        if not path:
-            return vals
-        out = NONE
-        for v in vals:
-            if v.kind == "display":
-                part = (v, path[0], subscript)
-                if part in self._picking:  # d = d.copy()
-                    self._cut = -1
-                    continue
-                self._picking.add(part)
-                out |= self._element(*part)
-                self._picking.discard(part)
-            elif v.kind == "call" and v.qual in ("?.dict", "dict") and isinstance(v.node, ast.Call):
-                out |= NONE.union(*(self.eval(k.value) for k in v.node.keywords if path[0] in ("*", k.arg)))
-            elif v.kind == "call" and isinstance(path[0], int) and v.part is None and not v.qual.startswith(("torch.", "?.")):
-                out |= {replace(v, part=path[0])}  # train_loader, val_loader = get_loaders()
-            out |= self.items.get((v.node, path[0]), NONE) if path[0] != "*" else NONE
-        return self.pick(out, path[1:], subscript)
+        return self._parts.pick(vals, path, subscript)
 
-    def _element(self, v: Val, item: int | str, subscript: bool) -> Vals:
-        node, extra = v.node, frozenset(self.items.get((v.node, "*"), ()))
-        if isinstance(node, ast.Tuple | ast.List | ast.Set):
-            if isinstance(item, int) and -len(node.elts) <= item < len(node.elts):
-                return self.eval(node.elts[item])
-            return extra.union(*(self.eval(e) for e in node.elts))
-        if isinstance(node, ast.Dict):
-            if not subscript:  # iterating a dict gives its keys
-                return NONE
-            pairs = zip(node.keys, node.values, strict=True)
-            stored = frozenset().union(*(s for (n, k), s in self.items.items() if n is node and (item in ("*", k) or k == "*")))
-            return stored.union(*(self.eval(x) for k, x in pairs if item == "*" or (isinstance(k, ast.Constant) and k.value == item)))
-        if isinstance(node, ast.ListComp | ast.GeneratorExp):
-            return extra | self.eval(node.elt)
-        if isinstance(node, ast.DictComp):
-            return self._entries(node, item) if subscript else NONE
-        if isinstance(node, ast.Call) and v.qual == "returned":
-            return self._part_returned(node, item)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            whole = self.pick(self.eval(node.func.value), ("*",), subscript=True)
-            if v.qual == "values":
-                return whole
-            if v.qual == "items":
-                return frozenset({Val("display", node, "pair")})
-            if v.qual == "pair":
-                return whole if item == 1 else NONE
-            if v.qual == "copy":
-                return self.pick(self.eval(node.func.value), (item,), subscript)
-        return NONE
+    def cut_short(self) -> None:
+        """The answer in progress rests on one that is not finished: it is not kept."""
+        self._cut = -1
 
-    def _entries(self, node: ast.DictComp, item: int | str) -> Vals:
-        """What a dict comprehension holds under a key: each key has an object of its own, though one call makes them all."""
-        vals, keys = self.eval(node.value), self.defs.keys(node)
-        if item in keys:
-            keys = (item,)
-        made = frozenset(v for v in vals if keys and v.kind in ("call", "object") and self.names.is_inside(v.node, node))
-        return (vals - made) | {replace(v, part=k) for v in made for k in keys}
-
-    def _part_returned(self, call: ast.Call, item: int | str) -> Vals:
+    def part_returned(self, call: ast.Call, item: int | str) -> Vals:
         """An element of the tuples that the call gives, where a parameter stands among them."""
         vals = NONE
         for function, _ in self.targets(call):
@@ -486,11 +394,3 @@ def wrap_argument(call: ast.Call) -> ast.expr | None:
 
 
 _EXT = ast.Constant(value="external")
-
-
-def _leaves(target: ast.AST, path: Path) -> Iterator[tuple[ast.AST, Path]]:
-    if isinstance(target, ast.Tuple | ast.List):
-        for i, t in enumerate(target.elts):
-            yield from _leaves(t, (*path, i))
-    else:
-        yield target, path

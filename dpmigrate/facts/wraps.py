@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.definitions import SAME
-from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.names import FunctionNode, Names, is_main_guard
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.values import Key, Val, Values, WrapSite, wrap_argument
 
@@ -245,11 +245,6 @@ class Wrapping:
 def _sets_requires_grad(node: ast.AST) -> bool:
     """Freezing goes before the wrap: DDP looks at the parameters once."""
     return isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
-
-
-def is_main_guard(node: ast.AST) -> bool:
-    """``if __name__ == "__main__":``"""
-    return isinstance(node, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
 
 
 __all__ = ["NEUTRAL", "SAME", "Wrap", "WrapPlan", "Wrapping", "is_main_guard"]

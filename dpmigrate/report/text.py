@@ -16,6 +16,9 @@ from dpmigrate.report.plain import safe
 
 _COLOURS = {Severity.BLOCKER: "1;31", Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 
+#: of the lines that start a program; a README may list an experiment after the other
+_SHOWN = 8
+
 
 class Style:
     """ANSI colours, or none."""
@@ -105,6 +108,7 @@ def check_summary(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
         if left(o.findings):
             yield "  Left to you:"
             yield from (f"  {where}: {safe(f.message)} ({f.code}){'; ' + safe(f.advice) if f.advice else ''}" for where, f in _places(o, left))
+        yield from _starts(o)
     done = [o for o in outcomes if o.reason and o.status is Status.CLEAN and "train" not in o.reason and "torch" not in o.reason.split(" is ")[0]]
     yield from (f"{safe(o.path)}: nothing to migrate: {safe(o.reason)}" for o in done)
     yield totals(outcomes)
@@ -166,6 +170,16 @@ def _migrated(outcome: Outcome, style: Style, written: str | None) -> Iterator[s
         if f.advice:
             yield f"    help: {safe(f.advice)}"
     yield f"  Start it with: torchrun --standalone --nproc-per-node=NUMBER_OF_GPUS {safe(shlex.quote(written or outcome.path))}"
+    yield from _starts(outcome)
+
+
+def _starts(outcome: Outcome) -> Iterator[str]:
+    """The lines elsewhere that start the program, as they should be."""
+    if outcome.starts:
+        yield "  It is started from other files, which stay as they are. Their lines for the migrated program:"
+    yield from (f"  {safe(s.path)}:{s.line}: {safe(s.command)}" for s in outcome.starts[:_SHOWN])
+    if len(outcome.starts) > _SHOWN:
+        yield f"  ... and {len(outcome.starts) - _SHOWN} more (all of them: --output-format json)"
 
 
 def unified(outcome: Outcome, style: Style) -> Iterator[str]:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from dpmigrate.rewrite.anchors import Refused
 from dpmigrate.rewrite.lines import Statement, leading, split_attached, split_header, with_leading
-from dpmigrate.rewrite.statements import Around, Block, Container, Range, parse_statements
+from dpmigrate.rewrite.statements import Around, Block, Container, Range, opened, parse_statements
 
 _Branching = (cst.If, cst.For, cst.While, cst.Try, cst.TryStar)
 
@@ -32,6 +32,8 @@ class Bodies:
             updated = _with_first(updated, self._first[original])
         if isinstance(updated, _Branching) and updated.orelse in self._dead:
             updated = updated.with_changes(orelse=None)
+        if isinstance(updated, cst.If):
+            updated = _with_guard(updated, self._ranges.get(cast("cst.If", original).body, ()))
         alone = isinstance(updated, cst.Else) or (isinstance(updated, cst.If) and updated.orelse is None)
         if alone and getattr(updated, "body", None) in self._emptied:
             self._dead.add(updated)
@@ -63,6 +65,21 @@ class Bodies:
             if old in self._around or new in self._dead or any(small in self._around for small in inner):
                 return True
         return False
+
+
+def _with_guard(node: cst.If, ranges: Sequence[Range]) -> cst.If:
+    """``if best and ddp.is_main():`` where the guard is all that the branch holds, in place of one ``if`` in another."""
+    inner = node.body.body[0] if len(node.body.body) == 1 else None
+    guards = [getattr(opened(one.header), "test", None) for one in ranges]
+    if node.orelse is not None or not isinstance(inner, cst.If) or not any(inner.test is guard for guard in guards):
+        return node
+    test = node.test
+    loose = isinstance(test, (cst.IfExp, cst.Lambda, cst.NamedExpr)) or (isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or))
+    if loose and not test.lpar:
+        test = test.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    statements = cast("list[Statement]", list(inner.body.body))
+    statements[0] = with_leading(statements[0], (*inner.leading_lines, *leading(statements[0])))
+    return node.with_changes(test=cst.BooleanOperation(test, cst.And(), inner.test), body=node.body.with_changes(body=statements))
 
 
 def _suite(suite: cst.SimpleStatementSuite, block: Block) -> cst.SimpleStatementSuite | cst.IndentedBlock:

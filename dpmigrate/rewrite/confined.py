@@ -81,6 +81,7 @@ class _Freedom:
                 body: Sequence[ast.stmt] = self._statements[edit.stmt.line, edit.stmt.col].body  # type: ignore[attr-defined]
                 self._open_around(body[0])  # below it where it is a docstring
             case Enclose():
+                self._touch_test_above(edit.first)
                 self._touch_statement(self._statements[edit.first.line, edit.first.col])
                 self._touch(span_of(edit).line, span_of(edit).end_line)
                 self._touch_statement(self._statements[edit.last.line, edit.last.col])
@@ -122,6 +123,12 @@ class _Freedom:
         """The innermost statement around an expression."""
         around = [node for node in self._statements.values() if (node.lineno, node.col_offset) <= (span.line, span.col)]
         return max(around, key=lambda node: (node.lineno, node.col_offset))
+
+    def _touch_test_above(self, first: Span) -> None:
+        """The ``if`` whose branch begins here: a guard of the whole branch goes into its test."""
+        for node in self._statements.values():
+            if isinstance(node, ast.If) and (node.body[0].lineno, node.body[0].col_offset) == (first.line, first.col):
+                self._touch(node.lineno, node.test.end_lineno or node.lineno)
 
     def _touch(self, line: int, end_line: int) -> None:
         self.touched[line - 1 : end_line] = [True] * (end_line - line + 1)

@@ -39,6 +39,12 @@ def parse_statements(code: str) -> tuple[Statement, ...]:
     return tuple(unindented_blanks(statement) for statement in (first, *module.body[1:]))
 
 
+def opened(header: str) -> Statement:
+    """The statement that a header (``if …:``, ``with …:``) opens, always the same one."""
+    (statement,) = parse_statements(f"{header}\n    pass\n")
+    return statement
+
+
 @dataclass(frozen=True)
 class Hoisted:
     """Statements that compute what was taken out of the one below them, under a header if there is one."""
@@ -256,7 +262,7 @@ class Block:
         return last.statement.with_changes(body=_joined([one.piece for one in run if one.piece is not None]))
 
     def _headed(self, out: _Out) -> Statement:
-        (header,) = parse_statements(f"{out.header}\n    pass\n")
+        header = opened(out.header)
         statements = self._finished(out.body)
         if self._at_top:  # at the top level libcst counts even blank lines as indented (by nothing)
             statements = [unindented_blanks(statement) for statement in statements]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections import Counter
+
 from dpmigrate.rewrite.apply import Refused, apply
 from dpmigrate.rewrite.compose import Plan
 from dpmigrate.rewrite.confined import strayed

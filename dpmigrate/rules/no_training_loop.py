@@ -1,14 +1,15 @@
 """The training loop does not go through a DataLoader.
 
 ## What it finds
-A `backward()` that no `for … in loader` over a DataLoader of this file reaches: batches sliced by hand from tensors, `next(iterator)`,
-one full batch, a loader from another file.
+A `backward()` that no `for … in loader` over a DataLoader of this file reaches, and what feeds it instead: batches cut from tensors, all samples at
+once, samples that the program makes, a stream of another library or of a class of the file, a state that goes on from batch to batch, a loader that
+another file makes or that nothing gives a value.
 
 A step of the optimizer in a loop over parts of a batch (`for part in batch:`).
 
 ## Why it matters
 Data parallelism means that the ranks train on different samples. Where the samples come from a DataLoader, a sampler divides them; where
-they are cut by hand, only the author knows how.
+they are cut by hand, only the author knows how. A state that goes on from batch to batch belongs to the samples of one rank only.
 
 ## Example
 ```python
@@ -23,7 +24,7 @@ for xb, yb in loader:
 ```
 
 ## When it is not fixed
-Always: it is a refusal. The report says what was found instead.
+Always: it is a refusal. The report says what was found instead, and gives the lines of the loader where the batches are cut from tensors.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.facts.feeds import Cut, Feed, feed, short
+from dpmigrate.facts.loops import rounds
 from dpmigrate.facts.names import Loop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
@@ -45,7 +48,7 @@ def no_training_loop(script: Script) -> Iterator[Hit]:
     reached = {id(b) for loop in roles.train_loops for b in script.loop_backwards(loop)}
     lost = [b for b in roles.backwards if id(b) not in reached]
     if lost:
-        yield Hit(lost[0], f"this backward() is not reached from a loop over a DataLoader: {_instead(script, lost[0])}", advice=_ADVICE)
+        yield _hit(script, lost)
         return
     for loop in roles.train_loops:
         if any(isinstance(a, ast.While | ast.For) and any(o.node is a for o in roles.batch_loops) for a in script.names.ancestors(loop.node)):
@@ -53,7 +56,7 @@ def no_training_loop(script: Script) -> Iterator[Hit]:
         for inner in (n for n in ast.walk(loop.node) if isinstance(n, ast.For) and n is not loop.node):
             if _steps_inside(script, inner) and _goes_over_batch(script, inner, loop.node):
                 yield Hit(
-                    inner, "the optimizer steps over parts of a batch: with smaller batches these would be other steps",
+                    inner, f"the optimizer steps on parts of a batch, {short(inner.iter)}: of a rank's smaller batch these would be other parts, or fewer",
                     advice="let the DataLoader make the batches that are stepped on",
                 )  # fmt: skip
 
@@ -73,21 +76,94 @@ def _goes_over_batch(script: Script, inner: ast.For, loop: Loop) -> bool:
     return any(isinstance(n, ast.Name) and n.id in batch for n in ast.walk(inner.iter))
 
 
-_ADVICE = "put the data into a Dataset and loop over a DataLoader of it: for batch in DataLoader(TensorDataset(x, y), batch_size=…, shuffle=True)"
+#: for each kind of feed what is wrong with it and what its author can do
+_SAID = {
+    "state": (
+        "{what} is carried from one batch to the next, so the batches cannot be dealt out to ranks",
+        "begin every batch with a fresh state and make the sequences samples of a Dataset; if the state has to go on, each rank needs streams of its own, "
+        "and the loop is written for DistributedDataParallel by hand",
+    ),
+    "library": ("the loop goes over {what}, batches of {by}, which no DistributedSampler divides", ""),
+    "own": (
+        "the loop goes over {what}, an object of {by}, and not over a DataLoader itself",
+        "loop over the DataLoader, and do in the loop what {by} does with each batch",
+    ),
+    "chained": (
+        "the loop goes over several loaders end to end, {what}",
+        "write two loops, one over the loaders and one over the batches of each, or one DataLoader over a ConcatDataset",
+    ),
+    "made": ("the program makes its samples itself, by {made}", "make one sample in the __getitem__ of a Dataset, and loop over a DataLoader of it"),
+    "drawn": (
+        "each batch comes from {what}, which code of another file draws by itself",
+        "give what it does for one sample to the __getitem__ of a Dataset, and loop over a DataLoader of it",
+    ),
+    "unassigned": (
+        "the loop goes over {what}, which nothing in this file gives a value",
+        "make the training loader in this file; a program that only evaluates needs no migration",
+    ),
+    "uncalled": ("nothing in this file calls {what}", "call it in this file, with a DataLoader that the file makes"),
+    "elsewhere": (
+        "the loop goes over {what}, and nothing says that what {by} makes is a DataLoader",
+        "if it is one, call it train_loader, or make it in this file",
+    ),
+    "cut": ("the batches are cut from {tensors} by hand, {what}", "write {loader} before the loop, and {loop} in place of what cuts"),
+    "whole": (
+        "every step trains on all of {tensors} at once",
+        "write {loader} before the loop, and {loop} round the step: one global batch, of which each rank takes a part",
+    ),
+    "unknown": (
+        "{instead}",
+        "put the data into a Dataset and loop over a DataLoader of it: for batch in DataLoader(TensorDataset(x, y), batch_size=…, shuffle=True)",
+    ),
+}
+#: what the libraries' own users do about it
+_LIBRARIES = {
+    "torchtext": "put the examples into a list, and loop over a DataLoader of it with a collate_fn that makes the batch",
+    "webdataset": "shards are dealt out by wds.split_by_node: write the loop for DistributedDataParallel by hand, with a fixed number of steps for each rank",
+    "DALI": "give the pipeline's reader shard_id and num_shards, and write the loop for DistributedDataParallel by hand",
+    "tf.data": "dataset.shard(num_shards, index) deals out the samples: write the loop for DistributedDataParallel by hand, or make a torch Dataset of them",
+    "FFCV": "give its Loader distributed=True, and write the loop for DistributedDataParallel by hand",
+}
+
+
+def _hit(script: Script, lost: list[ast.Call]) -> Hit:
+    backward = next((b for b in lost if _is_stepped(script, b)), lost[0])
+    found = feed(script.roles, backward)
+    words, advice = _SAID[found.kind]
+    if found.kind == "library":
+        advice = _LIBRARIES.get(found.by, f"make a torch Dataset of what {found.by} reads, and loop over a DataLoader of it")
+    given = {
+        "what": found.what,
+        "by": found.by,
+        "made": f"{found.by}()" if found.by else found.what,
+        "instead": _instead(script, backward),
+        **(_lines(found.cut) if found.cut is not None else {}),
+    }
+    return Hit(backward, f"no DataLoader feeds this step: {words.format(**given)}{_place(found, backward)}", advice=advice.format(**given))
+
+
+def _is_stepped(script: Script, backward: ast.Call) -> bool:
+    """Whether an optimizer steps beside it: an attack or a penalty only asks for gradients."""
+    function = script.names.function(backward)
+    return any(script.names.function(c) is function for c in script.names.calls("step"))
+
+
+def _lines(cut: Cut) -> dict[str, str]:
+    """The two lines that take the place of batches that are cut by hand."""
+    tensors = " and ".join(t.removeprefix("torch.as_tensor(").removesuffix(")") if t.startswith("torch.as_tensor(") else t for t in cut.tensors)
+    order = ", shuffle=True" if cut.shuffled else ""
+    loader = f"loader = DataLoader(TensorDataset({', '.join(cut.tensors)}), batch_size={cut.batch_size or '…'}{order})"
+    variables = ", ".join(cut.variables) if len(cut.variables) > 1 else f"({cut.variables[0]},)"
+    return {"tensors": tensors, "loader": f"`{loader}`", "loop": f"`for {variables} in loader:`"}
+
+
+def _place(found: Feed, backward: ast.Call) -> str:
+    line = found.node.lineno  # type: ignore[attr-defined]
+    return f" (line {line})" if line != backward.lineno else ""
 
 
 def _instead(script: Script, backward: ast.Call) -> str:
-    if not script.roles.loader_calls:
-        return "no DataLoader is built in this file"
-    loop = next((a for a in script.names.ancestors(backward) if isinstance(a, Loop)), None)
-    inside = list(ast.walk(loop)) if loop is not None else []
-    if any(
-        isinstance(n, ast.Call) and (script.names.dotted(n.func) == "?.next" or (isinstance(n.func, ast.Attribute) and n.func.attr in ("next", "__next__")))
-        for n in inside
-    ):
-        return "batches are taken with next()"
-    if isinstance(loop, ast.For):
-        return f"the loop goes over {ast.unparse(loop.iter)}, which is not a DataLoader that this file builds"
-    if isinstance(loop, ast.While):
-        return "the loop is a while loop that makes its own batches"
-    return "it stands in a function that no loop of this file calls"
+    loop = next(rounds(script.roles, backward), None)
+    if isinstance(loop, ast.For | ast.AsyncFor):
+        return f"it is not seen that {short(loop.iter)} gives the batches of a DataLoader"
+    return "it is not seen where the while loop has its batches from" if loop is not None else "it stands in no loop"

@@ -30,7 +30,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import After, Before, Hoist
-from dpmigrate.facts.control import exit_value
+from dpmigrate.facts.exits import exit_value
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity

@@ -35,7 +35,8 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport
 from dpmigrate.facts import steps
-from dpmigrate.facts.control import exits, is_exit, of_data, uniform
+from dpmigrate.facts.control import uniform
+from dpmigrate.facts.exits import exits, is_exit, of_data
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity

@@ -28,7 +28,8 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import Edit
-from dpmigrate.facts.control import exits, uniform
+from dpmigrate.facts.control import uniform
+from dpmigrate.facts.exits import exits
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule

@@ -44,6 +44,7 @@ class Proof:
     seconds: tuple[float, float] = (0.0, 0.0)
     notes: tuple[str, ...] = ()
     cut: str = ""  # after what both runs were ended, if they were
+    fails: bool = False  # the migrated program crashes or hangs, the original runs
 
     @property
     def holds(self) -> bool:
@@ -125,7 +126,9 @@ def _prove(original: Config, migrated: Config, wish: Wish, paths: Sequence[Path]
     if problem:
         heard.begins("it failed; the original runs, to see whether it does so alone")
         own = alone(original)
-        return Proof(failure=f"the original does not run here: {own}" if own else f"the migrated program fails, the original does not: {problem}")
+        if own:
+            return Proof(failure=f"the original does not run here: {own}")
+        return Proof(failure=f"the migrated program fails, the original does not: {problem}", fails=after.late or after.code != 0)
     heard.begins("the original runs, with the samples in the order that the ranks have taken them together")
     again = replace(original, start=migrated.out, replay=global_order(after.records))
     before = run(wish.arguments, again, timeout=wish.timeout, watch=heard.steps)

@@ -15,6 +15,8 @@ COLOURS = {Verdict.EQUAL: "32", Verdict.BOUND: "32", Verdict.DIFFERS: "1;31", Ve
 
 def verdict(proof: Proof) -> str:
     """The whole in one sentence."""
+    if proof.fails:
+        return "NOT proved: the migrated program fails where the original runs."
     if proof.failure:
         return "Could not be proved."
     if proof.holds and proof.cut:
@@ -28,8 +30,8 @@ def verdict(proof: Proof) -> str:
 
 
 def exit_code(proof: Proof) -> int:
-    """0 proved, 1 something differs, 2 it could not be judged."""
-    return 0 if proof.holds else 1 if proof.differs else 2
+    """0 proved, 1 something differs or only the migrated program fails, 2 it could not be judged."""
+    return 0 if proof.holds else 1 if proof.differs or proof.fails else 2
 
 
 def table(proof: Proof, style: Style) -> Iterator[str]:
@@ -55,6 +57,7 @@ def document(proof: Proof) -> str:
             "proved": proof.holds,
             "cut": proof.cut,
             "failure": proof.failure,
+            "fails": proof.fails,
             "lines": [{"name": line.name, "verdict": line.verdict.value, "text": line.text} for line in proof.lines],
             "notes": list(proof.notes),
             "distances": [

@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from dpmigrate.facts.control import exit_value, exits, uniform
+from dpmigrate.facts.control import uniform
+from dpmigrate.facts.exits import exit_value, exits
 from tests.facts.probe import probed
 from tests.pipeline import script
 
@@ -74,6 +75,16 @@ def _uniform(text: str) -> bool:
         pytest.param("probe(__file__ == 'a')", id="what Python itself sets"),
         pytest.param("from settings import *\nprobe(LIMIT > 3)", id="a constant of a star import"),
         pytest.param("from settings import *\nprobe(hp.limit > 3)", id="a module that a star import brings"),
+        pytest.param("from settings import *\ncfg = small if LIMIT else large\nprobe(3 in cfg['steps'])", id="a table that a star import brings"),
+        pytest.param("import json\nwith open('a.json') as f:\n    cfg = json.load(f)\nprobe(cfg['n'])", id="a file of settings"),
+        pytest.param("import yaml\ncfg = yaml.load(open('a'), yaml.Loader)\nprobe(cfg['a']['n'])", id="a file of settings of another kind"),
+        pytest.param("from utils import read_json\ncfg = read_json('a.json')\nprobe(cfg['n'])", id="a file of settings by another file's function"),
+        pytest.param("import utils\ncfg = utils.Params('a.json')\nprobe(cfg.n)", id="settings by another file's class"),
+        pytest.param("def train(model, args):\n    probe(args.n > 3)", id="settings that another file gives"),
+        pytest.param(
+            "class T:\n    def __init__(self, config):\n        self.config = config\n    def run(self):\n        probe(self.config['n'])",
+            id="settings of an object",
+        ),
         pytest.param("args = argparse.ArgumentParser().parse_args()\nprobe(args.n + args.n)", id="a setting twice"),
         pytest.param("cfg = get_config()\nprobe(cfg.train.epochs)", id="a setting in a setting"),
         pytest.param("n = 0\nfor x in tqdm(loader):\n    n += 1\nprobe(n)", id="a counter of batches under a progress bar"),
@@ -101,6 +112,9 @@ def test_the_same_on_every_rank(text: str) -> None:
         pytest.param("f = lambda: 3\nprobe((lambda: 3)())", id="a lambda"),
         pytest.param("probe({x for x in (1, 2)})", id="a set: its order differs"),
         pytest.param("def f():\n    probe((yield))", id="what is sent to a generator"),
+        pytest.param("import json\nfor i in range(3):\n    state = json.load(open('a'))\n    probe(state['n'])", id="a file that is read in every turn"),
+        pytest.param("def train(model, limit):\n    probe(limit > 3)", id="what another file gives"),
+        pytest.param("def train(model, args):\n    probe(args.n > 3)\ntrain(model, model(x))", id="no settings, whatever they are called"),
         pytest.param("for x in loader:\n    probe(x > 0)", id="a batch"),
         pytest.param("for x in {1, 2}:\n    probe(x)", id="an element of a set"),
         pytest.param("for x in get():\n    probe(x)", id="an element of a call's result"),

@@ -41,8 +41,12 @@ def _optimizers(text: str) -> list[list[str]]:
             [["net"]],
             id="an attribute that is filled",
         ),
-        pytest.param("def make(ps):\n    return optim.SGD(ps)\nmake(net.parameters())\nmake(ps=other.parameters())", [["net", "other"]], id="a parameter, by its calls"),
-        pytest.param("ps = [{'params': net.parameters()}]\no = lib.make(ps)\no.step()\nnet.zero_grad()", [["net"]], id="another library's, cleared by the model"),
+        pytest.param(
+            "def make(ps):\n    return optim.SGD(ps)\nmake(net.parameters())\nmake(ps=other.parameters())", [["net", "other"]], id="a parameter, by its calls"
+        ),
+        pytest.param(
+            "ps = [{'params': net.parameters()}]\no = lib.make(ps)\no.step()\nnet.zero_grad()", [["net"]], id="another library's, cleared by the model"
+        ),
         pytest.param("s = lib.schedule(optim.SGD(net.parameters()), [3])\ns.step()", [["net"]], id="a scheduler of another library is none"),
         pytest.param("def ps(m):\n    return m.parameters()\noptim.SGD(ps(net))", [["m"]], id="a function of the file"),
         pytest.param("optim.SGD(lib.groups(net, 3))", [["net"]], id="groups of another file"),

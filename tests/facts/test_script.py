@@ -96,17 +96,21 @@ def test_whether_the_program_comes_to_a_loop(around: str, answer: bool) -> None:
             "(loader if a else other)",
             id="chosen",
         ),
+        pytest.param("loaders = [DataLoader(d) for d in many]\nfor epoch in range(3):\n    for loader in loaders:\n{nested}", None, id="one of several"),
+        pytest.param("a, b = DataLoader(one), DataLoader(two)\nfor epoch in range(3):\n    for loader in (a, b):\n{nested}", None, id="one of two"),
     ],
 )
 def test_the_loader_as_the_epoch_loop_writes_it(text: str, loader: str | None) -> None:
     forms = {
         "step": _STEP.format(loader="loader"),
+        "nested": "".join("    " + line + "\n" for line in _STEP.format(loader="loader").splitlines()),
         "param": _STEP.format(loader="l"),
         "attr": "".join("    " + line + "\n" for line in _STEP.format(loader="self.l").splitlines()),
     }
     found = script(_TOP + _MODEL + text.format(**forms))
     (loop,) = found.roles.train_loops
     assert [p.loader for p in found.epoch_places(loop)] == [loader]
+    assert [ast.unparse(p.loop).splitlines()[0] for p in found.epoch_places(loop)] == ["for epoch in range(3):"]
 
 
 def test_fresh_names_and_arguments() -> None:

@@ -124,6 +124,38 @@ def test_code_of_several_lines_takes_the_indentation_of_the_file(check, indent):
     )
 
 
+_AND = "and ddp.is_main():"
+
+
+@pytest.mark.parametrize(
+    ("marked", "expected"),
+    [
+        pytest.param("if a:\n    ⟦x⟧\n    ⟦y⟧\n", f"if a {_AND}\n    x\n    y\n", id="the whole branch"),
+        pytest.param("if a:  # c\n    # d\n    ⟦⟦x⟧⟧  # e\n    # f\ny\n", f"if a {_AND}  # c\n    # d\n    x  # e\n    # f\ny\n", id="with comments"),
+        pytest.param("if a: ⟦⟦x⟧⟧\n", f"if a {_AND}\n    x\n", id="on one line"),
+        pytest.param("if a:\n    b\nelif c:\n    ⟦⟦x⟧⟧\n", f"if a:\n    b\nelif c {_AND}\n    x\n", id="elif"),
+        pytest.param("if a or b:\n    ⟦⟦x⟧⟧\n", f"if (a or b) {_AND}\n    x\n", id="or"),
+        pytest.param("if (a or\n        b):\n    ⟦⟦x⟧⟧\n", f"if (a or\n        b) {_AND}\n    x\n", id="brackets, two lines"),
+        pytest.param("if a if b else c:\n    ⟦⟦x⟧⟧\n", f"if (a if b else c) {_AND}\n    x\n", id="a conditional expression"),
+        pytest.param("if not a and b:\n    ⟦⟦x⟧⟧\n", f"if not a and b {_AND}\n    x\n", id="and"),
+        pytest.param("if a:\n    ⟦⟦x⟧⟧\nelse:\n    y\n", f"if a:\n    {MAIN}\n        x\nelse:\n    y\n", id="not where there is an else"),
+        pytest.param("if a:\n    ⟦⟦x⟧⟧\n    y\n", f"if a:\n    {MAIN}\n        x\n    y\n", id="not a part of a branch"),
+        pytest.param("while a:\n    ⟦⟦x⟧⟧\n", f"while a:\n    {MAIN}\n        x\n", id="not a loop"),
+        pytest.param(
+            "if a:\n    ⟦⟦if b:\n        x\n    else:\n        y⟧⟧\n", f"if a {_AND}\n    if b:\n        x\n    else:\n        y\n", id="an if inside"
+        ),
+    ],
+)
+def test_a_guard_of_a_whole_branch_goes_into_its_test(check, marked, expected):
+    check(marked, lambda s: [Enclose(s[0], s[1], MAIN)], expected)
+
+
+def test_an_own_if_that_is_left_alone_beside_a_guarded_statement_that_goes(check):
+    marked = "if a:\n    ⟦x⟧\n    if b:\n        y\n    else:\n        z\n"
+    expected = "if a:\n    if b:\n        y\n    else:\n        z\n"
+    check(marked, lambda s: [Enclose(s[0], s[0], MAIN), Delete(s[0])], expected)
+
+
 @pytest.mark.parametrize(
     ("marked", "expected"),
     [
@@ -133,13 +165,13 @@ def test_code_of_several_lines_takes_the_indentation_of_the_file(check, indent):
         pytest.param("⟦x⟧\n\n# two\ny\n⟦z⟧\nw\n", f"{MAIN}\n    x\n\n    # two\n    y\n    z\nw\n", id="several: blank lines stay empty"),
         pytest.param("⟦x⟧\n⟦f(a,\n\n  b)⟧\n", f"{MAIN}\n    x\n    f(a,\n\n      b)\n", id="blank line in brackets stays empty"),
         pytest.param("⟦x = '''\na\n'''⟧\n⟦y⟧\n", f"{MAIN}\n    x = '''\na\n'''\n    y\n", id="string over several lines"),
-        pytest.param("if a: ⟦⟦x⟧⟧  # c\n", f"if a:\n    {MAIN}\n        x  # c\n", id="one-line suite"),
+        pytest.param("for a in b: ⟦⟦x⟧⟧  # c\n", f"for a in b:\n    {MAIN}\n        x  # c\n", id="one-line suite"),
         pytest.param("if a: ⟦x⟧; ⟦y⟧; z\n", f"if a:\n    {MAIN}\n        x; y\n    z\n", id="one-line suite of several"),
         pytest.param("a = 1; ⟦⟦b = 2⟧⟧; c = 3\n", f"a = 1\n{MAIN}\n    b = 2\nc = 3\n", id="shared line"),
         pytest.param("@d\n⟦⟦def f():\n    x⟧⟧\n", f"{MAIN}\n    @d\n    def f():\n        x\n", id="definition"),
         pytest.param("⟦⟦if a:\n    x⟧⟧\n    # end\nelse_\n", f"{MAIN}\n    if a:\n        x\n        # end\nelse_\n", id="comment at its end"),
         pytest.param("for a in b:\n\t⟦⟦x⟧⟧\n\ty\n", f"for a in b:\n\t{MAIN}\n\t\tx\n\ty\n", id="tabs"),
-        pytest.param("if a:\n  b\n  if c:\n      ⟦⟦x⟧⟧\n", f"if a:\n  b\n  if c:\n      {MAIN}\n          x\n", id="a block with its own indentation"),
+        pytest.param("if a:\n  b\n  while c:\n      ⟦⟦x⟧⟧\n", f"if a:\n  b\n  while c:\n      {MAIN}\n          x\n", id="a block with its own indentation"),
     ],
 )
 def test_enclose(check, marked, expected):

@@ -27,27 +27,96 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
     assert found("DPM901", **parts) == []
 
 
-_BATCH = "x, y = torch.ones(4, 8), torch.ones(4).long()\n"
+_BATCH = "x, y = torch.randn(4, 8), torch.ones(4).long()\n"
+_CUT = "loss = F.cross_entropy(model(x[i:i + 4]), y[i:i + 4])\nloss.backward()\noptimizer.step()"
+_ORDER = "idx = order[i]\na, b = x[idx], y[idx]\nF.cross_entropy(model(a), b).backward()\noptimizer.step()"
+_ARRAY = "part = torch.from_numpy(x[i:i + 2])\nmodel(part).sum().backward()\noptimizer.step()"
 
 
 @pytest.mark.parametrize(
-    ("parts", "why"),
+    ("parts", "why", "help"),
     [
-        pytest.param({"loader": "", "batches": "for i in range(3):", "step": _BATCH + STEP}, "no DataLoader is built in this file", id="slices"),
-        pytest.param({"batches": "for i in range(3):", "step": _BATCH + STEP}, "the loop goes over range(3), which is not", id="a range beside a loader"),
-        pytest.param({"batches": "for i in range(3):", "step": "x, y = next(batches)\n" + STEP}, "batches are taken with next()", id="next"),
-        pytest.param({"batches": "for i in range(3):", "step": "x, y = batches.next()\n" + STEP}, "batches are taken with next()", id="a method next"),
-        pytest.param({"batches": "while epoch:", "step": _BATCH + STEP}, "the loop is a while loop that makes its own batches", id="while"),
         pytest.param(
-            {"batches": "if True:", "epochs": "if True:", "step": _BATCH + STEP}, "it stands in a function that no loop of this file calls", id="no loop"
+            {"data": "x, y = torch.ones(99, 8), torch.ones(99).long()", "loader": "", "batches": "for i in range(0, 99, 4):", "step": _CUT},
+            "the batches are cut from x and y by hand, x[i:i + 4]",
+            "write `loader = DataLoader(TensorDataset(x, y), batch_size=4)` before the loop, and `for x_batch, y_batch in loader:` in place",
+            id="slices",
         ),
+        pytest.param(
+            {"setup": "x, y = train_set.tensors\norder = torch.randperm(9)", "batches": "for i in range(9):", "step": _ORDER},
+            "cut from x and y by hand",
+            "DataLoader(TensorDataset(x, y), batch_size=…, shuffle=True)` before the loop, and `for a, b in loader:`",
+            id="in a drawn order",
+        ),
+        pytest.param(
+            {"setup": "x = torch.ones(9, 8)", "batches": "for i in range(9):", "step": "part = x[i:i + 2]\nmodel(part).sum().backward()\noptimizer.step()"},
+            "cut from x by hand",
+            "`for (part,) in loader:`",
+            id="one tensor",
+        ),
+        pytest.param(
+            {"setup": "import numpy as np\nx = np.ones((9, 8))", "batches": "for i in range(9):", "step": _ARRAY},
+            "cut from x by hand",
+            "TensorDataset(torch.as_tensor(x))",
+            id="an array",
+        ),
+        pytest.param(
+            {"setup": "x, y = train_set.tensors", "batches": "for i in range(3):"},
+            "every step trains on all of x and y at once",
+            "batch_size=len(x))",
+            id="all at once",
+        ),
+        pytest.param(
+            {"batches": "for i in range(3):", "step": _BATCH + STEP},
+            "the program makes its samples itself, by torch.randn(4, 8)",
+            "__getitem__",
+            id="made by the program",
+        ),
+        pytest.param(
+            {"batches": "while epoch:", "step": "x, y = next(source)\n" + STEP, "setup": "source = endless()", "defs": "def endless():\n    yield 3"},
+            "the program makes its samples itself, by endless()",
+            "__getitem__",
+            id="made by a generator",
+        ),
+        pytest.param(
+            {"batches": "for i in range(3):", "step": "x, y = batches.next()\n" + STEP, "imports": "import torchtext", "setup": "batches = torchtext.go()"},
+            "the loop goes over batches, batches of torchtext",
+            "collate_fn",
+            id="another library's",
+        ),
+        pytest.param(
+            {"batches": "for x, y in batches:", "imports": "import petastorm", "setup": "batches = petastorm.go()"},
+            "of Petastorm",
+            "torch Dataset of what",
+            id="a rarer library's",
+        ),
+        pytest.param(
+            {"before": "h = model.begin()", "batches": "for i in range(3):", "step": "out, h = model(i, h)\nout.backward()\noptimizer.step()"},
+            "h is carried from one batch to the next",
+            "fresh state",
+            id="a state",
+        ),
+        pytest.param(
+            {"batches": "for x, y in missing:"}, "the loop goes over missing, which nothing in this file gives a value (line 18)", "make the", id="no value"
+        ),
+        pytest.param({"batches": "for x, y in 3 * [0]:"}, "it is not seen that 3 * [0] gives the batches of a DataLoader", "a Dataset", id="unknown"),
+        pytest.param({"batches": "while epoch:", "step": "x = y = object()\n" + STEP}, "where the while loop has its batches from", "a Dataset", id="while"),
+        pytest.param({"batches": "if True:", "epochs": "if True:", "step": "x = y = object()\n" + STEP}, "it stands in no loop", "a Dataset", id="no loop"),
     ],
 )
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
-def test_refused_with_what_was_found_instead(parts: dict[str, str], why: str, module_level: bool) -> None:
+def test_refused_with_what_was_found_instead(parts: dict[str, str], why: str, help: str, module_level: bool) -> None:
     (one,) = hits("DPM901", module_level=module_level, **parts)
-    assert why in one.message
-    assert refused("DPM901", module_level=module_level, **parts) == ["loss.backward()"]
+    assert why.partition(" (line")[0] in one.message
+    assert help in one.advice
+    assert refused("DPM901", module_level=module_level, **parts)[0].endswith(".backward()")
+
+
+def test_the_step_is_spoken_of_and_not_an_attack() -> None:
+    defs = "def attack(a):\n    for i in range(3):\n        F.mse_loss(a, a).backward()\n"
+    (one,) = hits("DPM901", defs=defs, batches="for x, y in missing:", step="attack(x)\n" + STEP)
+    assert "missing, which nothing" in one.message
+    assert hits("DPM901", defs=defs, end="attack(3)")[0].message.startswith("no DataLoader feeds this step")
 
 
 def test_a_function_and_a_method_that_nobody_calls() -> None:

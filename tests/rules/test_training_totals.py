@@ -111,6 +111,8 @@ def test_a_loop_that_also_evaluates_averages_over_its_loader() -> None:
     defs += "            optimizer.zero_grad()\n            loss.backward()\n            optimizer.step()\n        total += loss.item()\n    return total"
     parts = {"defs": defs, "batches": "if True:", "step": "run(model, loader, optimizer)", "end": "run(model, DataLoader(val_set, batch_size=4))"}
     assert "total = ddp.mean_all(total, over=loader)" in after(**parts)
+    listed = {**parts, "defs": defs.replace("total = 0.0", "total = []").replace("total += loss.item()", "total.append(loss.item())")}
+    assert "total = ddp.mean_all(total, over=loader)" in after(**listed)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dpmigrate.verify import show
 from dpmigrate.verify.judge import Verdict
 from dpmigrate.verify.proof import Proof, Wish, prove
 from tests.pipeline import FIXTURES, cases, migrate
@@ -305,6 +306,18 @@ def test_a_sum_loss_that_is_averaged(tmp_path: Path) -> None:
 def test_runs_that_fail(pairs: list[tuple[str, str]], words: str, tmp_path: Path) -> None:
     found = _proof(tmp_path, ORIGINAL, changed(MIGRATED, *pairs))
     assert words in found.failure and not found.holds
+    assert found.fails and show.exit_code(found) == 1 and show.verdict(found) == "NOT proved: the migrated program fails where the original runs."
+
+
+def test_a_program_that_fails_by_itself_is_not_judged(tmp_path: Path) -> None:
+    pair = ("    scheduler.step()\n", "    raise ValueError('no more')\n")
+    found = _proof(tmp_path, changed(ORIGINAL, pair), changed(MIGRATED, pair))
+    assert found.failure.startswith("the original does not run here") and not found.fails and show.exit_code(found) == 2
+
+
+def test_a_migrated_program_that_leaves_no_record_is_not_judged(tmp_path: Path) -> None:
+    found = _proof(tmp_path, ORIGINAL, MIGRATED + "import os\nos._exit(0)\n")
+    assert "processes left a record" in found.failure and not found.fails and show.exit_code(found) == 2
 
 
 def test_a_hang_shows_where_each_rank_stands(tmp_path: Path) -> None:

@@ -1,0 +1,326 @@
+"""What feeds a training step that no loop over a DataLoader feeds: samples cut by hand, a stream of another library, a state that goes on.
+
+Asked only of programs that are refused, and answered in the author's own names; unknown is the last answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from dpmigrate.facts.definitions import TRANSPARENT
+from dpmigrate.facts.loops import rounds
+from dpmigrate.facts.names import FunctionNode, Loop, last, position
+from dpmigrate.facts.randomness import DRAWS
+from dpmigrate.facts.roles import Roles
+
+#: libraries that make batches of their own, by the beginning of their dotted names
+LIBRARIES = {
+    "torchtext.": "torchtext",
+    "webdataset.": "webdataset",
+    "nvidia.dali.": "DALI",
+    "tensorflow.": "tf.data",
+    "tensorflow_datasets.": "tf.data",
+    "ffcv.": "FFCV",
+    "petastorm.": "Petastorm",
+    "torchdata.": "torchdata",
+    "mxnet.": "MXNet",
+}
+_ENDS = ("itertools.chain", "itertools.chain.from_iterable")
+_TO_TENSOR = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor", "torch.LongTensor"})
+_RANDOM = re.compile(r"perm|shuffle|randint|choice|sample")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cut:
+    """Batches that are cut from tensors: what a DataLoader over them is made of, each as written; '' for what is not known."""
+
+    tensors: tuple[str, ...]
+    variables: tuple[str, ...]
+    batch_size: str
+    shuffled: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Feed:
+    """``kind``: state · library · own · chained · made · drawn · unassigned · uncalled · elsewhere · cut · whole · unknown.
+
+    ``node`` shows it, ``what`` is the state, the stream, the class or the call, as written; ``by`` what makes it, where that has a name.
+    """
+
+    kind: str
+    node: ast.AST
+    what: str = ""
+    by: str = ""
+    cut: Cut | None = None
+
+
+def feed(roles: Roles, backward: ast.Call) -> Feed:
+    """What feeds the step of a ``backward()``."""
+    return _Search(roles, backward).answer()
+
+
+class _Search:
+    def __init__(self, roles: Roles, backward: ast.Call) -> None:
+        self.roles = roles
+        self.names = roles.names
+        self.backward = backward
+        self.loops = list(dict.fromkeys(rounds(roles, backward)))
+
+    def answer(self) -> Feed:
+        for found in (self._state(), *map(self._stream_of, self.loops), self._cut(), self._made(), self._whole()):
+            if found is not None:
+                return found
+        function = next((a for a in self.names.ancestors(self.backward) if isinstance(a, FunctionNode)), None)
+        if function is not None and not self.loops and not self.roles.values.callers.get(function) and not function.decorator_list:
+            return Feed("uncalled", function, function.name)
+        return Feed("unknown", self.backward)
+
+    # ------------------------------------------------------------------ what the step is made of
+    @cached_property
+    def _bodies(self) -> list[ast.AST]:
+        """The innermost loop, or the function where there is none, and the functions that it enters."""
+        body: ast.AST = self.loops[0] if self.loops else self.names.function(self.backward)
+        return [body, *sorted(self.roles.all_entered(body), key=position)]
+
+    def _inside(self, node: ast.AST) -> bool:
+        return any(self.names.is_inside(node, b) for b in self._bodies)
+
+    @cached_property
+    def _passes(self) -> list[ast.Call]:
+        """The calls of the model that the step may make."""
+        return [c for c in self.roles.forward_calls if self._inside(c) and not self.roles.quiet(c)]
+
+    @cached_property
+    def _pieces(self) -> list[ast.expr]:
+        """The expressions that the loss is made of, back to the edge of the step: through assignments and the results of the file's functions."""
+        out: dict[ast.expr, None] = {}
+        todo: list[ast.expr] = [self.backward.func, *self._passes]
+        while todo:
+            node = todo.pop(0)
+            if node in out:
+                continue
+            out[node] = None
+            for n in ast.walk(node):
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+                    bound = self.names.bindings(self.names.scope_of[n], n.id)
+                    todo += [b.value for b in bound if b.how == "assign" and isinstance(b.value, ast.expr) and self._inside(b.target)]
+                elif isinstance(n, ast.Call):
+                    for function, _ in self.roles.values.targets(n):
+                        if not self.roles.inside_module(function):
+                            todo += [r.value for r in self.names.returns(function) if r.value is not None]
+        return list(out)
+
+    @cached_property
+    def _words(self) -> set[str]:
+        """The names that the loss is made of."""
+        return {n.id for p in self._pieces for n in ast.walk(p) if isinstance(n, ast.Name)}
+
+    def _from_outside(self, name: ast.Name) -> bool:
+        """Whether the variable has its value before the step."""
+        bound = list(self.names.bindings(self.names.scope_of[name], name.id))
+        return bool(bound) and not any(self._inside(b.target) for b in bound)
+
+    # ------------------------------------------------------------------ the answers
+    def _state(self) -> Feed | None:
+        """What a pass of the model gives and the next one is given: the hidden state of a recurrent model."""
+        for loop in self.loops:
+            for call in (c for c in self.roles.forward_calls if self.names.is_inside(c, loop) and not self.roles.quiet(c)):
+                stmt = self.names.statement(call)
+                if not isinstance(stmt, ast.Assign):
+                    continue
+                for name in (n for a in call.args for n in ast.walk(a) if isinstance(n, ast.Name)):
+                    if name.id in _targets(stmt) and self._goes_on(name, loop):
+                        return Feed("state", stmt, name.id)
+        return None
+
+    def _goes_on(self, name: ast.Name, loop: Loop) -> bool:
+        """Whether the variable comes into a turn of the loop with what the turn before has given it."""
+        writes = [n for n in ast.walk(loop) if isinstance(n, ast.Assign) and name.id in _targets(n)]
+        first = min(writes, key=position)
+        return any(isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(first.value))
+
+    def _stream_of(self, loop: Loop) -> Feed | None:
+        """What the loop goes through, or takes with ``next()``, where that goes into the loss."""
+        taken: list[tuple[ast.expr, set[str]]] = []
+        if isinstance(loop, ast.For | ast.AsyncFor):
+            taken.append((self._source(loop.iter), {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}))
+        for n in ast.walk(loop):
+            if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and (drawn := self._next(n.value)) is not None:
+                taken.append((self._source(drawn), _targets(n)))
+        for expr, targets in taken:
+            if targets & self._words and not self._counts(expr) and (found := self._stream(loop, expr)) is not None:
+                return found
+        return None
+
+    def _source(self, expr: ast.expr) -> ast.expr:
+        """The stream inside ``enumerate`` and the like; a function of the file that is called ``cycle`` makes one of its own."""
+        while isinstance(expr, ast.Call) and expr.args and last(expr.func) in TRANSPARENT and not any(self.roles.values.targets(expr)):
+            expr = expr.args[0]
+        return expr
+
+    def _next(self, call: ast.Call) -> ast.expr | None:
+        if self.names.dotted(call.func) == "?.next" and call.args:
+            return call.args[0]
+        return call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__") else None
+
+    def _counts(self, expr: ast.expr) -> bool:
+        return isinstance(expr, ast.Call) and last(expr.func) in ("range", "trange", "count")
+
+    def _stream(self, loop: Loop, expr: ast.expr) -> Feed | None:
+        what = short(expr)
+        roots = (root for n in ast.walk(expr) if isinstance(n, ast.Name | ast.Attribute) for root in self.roles.roots(n))
+        made = [expr, *(stmt.value for key, _ in roots for stmt in self.roles.writes(key) if isinstance(stmt, ast.Assign))]
+        for value in made:
+            for dotted in (self.names.dotted(n) for n in ast.walk(value) if isinstance(n, ast.Name | ast.Attribute)):
+                for beginning, library in LIBRARIES.items():
+                    if dotted.startswith(beginning):
+                        return Feed("library", loop, what, library)
+                if dotted in _ENDS:
+                    return Feed("chained", loop, what)
+        for v in self.roles.values.eval(expr):
+            if v.kind == "object" and v.cls is not None:
+                return Feed("own", loop, what, v.cls.name)
+        for value in made:
+            for function, _ in self.roles.values.targets(value) if isinstance(value, ast.Call) else ():
+                if any(isinstance(n, ast.Yield) for n in ast.walk(function)):
+                    return Feed("made", loop, what, function.name)
+        return self._from_afar(loop, expr, made)
+
+    def _from_afar(self, loop: Loop, expr: ast.expr, made: list[ast.expr]) -> Feed | None:
+        """A stream that the file does not make: by a call of another file's, by nobody, or as the argument of a function that nothing here calls."""
+        called = next((v for v in made if isinstance(v, ast.Call)), None)
+        if called is not None and not self.names.dotted(called.func).startswith(("?.", "torch.", "numpy.")):
+            return Feed("elsewhere", loop, short(expr), short(called.func))
+        if not isinstance(expr, ast.Name):
+            return None
+        function = self.names.scope_of[expr].node
+        calls = self.roles.values.callers.get(function, [])
+        parameter = any(b.how == "param" for b in self.names.bindings(self.names.scope_of[expr], expr.id))
+        if parameter and isinstance(function, FunctionNode):
+            given = [self.roles.passed(c, function, expr.id) for c in calls]
+            lost = next((g for g in given if isinstance(g, ast.Name) and self._missing(g)), None)
+            return Feed("uncalled", function, function.name) if not calls else Feed("unassigned", loop, lost.id) if lost is not None else None
+        return Feed("unassigned", loop, expr.id) if self._missing(expr) else None
+
+    def _missing(self, name: ast.Name) -> bool:
+        return self.names.owner(self.names.scope_of[name], name.id) is None and not self.names.stars
+
+    def _cut(self) -> Feed | None:
+        """Batches that are cut from tensors by an index: ``x[i : i + n]``, ``x[order[i : i + n]]``, ``x[idx]``."""
+        cuts = [n for p in self._pieces for n in ast.walk(p) if isinstance(n, ast.Subscript) and self._by_index(n)]
+        indices = {n.id for c in cuts for n in ast.walk(c.slice) if isinstance(n, ast.Name)}
+        data = [c for c in cuts if not self._is_index(c, indices)]
+        if not data:
+            return None
+        pairs = {tensor: variable for c in reversed(data) for tensor, variable in self._given(c)}
+        tensors = tuple(dict.fromkeys(tensor for c in data for tensor, _ in self._given(c)))
+        variables = tuple(dict.fromkeys(pairs[t] for t in tensors))
+        drawn = [v for name in indices for v in self._values(name)]
+        drawn += [v for d in drawn for n in ast.walk(d) if isinstance(n, ast.Name) for v in self._values(n.id)]
+        shuffled = any(_RANDOM.search(ast.unparse(v)) for v in drawn)
+        size = next((found for c in cuts if (found := self._size(c))), "")
+        return Feed("cut", data[0], short(data[0]), "", Cut(self._as_tensors(tensors), variables, size, shuffled))
+
+    def _as_tensors(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The variables as tensors; the step makes them of arrays where it calls ``torch.from_numpy`` or the like."""
+        made = any(isinstance(n, ast.Call) and self.names.dotted(n.func) in _TO_TENSOR for p in self._pieces for n in ast.walk(p))
+        return tuple(f"torch.as_tensor({name})" if made else name for name in names)
+
+    def _by_index(self, node: ast.Subscript) -> bool:
+        """Whether a part of a variable from outside the step is taken, another one in each turn."""
+        if not isinstance(node.value, ast.Name | ast.Attribute) or isinstance(node.ctx, ast.Store) or isinstance(node.slice, ast.Constant):
+            return False
+        base = node.value if isinstance(node.value, ast.Name) else None
+        return (base is None or self._from_outside(base) or self._is_parameter(base)) and any(
+            isinstance(n, ast.Name) and not self._from_outside(n) for n in ast.walk(node.slice)
+        )
+
+    def _is_parameter(self, name: ast.Name) -> bool:
+        return any(b.how == "param" for b in self.names.bindings(self.names.scope_of[name], name.id))
+
+    def _is_index(self, cut: ast.Subscript, indices: set[str]) -> bool:
+        """``order[i : i + n]``, which itself says what is cut."""
+        stmt = self.names.statement(cut)
+        nested = any(isinstance(a, ast.Subscript) and self.names.is_inside(cut, a.slice) for a in self.names.ancestors(cut))
+        return nested or (isinstance(stmt, ast.Assign) and bool(_targets(stmt)) and _targets(stmt) <= indices)
+
+    def _given(self, cut: ast.Subscript) -> list[tuple[str, str]]:
+        """What is cut and the variable for a part of it, as the step writes them: the arguments, where a function of the file is given it."""
+        function = self.names.function(cut)
+        if isinstance(cut.value, ast.Name) and isinstance(function, FunctionNode) and self._is_parameter(cut.value):
+            calls = [c for c in self.roles.values.callers.get(function, []) if self._inside(c)]
+            given = [a for c in calls if (a := self.roles.passed(c, function, cut.value.id)) is not None]
+            if given:
+                return [(ast.unparse(a), f"{last(a)}_batch") for a in given]
+        return [(ast.unparse(cut.value), self._variable(cut))]
+
+    def _variable(self, cut: ast.Subscript) -> str:
+        stmt = self.names.statement(cut)
+        if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
+            target, value = stmt.targets[0], stmt.value
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                target = next(t for t, v in zip(target.elts, value.elts, strict=True) if self.names.is_inside(cut, v))
+            if isinstance(target, ast.Name) and not any(self.names.is_inside(c, value) for c in self._passes):
+                return target.id
+        return f"{last(cut.value)}_batch"
+
+    def _values(self, name: str) -> Iterator[ast.expr]:
+        """What variables of this name are given in the step and before it."""
+        for n in self.names.nodes:
+            if isinstance(n, ast.Assign) and name in _targets(n):
+                yield n.value
+
+    def _size(self, cut: ast.Subscript) -> str:
+        """How many samples are cut: of the slice itself, or the step of the ``range`` round it."""
+        part = cut.slice.elts[0] if isinstance(cut.slice, ast.Tuple) else cut.slice
+        if isinstance(part, ast.Slice) and isinstance(part.upper, ast.BinOp) and isinstance(part.upper.op, ast.Add) and part.lower is not None:
+            if ast.unparse(part.upper.left) == ast.unparse(part.lower):
+                return ast.unparse(part.upper.right)
+        if isinstance(part, ast.Slice) and isinstance(part.lower, ast.BinOp) and isinstance(part.lower.op, ast.Mult):
+            factors = [f for f in (part.lower.left, part.lower.right) if not (isinstance(f, ast.Name) and not self._from_outside(f))]
+            return ast.unparse(factors[0]) if len(factors) == 1 else ""
+        return ""
+
+    def _made(self) -> Feed | None:
+        """Samples that the step makes at random, or that it gets from code of another file."""
+        for piece in self._pieces:
+            for n in ast.walk(piece):
+                if isinstance(n, ast.Call) and self.names.dotted(n.func).startswith(DRAWS):
+                    return Feed("made", n, short(n))
+        for piece in self._pieces:
+            if isinstance(piece, ast.Call) and piece not in self._passes and not self.roles.inside_module(piece) and self._foreign(piece):
+                return Feed("drawn", piece, short(piece))
+        return None
+
+    def _foreign(self, call: ast.Call) -> bool:
+        dotted = self.names.dotted(call.func)
+        return bool(dotted) and not dotted.startswith(("?.", "torch.", "numpy."))
+
+    def _whole(self) -> Feed | None:
+        """All samples at once: the model is given what is there before the loop."""
+        given = [a for c in self._passes for a in c.args if isinstance(a, ast.Name) and self._from_outside(a) and not self._is_parameter(a)]
+        if not given:
+            return None
+        others = [a for p in self._pieces for c in ast.walk(p) if isinstance(c, ast.Call) and c not in self._passes for a in c.args]
+        with_it = [a for a in others if isinstance(a, ast.Name) and self._from_outside(a) and not self._is_parameter(a)]
+        tensors = tuple(dict.fromkeys(a.id for a in (*given, *with_it)))
+        return Feed("whole", given[0], given[0].id, "", Cut(tensors, tuple(f"{t}_batch" for t in tensors), f"len({given[0].id})", False))
+
+
+def _targets(stmt: ast.Assign) -> set[str]:
+    """The variables that the assignment writes, or writes into."""
+    return {n.id for t in stmt.targets for n in ast.walk(t) if isinstance(n, ast.Name) and not _in_slice(t, n)}
+
+
+def _in_slice(target: ast.expr, name: ast.Name) -> bool:
+    return any(isinstance(n, ast.Subscript) and any(x is name for x in ast.walk(n.slice)) for n in ast.walk(target))
+
+
+def short(node: ast.AST, most: int = 60) -> str:
+    """The expression as code, its middle left out where it is long."""
+    text = ast.unparse(node)
+    return text if len(text) <= most else f"{text[: most - 4]} …"

@@ -1,0 +1,48 @@
+"""The nouns of the points-to analysis: objects, the variables that hold them, and the paths into them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Key = tuple[str, int, str]  # ("v", id of scope, name) · ("a", id of class, attribute) · ("t", id of scope, "args.device")
+Path = tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=True)
+class Val:
+    """An object. ``kind``: ext · call · object · class · func · wrapped · display · const; ``part``: which of those that a dict comprehension makes."""
+
+    kind: str
+    node: ast.AST
+    qual: str = ""
+    cls: ast.ClassDef | None = None
+    part: object = None
+
+    def __hash__(self) -> int:
+        return hash((self.kind, id(self.node), self.qual, self.part))
+
+
+@dataclass(frozen=True, slots=True)
+class WrapSite:
+    """A statement that gives a variable the wrapped form of its own model."""
+
+    call: ast.AST  # the DataParallel call, or the statement that a new wrap will follow
+    stmt: ast.stmt
+    key: Key
+    wrapped: Val
+    inner: frozenset[Val]
+
+
+Vals = frozenset[Val]
+NONE: Vals = frozenset()
+
+
+def leaves(target: ast.AST, path: Path) -> Iterator[tuple[ast.AST, Path]]:
+    """The targets of an assignment, each with its place in the value."""
+    if isinstance(target, ast.Tuple | ast.List):
+        for i, t in enumerate(target.elts):
+            yield from leaves(t, (*path, i))
+    else:
+        yield target, path
