@@ -34,10 +34,13 @@ def cli() -> None:
 @options.codes("--ignore", "Leave out these codes (or prefixes).")
 @click.option("--explain-roles", is_flag=True, help="Say what was taken for the model, the loaders, the loops and the loss, and why; nothing else.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 where there are findings; unreadable files still exit 2.")
+@options.programs
 @options.output_format
 @options.stdin
 def check(
     paths: tuple[str, ...],
+    no_follow: bool,
+    entry: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     explain_roles: bool,
@@ -47,14 +50,15 @@ def check(
 ) -> None:
     """Say what would break, or silently change, if the programs ran under DistributedDataParallel.
 
-    PATHS are files, directories, or '-' for standard input; the current directory if none is given.
+    PATHS are files, directories, or '-' for standard input; the current directory if none is given. A script is read with the files of its own that it
+    imports.
     """
     from dpmigrate import engine
     from dpmigrate.model import Status
 
     config = options.configuration(paths)
     settings, output_format = options.settings(config), options.chosen(config, "output_format")
-    targets = list(_targets(paths, stdin_filename, config))
+    targets = list(_targets(paths, stdin_filename, config, entry))
     look = engine.explain if explain_roles else engine.check
     outcomes = list(terminal.progress(look(targets, settings), len(targets)))
     if output_format == "json":
@@ -108,12 +112,15 @@ def _wanted(code: str, settings: Settings) -> bool:
 @click.option("--vendor", is_flag=True, help="Copy the runtime package beside the script, so that it needs nothing but torch.")
 @click.option("--annotate", is_flag=True, help="Write what is left to you into the program, as # TODO(DPM…) comments.")
 @click.option("--verify", "check_by_running", is_flag=True, help="Run original and result first (see verify), and write only what is proved.")
+@options.programs
 @options.output_format
 @options.stdin
 @click.pass_obj
 def apply(
     arguments: tuple[str, ...] | None,
     paths: tuple[str, ...],
+    no_follow: bool,
+    entry: str | None,
     diff: bool,
     output: str | None,
     amp: bool,
@@ -130,7 +137,8 @@ def apply(
 ) -> None:
     """Rewrite programs for DistributedDataParallel, in place, each as a whole or not at all.
 
-    PATHS are files, directories, or '-' for standard input. With --verify, what follows -- goes to the script when it is run.
+    PATHS are scripts, directories, or '-' for standard input. A script is rewritten together with the files of its own that it imports; 'dpmigrate undo'
+    takes that back. With --verify, what follows -- goes to the script when it is run.
     """
     from pathlib import Path
 
@@ -148,7 +156,7 @@ def apply(
         raise click.UsageError("--verify cannot go with -: a program needs a file to be run")
     if check_by_running:
         options.provable(settings)
-    targets = list(_targets(paths, stdin_filename, config))
+    targets = list(_targets(paths, stdin_filename, config, entry))
     if output is not None and len(targets) != 1:
         raise click.UsageError("--output takes the result of one file")
     how = engine.Writing(
@@ -215,6 +223,23 @@ def _filter(outcomes: Sequence[Outcome]) -> None:
         terminal.out(o.after if o.after is not None else o.before)
         for line in text.apply_result(o, text.Style(False), written=None, diff=False):
             print(line, file=sys.stderr)
+
+
+@cli.command()
+@click.argument("script", type=click.Path(exists=True, dir_okay=False))
+def undo(script: str) -> None:
+    """Bring back the files that the last apply of SCRIPT replaced, if none of them has been changed since."""
+    from pathlib import Path
+
+    from dpmigrate import transaction
+    from dpmigrate.model import Problem
+    from dpmigrate.report.plain import safe
+
+    told = transaction.undo(Path(script))
+    if isinstance(told, Problem):
+        print(f"dpmigrate: {safe(script)}: {safe(told.message)}", file=sys.stderr)
+        sys.exit(2)
+    terminal.lines([f"{safe(script)}: as it was before the last apply: {', '.join(safe(str(p)) for p in told)}"])
 
 
 @cli.command()
@@ -318,15 +343,32 @@ def demo() -> None:
 
 
 # ------------------------------------------------------------------ in and out
-def _targets(paths: tuple[str, ...], stdin_filename: str, config: Config) -> Iterator[Target]:
+def _targets(paths: tuple[str, ...], stdin_filename: str, config: Config, entry: str | None) -> Iterator[Target]:
     from dpmigrate.walk import find
 
     if "-" in paths:
         stream = sys.stdin.buffer if sys.stdin is not None else None
         yield stdin_filename, stream.read() if stream is not None else b""
     named = tuple(p for p in paths if p != "-")
-    if named or not paths:
+    if entry is not None:
+        yield from find(_entries(named, entry))
+    elif named or not paths:
         yield from find(named or (".",), config.exclude, config.root)
+
+
+def _entries(folders: tuple[str, ...], entry: str) -> tuple[str, ...]:
+    """The script of each directory; UsageError for a path that is none, or does not hold it."""
+    from pathlib import Path
+
+    found = []
+    for folder in folders or (".",):
+        if not Path(folder).is_dir():
+            raise click.UsageError(f"--entry names the script of a directory, and {folder!r} is none")
+        inside = Path(folder, entry)
+        found.append(inside if inside.is_file() else Path(entry))
+        if not found[-1].is_file() or not found[-1].resolve().is_relative_to(Path(folder).resolve()):
+            raise click.UsageError(f"{folder!r} holds no {entry!r}")
+    return tuple(map(str, found))
 
 
 def main() -> NoReturn:

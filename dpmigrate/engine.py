@@ -205,6 +205,10 @@ def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> _Planned:
 
     found = rules.check(script)
     files = migration.files(script.program, found)
+    migrated = migration.migrated_with_another(script.program)
+    if migrated:
+        told = f"{migrated} was migrated with another script: undo that (dpmigrate undo), and give both scripts at once"
+        return _Planned(Outcome(name, Status.REFUSED, files, finished + told), belonging=_belonging(script))
     if blockers(found):
         return _refused(script, found, how)
     if script.exempt or not any(f.edits for f in found):
@@ -255,9 +259,7 @@ def _agreed(planned: Sequence[_Planned]) -> Iterator[_Planned]:
             yield plan
         else:
             shared = _differ(plan, mine, other, wishes[planned.index(other)])
-            reason = (
-                f"{shared} also belongs to {other.outcome.path}, which needs it in another way; give each script a module of its own, or migrate one by hand"
-            )
+            reason = f"{shared} also belongs to {other.outcome.path}, which needs it in another way; give each script a module of its own"
             files = tuple(replace(f, after=None) for f in plan.outcome.files)
             yield _Planned(replace(plan.outcome, status=Status.REFUSED, files=files, reason=reason, notes=(), starts=()), belonging=plan.belonging)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from dpmigrate.contract import MODULE
 from dpmigrate.edit import AddImport, Edit
 from dpmigrate.model import File, Finding, Problem, Span
 from dpmigrate.program import Part, Program, placed
@@ -30,6 +31,17 @@ def files(program: Program, found: Sequence[Finding], texts: Texts | None = None
     script, *others = said
     shown = [script, *(p for p in reversed(others) if said[p] or p in new)]
     return tuple(File(p.source.name, tuple(said[p]), p.source.text, new.get(p)) for p in shown)
+
+
+def migrated_with_another(program: Program) -> str:
+    """A file that was rewritten while this program's script was not; '' if there is none."""
+    done = [p for p in program.parts if _has_runtime(p)]
+    return done[0].source.name if done and program.parts[-1] not in done else ""
+
+
+def _has_runtime(part: Part) -> bool:
+    imports = (n for n in ast.walk(part.source.tree) if isinstance(n, ast.Import))
+    return any(a.name == MODULE for n in imports for a in n.names)
 
 
 def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Finding] = ()) -> Texts | Problem:

@@ -76,6 +76,13 @@ def choices(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def programs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What belongs to a program, for the commands that read one."""
+    follow = click.option("--no-follow", is_flag=True, help="Look at each file by itself, not at the program that it starts with its own imports.")
+    entry = click.option("--entry", type=click.Path(path_type=str, dir_okay=False), help="Of the directories given, only the program that this script starts.")
+    return follow(entry(command))
+
+
 def settings(config: Config) -> Settings:
     """The settings of the command that runs. UsageError for options that do not go together."""
     from dpmigrate.settings import Settings
@@ -92,6 +99,7 @@ def settings(config: Config) -> Settings:
         chosen(config, "ignore") or (),
         config.per_file_ignores,
         str(config.root),
+        not click.get_current_context().params.get("no_follow"),
     )
 
 

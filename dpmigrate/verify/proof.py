@@ -70,7 +70,7 @@ class Listener:
 def prove(
     original: Path, migrated: Mapping[Path, bytes] | Path, wish: Wish, *, paths: Sequence[Path] = (), listener: Listener | None = None, keep: Path | None = None
 ) -> Proof:
-    """Run ``original`` and its migration, each in a copy of its folder, and judge them. ``migrated`` is a file, or new files to stand in the places of the original's.
+    """Run ``original`` and its migration, each in a copy of its folder, and judge them. ``migrated`` is a file, or the new files of the original.
 
     ``paths`` are put on PYTHONPATH (the runtime); ``keep`` is a folder for the copies, otherwise they are removed.
     """
