@@ -45,6 +45,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "main_first": (),
     "main_only": ("factory", "*args", "**kwargs"),
     "main_path": ("path",),
+    "common_seed": (),
     "seed_ranks": (),
     "same_stream": (),
 }

@@ -14,7 +14,7 @@ from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, Itera
 
 from ._exchange import from_main
 from ._samplers import ExactSampler, ShardSampler, SharedDraw, SplitSampler, exact_share
-from ._seeds import common_seed
+from ._seeds import common_seed, seed_here
 from ._state import rank, world_size
 
 _KEPT = (
@@ -92,7 +92,7 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
     if isinstance(sampler, DistributedSampler | ShardSampler):
         return loader
     generator = getattr(sampler, "generator", None)
-    seed = int(from_main(generator.initial_seed() if isinstance(generator, torch.Generator) else common_seed())) % 2**63
+    seed = int(from_main(generator.initial_seed() if isinstance(generator, torch.Generator) else seed_here())) % 2**62
     shuffled = _is_permutation(sampler, loader.dataset)
     mine: Any
     if shuffled or _is_sequence(sampler, loader.dataset):

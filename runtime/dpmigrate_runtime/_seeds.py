@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from ._exchange import from_main
+from ._exchange import from_all
 from ._state import STATE, rank, world_size
 
 
@@ -71,11 +71,15 @@ def same_stream() -> Iterator[None]:
 def seed_ranks() -> None:
     """Give each rank but 0 its own torch, CUDA, ``random`` and numpy stream; rank 0's go on undisturbed. A collective.
 
-    With equal streams all ranks draw the same dropout masks and the same augmentations. One process: nothing happens.
+    With equal streams all ranks draw the same dropout masks and the same augmentations. One process: nothing happens. Raises RuntimeError
+    where ``common_seed`` has not been the same on all ranks: the program has seeded them differently, and their samplers draw different orders.
     """
     if world_size() == 1:
         return
-    base = int(from_main(torch.initial_seed()))
+    told = from_all((torch.initial_seed(), sorted(STATE.seeds_given)))
+    if any(given != told[0][1] for _, given in told):
+        raise RuntimeError("the ranks seeded torch differently before their loaders were built, so they would not divide one order; give all ranks one seed")
+    base = int(told[0][0])
     STATE.common_seed = base
     if rank() == 0:
         return
@@ -87,8 +91,19 @@ def seed_ranks() -> None:
 
 
 def common_seed() -> int:
-    """A seed that is the same on every rank, without asking the others."""
-    return torch.initial_seed() if STATE.common_seed is None else STATE.common_seed
+    """The seed of torch's generator, the same on every rank without asking the others: for samplers, whose orders all ranks must agree on.
+
+    It is the program's own where it seeds torch, wherever it does so, and another one in each run where it does not, as the order of a shuffled loader is.
+    From ``seed_ranks`` on it is what rank 0 had then. Not negative, below 2**62 (what ``DistributedSampler(seed=…)`` takes, with room for the epoch).
+    """
+    seed = seed_here()
+    STATE.seeds_given.add(seed)
+    return seed
+
+
+def seed_here() -> int:
+    """``common_seed`` for those who ask the other ranks themselves."""
+    return (torch.initial_seed() if STATE.common_seed is None else STATE.common_seed) % 2**62
 
 
 @contextmanager
