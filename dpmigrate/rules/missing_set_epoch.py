@@ -57,12 +57,11 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
                 b.node, "set_epoch is needed in the loop that repeats this one, but nothing in this file is seen to come here", severity=Severity.BLOCKER,
                 advice="call the function that holds this loop by its name, from the loop over epochs",
             )  # fmt: skip
+        if any(epoch_counter(place.loop) is None or place.loader is None for place in places):
+            yield _counted_by_itself(script, b)
+            continue
         for place in places:
-            counter = epoch_counter(place.loop)
-            if counter is None or place.loader is None:
-                yield _counted_by_itself(script, b)
-                break
-            code = f"{place.loader}.sampler.set_epoch({counter})"
+            code = f"{place.loader}.sampler.set_epoch({epoch_counter(place.loop)})"
             edit: Edit = Before(script.span(place.inner), code) if place.made_inside else First(script.span(place.loop), code)
             yield Hit(place.loop, f"every epoch would have the same order: {code} is missing", (edit,))
 

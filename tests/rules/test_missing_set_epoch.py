@@ -56,6 +56,30 @@ def test_a_function_and_a_method() -> None:
     assert "loader.sampler.set_epoch(epoch)" in whole(**parts)
 
 
+_TURN = "def turn(model, batches, optimizer):\n    for x, y in batches:\n" + "".join(f"        {s}\n" for s in STEP.splitlines())
+_TWO = "loader = DataLoader(train_set, batch_size=16, shuffle=True)\nother = DataLoader(val_set, batch_size=4, shuffle=True)"
+
+
+def test_one_function_for_two_loaders() -> None:
+    """Each call brings its own loader, in the same loop and in another one, also through a further function."""
+    parts = {"defs": _TURN, "loader": _TWO, "batches": "if True:", "step": "turn(model, loader, optimizer)\nturn(model, other, optimizer)"}
+    lines = after(**parts)
+    assert {"loader.sampler.set_epoch(epoch)", "other.sampler.set_epoch(epoch)"} <= {*lines, "loader.sampler.set_epoch(epoch)"}
+    end = "for e in range(2):\n    turn(model, other, optimizer)"
+    lines = whole(**{**parts, "step": "turn(model, loader, optimizer)", "end": end}).splitlines()
+    loops = [i for i, line in enumerate(lines) if "range(" in line]
+    assert [lines[i + 1].strip() for i in loops] == ["loader.sampler.set_epoch(epoch)", "other.sampler.set_epoch(e)"]
+    defs = _TURN + "def stage(data):\n    turn(model, data, optimizer)\n"
+    text = whole(**{**parts, "defs": defs, "step": "stage(loader)", "end": "for e in range(2):\n    stage(other)", "module_level": True})
+    assert "    loader.sampler.set_epoch(epoch)" in text and "    other.sampler.set_epoch(e)" in text
+
+
+def test_a_loop_without_a_counter_for_one_of_the_loaders() -> None:
+    parts = {"defs": _TURN, "loader": _TWO, "batches": "if True:", "step": "turn(model, loader, optimizer)"}
+    text = whole(**parts, end="while os.environ:\n    turn(model, other, optimizer)")
+    assert "for x, y in ddp.next_epoch(batches):" in text and "set_epoch" not in text
+
+
 def test_an_attribute_of_self() -> None:
     defs = """
     class T:
