@@ -46,6 +46,8 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "main_only": ("factory", "*args", "**kwargs"),
     "main_path": ("path",),
     "common_seed": (),
+    "rank_generator": ("generator",),
+    "worker_number": ("worker_id",),
     "seed_ranks": (),
     "same_stream": (),
 }

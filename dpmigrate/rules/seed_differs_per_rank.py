@@ -18,7 +18,7 @@ torch.manual_seed(ddp.from_main(int(time.time())))
 ```
 
 ## When it is not fixed
-Seeds that come out of functions of other files. Functions that worker processes call (`worker_init_fn`) are right as they are.
+Seeds that come out of functions of other files. Functions that worker processes call (`worker_init_fn`) run in no step with other ranks: DPM211.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Delete, Wrap
+from dpmigrate.facts.loaders import worker_starts
 from dpmigrate.facts.ranks import run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -42,9 +43,10 @@ _SOURCES = ("time.", "datetime.", "os.urandom", "os.getpid", "uuid.", "secrets."
 @rule("DPM209", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def seed_differs_per_rank(script: Script) -> Iterator[Hit]:
     done: set[ast.expr] = set()
+    workers = [s.function for s in worker_starts(script) if s.function is not None]
     for call in script.calls(*_SEEDS):
         stmt = script.is_statement(call)
-        if not run_by_all(script.roles, call):
+        if not run_by_all(script.roles, call) or any(script.names.is_inside(call, w) for w in workers):
             continue  # worker processes: what torch gives them is made from the common seed
         if stmt is not None and not call.args and not call.keywords:
             yield Hit(call, "every rank would have another seed; setup gives all ranks that of rank 0", (Delete(script.span(stmt)),))

@@ -14,7 +14,7 @@ from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, Itera
 
 from ._exchange import from_main
 from ._samplers import ExactSampler, ShardSampler, SharedDraw, SplitSampler, exact_share
-from ._seeds import common_seed, seed_here
+from ._seeds import common_seed, rank_generator, seed_here
 from ._state import rank, world_size
 
 _KEPT = (
@@ -45,14 +45,14 @@ def local_batch(size: int) -> int:
 
 
 def _rebuild(loader: DataLoader[Any], **changed: Any) -> DataLoader[Any]:
-    kept = {name: getattr(loader, name) for name in _KEPT}
+    kept = {name: getattr(loader, name) for name in _KEPT} | changed
     if loader.pin_memory_device:
         # passed only when it was given: newer versions of torch deprecate it
         kept["pin_memory_device"] = loader.pin_memory_device
     if not getattr(loader, "in_order", True):
         kept["in_order"] = False
     try:
-        return type(loader)(loader.dataset, **changed, **kept)
+        return type(loader)(loader.dataset, **kept)
     except TypeError as error:
         raise TypeError(f"{type(loader).__name__} cannot be rebuilt for one rank, its constructor differs from DataLoader's: {error}") from error
 
@@ -105,12 +105,13 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
         raise ValueError(
             "with batch_size=None the data set makes the batches, which cannot be divided; let it make those of one rank and pass keep_batch_size=True"
         )
+    workers = rank_generator(loader.generator)
     if batch_size is not None:
         size = batch_size if keep_batch_size else local_batch(batch_size)
-        return _rebuild(loader, batch_size=size, sampler=mine, drop_last=drop_last)
+        return _rebuild(loader, batch_size=size, sampler=mine, drop_last=drop_last, generator=workers)
     if loader.batch_sampler is None:
-        return _rebuild(loader, batch_size=None, sampler=mine)
-    clone = _rebuild(loader, batch_sampler=mine)
+        return _rebuild(loader, batch_size=None, sampler=mine, generator=workers)
+    clone = _rebuild(loader, batch_sampler=mine, generator=workers)
     # DataLoader forbids setting it afterwards and ignores it beside a batch sampler; set_epoch must be found at the usual place
     clone.__dict__["sampler"] = mine
     return clone

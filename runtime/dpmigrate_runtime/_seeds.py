@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.utils.data import get_worker_info
 
 from ._exchange import from_all
 from ._state import STATE, rank, world_size
@@ -104,6 +105,25 @@ def common_seed() -> int:
 def seed_here() -> int:
     """``common_seed`` for those who ask the other ranks themselves."""
     return (torch.initial_seed() if STATE.common_seed is None else STATE.common_seed) % 2**62
+
+
+def rank_generator(generator: Any) -> Any:
+    """The generator for the DataLoader of this rank, whose workers are seeded from it: itself on rank 0, elsewhere one with another seed.
+
+    None stays None: workers are then seeded from torch's own stream.
+    """
+    if generator is None or rank() == 0:
+        return generator
+    return torch.Generator(generator.device).manual_seed((generator.initial_seed() + rank()) % 2**63)
+
+
+def worker_number(worker_id: int) -> int:
+    """The number of a DataLoader worker among those of all ranks: ``rank * num_workers + worker_id``, for seeds in ``worker_init_fn``.
+
+    Outside workers it counts one for each rank.
+    """
+    info = get_worker_info()
+    return worker_id + rank() * (1 if info is None else info.num_workers)
 
 
 @contextmanager

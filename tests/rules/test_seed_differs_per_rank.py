@@ -19,6 +19,10 @@ _IMPORTS = "import os, random, secrets, time\nimport numpy as np"
         pytest.param({"setup": "s = s2 = 3\ns = s + 1\ntorch.manual_seed(s)"}, id="counted up"),
         pytest.param({"setup": "rng = np.random.RandomState()"}, id="a stream of its own that is not seeded here"),
         pytest.param({"defs": "def worker(i):\n    np.random.seed(torch.initial_seed() % 2**32)\n    random.seed()"}, id="worker processes"),
+        pytest.param(
+            {"loader": "loader = DataLoader(train_set, batch_size=4, num_workers=2, worker_init_fn=lambda i: np.random.seed(i + int(time.time())))"},
+            id="worker processes, in place",
+        ),
         pytest.param({"defs": "class D:\n    def __getitem__(self, i):\n        random.seed(time.time())"}, id="a data set"),
         pytest.param({"setup": "a, s = 1, 2\ntorch.manual_seed(s)\nfor s in [1]:\n    pass"}, id="names that are no plain assignment"),
     ],
