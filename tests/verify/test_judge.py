@@ -152,10 +152,25 @@ def test_the_order_that_the_ranks_took_together() -> None:
 
 
 def test_passes_belong_together_by_their_turn() -> None:
-    """Rank 0 alone evaluates; of evaluations one batch is told, for the original to know its own."""
+    """Rank 0 alone evaluates."""
     evaluated = _pass([[8], [9]], data="V of 2", trains=False)
     ranks = [_record(0, passes=[_pass([[1]]), evaluated, _pass([[2]], nth=1)]), _record(1, passes=[_pass([[3]]), _pass([[4]], nth=1)])]
-    assert global_order(ranks) == [("D of 8", 0, True, [[1, 3]]), ("V of 2", 0, False, [[8]]), ("D of 8", 0, True, [[2, 4]])]
+    assert global_order(ranks) == [("D of 8", 0, True, [[1, 3]]), ("V of 2", 0, False, [[8], [9]]), ("D of 8", 0, True, [[2, 4]])]
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        pytest.param([[[3, 1], [2]], [[3, 1], [2]]], [[3, 1], [2]], id="each rank evaluates all"),
+        pytest.param([[[3, 1], [2]], []], [[3, 1], [2]], id="rank 0 alone"),
+        pytest.param([[[4], [1, 0]], [[3, 2]]], [[1, 0], [3, 2], [4]], id="divided: the short one last"),
+        pytest.param([[[0, 1]], [[1, 2]]], [[0, 1]], id="some twice: the first batch, for the original to know its own"),
+        pytest.param([[[0, 1]], [[None]]], [[0, 1]], id="of a stream"),
+    ],
+)
+def test_evaluations_as_the_original_needs_them(parts: list[list[list[int | None]]], told: list[list[int]]) -> None:
+    ranks = [_record(i, passes=[_pass(batches, data="V of 5", trains=False)]) for i, batches in enumerate(parts)]
+    assert global_order(ranks) == [("V of 5", 0, False, told)]
 
 
 _WHOLE = [[0, 1, 2, 3], [4, 5, 6, 7]]
