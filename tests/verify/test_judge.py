@@ -147,7 +147,7 @@ def test_steps_and_rates() -> None:
 
 def test_the_order_that_the_ranks_took_together() -> None:
     ranks = [_record(0, passes=[_pass([[1, 2], [3]])]), _record(1, passes=[_pass([[5, 6], [7]])])]
-    assert global_order(ranks) == [("D of 8", 0, True, [[1, 2, 5, 6], [3, 7]])]
+    assert global_order(ranks) == [("D of 8", 0, True, [[1, 2, 5, 6], [3, 7]], "D of 8")]
     assert global_order([_record(0, passes=[_pass([[1, None]])])]) == []
 
 
@@ -155,7 +155,7 @@ def test_passes_belong_together_by_their_turn() -> None:
     """Rank 0 alone evaluates."""
     evaluated = _pass([[8], [9]], data="V of 2", trains=False)
     ranks = [_record(0, passes=[_pass([[1]]), evaluated, _pass([[2]], nth=1)]), _record(1, passes=[_pass([[3]]), _pass([[4]], nth=1)])]
-    assert global_order(ranks) == [("D of 8", 0, True, [[1, 3]]), ("V of 2", 0, False, [[8], [9]]), ("D of 8", 0, True, [[2, 4]])]
+    assert global_order(ranks) == [("D of 8", 0, True, [[1, 3]], "D of 8"), ("V of 2", 0, False, [[8], [9]], "V of 2"), ("D of 8", 0, True, [[2, 4]], "D of 8")]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_passes_belong_together_by_their_turn() -> None:
 )
 def test_evaluations_as_the_original_needs_them(parts: list[list[list[int | None]]], told: list[list[int]]) -> None:
     ranks = [_record(i, passes=[_pass(batches, data="V of 5", trains=False)]) for i, batches in enumerate(parts)]
-    assert global_order(ranks) == [("V of 5", 0, False, told)]
+    assert global_order(ranks) == [("V of 5", 0, False, told, "V of 5")]
 
 
 _WHOLE = [[0, 1, 2, 3], [4, 5, 6, 7]]

@@ -10,14 +10,15 @@ from typing import Any
 from dpmigrate.verify.judge.evidence import Evidence, Line, Record, Verdict, training
 
 Sample = int | None
-Pass = tuple[str, int, bool, list[list[int]]]
+Pass = tuple[str, int, bool, list[list[int]], str]
 LONG = 8  # so many samples do not stand in order by chance
 _NO_LOADER = "training does not go through a DataLoader"
 _STREAM = "the samples of a stream have no numbers"
 
 
 def global_order(ranks: Sequence[Record]) -> list[Pass]:
-    """The passes of rank 0, for the other run to take the same: their data and its number, whether they train, the batches that all ranks took together.
+    """The passes of rank 0, for the other run to take the same: their data and its number, whether they train, the batches that all ranks took together,
+    and the view.
 
     Training passes belong together by their turn, whatever else a rank does, and so do evaluations of one view. What an original that shuffles its
     evaluation needs of them is how the samples stood together in batches; of an evaluation that is not of every sample once only one batch is told, by
@@ -33,7 +34,7 @@ def global_order(ranks: Sequence[Record]) -> list[Pass]:
         parts = [part for t in (trained if trains else tried[view]) if (part := next(t, None)) is not None]
         batches = [[i for part in batch for i in part] for batch in zip(*(part["batches"] for part in parts), strict=False)] if trains else _evaluated(parts)
         if not any(i is None for batch in batches for i in batch):
-            found.append((p["data"], p["number"], trains, batches))
+            found.append((p["data"], p["number"], trains, batches, view))
     return found
 
 
