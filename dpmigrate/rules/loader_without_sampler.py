@@ -99,7 +99,7 @@ def _seed(script: Script, loader: ast.Call) -> str:
     """
     generator = script.argument(loader, "generator")
     if generator is not None and _plain(generator):
-        return f"{script.text(generator)}.initial_seed()"
+        return f"{script.ddp}.common_seed({script.text(generator)})"
     if isinstance(generator, ast.Call) and isinstance(generator.func, ast.Attribute) and generator.func.attr == "manual_seed" and generator.args:
         return script.text(generator.args[0])
     for call in script.calls("torch.manual_seed"):

@@ -9,12 +9,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-import torch
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, RandomSampler, SequentialSampler
 
-from ._exchange import from_main
 from ._samplers import ExactSampler, ShardSampler, SharedDraw, SplitSampler, exact_share
-from ._seeds import common_seed, rank_generator, seed_here
+from ._seeds import common_seed, rank_generator
 from ._state import rank, world_size
 
 _KEPT = (
@@ -74,7 +72,7 @@ def _is_sequence(sampler: Any, dataset: Any) -> bool:
 
 
 def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLoader[Any]:
-    """A clone of a training DataLoader for this rank, whose ``.sampler.set_epoch(epoch)`` can be called. A collective.
+    """A clone of a training DataLoader for this rank, whose ``.sampler.set_epoch(epoch)`` can be called.
 
     Random and sequential order become torch's DistributedSampler; any other sampler is sharded from one shared draw. The batch size
     becomes ``local_batch(batch_size)``; of each batch of a batch sampler of the script's own a rank takes its part, padded where they
@@ -91,8 +89,7 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
     sampler, batch_size, drop_last = _parts(loader)
     if isinstance(sampler, DistributedSampler | ShardSampler):
         return loader
-    generator = getattr(sampler, "generator", None)
-    seed = int(from_main(generator.initial_seed() if isinstance(generator, torch.Generator) else seed_here())) % 2**62
+    seed = common_seed(getattr(sampler, "generator", None))
     shuffled = _is_permutation(sampler, loader.dataset)
     mine: Any
     if shuffled or _is_sequence(sampler, loader.dataset):

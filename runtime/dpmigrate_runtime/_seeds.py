@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import get_worker_info
 
-from ._exchange import from_all
+from ._exchange import from_all, from_main
 from ._state import STATE, rank, world_size
 
 
@@ -77,10 +77,8 @@ def seed_ranks() -> None:
     """
     if world_size() == 1:
         return
-    told = from_all((torch.initial_seed(), sorted(STATE.seeds_given)))
-    if any(given != told[0][1] for _, given in told):
-        raise RuntimeError("the ranks seeded torch differently before their loaders were built, so they would not divide one order; give all ranks one seed")
-    base = int(told[0][0])
+    agree_on_seeds()
+    base = int(from_main(torch.initial_seed()))
     STATE.common_seed = base
     if rank() == 0:
         return
@@ -91,20 +89,27 @@ def seed_ranks() -> None:
         numpy.random.seed(seed % 2**32)
 
 
-def common_seed() -> int:
+def agree_on_seeds() -> None:
+    """Raise RuntimeError where samplers have been given other seeds on other ranks. A collective."""
+    told = from_all(sorted(STATE.seeds_given))
+    if any(given != told[0] for given in told):
+        raise RuntimeError("the ranks seeded torch differently before their loaders were built, so they would not divide one order; give all ranks one seed")
+
+
+def common_seed(generator: Any = None) -> int:
     """The seed of torch's generator, the same on every rank without asking the others: for samplers, whose orders all ranks must agree on.
 
     It is the program's own where it seeds torch, wherever it does so, and another one in each run where it does not, as the order of a shuffled loader is.
     From ``seed_ranks`` on it is what rank 0 had then. Not negative, below 2**62 (what ``DistributedSampler(seed=…)`` takes, with room for the epoch).
+    A ``generator`` that a loader has of its own comes first. That it was the same everywhere is checked where the ranks meet next, in ``wrap`` and
+    ``seed_ranks``.
     """
-    seed = seed_here()
-    STATE.seeds_given.add(seed)
-    return seed
-
-
-def seed_here() -> int:
-    """``common_seed`` for those who ask the other ranks themselves."""
-    return (torch.initial_seed() if STATE.common_seed is None else STATE.common_seed) % 2**62
+    if isinstance(generator, torch.Generator):
+        seed = generator.initial_seed()
+    else:
+        seed = torch.initial_seed() if STATE.common_seed is None else STATE.common_seed
+    STATE.seeds_given.add(seed % 2**62)
+    return seed % 2**62
 
 
 def rank_generator(generator: Any) -> Any:

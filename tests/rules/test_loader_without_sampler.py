@@ -147,7 +147,7 @@ def test_a_seed_that_a_function_sets(defs: str, setup: str, seed: str) -> None:
 @pytest.mark.parametrize(
     ("generator", "seed"),
     [
-        pytest.param("g", "g.initial_seed()", id="a name"),
+        pytest.param("g", "ddp.common_seed(g)", id="a name"),
         pytest.param("torch.Generator().manual_seed(3)", "3", id="made in place"),
         pytest.param("g if g else None", "ddp.common_seed()", id="else"),
     ],

@@ -145,7 +145,8 @@ def rank_one(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """As rank 1 of 2 sees it, with the exchanges answered from here."""
     monkeypatch.setattr(_seeds, "rank", lambda: 1)
     monkeypatch.setattr(_seeds, "world_size", lambda: 2)
-    monkeypatch.setattr(_seeds, "from_all", lambda value: [(2**64 - 1, [3]), value])
+    monkeypatch.setattr(_seeds, "from_main", lambda value: 2**64 - 1)
+    monkeypatch.setattr(_seeds, "from_all", lambda value: [[3], value])
     monkeypatch.setattr(_state.STATE, "seeds_given", {3})
     monkeypatch.setattr(_state.STATE, "common_seed", None)
     return monkeypatch
