@@ -440,4 +440,5 @@ def zz_last_streams_apart() -> None:
     drawn = everyone((torch.rand(1).item(), random.random(), float(np.random.rand())))
     assert len(set(drawn)) == ddp.world_size()
     sampler = ddp.shard_sampler(torch.utils.data.SubsetRandomSampler(range(10)))
+    assert len(sampler.whole) == 10
     assert sorted(item for share in everyone(list(sampler)) for item in share) == list(range(10))
