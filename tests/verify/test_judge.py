@@ -206,6 +206,13 @@ def test_shares_of_an_epoch_that_was_cut(parts: list[list[list[int]]], length: i
     assert _line("shards of an epoch", original, ranks)[0] is verdict
 
 
+def test_shares_of_an_epoch_that_was_left_at_its_end() -> None:
+    """A loop that counts its batches never asks for one more."""
+    original = _record(passes=[_pass(_WHOLE, ended=False)])
+    ranks = [_record(i, passes=[_pass(p, ended=False, length=4)]) for i, p in enumerate(([[0, 1], [4, 5]], [[2, 3], [6, 0]]))]
+    assert _line("shards of an epoch", original, ranks)[0] is Verdict.BOUND
+
+
 def test_a_last_batch_that_grew_for_equal_shares() -> None:
     original = _record(passes=[_pass([[0, 1, 2, 3], [4, 5, 6]], length=7)])
     ranks = [_record(0, passes=[_pass([[0, 1], [4, 5]])]), _record(1, passes=[_pass([[2, 3], [6, 0]])])]

@@ -98,7 +98,7 @@ def shards(e: Evidence) -> Line:
             continue
         different = set().union(*taken)
         twice = sum(map(len, taken)) - len(different)
-        whole = all(p["ended"] and (not p["cut"] or len(_taken(p)) == p["length"]) for p in parts)
+        whole = all((p["ended"] and not p["cut"]) or len(_taken(p)) == p["length"] for p in parts)
         if twice > (len(e.ranks) if whole else 0):
             return Line(name, Verdict.DIFFERS, f"pass {n}: {twice} of {sum(map(len, taken))} samples are taken by more than one rank")
         if whole and mine is not None and mine["length"] and mine["length"] - len(different) >= (mine["batch"] or 1):  # less may be the last batch, dropped
