@@ -206,6 +206,15 @@ def test_shares_of_an_epoch_that_was_cut(parts: list[list[list[int]]], length: i
     assert _line("shards of an epoch", original, ranks)[0] is verdict
 
 
+def test_samples_that_a_sampler_draws_more_than_once() -> None:
+    """Balanced batches take rare samples again; that both ranks draw alike is still a fault."""
+    original = _record(passes=[_pass(_WHOLE, natural=[0, 1, 0, 2])])
+    ranks = [_record(i, passes=[_pass(p)]) for i, p in enumerate(([[0, 1], [4, 5]], [[2, 0], [6, 0]]))]
+    assert _line("shards of an epoch", original, ranks)[0] is Verdict.EQUAL
+    same = [_record(i, passes=[_pass(_WHOLE)]) for i in range(2)]
+    assert _line("shards of an epoch", original, same)[0] is Verdict.DIFFERS
+
+
 def test_shares_of_an_epoch_that_was_left_at_its_end() -> None:
     """A loop that counts its batches never asks for one more."""
     original = _record(passes=[_pass(_WHOLE, ended=False)])

@@ -92,7 +92,7 @@ def shards(e: Evidence) -> Line:
         if any(None in t for t in taken):
             return Line(name, Verdict.NONE, _STREAM)
         mine = own[n - 1] if n <= len(own) else None
-        if mine is not None and mine["replacement"]:
+        if mine is not None and _drawn_again(mine):
             if any(a == b and len(a) >= LONG for a, b in itertools.combinations(taken, 2)):
                 return Line(name, Verdict.DIFFERS, f"pass {n}: the ranks draw the same samples")
             continue
@@ -104,9 +104,15 @@ def shards(e: Evidence) -> Line:
         if whole and mine is not None and mine["length"] and mine["length"] - len(different) >= (mine["batch"] or 1):  # less may be the last batch, dropped
             return Line(name, Verdict.DIFFERS, f"pass {n}: {mine['length'] - len(different)} of {mine['length']} samples are taken by no rank")
         padded = max(padded, twice)
-    drawn = any(p["replacement"] for p in own)
+    drawn = any(_drawn_again(p) for p in own)
     text = f"{len(passes[0])} passes, {'drawn with replacement, by each rank its own' if drawn else 'disjoint'}"
     return Line(name, Verdict.BOUND if padded else Verdict.EQUAL, f"{text}; {padded} samples twice, for equal shares" if padded else text)
+
+
+def _drawn_again(p: Record) -> bool:
+    """Whether the original's sampler draws samples more than once in a pass: said by itself, or seen in the beginning of its order."""
+    head = p["natural"] or []
+    return bool(p["replacement"]) or len(set(head)) < len(head)
 
 
 def _heads(record: Record) -> dict[str, list[list[Sample]]]:
