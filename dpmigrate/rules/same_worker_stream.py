@@ -20,7 +20,7 @@ becomes
 def worker_init_fn(worker_id):
     np.random.seed(args.seed + ddp.worker_number(worker_id))
 
-loader = DataLoader(train_set, …, worker_init_fn=worker_init_fn, generator=ddp.rank_generator(g))
+loader = DataLoader(train_set, batch_size=ddp.local_batch(64), worker_init_fn=worker_init_fn, generator=ddp.rank_generator(g))
 ```
 `ddp.worker_number` counts the workers of all ranks (`rank * num_workers + worker_id`), `ddp.rank_generator` is a generator with a seed of this rank's. In one
 process, and for the workers of rank 0, both are what they are given.
