@@ -24,6 +24,8 @@ from dpmigrate.model import Span
 from dpmigrate.settings import Settings
 from dpmigrate.source import Source
 
+Calls = Mapping[ast.Call, Env] | None
+
 
 class Script:
     """One parsed program with its facts.
@@ -346,13 +348,7 @@ class Script:
         return tuple(out)
 
     def seen_from(
-        self,
-        expr: ast.expr,
-        function: ast.AST,
-        there: ast.AST,
-        calls: Mapping[ast.Call, Env] | None = None,
-        by: ast.AST | None = None,
-        seen: frozenset[ast.AST] = frozenset(),
+        self, expr: ast.expr, function: ast.AST, there: ast.AST, calls: Calls = None, by: ast.AST | None = None, seen: frozenset[ast.AST] = frozenset()
     ) -> str | None:
         """The expression as the calling function ``there`` writes it; None where it has no name.
 

@@ -28,7 +28,6 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
-from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -87,8 +86,6 @@ def _given(script: Script, target: ast.AST) -> set[str]:
     for b in script.roles.batch_loops:
         if not isinstance(b.node, ast.For) or not script.names.is_inside(target, b.node.target) or b.several:
             continue
-        if any(isinstance(f, FunctionNode) for c in ast.walk(b.node.iter) if isinstance(c, ast.Call) for f, _ in script.values.targets(c)):
-            return {"?"}  # a generator of the file may move it
         counted = "?.enumerate" in {script.names.dotted(c.func) for c in ast.walk(b.node.iter) if isinstance(c, ast.Call)}
         batch: ast.AST = b.node.target
         if counted and isinstance(batch, ast.Tuple) and len(batch.elts) == 2:

@@ -60,8 +60,6 @@ def data_redrawn_per_rank(script: Script) -> Iterator[Hit]:
 def _between(script: Script, node: ast.AST) -> bool:
     """Whether the node runs in the loop over epochs, outside the batches."""
     roles, names = script.roles, script.names
-    if roles.inside_module(node):
-        return False
     if not any(names.is_inside(node, a) or names.function(node) in roles.all_entered(a) for a in script.repeating_loops):
         return False
     return not any(names.is_inside(node, b.node) or names.function(node) in roles.all_entered(b.node) for b in roles.batch_loops)

@@ -83,7 +83,7 @@ def _seeds(script: Script, start: WorkerStart) -> Iterator[tuple[ast.expr, str]]
         if (isinstance(n, ast.Name) and n.id == start.number) or (isinstance(n, ast.Attribute) and n.attr == "id" and "info" in ast.unparse(n.value))
     ]
     if numbers:
-        yield from ((n, f"{script.ddp}.worker_number({{}})") for n in dict.fromkeys(numbers) if isinstance(n, ast.expr))
+        yield from ((n, f"{script.ddp}.worker_number({{}})") for n in dict.fromkeys(numbers))
     else:
         yield from ((p, f"{{}} + {script.ddp}.rank()") for p in dict.fromkeys(parts) if not any(_variables(start.function, p, frozenset())))
 

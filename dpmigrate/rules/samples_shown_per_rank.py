@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import takewhile
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.loops import BatchLoop
@@ -107,12 +108,7 @@ def _size(script: Script, loop: BatchLoop, node: ast.AST) -> bool:
 def _shown(script: Script, loop: BatchLoop, node: ast.AST) -> bool:
     """Whether the number is only shown, or kept in a variable that nothing is divided by."""
     inner = node
-    for a in script.names.ancestors(node):
-        if isinstance(a, ast.stmt):
-            kept = [t for t in a.targets if isinstance(t, ast.Name)] if isinstance(a, ast.Assign) else []
-            divisors = [n.right for n in ast.walk(script.names.function(loop.node)) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div | ast.FloorDiv)]
-            used = {n.id for d in divisors for n in ast.walk(d) if isinstance(n, ast.Name)}
-            return isinstance(a, ast.Expr) or (bool(kept) and not any(t.id in used for t in kept))
+    for a in takewhile(lambda a: not isinstance(a, ast.stmt), script.names.ancestors(node)):
         if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Div | ast.FloorDiv) and a.right is inner:
             return False
         if isinstance(a, ast.Call):
@@ -120,4 +116,8 @@ def _shown(script: Script, loop: BatchLoop, node: ast.AST) -> bool:
             if called not in _SHOWING:
                 return False
         inner = a
-    raise AssertionError("an expression stands in a statement")
+    stmt = script.names.statement(node)
+    kept = [t for t in stmt.targets if isinstance(t, ast.Name)] if isinstance(stmt, ast.Assign) else []
+    divisors = [n.right for n in ast.walk(script.names.function(loop.node)) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div | ast.FloorDiv)]
+    used = {n.id for d in divisors for n in ast.walk(d) if isinstance(n, ast.Name)}
+    return isinstance(stmt, ast.Expr) or (bool(kept) and not any(t.id in used for t in kept))

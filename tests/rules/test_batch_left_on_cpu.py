@@ -23,6 +23,7 @@ def _step(forward: str, before: str = "") -> str:
         pytest.param({"step": _step("model(x.cuda())")}, id="moved in place"),
         pytest.param({"step": _step("model(Variable(x.cuda()))")}, id="moved inside"),
         pytest.param({"step": _step("model(made)", "made = torch.rand(4, 8)")}, id="no batch"),
+        pytest.param({"step": _step("model.module(x)")}, id="the bare module: nothing moved it before"),
         pytest.param({"step": _step("model(Variable())")}, id="nothing"),
         pytest.param({"step": _step("model(view(x))"), "defs": "def view(x):\n    return x.cuda()"}, id="a function called view"),
         pytest.param({"step": _step("model(make()[0])"), "defs": "def make():\n    return 3"}, id="an item of something"),

@@ -47,6 +47,12 @@ def _parts(call: str, value: str = "torch.rand(8, 2)", **more: str) -> dict[str,
         pytest.param(_parts("train_set.transform = torch.rand(8, 2)"), id="a transform"),
         pytest.param(_parts("print(train_set.x)"), id="shown"),
         pytest.param(_parts("'a remark'"), id="a string"),
+        pytest.param(
+            _parts(
+                "model.change(train_set)", net="class Net(nn.Module):\n    def forward(self, x):\n        return x\n    def change(self, d):\n        d.draw()"
+            ),
+            id="in a model",
+        ),
         pytest.param(_parts("order = torch.randperm(8)\nprint(order)"), id="drawn for something else"),
         pytest.param(_parts("", before="order = torch.randperm(8)", epoch_end="train_set.x = train_set.x[order]"), id="drawn before the epochs"),
         pytest.param(_parts("if train_set.draw():\n    pass"), id="in the head of a larger statement"),

@@ -59,6 +59,7 @@ def test_ways_to_count() -> None:
     text = "print(n * len(x) * ddp.world_size())"
     assert text in after(epoch_start="n = 0", step=STEP + "n += 1\nprint(n * len(x))")
     assert text in after(before="it = iter(loader)", batches="for n in range(4):", step="x, y = next(it)\n" + STEP + "print(n * len(x))")
+    assert text in after(before="it = iter(loader)\nn = 0", batches="while n < 4:", step="x, y = next(it)\n" + STEP + "n += 1\nprint(n * len(x))")
     assert found("DPM613", batches="for x, y in loader:", step=STEP + "print(n * len(x))", before="n = 3") == []
 
 

@@ -10,6 +10,7 @@ import random
 import sys
 import weakref
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -202,7 +203,7 @@ def _others(loader: Any, chain: list[Any], mine: dict[str, Any]) -> list[list[in
         alike = [e for e in same if e[4] == mine["view"]] or [e for e in same if all(i in back for batch in e[3] for i in batch)]
         STATE["queues"][mine["view"]] = iter(alike)
     *_, trains, batches, _ = next(STATE["queues"][mine["view"]], (False, [], ""))
-    if not trains and (type(loader.sampler).__name__ != "RandomSampler" or sorted(i for b in batches for i in b) != sorted(back)):
+    if not trains and (type(loader.sampler).__name__ != "RandomSampler" or Counter(i for b in batches for i in b) != Counter(back)):
         return None
     return [[back[i] for i in batch] for batch in batches]
 
