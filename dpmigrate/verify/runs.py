@@ -33,7 +33,7 @@ class Config:
     still: bool = True  # no dropout, frozen BatchNorm, augmentation and noise by the sample
     cpu: bool = True
     start: str = ""  # what the run that went first has left: the weights to start from, and what to compare with
-    replay: list[tuple[str, int, bool, list[list[int]]]] = field(default_factory=list)
+    replay: list[tuple[str, int, bool, list[list[int]], str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from ._seeds import agree_on_seeds
 from ._state import STATE, device, wire, world_size
 
 _PREFIXES = ("module.", "_orig_mod.")
@@ -44,7 +45,8 @@ def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False) -> 
     A wrapped model is returned as it is, nn.DataParallel is taken off first, and a model on the CPU is moved to ``device()``.
     ``sync_bn`` turns BatchNorm layers into SyncBatchNorm, which needs CUDA: on the CPU a warning is given instead. ``find_unused`` is for
     models of which not every step uses all parameters: DDP then looks for those in each forward. It is off, since it breaks programs
-    that use parameters outside forward, and costs time. Errors are those of DDP. (torch.nn.parallel.DistributedDataParallel)
+    that use parameters outside forward, and costs time. Errors are those of DDP, and RuntimeError
+    where samplers have been given other seeds on other ranks. (torch.nn.parallel.DistributedDataParallel)
     """
     if isinstance(getattr(model, "_orig_mod", model), DistributedDataParallel | Single):
         return model
@@ -60,6 +62,7 @@ def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False) -> 
         model = _synchronise(model, place)
     if not any(parameter.requires_grad for parameter in model.parameters()):
         return Single(model)
+    agree_on_seeds()
     wrapped = DistributedDataParallel(model, device_ids=[place.index] if place.type == "cuda" else None, find_unused_parameters=find_unused)
     STATE.wrapped.add(wrapped)
     return wrapped

@@ -107,4 +107,5 @@ def cleanup() -> None:
         dist.destroy_process_group()
     STATE.active = STATE.owns_group = False
     STATE.common_seed = None
+    STATE.seeds_given.clear()
     gc.collect()

@@ -155,6 +155,7 @@ def test_model_goes_to_the_gpu(gpus: pytest.MonkeyPatch) -> None:
 
     gpus.setattr(_model, "DistributedDataParallel", Fake)
     gpus.setattr(_model, "world_size", lambda: 2)
+    gpus.setattr(_model, "agree_on_seeds", lambda: None)
     ddp.wrap(model, sync_bn=True)
     _state.STATE.wrapped.clear()
     assert isinstance(made[0][0][1], torch.nn.SyncBatchNorm)

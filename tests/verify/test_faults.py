@@ -113,6 +113,29 @@ def test_migrations_of_the_tool(name: str, tmp_path: Path) -> None:
     assert _differing(found) == [] and found.holds
 
 
+_MEAN = (
+    ("val_loader = DataLoader(val_set, batch_size=8)", "val_loader = DataLoader(val_set, batch_size=8, shuffle=True)"),
+    ("correct += (head(backbone(x)).argmax(1) == y).sum().item()", "correct += criterion(head(backbone(x)), y).item()"),
+    ("correct / len(val_set)", "correct / len(val_loader)"),
+)
+
+
+def test_an_evaluation_that_shuffles(tmp_path: Path) -> None:
+    """A mean over batches, of which the last is smaller, depends on which samples stand together: that is nobody's fault."""
+    original = changed(ORIGINAL, *_MEAN)
+    migrated = migrate(original)
+    assert migrated is not None
+    found = _proof(tmp_path, original, migrated)
+    assert _differing(found) == [] and found.holds
+
+
+def test_an_evaluation_that_shuffles_and_is_wrong(tmp_path: Path) -> None:
+    migrated = migrate(changed(ORIGINAL, *_MEAN))
+    assert migrated is not None
+    found = _proof(tmp_path, changed(ORIGINAL, *_MEAN), changed(migrated, ("correct = ddp.sum_all(correct)", "pass")))
+    assert _differing(found) == ["numbers printed"]
+
+
 def test_mixed_precision(tmp_path: Path) -> None:
     """The logic of scaling and clipping is compared; autocast is off and the report says so."""
     (case,) = [c for c in cases() if c.name == "amp_clip"]

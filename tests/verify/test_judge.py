@@ -147,15 +147,30 @@ def test_steps_and_rates() -> None:
 
 def test_the_order_that_the_ranks_took_together() -> None:
     ranks = [_record(0, passes=[_pass([[1, 2], [3]])]), _record(1, passes=[_pass([[5, 6], [7]])])]
-    assert global_order(ranks) == [("D of 8", 0, True, [[1, 2, 5, 6], [3, 7]])]
+    assert global_order(ranks) == [("D of 8", 0, True, [[1, 2, 5, 6], [3, 7]], "D of 8")]
     assert global_order([_record(0, passes=[_pass([[1, None]])])]) == []
 
 
 def test_passes_belong_together_by_their_turn() -> None:
-    """Rank 0 alone evaluates; of evaluations one batch is told, for the original to know its own."""
+    """Rank 0 alone evaluates."""
     evaluated = _pass([[8], [9]], data="V of 2", trains=False)
     ranks = [_record(0, passes=[_pass([[1]]), evaluated, _pass([[2]], nth=1)]), _record(1, passes=[_pass([[3]]), _pass([[4]], nth=1)])]
-    assert global_order(ranks) == [("D of 8", 0, True, [[1, 3]]), ("V of 2", 0, False, [[8]]), ("D of 8", 0, True, [[2, 4]])]
+    assert global_order(ranks) == [("D of 8", 0, True, [[1, 3]], "D of 8"), ("V of 2", 0, False, [[8], [9]], "V of 2"), ("D of 8", 0, True, [[2, 4]], "D of 8")]
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        pytest.param([[[3, 1], [2]], [[3, 1], [2]]], [[3, 1], [2]], id="each rank evaluates all"),
+        pytest.param([[[3, 1], [2]], []], [[3, 1], [2]], id="rank 0 alone"),
+        pytest.param([[[4], [1, 0]], [[3, 2]]], [[1, 0], [3, 2], [4]], id="divided: the short one last"),
+        pytest.param([[[0, 1]], [[1, 2]]], [[0, 1]], id="some twice: the first batch, for the original to know its own"),
+        pytest.param([[[0, 1]], [[None]]], [[0, 1]], id="of a stream"),
+    ],
+)
+def test_evaluations_as_the_original_needs_them(parts: list[list[list[int | None]]], told: list[list[int]]) -> None:
+    ranks = [_record(i, passes=[_pass(batches, data="V of 5", trains=False)]) for i, batches in enumerate(parts)]
+    assert global_order(ranks) == [("V of 5", 0, False, told, "V of 5")]
 
 
 _WHOLE = [[0, 1, 2, 3], [4, 5, 6, 7]]
@@ -189,6 +204,22 @@ def test_shares_of_an_epoch_that_was_cut(parts: list[list[list[int]]], length: i
     original = _record(passes=[_pass(_WHOLE, cut=True)], cut=True)
     ranks = [_record(i, passes=[_pass(p, cut=True, length=length)], cut=True) for i, p in enumerate(parts)]
     assert _line("shards of an epoch", original, ranks)[0] is verdict
+
+
+def test_samples_that_a_sampler_draws_more_than_once() -> None:
+    """Balanced batches take rare samples again; that both ranks draw alike is still a fault."""
+    original = _record(passes=[_pass(_WHOLE, natural=[0, 1, 0, 2])])
+    ranks = [_record(i, passes=[_pass(p)]) for i, p in enumerate(([[0, 1], [4, 5]], [[2, 0], [6, 0]]))]
+    assert _line("shards of an epoch", original, ranks)[0] is Verdict.EQUAL
+    same = [_record(i, passes=[_pass(_WHOLE)]) for i in range(2)]
+    assert _line("shards of an epoch", original, same)[0] is Verdict.DIFFERS
+
+
+def test_shares_of_an_epoch_that_was_left_at_its_end() -> None:
+    """A loop that counts its batches never asks for one more."""
+    original = _record(passes=[_pass(_WHOLE, ended=False)])
+    ranks = [_record(i, passes=[_pass(p, ended=False, length=4)]) for i, p in enumerate(([[0, 1], [4, 5]], [[2, 3], [6, 0]]))]
+    assert _line("shards of an epoch", original, ranks)[0] is Verdict.BOUND
 
 
 def test_a_last_batch_that_grew_for_equal_shares() -> None:
