@@ -56,6 +56,20 @@ def test_no_parameters_is_no_proof() -> None:
     assert not proved(judge(Evidence(_record(), [_record()])))
 
 
+def test_an_original_that_runs_away_is_not_compared_from_there_on() -> None:
+    """Parameters that are no numbers on both sides are neither equal nor different; before them the comparison stands."""
+    lost = Distance(3, float("inf"), "a", 0.0, float("nan"))
+    distances = [Distance(1, 1e-16, "a", 0.0), Distance(2, 1e-16, "a", 0.0), lost]
+    verdict, text = _line("parameters after step 3", _record(), [_record(), _record(1)], distances)
+    assert verdict is Verdict.NONE and "no numbers from step 3 on" in text
+    assert _line("parameters after step 1", _record(), [_record(), _record(1)], distances)[0] is Verdict.EQUAL
+    assert _line("ranks alike", _record(), [_record(), _record(1)], distances)[0] is Verdict.EQUAL
+    assert not proved(judge(Evidence(_record(), [_record(), _record(1)], distances)))
+    early = [Distance(1, 1e-3, "a", 0.0), lost]
+    assert _line("parameters after step 1", _record(), [_record(), _record(1)], early)[0] is Verdict.DIFFERS
+    assert "random numbers" in _line("parameters after step 3", _record(draws=0), [_record(), _record(1)], distances)[1]
+
+
 def test_ranks_that_part() -> None:
     verdict, text = _line("ranks alike", _record(), [_record(wrapped=0), _record(1)], [Distance(3, 0.0, "a", 0.5)])
     assert verdict is Verdict.DIFFERS and "step 3" in text and "no DistributedDataParallel" in text
@@ -240,6 +254,19 @@ def test_draws_with_replacement_are_each_ranks_own() -> None:
         assert _line("shards of an epoch", _record(passes=[drawn]), ranks)[0] is verdict
 
 
+def test_a_look_at_some_shuffled_samples() -> None:
+    """Each rank draws a batch of its own; samples in their order, and passes to the end, are held to the rule."""
+    for own, theirs, verdict in (
+        ([[5, 2]], [[[5, 2]], [[7, 1]]], Verdict.EQUAL),
+        ([[0, 1]], [[[0, 1]], [[2, 3]]], Verdict.DIFFERS),
+    ):
+        ranks = [_record(i, passes=[_pass(p, trains=False)]) for i, p in enumerate(theirs)]
+        assert _line("samples of an evaluation", _record(passes=[_pass(own, trains=False)]), ranks)[0] is verdict
+    whole = [[3, 0, 2, 1], [7, 6, 5, 4]]
+    ranks = [_record(i, passes=[_pass([p], trains=False)]) for i, p in enumerate(([0, 1, 2], [4, 5, 6, 7]))]
+    assert _line("samples of an evaluation", _record(passes=[_pass(whole, trains=False)]), ranks)[0] is Verdict.DIFFERS
+
+
 @pytest.mark.parametrize(
     ("parts", "verdict"),
     [
@@ -283,6 +310,9 @@ def test_numbers_printed(printed: str, verdict: Verdict) -> None:
         pytest.param("elapsed: 5 | 7", "elapsed: 6 | 8", Verdict.EQUAL, id="a number without a name beside a clock's"),
         pytest.param("logs/20261121-104501.123 3", "logs/20261121-104509.456 3", Verdict.EQUAL, id="a folder's date"),
         pytest.param("runs/2026-11-21_10-45-01 3", "runs/2026-11-21_10-46-33 3", Verdict.EQUAL, id="another folder's date"),
+        pytest.param(
+            "parse <method of <Config object at 0x7f9a19f1e5d0>> 3", "parse <method of <Config object at 0x7fb077f83f90>> 3", Verdict.EQUAL, id="a place"
+        ),
         pytest.param("run 1795258801 of 3", "run 1795258909 of 3", Verdict.EQUAL, id="seconds since 1970"),
         pytest.param("seen 20261340 of 3", "seen 20991350 of 3", Verdict.DIFFERS, id="a number that is no date"),
         pytest.param("loss 2.3026", "loss 2.2995", Verdict.DIFFERS, id="near, but not by rounding"),
@@ -297,6 +327,18 @@ def test_lines_that_are_gone() -> None:
     verdict, text = _line("lines printed once", _record(lines=lines), [_record()])
     assert verdict is Verdict.DIFFERS and text == "not printed any more: model saved 3"
     assert _line("lines printed once", _record(lines=lines), [_record(lines=[[True, "model saved 9", "stdout"]])])[0] is Verdict.EQUAL
+
+
+@pytest.mark.parametrize("head", ["DataParallel(", "Net("])
+def test_a_printed_model_is_the_same_in_its_wrapper(head: str) -> None:
+    layers = ["  (module): Net(", "    (fc): Linear(in_features=6, out_features=2, bias=True)", "  )", ")"]
+    own = [head, *layers] if head == "DataParallel(" else ["Net(", "  (fc): Linear(in_features=6, out_features=2, bias=True)", ")"]
+    original = _record(lines=[[False, line, "stdout"] for line in own])
+    ranks = [_record(lines=[[False, line, "stdout"] for line in ("DistributedDataParallel(", *layers)]), _record(1)]
+    assert _line("lines printed once", original, ranks)[0] is Verdict.EQUAL
+    assert _line("numbers printed", original, ranks)[0] is Verdict.EQUAL
+    other = [_record(lines=[[False, line.replace("=6", "=7"), "stdout"] for line in ("DistributedDataParallel(", *layers)])]
+    assert _line("numbers printed", original, other)[0] is Verdict.DIFFERS
 
 
 def test_progress_bars_are_one_ranks() -> None:
@@ -357,6 +399,21 @@ def test_files(writes: list[dict[str, list[str]]], verdict: Verdict) -> None:
 def test_text_files(theirs: str, opened: list[str], verdict: Verdict) -> None:
     original = _record(writes={"log.csv": opened})
     assert _line("text files", original, [_record()], texts={"log.csv": (["epoch,accuracy", "1,0.7500"], ["epoch,accuracy", theirs])})[0] is verdict
+
+
+@pytest.mark.parametrize(
+    ("head", "verdict"),
+    [
+        pytest.param("epoch,time(s),loss", Verdict.EQUAL, id="named time"),
+        pytest.param("epoch,train_seconds,loss", Verdict.EQUAL, id="named seconds"),
+        pytest.param("epoch,timestep,loss", Verdict.DIFFERS, id="another name"),
+        pytest.param("0,0,0.9", Verdict.DIFFERS, id="no names"),
+    ],
+)
+def test_a_column_of_times_is_no_result(head: str, verdict: Verdict) -> None:
+    original = _record(writes={"log.csv": ["between"]}, lines=[])
+    found, _ = _line("text files", original, [_record()], texts={"log.csv": ([head, "1,12,0.5"], [head, "1,9,0.5"])})
+    assert found is verdict
 
 
 def test_checkpoints_and_group() -> None:
