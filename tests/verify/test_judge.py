@@ -172,6 +172,16 @@ def test_passes_belong_together_by_their_turn() -> None:
     assert global_order(ranks) == [("D of 8", 0, True, [[1, 3]]), ("V of 2", 0, False, [[8]]), ("D of 8", 0, True, [[2, 4]])]
 
 
+def test_an_evaluation_of_fewer_batches_than_ranks() -> None:
+    """Rank 0 has no share of it; its empty pass must not be taken for a pass over other samples, nor put the passes that follow out of turn."""
+    own = [_pass([[8, 9]], data="V of 2", trains=False), _pass([[1], [2]], data="T of 3", trains=False)]
+    shares = ([[], [[1]]], [[[8, 9]], [[2]]])
+    ranks = [_record(i, passes=[{**p, "batches": b, "delivered": len(b)} for p, b in zip(own, given, strict=True)]) for i, given in enumerate(shares)]
+    assert global_order(ranks) == [("V of 2", 0, False, [[8, 9]]), ("T of 3", 0, False, [[1]])]
+    assert _line("samples of an evaluation", _record(passes=own), ranks)[0] is Verdict.EQUAL
+    assert global_order([_record(passes=[_pass([], data="V of 2", trains=False)])]) == []
+
+
 _WHOLE = [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 

@@ -25,11 +25,18 @@ def global_order(ranks: Sequence[Record]) -> list[Pass]:
     found = []
     for p in ranks[0]["passes"]:
         trains = bool(p["backwards"])
-        parts = [next(t, None) for t in trained] if trains else [p]
+        parts = [next(t, None) for t in trained] if trains else [_with_batches(ranks, p)]
         batches = [[i for part in batch for i in part] for batch in zip(*(part["batches"] for part in parts if part is not None), strict=False)]
-        if not any(i is None for batch in batches for i in batch):
+        if (trains or batches) and not any(i is None for batch in batches for i in batch):  # one without a sample could be any
             found.append((p["data"], p["number"], trains, batches if trains else batches[:1]))
     return found
+
+
+def _with_batches(ranks: Sequence[Record], p: Record) -> Record:
+    """The evaluation pass, by a rank that had a share of it: rank 0 may have none of a few batches."""
+    same = [[q for q in r["passes"] if q["data"] == p["data"] and not q["backwards"]] for r in ranks]
+    turn = next(i for i, q in enumerate(same[0]) if q is p)
+    return next((of[turn] for of in same if turn < len(of) and of[turn]["batches"]), p)
 
 
 def _taken(p: Record) -> list[Sample]:
@@ -136,7 +143,9 @@ def evaluation(e: Evidence) -> Line:
     """Every sample is evaluated once: by each rank, by one, or by all together."""
     name = "samples of an evaluation"
     trained_on = {p["view"] for p in training(e.original)}  # a look at the first batch is no evaluation
-    passes = [[p for p in r["passes"] if not p["backwards"] and p["delivered"] and (p["ended"] or p["view"] not in trained_on)] for r in (e.original, *e.ranks)]
+    passes = [
+        [p for p in r["passes"] if not p["backwards"] and (p["ended"] or (p["delivered"] and p["view"] not in trained_on))] for r in (e.original, *e.ranks)
+    ]
     own, theirs = passes[0], passes[1:]
     if not own:
         return Line(name, Verdict.NONE, "no evaluation goes through a DataLoader")
