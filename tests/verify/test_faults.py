@@ -347,3 +347,16 @@ def test_checkpoints_that_do_not_pair_by_their_numbers(tmp_path: Path) -> None:
     found = _proof(tmp_path, changed(ORIGINAL, ('"best.pt"', '"best_1.pt"')), changed(MIGRATED, ('"best.pt"', 'f"best_{epoch + 2}.pt"')))
     (line,) = (line for line in found.lines if line.name == "checkpoints")
     assert line.verdict is Verdict.NONE and "holds the time" in line.text
+
+
+def test_the_state_of_a_parameter_without_a_gradient(tmp_path: Path) -> None:
+    """What an optimizer keeps of it is rounding alone, another one on each side; in a checkpoint it is no difference."""
+    pairs = (
+        ("torch.optim.SGD([*backbone.parameters(), *head.parameters()], lr=0.1, momentum=0.9)", "torch.optim.Adam(rows, lr=0.01)"),
+        ("optimizer = ", "rows = [*backbone.parameters(), *head.parameters()]\noptimizer = "),
+        ('"best.pt")', '"best.pt")\n        state = {"noise": optimizer.state_dict()["state"][0]["exp_avg"] * 1e-9 + RANKS * 1e-17}\n        SAVE'),
+    )
+    own = ("RANKS", "0"), ("SAVE", 'torch.save(state, "state.pt")')
+    theirs = ("RANKS", "1"), ("SAVE", 'if rank == 0:\n            torch.save(state, "state.pt")')
+    found = _proof(tmp_path, changed(ORIGINAL, *pairs, *own), changed(MIGRATED, *pairs, *theirs))
+    assert _differing(found) == [] and found.holds
