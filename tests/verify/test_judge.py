@@ -151,6 +151,12 @@ def test_gradients_tell_their_ratio() -> None:
     assert _line("gradient norm", _record(), [_record(steps=none)])[0] is Verdict.NONE
 
 
+def test_a_loss_of_single_precision() -> None:
+    """A program may compute its loss in float32 while its weights are in float64: rounding is no difference, more is."""
+    for own, far, verdict in ((0.7021828889846802, 3e-7, Verdict.BOUND), (0.7021828889846, 3e-7, Verdict.DIFFERS), (0.5, 1e-2, Verdict.DIFFERS)):
+        assert _line("loss per step", _record(losses=[[own, 4, 0]]), [_record(losses=[[own * (1 + far), 4, 0]])])[0] is verdict
+
+
 def test_steps_and_rates() -> None:
     twice = _record(steps=_record()["steps"] * 2)
     assert _line("optimizer steps", _record(), [twice])[0] is Verdict.DIFFERS

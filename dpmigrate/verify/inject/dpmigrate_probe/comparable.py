@@ -85,8 +85,8 @@ def _still(torch: Any) -> None:
         RECORD["batch_norm"] = True
         if training:
             functional._verify_batch_size(x.shape)  # a rank's share of one sample fails in earnest as well
-            if x.dim() > 2 and _untrained(mean, var):
-                x = x * torch.rsqrt(x.square().mean(dim=tuple(range(2, x.dim())), keepdim=True) + eps)
+            if _untrained(mean, var):
+                x = x * torch.rsqrt(x.square().mean(dim=tuple(range(1, x.dim())), keepdim=True) + eps)
         mean = torch.zeros(x.shape[1], dtype=x.dtype, device=x.device) if mean is None else mean
         var = torch.ones(x.shape[1], dtype=x.dtype, device=x.device) if var is None else var
         return normalise(x, mean, var, weight, bias, False, momentum, eps)
@@ -95,9 +95,10 @@ def _still(torch: Any) -> None:
 
 
 def _untrained(mean: Any, var: Any) -> bool:
-    """Statistics that say nothing yet: with them a deep network grows beyond all numbers within a few steps, so a sample's channels are scaled one by one.
+    """Statistics that say nothing yet: with them a deep network grows beyond all numbers within a few steps, so each sample is scaled to one size.
 
-    Its mean stays: without it the bias of a layer before would have no gradient but rounding, which Adam makes as large as any other.
+    All its channels together, and without taking their means: one channel of a few numbers would be left with their signs, and the bias of a layer
+    before would have no gradient but rounding, which Adam makes as large as any other.
     """
     return mean is None or var is None or bool((mean == 0).all() and (var == 1).all())
 
