@@ -185,7 +185,7 @@ def test_nccl_sends_from_the_gpu(gpus: pytest.MonkeyPatch) -> None:
     assert _exchange._place(storage, "cpu") is storage
 
 
-def test_errors_reach_torchrun(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_errors_reach_torchrun(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     told: list[Any] = []
     monkeypatch.setattr(sys, "excepthook", lambda *about: told.append(about))
     monkeypatch.delenv("TORCHELASTIC_ERROR_FILE", raising=False)
@@ -197,4 +197,6 @@ def test_errors_reach_torchrun(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -
     assert not (tmp_path / "error.json").exists()
     sys.excepthook(ValueError, ValueError("the cause"), None)
     assert "the cause" in (tmp_path / "error.json").read_text()
-    assert len(told) == 3
+    assert len(told) == 3 and not capsys.readouterr().err
+    sys.excepthook(RuntimeError, RuntimeError("Expected to have finished reduction in the prior iteration before starting a new one."), None)
+    assert "find_unused=True" in capsys.readouterr().err

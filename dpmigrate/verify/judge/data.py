@@ -33,7 +33,7 @@ def global_order(ranks: Sequence[Record]) -> list[Pass]:
             tried[view] = [iter([q for q in r["passes"] if q["view"] == view and not q["backwards"]]) for r in ranks]
         parts = [part for t in (trained if trains else tried[view]) if (part := next(t, None)) is not None]
         batches = [[i for part in batch for i in part] for batch in zip(*(part["batches"] for part in parts), strict=False)] if trains else _evaluated(parts)
-        if not any(i is None for batch in batches for i in batch):
+        if (trains or batches) and not any(i is None for batch in batches for i in batch):  # one without a sample could be any
             found.append((p["data"], p["number"], trains, batches, view))
     return found
 
@@ -160,11 +160,15 @@ def evaluation(e: Evidence) -> Line:
     """Every sample is evaluated once: by each rank, by one, or by all together."""
     name = "samples of an evaluation"
     trained_on = {p["view"] for p in training(e.original)}  # a look at the first batch is no evaluation
-    passes = [[p for p in r["passes"] if not p["backwards"] and p["delivered"] and (p["ended"] or p["view"] not in trained_on)] for r in (e.original, *e.ranks)]
+    passes = [
+        [p for p in r["passes"] if not p["backwards"] and (p["ended"] or (p["delivered"] and p["view"] not in trained_on))] for r in (e.original, *e.ranks)
+    ]
     own, theirs = passes[0], passes[1:]
     if not own:
         return Line(name, Verdict.NONE, "no evaluation goes through a DataLoader")
     for n, p in enumerate(own):
+        if len(_taken(p)) < (p["length"] or 0) and None not in _taken(p) and not _ascending(_taken(p)):
+            continue  # a look at a few samples of a shuffled loader, left early: other ones on every rank
         parts = [t[n] for t in theirs if n < len(t) and t[n]["data"] == p["data"]]
         want, taken = Counter(_taken(p)), [Counter(_taken(q)) for q in parts]
         if not parts:
