@@ -49,6 +49,7 @@ class Losses:
         self.numbers = Numbers(roles)
         self._busy: set[int] = set()
         self._weighted: dict[int, Weighted] = {}
+        self._means: dict[int, ast.Call] = {}
         self._averaged = frozenset(id(a.total.node) for a in copies.averages(roles))
 
     def of_backward(self, call: ast.Call) -> Loss:
@@ -61,6 +62,12 @@ class Losses:
         self._weighted.clear()
         self.of_backward(call)
         return list(self._weighted.values())
+
+    def means_in(self, call: ast.Call) -> list[ast.Call]:
+        """The means over all elements, of torch's losses or by ``mean()``, that the loss is made of."""
+        self._means.clear()
+        self.of_backward(call)
+        return list(self._means.values())
 
     def names_of(self, call: ast.Call) -> set[str]:
         """The names that mean the loss of the backward call: itself and what it is assigned from, one step."""
@@ -225,7 +232,10 @@ class Losses:
         if axes:
             return Loss(Norm.UNKNOWN, node)
         inner = self.norm(what)
-        return inner if inner.norm in (Norm.SUM, Norm.WEIGHTED) else Loss(Norm.MEAN, node)
+        if inner.norm in (Norm.SUM, Norm.WEIGHTED):
+            return inner
+        self._means[id(node)] = node
+        return Loss(Norm.MEAN, node)
 
     def _from_batch(self, node: ast.expr) -> bool:
         """Whether the value depends on a batch: parameters alone do not."""
@@ -304,6 +314,7 @@ class Losses:
             return self._mean_of(
                 known, Loss(Norm.WEIGHTED, node, f"{name} is a mean over what is selected of the batch, of which every rank has another number")
             )
+        self._means[id(node)] = node
         return Loss(Norm.MEAN, node)
 
 

@@ -52,8 +52,7 @@ def test_something_else(expression: str) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["number()", "torch.cuda.device_count()", "n", "copies", "n_gpu", "ngpu", "num_gpus", "num_devices", "args.num_gpu", "args.n_gpu", "self.ngpus"]
-    + ["len(gpu_ids)", "len(args.gpus)", "len(device_ids)", "count", "gpu_num", "int(n)", "float(max(1, n_gpu))"],
+    ["number()", "torch.cuda.device_count()", "n", "copies", "n_gpu", "ngpu", "num_gpus", "num_devices", "args.num_gpu", "args.n_gpu", "self.ngpus", "len(gpu_ids)", "len(args.gpus)", "len(device_ids)", "count", "gpu_num", "int(n)", "float(max(1, n_gpu))"],
 )  # fmt: skip
 def test_the_number_of_gpus(expression: str) -> None:
     assert counted(expression)
