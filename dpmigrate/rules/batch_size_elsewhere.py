@@ -50,6 +50,9 @@ _SHAPES = frozenset(
         "new_full",
         "unflatten",
         "arange",
+        "randperm",
+        "permutation",
+        "eye",
         "normal",
         "tile",
     ]

@@ -29,6 +29,7 @@ class State:
     quieted: bool = False
     common_seed: int | None = None
     seeds_given: set[int] = field(default_factory=set)
+    cpu_group: dist.ProcessGroup | None = None  # of gloo, beside NCCL, for models that stay on the CPU
     wrapped: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
 
 

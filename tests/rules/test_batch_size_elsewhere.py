@@ -129,3 +129,9 @@ def test_a_part_of_each_gpu() -> None:
     parts = {"setup": "bs = 16", "loader": _LOADER, "step": "z = torch.zeros(bs // torch.cuda.device_count(), 8)\n" + STEP}
     assert "z = torch.zeros(ddp.local_batch(bs), 8)" in whole(model="model = nn.DataParallel(Net())", **parts)
     assert "z = torch.zeros(ddp.local_batch(bs) // torch.cuda.device_count(), 8)" in whole(**parts)
+
+
+def test_a_permutation_of_the_batch() -> None:
+    parts = {"setup": "bs = 16", "loader": _LOADER}
+    assert "mixed = x[torch.randperm(ddp.local_batch(bs))]" in whole(step="mixed = x[torch.randperm(bs)]\n" + STEP, **parts)
+    assert found("DPM203", step="mixed = x[torch.randperm(x.size(0))]\n" + STEP, **parts) == []
