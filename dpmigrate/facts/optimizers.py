@@ -33,7 +33,8 @@ def optimizers(roles: Roles) -> tuple[Optimizer, ...]:
     out = []
     for call in roles.calls:
         qual = roles.names.dotted(call.func)
-        known = qual.startswith("torch.optim.") and ".lr_scheduler" not in qual and qual.rsplit(".", 1)[-1][:1].isupper()
+        other = ".lr_scheduler" in qual or ".swa_utils." in qual
+        known = qual.startswith("torch.optim.") and not other and qual.rsplit(".", 1)[-1][:1].isupper()
         if not known and not _stepped(roles, call):
             continue
         given = [*call.args, *(k.value for k in call.keywords if not known or k.arg in (None, "params"))]
