@@ -139,3 +139,8 @@ def methods_of_model(roles: Roles, call: ast.Call) -> list[FunctionNode]:
     models = [m for v in roles.model_vals(call.func.value) for m in roles.values.inner(v)]
     found = (roles.values.defs.method(m.cls, call.func.attr) for m in models if m.cls is not None)
     return [f for f in found if f is not None]
+
+
+def compiled(roles: Roles) -> bool:
+    """Whether a model is compiled by ``torch.compile``, which puts ``_orig_mod.`` before its keys."""
+    return any(roles.names.dotted(c.func) == "torch.compile" and roles.model_vals(c) for c in roles.calls)

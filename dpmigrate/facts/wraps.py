@@ -12,13 +12,12 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.names import FunctionNode, Names, is_main_guard
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.values import Key, Val, Values, WrapSite, wrap_argument
 
 #: what may be done to a model before or after the wrap alike
-NEUTRAL = frozenset({"parameters", "train", "eval", "zero_grad", "training"})
+_NEUTRAL = frozenset({"parameters", "train", "eval", "zero_grad", "training"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -229,7 +228,7 @@ class Wrapping:
             return False
         parent = self.names.parent[node]
         if isinstance(parent, ast.Attribute):
-            return parent.attr not in NEUTRAL
+            return parent.attr not in _NEUTRAL
         if isinstance(parent, ast.Call):
             return parent.func is not node and not any(f.name == "__init__" for f, _ in self.values.targets(parent))
         return isinstance(parent, ast.keyword | ast.Starred | ast.FormattedValue)
@@ -238,6 +237,3 @@ class Wrapping:
 def _sets_requires_grad(node: ast.AST) -> bool:
     """Freezing goes before the wrap: DDP looks at the parameters once."""
     return isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
-
-
-__all__ = ["NEUTRAL", "SAME", "Wrap", "WrapPlan", "Wrapping", "is_main_guard"]
