@@ -23,6 +23,8 @@ class Optimizer:
     receivers: tuple[ast.expr, ...]  # the expressions before ``.parameters()``, or of the models that are given
 
 
+#: what torch schedules learning rates with
+SCHEDULERS = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.SWALR")
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _GROWS = frozenset({"append", "extend", "insert", "update"})
 
