@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.contract import ALIAS, MODULE
-from dpmigrate.facts import counters, division, evaluation, launch, losses, precision, ranks
+from dpmigrate.facts import counters, division, evaluation, launch, layers, losses, precision, ranks
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
@@ -255,7 +255,7 @@ class Script:
     @cached_property
     def buffers(self) -> ast.AST | None:
         """What shows that a model may hold buffers; None where none does."""
-        return evaluation.buffers(self.roles)
+        return layers.buffers(self.roles)
 
     @cached_property
     def meetings(self) -> tuple[ast.AST, ...]:

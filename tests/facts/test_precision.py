@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from dpmigrate.facts import precision
+from dpmigrate.facts.roles import Roles
 from tests.facts.probe import probed
 
 _PROGRAM = """
@@ -33,7 +34,7 @@ def step(optimizer):
 """
 
 
-def put(expression: str) -> tuple[precision.Roles, ast.Call]:
+def put(expression: str) -> tuple[Roles, ast.Call]:
     found, node = probed(_PROGRAM.replace("{expression}", expression))
     assert isinstance(node, ast.Call)
     return found.roles, node

@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from dpmigrate.facts import weights
+from dpmigrate.facts.roles import Roles
 from tests.facts.probe import probed
 
 _PROGRAM = """
@@ -42,12 +43,12 @@ probe_after = 3
 """
 
 
-def put(expression: str) -> tuple[weights.Roles, ast.expr]:
+def put(expression: str) -> tuple[Roles, ast.expr]:
     found, node = probed(_PROGRAM.replace("{expression}", expression))
     return found.roles, node
 
 
-def outside(expression: str) -> tuple[weights.Roles, ast.expr]:
+def outside(expression: str) -> tuple[Roles, ast.expr]:
     found, node = probed(_PROGRAM.replace("probe({expression})", "pass").replace("probe_after = 3", f"probe({expression})"))
     return found.roles, node
 
