@@ -22,12 +22,14 @@ def moved_later(roles: Roles, wrap: Wrap) -> str | None:
     wrapped = Val("wrapped", wrap.node if wrap.how == "call" else wrap.stmt)
     moves = [c for c in roles.calls if isinstance(c.func, ast.Attribute) and c.func.attr in ("to", "cuda") and not _changes_type(roles, c)]
     receivers = {c: roles.values.eval(c.func.value) for c in moves if isinstance(c.func, ast.Attribute)}
+    if any(v & roles.values.inner(wrapped) for v in receivers.values()):
+        return None  # it is where the program wants it
     for call in moves:
         assert isinstance(call.func, ast.Attribute)
         variable = isinstance(call.func.value, ast.Name | ast.Attribute)
         if variable and receivers[call] == {wrapped} and roles.region(call) == "outside":
             return _as_method(roles, call, wrap)
-    left = wrap.how == "call" and moves and not any(v & {wrapped, *roles.values.inner(wrapped)} for v in receivers.values())
+    left = wrap.how == "call" and moves and not any(wrapped in v for v in receivers.values())
     return "" if left else None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 from dpmigrate.facts.names import FunctionNode, Names, is_main_guard
 from dpmigrate.facts.roles import Roles
@@ -126,6 +127,13 @@ class Wrapping:
         for p in self.roles.training_passes:
             if self.roles.wrapped(p.model) is not True and id(p.call) not in named:
                 self.problems.append((p.call, f"{ast.unparse(p.model)} would be trained without the wrapper here{self._other(p.model)}"))
+        for one, other in combinations(self.sites, 2):
+            if one.key != other.key and one.inner & other.inner and not self._handed_on(one, other) and not self._handed_on(other, one):
+                self.problems.append((other.stmt, f"{one.key[2]} and {other.key[2]} are one model, which would be wrapped twice"))
+
+    def _handed_on(self, one: WrapSite, other: WrapSite) -> bool:
+        """Whether the one's variable is given the other's wrapper: a model that is wrapped already is left as it is."""
+        return one.wrapped != other.wrapped and other.wrapped in self.values.vars.get(one.key, ())
 
     def _other(self, func: ast.expr) -> str:
         """Where a name is given another value after its use, which may be what stands in the way."""

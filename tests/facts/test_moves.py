@@ -28,6 +28,7 @@ def moved(before: str, setup: str = _DEVICE, model: str = f"model = Net()\n{_DP}
         pytest.param("", "model = nn.DataParallel(Net()).to(device)", id="moved with the call"),
         pytest.param("model.to(torch.float64)", f"model = Net()\n{_DP}", id="another type"),
         pytest.param("model.to(memory_format=torch.channels_last)", f"model = Net()\n{_DP}", id="another layout"),
+        pytest.param("model.to('cpu')", f"model = Net().cuda()\n{_DP}", id="moved before, and away later"),
         pytest.param("def later():\n    pass\nlater().cuda()", f"model = Net()\n{_DP}", id="no variable"),
     ],
 )

@@ -114,7 +114,17 @@ def test_calls_that_cannot_be_placed(body: str, problem: str) -> None:
             "model is given its model in several functions",
             id="made in two functions",
         ),
+        pytest.param(
+            _program("model = nn.Linear(3, 2)\nfast = torch.compile(model)").replace("loss.backward", "loss = loss + fast(x).mean()\n        loss.backward"),
+            "model and fast are one model, which would be wrapped twice",
+            id="under two names",
+        ),
     ],
 )
 def test_models_that_cannot_be_placed(text: str, problem: str) -> None:
     assert problem in _plan(text)[2]
+
+
+def test_a_second_name_for_the_wrapper_is_no_second_wrap() -> None:
+    text = _program("model = nn.Linear(3, 2)\nother = model").replace("loss.backward", "loss = loss + other(x).mean()\n        loss.backward")
+    assert _plan(text)[2] == []
