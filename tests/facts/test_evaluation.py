@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
 
 from dpmigrate.facts.evaluation import Evaluation, Way
