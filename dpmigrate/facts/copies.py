@@ -18,8 +18,9 @@ from dpmigrate.facts.passes import written_names
 from dpmigrate.facts.roles import Roles
 
 _COUNTED = ("torch.cuda.device_count", "torch.accelerator.device_count", "torch.xpu.device_count")
-_COUNT = re.compile(r"(n|num|number_of|nb|count)_?(gpus?|devices?)(_per_node)?|(gpus?|devices?)_?(num|count|number)|ngpus_per_node", re.IGNORECASE)
-_LISTED = re.compile(r"(gpus?|devices?)(_?(ids?|list|indices))?s?", re.IGNORECASE)
+#: names of options; "devices" may be anything
+_COUNT = re.compile(r"(n|num|number_of|nb|count)_?gpus?(_per_node)?|gpus?_?(num|count|number)", re.IGNORECASE)
+_LISTED = re.compile(r"gpus?(_?(ids?|list|indices))?|device_ids", re.IGNORECASE)
 _SHAPES = frozenset(
     {"repeat", "expand", "tile", "repeat_interleave", "broadcast_to", "view", "reshape", "zeros", "ones", "full", "empty", "randn", "rand"}
     | {"new_zeros", "new_ones", "new_full", "new_empty"}

@@ -25,7 +25,8 @@ either = torch.cuda.device_count()
 either = 3.5 * width
 loop = loop_again
 loop_again = loop
-for num_devices in range(3):
+num_devices = torch.cuda.device_count()
+for gpu_count in range(3):
     pass
 args.num_gpu = len(args.gpus)
 args.devices = width * 2
@@ -44,7 +45,7 @@ def counted(expression: str) -> bool:
 
 @pytest.mark.parametrize(
     "expression",
-    ["len(args.sizes)", "len([1, 2])", "len(a, b)", "max(a, b)", "int()", "sum(n)", "3", "n + 1", "width", "one", "n_gpus", "half", "either", "loop", "args.devices", "given"],
+    ["len(args.sizes)", "len([1, 2])", "len(a, b)", "max(a, b)", "int()", "sum(n)", "3", "n + 1", "width", "one", "n_gpus", "half", "either", "loop", "args.devices", "n_devices", "len(devices)", "given"],
 )  # fmt: skip
 def test_something_else(expression: str) -> None:
     assert not counted(expression)
@@ -52,7 +53,7 @@ def test_something_else(expression: str) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["number()", "torch.cuda.device_count()", "n", "copies", "n_gpu", "ngpu", "num_gpus", "num_devices", "args.num_gpu", "args.n_gpu", "self.ngpus", "len(gpu_ids)", "len(args.gpus)", "len(device_ids)", "count", "gpu_num", "int(n)", "float(max(1, n_gpu))"],
+    ["number()", "torch.cuda.device_count()", "n", "copies", "n_gpu", "ngpu", "num_gpus", "num_devices", "gpu_count", "args.num_gpu", "args.n_gpu", "self.ngpus", "len(gpu_ids)", "len(args.gpus)", "len(device_ids)", "count", "gpu_num", "int(n)", "float(max(1, n_gpu))"],
 )  # fmt: skip
 def test_the_number_of_gpus(expression: str) -> None:
     assert counted(expression)
