@@ -199,13 +199,16 @@ def _kind(roles: Roles, made: ast.expr) -> str:
 
 
 def _maker(roles: Roles, count: ast.expr) -> ast.expr | None:
-    """The call that makes a tensor with the count in its shape, or of a list with as many elements."""
+    """The call that makes a tensor with the count as its first size, along which DataParallel cuts, or of a list with as many elements."""
     node: ast.AST = count
     above = roles.names.parent[node]
-    while isinstance(above, ast.Tuple | ast.List | ast.Starred | ast.keyword):
+    first = isinstance(above, ast.Tuple | ast.List) and above.elts[0] is node
+    if isinstance(above, ast.Tuple | ast.List):
         node, above = above, roles.names.parent[above]
-    if isinstance(above, ast.Call) and node is not above.func and _named(above) in _SHAPES:
-        return above
+    if isinstance(above, ast.keyword):
+        node, above = above, roles.names.parent[above]
+    if isinstance(above, ast.Call) and _named(above) in _SHAPES:
+        return above if first or (node is count and above.args[:1] == [node]) else None
     if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mult) and any(isinstance(e, ast.List) for e in (above.left, above.right)):
         return _joined(roles, above)
     if isinstance(above, ast.Call) and roles.names.dotted(above.func) == "?.range" and len(above.args) == 1:

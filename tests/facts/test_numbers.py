@@ -57,6 +57,7 @@ def plain(expression: str) -> bool:
         "i",
         "ramp(epoch)",
         "args.alpha",
+        "torch.cuda.device_count()",
         "lam if epoch else 1",
         "random.random()",
         "math.sqrt(2)",
