@@ -10,7 +10,7 @@ from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.roles import Roles
 
 _PADS = frozenset({"pad_sequence", "pad_packed_sequence"})
-_MADE = frozenset({"zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like", "pad", "fill"})
+_MADE = frozenset({"zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like", "pad"})
 #: what leaves an element of the batch what it is, or takes a part of it
 _SAME = frozenset(
     {"to", "cuda", "float", "long", "half", "double", "int", "type", "contiguous", "view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute"}

@@ -262,7 +262,9 @@ def _varies(roles: Roles, node: ast.AST, depth: int) -> str:
         return "random"  # also torch.rand(1).item()
     for n in ast.walk(node):
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _OF_DATA:
-            if not roles.names.dotted(n.func) and not _of_self(n.func.value):
+            dotted = roles.names.dotted(n.func)
+            asked = n.func.value if not dotted else n.args[0] if dotted.startswith("torch.") and n.args else None
+            if asked is not None and not ast.unparse(asked).startswith("self."):
                 return "data"
         if isinstance(n, ast.Name) and depth and (n is node or _by_value(roles, n)):
             for b in roles.names.bindings(roles.names.scope_of[n], n.id):

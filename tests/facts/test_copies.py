@@ -21,6 +21,7 @@ ngpu = int(os.environ["NGPU"])
 num_gpus = 4
 n_gpus = 2 * width
 half = torch.cuda.device_count() // 2
+found, rest = make()
 either = torch.cuda.device_count()
 either = 3.5 * width
 loop = loop_again
@@ -45,7 +46,7 @@ def counted(expression: str) -> bool:
 
 @pytest.mark.parametrize(
     "expression",
-    ["len(args.sizes)", "len([1, 2])", "len(a, b)", "max(a, b)", "int()", "sum(n)", "3", "n + 1", "width", "one", "n_gpus", "half", "either", "loop", "args.devices", "n_devices", "len(devices)", "given"],
+    ["len(args.sizes)", "len([1, 2])", "len(a, b)", "max(a, b)", "int()", "sum(n)", "3", "n + 1", "width", "one", "n_gpus", "half", "either", "loop", "found", "args.devices", "n_devices", "len(devices)", "given"],
 )  # fmt: skip
 def test_something_else(expression: str) -> None:
     assert not counted(expression)

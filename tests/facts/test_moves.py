@@ -70,6 +70,12 @@ def test_a_model_that_dataparallel_moves(step: str, text: str | None) -> None:
     assert moved_later(found.roles, wrap) == text
 
 
+def test_at_module_level() -> None:
+    found = script(program(setup=_DEVICE, model=f"model = Net()\n{_DP}\nif args.cuda:\n    model.cuda()", module_level=True))
+    (wrap,) = found.wraps.wraps
+    assert moved_later(found.roles, wrap) == '.to("cuda" if args.cuda else "cpu")'
+
+
 def test_in_the_function_that_trains() -> None:
     defs = "def train(model, loader, device):\n    model.to(device)\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n    for x, y in loader:\n"
     defs += "        optimizer.zero_grad()\n        F.cross_entropy(model(x), y).backward()\n        optimizer.step()"

@@ -58,6 +58,7 @@ def idle(lines: str = _TAKEN, body: str = _BODY, **more: str) -> list[str]:
         pytest.param(_TAKEN, "h = self.body(x)\nouts = []\nouts.append(self.proj(h))\nreturn outs[0], self.fc(h)", id="in a list"),
         pytest.param(_TAKEN, "h = self.body(x)\nh = h + self.proj(h)\nreturn h, self.fc(h)", id="in both"),
         pytest.param(_TAKEN, "return self.project(x), self.fc(self.project(x))", id="in both, by a method"),
+        pytest.param("feat, out = model(x)\nloss = y.sum()", _BODY, id="no loss is made of any"),
         pytest.param("model(x)\nloss = y.sum()", _BODY, id="no output is taken"),
     ],
 )

@@ -35,6 +35,9 @@ def unused(body: str = "return self.fc(x)", part: str = "self.extra = nn.Linear(
         pytest.param("return self.extra(self.fc(x))", id="used"),
         pytest.param("if self.training:\n    x = self.extra(x)\nreturn self.fc(x)", id="by the mode"),
         pytest.param("if x.dim() > 2:\n    x = self.extra(x)\nreturn self.fc(x)", id="by a shape"),
+        pytest.param("if torch.max(self.fc.weight) > 9:\n    x = self.extra(x)\nreturn self.fc(x)", id="by the weights, of which no test is known"),
+        pytest.param("if self.fc.weight.max() > 9:\n    x = self.extra(x)\nreturn self.fc(x)", id="by the weights, with a method"),
+        pytest.param("f = lambda t: self.extra(x) if t > 0 else x\nreturn self.fc(f(1))", id="by the parameter of a lambda"),
         pytest.param("return sum(m(x) for m in self.children())", id="by all parts"),
         pytest.param("return getattr(self, 'extra')(x)", id="by a word"),
     ],
@@ -70,6 +73,7 @@ def test_a_part_that_nothing_uses(part: str, names: list[str]) -> None:
     [
         pytest.param("if torch.rand(1).item() < 0.5:\n    x = self.extra(x)\nreturn self.fc(x)", "torch.rand(1).item() < 0.5", False, id="by chance"),
         pytest.param("if x.mean() > 0:\n    x = self.extra(x)\nreturn self.fc(x)", "x.mean() > 0", True, id="by the data"),
+        pytest.param("if torch.any(x > 0):\n    x = self.extra(x)\nreturn self.fc(x)", "torch.any(x > 0)", True, id="by the data, with a function"),
         pytest.param("level = x.mean()\nif level > 0:\n    x = self.extra(x)\nreturn self.fc(x)", "level > 0", True, id="by the data, through a name"),
         pytest.param("x = self.extra(x) if x.sum() > 0 else x\nreturn self.fc(x)", "x.sum() > 0", True, id="in an expression"),
         pytest.param("if x.sum() > 0:\n    return self.fc(x)\nreturn self.extra(x)", "x.sum() > 0", True, id="left before"),

@@ -36,6 +36,7 @@ def _parts(
         pytest.param(_parts("loss = model(x).mean() * y.size(1)"), id="only its size"),
         pytest.param(_parts(defs="def pad(samples):\n    out = torch.zeros(len(samples), 40)\n    return out, out, out"), id="a fixed length"),
         pytest.param(_parts(defs="def pad(samples):\n    return make(samples)"), id="of which nothing is known"),
+        pytest.param(_parts(defs="def pad(samples):\n    out = make(samples)\n    return out"), id="of which nothing is known, by a name"),
         pytest.param(_parts(defs="def pad(samples):\n    return {'x': pad_sequence(samples)}", batches="for b in loader:", line="loss = F.l1_loss(model(b['x']), b['y'])"), id="another item"),
         pytest.param(_parts(defs="def pad(samples):\n    return (pad_sequence(samples),)"), id="fewer elements"),
         pytest.param(_parts("y = make()\nloss = F.l1_loss(model(0), y)", batches="for b in loader:"), id="not of the batch"),
@@ -74,7 +75,7 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
             _parts(defs="def pad(s):\n    n = max(len(a) for a in s)\n    out = torch.zeros(len(s), n)\n    for i, a in enumerate(s):\n        out[i, :len(a)] = a\n    return 1, out, 2"), id="into zeros"
         ),
         pytest.param(
-            _parts(defs="def fill(a, n):\n    return F.pad(a, (0, n - len(a)))\ndef pad(s):\n    n = torch.tensor([len(a) for a in s]).max()\n    return 1, torch.stack([fill(a, n) for a in s]), 2"), id="by a function"
+            _parts(defs="def longer(a, n):\n    return F.pad(a, (0, n - len(a)))\ndef pad(s):\n    n = torch.tensor([len(a) for a in s]).max()\n    return 1, torch.stack([longer(a, n) for a in s]), 2"), id="by a function"
         ),
         pytest.param(
             _parts(defs="def pad(s):\n    return {'x': 1, 'y': pad_sequence(s)}", batches="for b in loader:", line="loss = F.l1_loss(model(b['x']), b['y'])"), id="an item of a dict"
