@@ -45,6 +45,9 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "main_first": (),
     "main_only": ("factory", "*args", "**kwargs"),
     "main_path": ("path",),
+    "common_seed": ("generator",),
+    "rank_generator": ("generator",),
+    "worker_number": ("worker_id",),
     "seed_ranks": (),
     "same_stream": (),
 }
@@ -55,7 +58,6 @@ COLLECTIVE: Final = frozenset(
         "setup",
         "cleanup",
         "wrap",
-        "distribute",
         "sum_all",
         "mean_all",
         "gather_all",

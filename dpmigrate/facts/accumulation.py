@@ -13,9 +13,11 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.beforehand import early, plain, stores
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.loops import in_step, source
 from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.optimizers import SCHEDULERS
 from dpmigrate.facts.roles import Roles
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def uses(roles: Roles) -> Iterator[ast.AST]:
 
 def _schedules(roles: Roles, func: ast.expr) -> bool:
     vals = roles.values.eval(func.value) if isinstance(func, ast.Attribute) else frozenset()
-    return bool(vals) and all(v.qual.startswith("torch.optim.lr_scheduler.") for v in vals)
+    return bool(vals) and all(v.qual.startswith(SCHEDULERS) for v in vals)
 
 
 def clipped_in_every_turn(script: Script) -> Iterator[ast.AST]:
@@ -163,21 +165,11 @@ def _counted(roles: Roles, loop: Loop, tests: list[ast.expr]) -> bool:
         if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(test)):
             return True
         for n in ast.walk(test):
-            if isinstance(n, ast.Name | ast.Attribute) and any(isinstance(s, ast.AugAssign) for s in _stores(roles, loop, n)):
+            if isinstance(n, ast.Name | ast.Attribute) and any(isinstance(s, ast.AugAssign) for s in stores(roles, loop, n)):
                 return True
-            if isinstance(n, ast.Name) and any(_counted(roles, loop, [s.value]) for s in _stores(roles, loop, n) if isinstance(s, ast.Assign)):
+            if isinstance(n, ast.Name) and any(_counted(roles, loop, [s.value]) for s in stores(roles, loop, n) if isinstance(s, ast.Assign)):
                 return True
     return False
-
-
-def _stores(roles: Roles, loop: Loop, node: ast.Name | ast.Attribute) -> list[ast.stmt]:
-    """The statements in the loop that give the variable a value."""
-    wanted = ast.unparse(node)
-    return [roles.names.statement(n) for s in loop.body for n in ast.walk(s) if type(n) is type(node) and _stored(n) and ast.unparse(n) == wanted]
-
-
-def _stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
 
 
 def _repeats(roles: Roles, loop: Loop, used: Uses) -> bool:
@@ -249,7 +241,7 @@ def _models(script: Script, loop: Loop, statements: list[ast.stmt]) -> tuple[str
             continue
         text = script.text(p.model) if inside else script.seen_from(p.model, function, here)
         named = [n for n in ast.walk(ast.parse(text or "0")) if isinstance(n, ast.Name)]
-        if text is None or script.roles.wrapped(p.model) is not True or any(_stores(script.roles, loop, n) for n in named):
+        if text is None or script.roles.wrapped(p.model) is not True or any(stores(script.roles, loop, n) for n in named):
             raise _Unknown("the model of the forward pass has no name there")
         out.setdefault(text, position(p.model) if inside else position(loop))
     return tuple(sorted(out, key=lambda text: out[text]))
@@ -259,7 +251,7 @@ def _models(script: Script, loop: Loop, statements: list[ast.stmt]) -> tuple[str
 def _last_repeat(script: Script, loop: Loop) -> str:
     """``i + 1 == n`` for ``for i in range(n)``."""
     assert isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call)
-    if _left(script.roles, loop) or not isinstance(loop.target, ast.Name) or len(loop.iter.args) != 1 or not _plain(script, loop, loop.iter.args[0]):
+    if _left(script.roles, loop) or not isinstance(loop.target, ast.Name) or len(loop.iter.args) != 1 or not plain(script, loop, loop.iter.args[0]):
         raise _Unknown("the last turn of the inner loop is not known beforehand")
     if not uniform(script.names, loop.iter.args[0]):
         raise _Unknown("the number of turns may differ between ranks")
@@ -274,12 +266,6 @@ def _left(roles: Roles, loop: Loop) -> bool:
     return any(isinstance(n, ast.Break | ast.Continue) or (isinstance(n, ast.Try) and any(roles.names.is_inside(b, n) for b in roles.backwards)) for n in nodes)
 
 
-def _plain(script: Script, loop: Loop, node: ast.expr) -> bool:
-    """An expression that means the same throughout the loop."""
-    named = [n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)]
-    return not any(isinstance(n, ast.Call) for n in ast.walk(node)) and not any(_stores(script.roles, loop, n) for n in named)
-
-
 def _sync(script: Script, loop: Loop, first: ast.stmt, turns: dict[Loop, Uses]) -> str:
     roles = script.roles
     tests = [_tests(roles, loop, place) for place, _ in turns[loop]]
@@ -287,8 +273,8 @@ def _sync(script: Script, loop: Loop, first: ast.stmt, turns: dict[Loop, Uses]) 
     for test in tests[0]:
         alike = [[t for t in others if ast.unparse(t) == ast.unparse(test)] for others in tests]
         if all(alike) and _counted(roles, loop, [test]) and uniform(script.names, test):
-            early = _early(script, loop, test, position(first), max(position(t) for same in alike for t in same))
-            shared += [early] if early is not None else []
+            known = early(script, loop, test, position(first), max(position(t) for same in alike for t in same))
+            shared += [known] if known is not None else []
     if not shared:
         raise _Unknown("it is not known before the forward pass whether the gradients of the turn will be used")
     given = " and ".join(_text(script, t) for t in shared)
@@ -334,7 +320,7 @@ def _ends(script: Script, loop: Loop) -> list[str]:
     loader = source(roles, call.args[0])
     text = script.text(loader)
     wholly = len(in_step(roles, call.args[0])) == 1 and _complete(roles, call.args[0], loader) and isinstance(loader, ast.Name | ast.Attribute)
-    if not wholly or not roles.loaders_of(loader) or not isinstance(start, ast.Constant) or start.value not in (0, 1) or not _plain(script, loop, loader):
+    if not wholly or not roles.loaders_of(loader) or not isinstance(start, ast.Constant) or start.value not in (0, 1) or not plain(script, loop, loader):
         raise _Unknown("gradients are used after the loop, whose length is not known beforehand")
     i = target.elts[0].id
     return [f"{i} == len({text})"] if start.value else [f"{i} + 1 == len({text})", f"{i} == len({text}) - 1", f"{i} + 1 >= len({text})"]
@@ -345,55 +331,3 @@ def _complete(roles: Roles, node: ast.expr, loader: ast.expr) -> bool:
     if node is loader:
         return True
     return isinstance(node, ast.Call) and roles.names.dotted(node.func).endswith("tqdm") and bool(node.args) and _complete(roles, node.args[0], loader)
-
-
-def _early(script: Script, loop: Loop, test: ast.expr, forward: tuple[int, int], asked: tuple[int, int]) -> ast.expr | None:
-    """The test as it reads before the forward pass at ``forward``, if it can be known there; it is asked at ``asked``."""
-
-    def read(node: ast.Name | ast.Attribute, inlined: bool) -> ast.expr | None:
-        between = [s for s in _stores(script.roles, loop, node) if forward <= position(s) < asked]
-        if _elsewhere(script, loop, node) or (between and inlined) or len(between) > 1:
-            return None
-        if not between:
-            return node
-        stmt = between[0]
-        if stmt not in loop.body:
-            return None
-        if isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add) and isinstance(stmt.value, ast.Constant):
-            return ast.BinOp(node, ast.Add(), stmt.value)
-        return walk(stmt.value, True) if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 and not isinstance(stmt.targets[0], ast.Tuple) else None
-
-    def walk(node: ast.expr, inlined: bool) -> ast.expr | None:
-        if isinstance(node, ast.Name | ast.Attribute):
-            return read(node, inlined)
-        if isinstance(node, ast.Constant):
-            return node
-        if isinstance(node, ast.BinOp):
-            left, right = walk(node.left, inlined), walk(node.right, inlined)
-            return None if left is None or right is None else node if (left, right) == (node.left, node.right) else ast.BinOp(left, node.op, right)
-        if isinstance(node, ast.UnaryOp):
-            operand = walk(node.operand, inlined)
-            return None if operand is None else node if operand is node.operand else ast.UnaryOp(node.op, operand)
-        if isinstance(node, ast.BoolOp):
-            values = [walk(v, inlined) for v in node.values]
-            known = [v for v in values if v is not None]
-            return None if len(known) < len(values) else node if known == node.values else ast.BoolOp(node.op, known)
-        if isinstance(node, ast.Compare):
-            sides = [walk(v, inlined) for v in (node.left, *node.comparators)]
-            found = [v for v in sides if v is not None]
-            if len(found) < len(sides):
-                return None
-            return node if found == [node.left, *node.comparators] else ast.Compare(found[0], node.ops, found[1:])
-        if isinstance(node, ast.Call) and script.names.dotted(node.func) == "?.len" and len(node.args) == 1 and _plain(script, loop, node.args[0]):
-            return node
-        return None
-
-    return walk(test, False)
-
-
-def _elsewhere(script: Script, loop: Loop, node: ast.Name | ast.Attribute) -> bool:
-    """Whether a function that the loop calls may give the variable another value."""
-    functions = script.roles.all_entered(loop)
-    if isinstance(node, ast.Name):
-        return any(script.names.function(b.target) in functions for b in script.names.bindings(script.names.scope_of[node], node.id))
-    return any(isinstance(s.ctx, ast.Store) and script.names.function(s) in functions for s in script.names.attributes(node.attr))

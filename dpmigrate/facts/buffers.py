@@ -26,9 +26,10 @@ class Update:
 def updates(roles: Roles, models: Vals) -> list[Update]:
     """The first such statement for each buffer of the models' classes."""
     found: dict[tuple[ast.ClassDef, str], Update] = {}
-    for cls in (b for c in own_classes(roles, models) for b in roles.values.defs.bases(c)):
-        names = set(_registered(cls))
-        for stmt in sorted((n for n in ast.walk(cls) if isinstance(n, ast.stmt)), key=position):
+    for cls in own_classes(roles, models):
+        family = roles.values.defs.bases(cls)
+        names = {name for c in family for name in _registered(c)}
+        for stmt in sorted((n for c in family for n in ast.walk(c) if isinstance(n, ast.stmt)), key=position):
             function = roles.names.function(stmt)
             if not isinstance(function, FunctionNode) or "init" in function.name:
                 continue

@@ -8,7 +8,6 @@ become rank 0's: each rank's BatchNorm has seen its own batches, and rank 0's ar
 from __future__ import annotations
 
 import ast
-import builtins
 import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,11 +21,6 @@ from dpmigrate.facts.roles import Roles
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
-
-_WITH_BUFFERS = ("BatchNorm", "InstanceNorm", "register_buffer", "spectral_norm")
-_LIBRARIES = ("torchvision.models.", "timm.", "transformers.")
-#: what these make holds no layers that a file cannot show
-_WITHOUT_LAYERS = ("torch.", "math.", "numpy.", "collections.", "functools.")
 
 
 class Way(enum.Enum):
@@ -135,28 +129,3 @@ def _calls_elsewhere(roles: Roles, loop: BatchLoop) -> bool:
     called = frozenset().union(*(roles.model_vals(p.model) for p in inside))
     deeper = (roles.model_vals(p.model) for p in roles.forwards if roles.names.function(p.call) in entered)
     return not inside or any(not vals <= called for vals in deeper)
-
-
-def buffers(roles: Roles) -> ast.AST | None:
-    """What shows that a model may hold buffers (BatchNorm's running statistics); None where all its layers are seen and have none.
-
-    Seen are the file's own classes and torch's layers; what anything else makes is not known.
-    """
-    for v in sorted((v for v in roles.models if v.kind == "call" and not v.qual.startswith("torch.nn.")), key=lambda v: v.qual):
-        return v.node
-    for n in roles.names.nodes:
-        if isinstance(n, ast.Attribute | ast.Name):
-            word = n.attr if isinstance(n, ast.Attribute) else n.id
-            if any(w in word for w in _WITH_BUFFERS) or roles.names.dotted(n).startswith(_LIBRARIES):
-                return n
-    makers: list[ast.AST] = [n for n in roles.names.nodes if isinstance(n, ast.ClassDef) and roles.values.defs.is_module_class(n)]
-    makers += [v.node for v in roles.models if isinstance(v.node, ast.Call)]
-    makers += [f for m in makers for f in roles.all_entered(m)]
-    return next((n for m in makers for n in ast.walk(m) if isinstance(n, ast.Call) and _may_make_layers(roles, n)), None)
-
-
-def _may_make_layers(roles: Roles, call: ast.Call) -> bool:
-    """Whether the called function is neither torch's nor of this file nor built in."""
-    dotted = roles.names.dotted(call.func)
-    builtin = dotted.startswith("?.") and hasattr(builtins, dotted[2:].partition(".")[0])
-    return bool(dotted) and not builtin and not dotted.startswith(_WITHOUT_LAYERS)

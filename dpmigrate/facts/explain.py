@@ -15,7 +15,6 @@ _LOSS = {
     Norm.SUM: "a sum over the batch",
     Norm.CONST: "it does not depend on the size of the batch",
     Norm.WEIGHTED: "a mean over weights or valid targets",
-    Norm.COUPLED: "it compares the samples of a batch with each other",
     Norm.UNKNOWN: "not known",
 }
 

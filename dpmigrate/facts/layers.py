@@ -1,16 +1,28 @@
-"""Which layers the program's models hold, as far as this file shows it."""
+"""Which layers the program's models hold, as far as this file shows it: those that normalise over the batch, and whatever may have buffers.
+
+Seen are the file's own classes and torch's layers, and of some libraries' models what they are made of; what anything else makes is not known.
+"""
 
 from __future__ import annotations
 
 import ast
+import builtins
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import Names
+from dpmigrate.facts.roles import Roles
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
 
-_WITHOUT = ("alexnet", "vgg", "squeezenet", "vit_", "swin", "convnext", "maxvit")
+#: libraries of ready-made models, which may hold any layer
+_LIBRARIES = ("torchvision.models.", "timm.", "transformers.")
+#: models of torchvision without BatchNorm
+_WITHOUT_NORM = ("alexnet", "vgg", "squeezenet", "vit_", "swin", "convnext", "maxvit")
+_WITH_BUFFERS = ("BatchNorm", "InstanceNorm", "register_buffer", "spectral_norm")
+#: what these make holds no layers that a file cannot show
+_WITHOUT_LAYERS = ("torch.", "math.", "numpy.", "collections.", "functools.")
 
 
 def batch_norm(names: Names) -> ast.AST | None:
@@ -23,8 +35,35 @@ def batch_norm(names: Names) -> ast.AST | None:
 
 def unseen(script: Script) -> bool:
     """Whether a trained model is built by something that is neither of this file nor of torch."""
-    made = [v for o in script.roles.optimizers for m in o.models for v in (m, *script.values.inner(m))]
-    return any(v.kind == "call" and bool(v.qual) and not v.qual.startswith("torch.") for v in made)
+    return any(True for _ in _made_elsewhere(script.roles))
+
+
+def buffers(roles: Roles) -> ast.AST | None:
+    """What shows that a model may hold buffers (BatchNorm's running statistics); None where all its layers are seen and have none."""
+    for node in _made_elsewhere(roles):
+        return node
+    for n in roles.names.nodes:
+        if isinstance(n, ast.Attribute | ast.Name):
+            word = n.attr if isinstance(n, ast.Attribute) else n.id
+            if any(w in word for w in _WITH_BUFFERS) or roles.names.dotted(n).startswith(_LIBRARIES):
+                return n
+    makers: list[ast.AST] = [n for n in roles.names.nodes if isinstance(n, ast.ClassDef) and roles.values.defs.is_module_class(n)]
+    makers += [v.node for v in roles.models if isinstance(v.node, ast.Call)]
+    makers += [f for m in makers for f in roles.all_entered(m)]
+    return next((n for m in makers for n in ast.walk(m) if isinstance(n, ast.Call) and _may_make_layers(roles, n)), None)
+
+
+def _made_elsewhere(roles: Roles) -> Iterator[ast.AST]:
+    """The calls that build trained models and are neither of this file nor of torch."""
+    made = {m for v in roles.models for m in (v, *roles.values.inner(v))}
+    yield from (v.node for v in sorted(made, key=lambda v: v.qual) if v.kind == "call" and not v.qual.startswith("torch.nn."))
+
+
+def _may_make_layers(roles: Roles, call: ast.Call) -> bool:
+    """Whether the called function is neither torch's nor of this file nor built in."""
+    dotted = roles.names.dotted(call.func)
+    builtin = dotted.startswith("?.") and hasattr(builtins, dotted[2:].partition(".")[0])
+    return bool(dotted) and not builtin and not dotted.startswith(_WITHOUT_LAYERS)
 
 
 def _ready_made(names: Names, node: ast.AST) -> bool:
@@ -34,5 +73,5 @@ def _ready_made(names: Names, node: ast.AST) -> bool:
         return False
     dotted = names.dotted(node)
     if dotted.startswith("torchvision.models."):
-        return not dotted.rsplit(".", 1)[-1].lower().startswith(_WITHOUT) or dotted.endswith("_bn")
+        return not dotted.rsplit(".", 1)[-1].lower().startswith(_WITHOUT_NORM) or dotted.endswith("_bn")
     return dotted == "timm.create_model"

@@ -10,7 +10,7 @@ import ast
 import enum
 from dataclasses import dataclass
 
-from dpmigrate.facts import weights
+from dpmigrate.facts import copies, criteria, weights
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.roles import Roles
@@ -24,7 +24,6 @@ class Norm(enum.Enum):
     SUM = "sum"
     CONST = "const"  # does not depend on the batch: a regulariser, a number
     WEIGHTED = "weighted"  # mean over weights or valid targets
-    COUPLED = "coupled"  # samples of the batch are compared with each other
     UNKNOWN = "unknown"
 
 
@@ -38,57 +37,6 @@ class Loss:
 
 
 _FUNCTIONAL = "torch.nn.functional."
-_MODULES = frozenset(
-    [
-        "L1Loss",
-        "NLLLoss",
-        "PoissonNLLLoss",
-        "GaussianNLLLoss",
-        "KLDivLoss",
-        "MSELoss",
-        "BCELoss",
-        "BCEWithLogitsLoss",
-        "HingeEmbeddingLoss",
-        "SmoothL1Loss",
-        "HuberLoss",
-        "SoftMarginLoss",
-        "CrossEntropyLoss",
-        "MultiLabelSoftMarginLoss",
-        "CosineEmbeddingLoss",
-        "MultiMarginLoss",
-        "MultiLabelMarginLoss",
-        "MarginRankingLoss",
-        "TripletMarginLoss",
-        "CTCLoss",
-        "TripletMarginWithDistanceLoss",
-        "NLLLoss2d",
-    ]
-)
-_FUNCTIONS = frozenset(
-    [
-        "l1_loss",
-        "nll_loss",
-        "poisson_nll_loss",
-        "gaussian_nll_loss",
-        "kl_div",
-        "mse_loss",
-        "binary_cross_entropy",
-        "binary_cross_entropy_with_logits",
-        "smooth_l1_loss",
-        "huber_loss",
-        "soft_margin_loss",
-        "cross_entropy",
-        "multilabel_soft_margin_loss",
-        "cosine_embedding_loss",
-        "multi_margin_loss",
-        "hinge_embedding_loss",
-        "margin_ranking_loss",
-        "triplet_margin_loss",
-        "ctc_loss",
-        "multilabel_margin_loss",
-    ]
-)
-_UNWEIGHTED = frozenset({"CTCLoss", "ctc_loss"})  # divides by target lengths as well
 _KEEP = frozenset({"to", "cuda", "float", "double", "contiguous", "squeeze", "unsqueeze", "view", "reshape", "clone", "scale", "requires_grad_", "half"})
 
 
@@ -101,6 +49,8 @@ class Losses:
         self.numbers = Numbers(roles)
         self._busy: set[int] = set()
         self._weighted: dict[int, Weighted] = {}
+        self._means: dict[int, ast.Call] = {}
+        self._averaged = frozenset(id(a.total.node) for a in copies.averages(roles))
 
     def of_backward(self, call: ast.Call) -> Loss:
         """The loss of a ``x.backward()`` call."""
@@ -112,6 +62,12 @@ class Losses:
         self._weighted.clear()
         self.of_backward(call)
         return list(self._weighted.values())
+
+    def means_in(self, call: ast.Call) -> list[ast.Call]:
+        """The means over all elements, of torch's losses or by ``mean()``, that the loss is made of."""
+        self._means.clear()
+        self.of_backward(call)
+        return list(self._means.values())
 
     def names_of(self, call: ast.Call) -> set[str]:
         """The names that mean the loss of the backward call: itself and what it is assigned from, one step."""
@@ -239,7 +195,7 @@ class Losses:
         dotted = self.names.dotted(func)
         if dotted.startswith(("numpy.random.", "random.", "math.")):
             return Loss(Norm.CONST, node)  # a weight that is drawn, as in mixup
-        if dotted.startswith(_FUNCTIONAL) and dotted.removeprefix(_FUNCTIONAL) in _FUNCTIONS:
+        if dotted.startswith(_FUNCTIONAL) and dotted.removeprefix(_FUNCTIONAL) in criteria.FUNCTIONS:
             return self._reduction(node, node, dotted.removeprefix(_FUNCTIONAL), call=True)
         if dotted == "torch.mean" and node.args:
             return self._mean(node, node.args[0])
@@ -254,8 +210,10 @@ class Losses:
         if not self._from_batch(what):
             return Loss(Norm.CONST, node)
         inner = self.norm(what)
-        if inner.norm in (Norm.MEAN, Norm.SUM, Norm.WEIGHTED, Norm.COUPLED):
+        if inner.norm in (Norm.MEAN, Norm.SUM, Norm.WEIGHTED):
             return inner
+        if id(node) in self._averaged:
+            return Loss(Norm.UNKNOWN, node)  # over the copies of the model, not over the samples
         stacked = any(isinstance(n, ast.Call) and self.names.dotted(n.func) in ("torch.stack", "torch.cat") for n in ast.walk(what))
         return Loss(Norm.UNKNOWN, node) if axes or stacked else Loss(Norm.SUM, node, "summed over the batch")
 
@@ -274,7 +232,10 @@ class Losses:
         if axes:
             return Loss(Norm.UNKNOWN, node)
         inner = self.norm(what)
-        return inner if inner.norm in (Norm.SUM, Norm.WEIGHTED, Norm.COUPLED) else Loss(Norm.MEAN, node)
+        if inner.norm in (Norm.SUM, Norm.WEIGHTED):
+            return inner
+        self._means[id(node)] = node
+        return Loss(Norm.MEAN, node)
 
     def _from_batch(self, node: ast.expr) -> bool:
         """Whether the value depends on a batch: parameters alone do not."""
@@ -287,9 +248,9 @@ class Losses:
         found: list[Loss] = []
         for v in values:
             name = v.qual.rsplit(".", 1)[-1]
-            if v.kind == "call" and v.qual.startswith("torch.nn.") and name in _MODULES and isinstance(v.node, ast.Call):
+            if v.kind == "call" and v.qual.startswith("torch.nn.") and name in criteria.MODULES and isinstance(v.node, ast.Call):
                 found.append(self._reduction(v.node, node, name, call=False))
-            elif v.kind == "ext" and v.qual.startswith(_FUNCTIONAL) and name in _FUNCTIONS:  # criterion = F.cross_entropy
+            elif v.kind == "ext" and v.qual.startswith(_FUNCTIONAL) and name in criteria.FUNCTIONS:  # criterion = F.cross_entropy
                 found.append(self._reduction(node, node, name, call=True))
             elif v.kind == "func" and isinstance(v.node, FunctionNode | ast.Lambda):
                 found += self._returns(v.node, node, item)
@@ -312,7 +273,7 @@ class Losses:
             return [self._returned(function.body, item)]
         values = [n.value for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None and self.names.function(n) is function]
         found = [(v, self._returned(v, item)) for v in values]
-        known = [loss for _, loss in found if loss.norm in (Norm.MEAN, Norm.SUM, Norm.WEIGHTED, Norm.COUPLED)]
+        known = [loss for _, loss in found if loss.norm in (Norm.MEAN, Norm.SUM, Norm.WEIGHTED)]
         # return loss, logits … return (logits,): what is differentiated is a scalar, so it is not the one that has no loss in it
         kept = [loss for v, loss in found if not known or loss.norm is not Norm.UNKNOWN or "loss" in ast.unparse(v).lower()]
         return kept or [Loss(Norm.UNKNOWN, call)]
@@ -326,21 +287,11 @@ class Losses:
         self._weighted[id(known.value)] = known
         return Loss(Norm.MEAN, loss.node, loss.why)
 
-    @staticmethod
-    def _known_arguments(name: str, call: bool) -> int:
-        """How many positional arguments cannot be a reduction: prediction, target, and a weight where there is one."""
-        weighted = "cross" in name or "nll" in name or name.startswith(("BCE", "CrossEntropy", "NLL"))
-        return (
-            (2 if call else 0)
-            + int(weighted)
-            + (2 if name in ("ctc_loss", "triplet_margin_loss") else int(name in ("margin_ranking_loss", "cosine_embedding_loss", "gaussian_nll_loss")))
-        )
-
     def _reduction(self, made: ast.Call, node: ast.Call, name: str, *, call: bool) -> Loss:
         given = {k.arg: k.value for k in made.keywords}
         if None in given:
             return Loss(Norm.UNKNOWN, node, f"{name} is built from ** arguments")
-        if any(isinstance(a, ast.Starred) for a in made.args) or "reduce" in given or len(made.args) > self._known_arguments(name, call):
+        if any(isinstance(a, ast.Starred) for a in made.args) or "reduce" in given or len(made.args) > criteria.known_arguments(name, call):
             return Loss(Norm.UNKNOWN, node, f"{name} is given more than is known here")
         kind = given.get("reduction")
         if kind is not None and not isinstance(kind, ast.Constant):
@@ -352,7 +303,7 @@ class Losses:
             return Loss(Norm.SUM, kind or node, f"{name} with reduction='sum'")
         if reduction == "none":
             return Loss(Norm.UNKNOWN, node, f"{name} with reduction='none'")
-        if name in _UNWEIGHTED:
+        if name in criteria.UNWEIGHTED:
             return Loss(Norm.MEAN, node)
         cross = name in ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss")
         if cross and ("weight" in given or "ignore_index" in given or (not call and made.args) or (call and len(made.args) > 2)):
@@ -363,12 +314,13 @@ class Losses:
             return self._mean_of(
                 known, Loss(Norm.WEIGHTED, node, f"{name} is a mean over what is selected of the batch, of which every rank has another number")
             )
+        self._means[id(node)] = node
         return Loss(Norm.MEAN, node)
 
 
 def _join(node: ast.AST, found: list[Loss]) -> Loss:
     """The norm of a sum or a choice: equal parts keep theirs, parts that do not depend on the batch give way."""
-    for norm in (Norm.COUPLED, Norm.WEIGHTED, Norm.UNKNOWN):
+    for norm in (Norm.WEIGHTED, Norm.UNKNOWN):
         hits = [x for x in found if x.norm is norm]
         if hits:
             return min(hits, key=_place)

@@ -8,7 +8,7 @@ from dpmigrate.facts.names import Binding, FunctionNode
 from dpmigrate.facts.roles import Roles
 
 _DRAWN = ("numpy.random.", "random.")
-_COMPUTED = ("math.", "?.int", "?.float", "?.min", "?.max", "?.abs", "?.round", "?.pow")
+_COMPUTED = ("torch.cuda.device_count", "torch.accelerator.device_count", "math.", "?.int", "?.float", "?.min", "?.max", "?.abs", "?.round", "?.pow")
 _NUMPY = frozenset(
     {"int", "int32", "int64", "float32", "float64", "clip", "sqrt", "exp", "log", "cos", "sin", "minimum", "maximum", "power", "round", "floor", "ceil"}
 )

@@ -24,6 +24,8 @@ class Optimizer:
     receivers: tuple[ast.expr, ...]  # the expressions before ``.parameters()``, or of the models that are given
 
 
+#: what torch schedules learning rates with
+SCHEDULERS = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.SWALR")
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _GROWS = frozenset({"append", "extend", "insert", "update"})
 
@@ -34,7 +36,8 @@ def optimizers(roles: Roles) -> tuple[Optimizer, ...]:
     out = []
     for call in roles.calls:
         qual = roles.names.dotted(call.func)
-        known = qual.startswith("torch.optim.") and ".lr_scheduler" not in qual and qual.rsplit(".", 1)[-1][:1].isupper()
+        other = ".lr_scheduler" in qual or ".swa_utils." in qual
+        known = qual.startswith("torch.optim.") and not other and qual.rsplit(".", 1)[-1][:1].isupper()
         if not known and not _stepped(roles, call):
             continue
         given = [*call.args, *(k.value for k in call.keywords if not known or k.arg in (None, "params"))]

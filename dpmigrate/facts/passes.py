@@ -108,23 +108,21 @@ def _may_train(roles: Roles, call: ast.Call, root: ast.expr, path: list[str | No
 
 def _is_module(roles: Roles, func: ast.expr) -> bool:
     """``model.encoder.conv``, ``model.heads[0]``: a module inside the model, called by itself or by its ``forward``."""
+    if isinstance(func, ast.Subscript):
+        return True
     inner = _unwrapped(roles, func)
-    if inner is None or isinstance(func, ast.Subscript):
-        return inner is not None
     called = [inner, inner.value] if isinstance(inner, ast.Attribute) and inner.attr == "forward" else [inner]
     vals = [v for n in called for v in roles.values.eval(n)]
     return any(v.qual.startswith("torch.nn.") or (v.cls is not None and roles.values.defs.is_module_class(v.cls)) for v in vals)
 
 
-def _unwrapped(roles: Roles, node: ast.expr) -> ast.expr | None:
-    """The chain of attributes and items as it reads behind the wrapper; None where it does not begin at a model."""
+def _unwrapped(roles: Roles, node: ast.expr) -> ast.expr:
+    """The chain of attributes and items, which begins at a model, as it reads behind the wrapper."""
     if roles.model_vals(node):
         return ast.Attribute(node, "module", ast.Load()) if roles.wrapped(node) else node
-    if isinstance(node, ast.Attribute | ast.Subscript):
-        value = _unwrapped(roles, node.value)
-        if value is not None:
-            return ast.Attribute(value, node.attr, node.ctx) if isinstance(node, ast.Attribute) else ast.Subscript(value, node.slice, node.ctx)
-    return None
+    assert isinstance(node, ast.Attribute | ast.Subscript)
+    value = _unwrapped(roles, node.value)
+    return ast.Attribute(value, node.attr, node.ctx) if isinstance(node, ast.Attribute) else ast.Subscript(value, node.slice, node.ctx)
 
 
 def written_names(*nodes: ast.AST) -> set[str]:
@@ -139,3 +137,8 @@ def methods_of_model(roles: Roles, call: ast.Call) -> list[FunctionNode]:
     models = [m for v in roles.model_vals(call.func.value) for m in roles.values.inner(v)]
     found = (roles.values.defs.method(m.cls, call.func.attr) for m in models if m.cls is not None)
     return [f for f in found if f is not None]
+
+
+def compiled(roles: Roles) -> bool:
+    """Whether a model is compiled by ``torch.compile``, which puts ``_orig_mod.`` before its keys."""
+    return any(roles.names.dotted(c.func) == "torch.compile" and roles.model_vals(c) for c in roles.calls)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.contract import ALIAS, MODULE
-from dpmigrate.facts import counters, division, evaluation, launch, losses, precision, ranks
+from dpmigrate.facts import counters, division, evaluation, launch, layers, losses, precision, ranks
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
@@ -22,6 +22,8 @@ from dpmigrate.facts.wraps import Wrap, Wrapping, WrapPlan
 from dpmigrate.model import Span
 from dpmigrate.program import Program
 from dpmigrate.settings import Settings
+
+Calls = Mapping[ast.Call, Env] | None
 
 
 class Script:
@@ -233,17 +235,17 @@ class Script:
         return self._phases[loop]
 
     def epoch_places(self, loop: BatchLoop) -> list[EpochPlace]:
-        """The loops that repeat a training loop, with the loader's expression there."""
+        """The loops that repeat a training loop, with the loader's expression there: for each way that leads from one to the other, a place."""
         side = self.phases(loop)
         if side is None:
             return []
-        out: dict[Loop, EpochPlace] = {}
+        out: dict[tuple[Loop, str | None], EpochPlace] = {}
         for repeat, node in self.roles.epoch_loop(loop.node, side.calls):
             gone_through = any(self.names.is_inside(b.target, repeat) for b in self._bound_by_for(side.source))  # for loader in loaders
-            loader = None if gone_through else self.seen_from(side.source, self.names.function(loop.node), self.names.function(repeat), side.calls)
+            loader = None if gone_through else self.seen_from(side.source, self.names.function(loop.node), self.names.function(repeat), side.calls, node)
             stmt = next(s for s in repeat.body if self.names.is_inside(node, s))
             made = any(self.names.is_inside(w, repeat) for k, _ in self.roles.roots(loop.source) for w in self.roles.writes(k))
-            out.setdefault(repeat, EpochPlace(repeat, stmt, loader, made))
+            out.setdefault((repeat, loader), EpochPlace(repeat, stmt, loader, made))
         return list(out.values())
 
     def _bound_by_for(self, expr: ast.expr) -> Iterator[Binding]:
@@ -260,7 +262,7 @@ class Script:
     @cached_property
     def buffers(self) -> ast.AST | None:
         """What shows that a model may hold buffers; None where none does."""
-        return evaluation.buffers(self.roles)
+        return layers.buffers(self.roles)
 
     @cached_property
     def meetings(self) -> tuple[ast.AST, ...]:
@@ -294,11 +296,11 @@ class Script:
         return tuple(dict.fromkeys(a for b in self.roles.train_loops for a in rounds(self.roles, b.node) if a not in over_loaders))
 
     def seen_from(
-        self, expr: ast.expr, function: ast.AST, there: ast.AST, calls: Mapping[ast.Call, Env] | None = None, seen: frozenset[ast.AST] = frozenset()
+        self, expr: ast.expr, function: ast.AST, there: ast.AST, calls: Calls = None, by: ast.AST | None = None, seen: frozenset[ast.AST] = frozenset()
     ) -> str | None:
         """The expression as the calling function ``there`` writes it; None where it has no name.
 
-        ``calls`` are the calls of ``function`` that count, with what they give its parameters.
+        ``calls`` are the calls of ``function`` that count, with what they give its parameters; ``by`` is the call in ``there`` that counts.
         """
         if _fresh_call(expr):
             return None
@@ -307,11 +309,11 @@ class Script:
         if not isinstance(function, FunctionNode) or function in seen:
             return None
         for call in self.values.callers.get(function, []):
-            if calls is not None and call not in calls:
+            if (calls is not None and call not in calls) or (by is not None and call is not by and self.names.function(call) is there):
                 continue
             given = calls[call].get(expr.id) if calls is not None and isinstance(expr, ast.Name) else None
             inner = given if given is not None else self._through(expr, function, call)
-            found = self.seen_from(inner, self.names.function(call), there, None, seen | {function}) if inner is not None else None
+            found = self.seen_from(inner, self.names.function(call), there, None, by, seen | {function}) if inner is not None else None
             if found is not None:
                 return found
         return None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _PURE = frozenset({"?.len", "?.float", "?.int", "?.max", "?.min", "?.round", "math.sqrt", "math.exp"})
 #: how a number is taken out of what a batch gives
 _TAKEN = frozenset({"item", "size", "shape", "sum", "numpy", "detach", "data"})
+_OF_A_BATCH = frozenset({"item", "data", "detach"})  # what is asked of a tensor to give it to a meter
 _VIEWS = frozenset({"item", "float", "double", "cpu"})
 
 
@@ -255,7 +256,7 @@ def foreign_meters(carried: Carried) -> Iterator[tuple[ast.Call, str]]:
             continue
         made = carried.roles.values.eval(func.value)
         foreign = held or (bool(made) and all(v.kind == "call" and v.qual and not v.qual.startswith(("torch.", "?.", "tqdm")) for v in made))
-        numbers = any(isinstance(n, ast.Attribute) and n.attr == "item" for a in call.args for n in ast.walk(a))
+        numbers = any(isinstance(n, ast.Attribute) and n.attr in _OF_A_BATCH for a in call.args for n in ast.walk(a))
         if foreign and numbers and carried.read_after(base.id):
             yield call, ast.unparse(func.value)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.outputs import idle_parts
 from dpmigrate.facts.passes import handed
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.values import Vals
@@ -46,20 +47,25 @@ _ALL_PARTS = frozenset({"children", "modules", "named_children", "named_modules"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Unused:
-    """A part of a class of this file, made in ``node``. ``test`` is what decides whether a step uses it; None: no step does."""
+    """A part of a class of this file, made in ``node``. ``test`` is what decides whether a step uses it; None: no step does.
+
+    ``idle``: it is used, but only for outputs of the model that no loss is made of.
+    """
 
     cls: ast.ClassDef
     name: str
     node: ast.stmt
     test: ast.expr | None
     by_data: bool = False  # the test looks at the samples
+    idle: bool = False
 
 
 def partly_used(roles: Roles, models: Vals) -> list[Unused]:
     """The parts of these models, and of the modules they are made of, that not every training step uses."""
     if any(True for _ in handed(roles)):  # another file's function trains with the model: what it uses is not seen
         return []
-    found = [u for c in own_classes(roles, models) for u in _of_class(roles, c)]
+    whole = {v.cls for v in models}
+    found = [u for c in own_classes(roles, models) for u in _of_class(roles, c, idle_parts(roles, c, models) if c in whole else frozenset())]
     return sorted({u.node: u for u in found}.values(), key=lambda u: position(u.node))
 
 
@@ -80,7 +86,7 @@ def _made_in(roles: Roles, node: ast.AST) -> Vals:
     return frozenset(v for c in calls for v in roles.values.eval(c.func) if v.kind == "class")
 
 
-def _of_class(roles: Roles, cls: ast.ClassDef) -> Iterator[Unused]:
+def _of_class(roles: Roles, cls: ast.ClassDef, idle: frozenset[str]) -> Iterator[Unused]:
     defs, names = roles.values.defs, roles.names
     family = defs.bases(cls)
     outside = [b for c in family for b in c.bases if names.dotted(b) not in ("torch.nn.Module", "torch.nn.modules.Module")]
@@ -96,6 +102,8 @@ def _of_class(roles: Roles, cls: ast.ClassDef) -> Iterator[Unused]:
         reads = [n for n in loads if not _upkeep(roles, n) and not roles.quiet(n)]
         if not reads:
             yield Unused(cls, name, stmt, None)
+        elif name in idle and all(_of_self(n) for n in reads):
+            yield Unused(cls, name, stmt, None, idle=True)
         else:
             tests = [_decides(roles, n) or _by_setting(roles, n) for n in reads]
             if all(t is not None for t in tests):
@@ -254,7 +262,9 @@ def _varies(roles: Roles, node: ast.AST, depth: int) -> str:
         return "random"  # also torch.rand(1).item()
     for n in ast.walk(node):
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _OF_DATA:
-            if not roles.names.dotted(n.func) and not _of_self(n.func.value):
+            dotted = roles.names.dotted(n.func)
+            asked = n.func.value if not dotted else n.args[0] if dotted.startswith("torch.") and n.args else None
+            if asked is not None and not ast.unparse(asked).startswith("self."):
                 return "data"
         if isinstance(n, ast.Name) and depth and (n is node or _by_value(roles, n)):
             for b in roles.names.bindings(roles.names.scope_of[n], n.id):

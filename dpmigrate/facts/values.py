@@ -22,8 +22,8 @@ __all__ = ["DATA_PARALLEL", "NONE", "Key", "Val", "Vals", "Values", "WrapSite", 
 DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"})
 #: functions that find a class or a function by its name
 _FOUND = frozenset({"?.getattr", "?.eval", "?.__import__", "operator.attrgetter"})
-#: functions that change a model in place and hand it back
-_SAME_MODEL = frozenset({"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.nn.modules.batchnorm.SyncBatchNorm.convert_sync_batchnorm"})
+#: functions that change a model in place and hand it back, or give one that works on its parameters
+_SAME_MODEL = frozenset({"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.nn.modules.batchnorm.SyncBatchNorm.convert_sync_batchnorm", "torch.compile"})
 PASS_LIMIT = 12
 DEPTH_LIMIT = 60  # of nested expressions; what lies deeper is unknown
 
@@ -344,8 +344,8 @@ class Values:
         callees = self.eval(func)
         if last(func) in TRANSPARENT and node.args and not any(v.kind in ("func", "class") for v in callees):
             return self.eval(node.args[0])
-        if node.args and any(v.qual in _SAME_MODEL for v in callees):
-            return self.eval(node.args[0])
+        if any(v.qual in _SAME_MODEL for v in callees) and (same := _model_argument(node)) is not None:
+            return self.eval(same)
         out: set[Val] = set()
         for v in callees:
             if v.kind == "func":
@@ -391,6 +391,10 @@ class Values:
 def wrap_argument(call: ast.Call) -> ast.expr | None:
     """The module that a DataParallel call is given."""
     return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "module"), None)
+
+
+def _model_argument(call: ast.Call) -> ast.expr | None:
+    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("model", "module")), None)
 
 
 _EXT = ast.Constant(value="external")

@@ -121,16 +121,21 @@ def _unguarded(roles: Roles, node: ast.expr) -> tuple[ast.expr, tuple[ast.expr, 
     """``mask.sum()`` and the guard for ``mask.sum().clamp(min=1)``, ``max(mask.sum(), 1)`` and ``mask.sum() + 1e-8``."""
     inner, guards = node, [node]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("clamp", "clamp_min") and not roles.names.dotted(node.func):
-        inner, guards = node.func.value, [*node.args, *(k.value for k in node.keywords if k.arg == "min")]
+        inner, guards = node.func.value, [*node.args, *_least(node)]
     elif isinstance(node, ast.Call) and roles.names.dotted(node.func) in ("?.max", "torch.clamp") and node.args:
         inner = next((a for a in node.args if not isinstance(a, ast.Constant)), node)
-        guards = [a for a in node.args if a is not inner] + [k.value for k in node.keywords if k.arg == "min"]
+        guards = [*(a for a in node.args if a is not inner), *_least(node)]
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         inner = node.right if isinstance(node.left, ast.Constant) else node.left
         guards = [node.left if inner is node.right else node.right]
     if inner is node or len(guards) != 1 or not isinstance(guards[0], ast.Constant):
         return node, ()
     return inner, (guards[0],)
+
+
+def _least(call: ast.Call) -> list[ast.expr]:
+    """The values of ``min=``; of anything else (``max=``) too many to be one guard."""
+    return [k.value for k in call.keywords for _ in range(1 if k.arg == "min" else 2)]
 
 
 def _from_model(roles: Roles, node: ast.AST, depth: int) -> bool:

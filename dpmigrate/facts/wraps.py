@@ -11,14 +11,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
-from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.names import FunctionNode, Names, is_main_guard
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.values import Key, Val, Values, WrapSite, wrap_argument
 
 #: what may be done to a model before or after the wrap alike
-NEUTRAL = frozenset({"parameters", "train", "eval", "zero_grad", "training"})
+_NEUTRAL = frozenset({"parameters", "train", "eval", "zero_grad", "training"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -134,6 +134,13 @@ class Wrapping:
         for p in self.roles.training_passes:
             if self.roles.wrapped(p.model) is not True and id(p.call) not in named:
                 self.problems.append((p.call, f"{ast.unparse(p.model)} would be trained without the wrapper here{self._other(p.model)}"))
+        for one, other in combinations(self.sites, 2):
+            if one.key != other.key and one.inner & other.inner and not self._handed_on(one, other) and not self._handed_on(other, one):
+                self.problems.append((other.stmt, f"{one.key[2]} and {other.key[2]} are one model, which would be wrapped twice"))
+
+    def _handed_on(self, one: WrapSite, other: WrapSite) -> bool:
+        """Whether the one's variable is given the other's wrapper: a model that is wrapped already is left as it is."""
+        return one.wrapped != other.wrapped and other.wrapped in self.values.vars.get(one.key, ())
 
     def _other(self, func: ast.expr) -> str:
         """Where a name is given another value after its use, which may be what stands in the way."""
@@ -236,7 +243,7 @@ class Wrapping:
             return False
         parent = self.names.parent[node]
         if isinstance(parent, ast.Attribute):
-            return parent.attr not in NEUTRAL
+            return parent.attr not in _NEUTRAL
         if isinstance(parent, ast.Call):
             return parent.func is not node and not any(f.name == "__init__" for f, _ in self.values.targets(parent))
         return isinstance(parent, ast.keyword | ast.Starred | ast.FormattedValue)
@@ -245,6 +252,3 @@ class Wrapping:
 def _sets_requires_grad(node: ast.AST) -> bool:
     """Freezing goes before the wrap: DDP looks at the parameters once."""
     return isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
-
-
-__all__ = ["NEUTRAL", "SAME", "Wrap", "WrapPlan", "Wrapping", "is_main_guard"]

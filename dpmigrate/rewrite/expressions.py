@@ -68,8 +68,10 @@ def wrap(old: cst.BaseExpression, template: str, site: Site) -> cst.BaseExpressi
     outer = parse_expression(template.replace("{}", _HOLE))
     bare = _strip(old)
     argument = bare if _rank(bare) > _RANKS["NamedExpr"] else _enclosed(bare)
-    stands = _rank(bare) == _ATOM and not _has_newline([bare]) and not isinstance(bare, cst.Integer)  # `1.x` is no attribute
-    operand = bare if stands else _enclosed(bare)
+    stands = _rank(bare) == _ATOM and not isinstance(bare, cst.Integer)  # `1.x` is no attribute
+    if isinstance(outer, cst.BinaryOperation) and isinstance(outer.left, cst.Name) and outer.left.value == _HOLE:
+        stands = _rank(bare) >= _rank(outer)  # a * b in {} * c
+    operand = bare if stands and not _has_newline([bare]) else _enclosed(bare)
     filled = outer.visit(_Fill(argument, operand))
     assert isinstance(filled, cst.BaseExpression)
     return _fit(filled, old, site)

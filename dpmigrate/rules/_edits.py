@@ -10,6 +10,7 @@ from dpmigrate.edit import Wrap as Wrapped
 from dpmigrate.facts import steps
 from dpmigrate.facts.launch import EnvironmentWrite
 from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.moves import moved_later
 from dpmigrate.facts.outside import downloads
 from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.script import Script
@@ -61,8 +62,14 @@ def wrap_options(script: Script, w: Wrap) -> list[str]:
 
 
 def wrap_code(script: Script, target: str, w: Wrap) -> str:
-    """``ddp.wrap(target)`` with its options."""
-    return f"{script.ddp}.wrap({', '.join([target, *(f'{name}=True' for name in wrap_options(script, w))])})"
+    """``ddp.wrap(target)`` with its options, and the move that the program makes later."""
+    return f"{script.ddp}.wrap({', '.join([target + wrap_move(script, w), *(f'{name}=True' for name in wrap_options(script, w))])})"
+
+
+def wrap_move(script: Script, w: Wrap) -> str:
+    """The move of a model before its wrap, as a method call, where the program moves the wrapper later; '' where it does not."""
+    move = moved_later(script.roles, w)
+    return f".to({script.ddp}.device())" if move == "" else move or ""
 
 
 def scaler_name(script: Script) -> str:

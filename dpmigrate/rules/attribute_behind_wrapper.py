@@ -26,6 +26,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import Wrap
+from dpmigrate.facts.passes import compiled
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -62,8 +63,10 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
             continue
         for value in _behind(script, node):
             if any(v.kind == "wrapped" for v in roles.model_vals(value)):
-                template = "{}.module" if roles.wrapped(value) else f"{script.ddp}.unwrap({{}})"
                 keys = isinstance(node, ast.Attribute) and node.attr in ("state_dict", "load_state_dict")
+                # DPM404 takes every prefix off the keys that are loaded
+                plain = keys and script.from_data_parallel and compiled(script.roles)
+                template = "{}.module" if roles.wrapped(value) and not plain else f"{script.ddp}.unwrap({{}})"
                 what = "has keys with the prefix module." if keys else "is not found on the wrapper"
                 place = node.iter if isinstance(node, ast.For | ast.comprehension) else node
                 yield Hit(place, f"{script.text(place)} {what}", (Wrap(script.span(value), template),))

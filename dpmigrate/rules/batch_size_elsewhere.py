@@ -25,7 +25,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dpmigrate.edit import Wrap
+from dpmigrate.edit import Replace, Wrap
+from dpmigrate.facts.copies import counts
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import Key
 from dpmigrate.model import Fix, Severity
@@ -49,6 +50,9 @@ _SHAPES = frozenset(
         "new_full",
         "unflatten",
         "arange",
+        "randperm",
+        "permutation",
+        "eye",
         "normal",
         "tile",
     ]
@@ -126,9 +130,17 @@ def _divides_a_count(script: Script, node: ast.expr) -> bool:
     return bool(batch) and not grown and any(script.names.is_inside(node, loop.node) for loop in script.roles.train_loops)
 
 
+def _share_of_a_copy(script: Script, quotient: ast.BinOp, size: ast.expr) -> bool:
+    """``batch_size // torch.cuda.device_count()``"""
+    return isinstance(quotient.op, ast.Div | ast.FloorDiv) and quotient.left is size and counts(script.roles, quotient.right)
+
+
 def _shape(script: Script, node: ast.expr) -> Iterator[Hit]:
     region = script.roles.region(node)
-    if region == "train":
+    above = script.names.parent[node]
+    if region == "train" and script.from_data_parallel and isinstance(above, ast.BinOp) and _share_of_a_copy(script, above, node):
+        yield Hit(above, "a GPU's part of the global batch: it is a rank's", (Replace(script.span(above), f"{script.ddp}.local_batch({script.text(node)})"),))
+    elif region == "train":
         yield Hit(node, "a rank's batch is smaller than the global batch size", (Wrap(script.span(node), f"{script.ddp}.local_batch({{}})"),))
     elif region == "both":
         yield Hit(

@@ -8,7 +8,8 @@ inside another call, under `if cuda` or `if device_count() > 1`.
 DataParallel drives all GPUs from one process: the model is copied at every forward, outputs are gathered on GPU 0 (which carries more
 memory and work), and Python threads share one interpreter. Left in a program that runs one process a GPU, every process would use
 every GPU. A wrap under a test must become unconditional: under DDP an unwrapped model trains alone on every rank, without an error.
-`device_ids` and `output_device` have no meaning any more: one process has one device.
+`device_ids` and `output_device` have no meaning any more: one process has one device. DDP needs the model on its device, so a move that follows the wrap,
+or that DataParallel makes, is written at the wrap too.
 
 ## Example
 ```python
@@ -34,7 +35,7 @@ from dpmigrate.facts.values import wrap_argument
 from dpmigrate.facts.wraps import Wrap as Wrapping
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._edits import wrap_code, wrap_edit, wrap_options
+from dpmigrate.rules._edits import wrap_code, wrap_edit, wrap_move, wrap_options
 
 
 @rule("DPM101", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -71,9 +72,12 @@ def _in_place(script: Script, w: Wrapping) -> Iterator[Edit]:
         yield Wrap(script.span(moved), wrap_code(script, "{}", w))
         return
     yield Replace(script.span(call.func), f"{script.ddp}.wrap")
+    move = wrap_move(script, w)
     if not call.args and arg is not None:
         yield DropArg(script.span(call), "module")
-        yield SetArg(script.span(call), "model", script.text(arg))
+        yield SetArg(script.span(call), "model", script.text(arg) + move)
+    elif arg is not None and move:
+        yield Wrap(script.span(arg), f"{{}}{move}")
     for i, name in enumerate(("device_ids", "output_device", "dim"), 1):
         if script.argument(call, name, i) is not None:
             yield DropArg(script.span(call), name, i if len(call.args) > i else None)

@@ -2,7 +2,8 @@
 
 ## What it finds
 A method of the training data set that is called in the epoch loop, outside the batches: negative sampling, another subset, new pairs. A data set of this
-file is looked into: its method is left alone if it draws nothing.
+file is looked into: its method is left alone if it draws nothing. So too what is put into the data set there: `random.shuffle(train_set.rows)`,
+`train_set.rows = [rows[i] for i in order]` with the statement that draws the order.
 
 ## Why it matters
 From the first epoch on each rank has random numbers of its own. Each would draw other data, so that sample 7 of one rank is not sample 7 of another: the
@@ -41,23 +42,55 @@ _KEEPS = frozenset({"set_epoch", "train", "eval", "close", "cpu", "cuda", "to"})
 
 @rule("DPM222", severity=Severity.ERROR, fix=Fix.SAFE)
 def data_redrawn_per_rank(script: Script) -> Iterator[Hit]:
-    roles, names = script.roles, script.names
-    loops = script.repeating_loops
     data = frozenset(v for c in script.train_loader_calls if (d := script.argument(c, "dataset", 0)) is not None for v in script.values.eval(d))
-    for call in roles.calls:
-        func = call.func
-        if not isinstance(func, ast.Attribute) or func.attr in _KEEPS or func.attr.startswith("__") or roles.inside_module(call):
-            continue
-        stmt = names.statement(call)
-        between = any(names.is_inside(call, a) or names.function(call) in roles.all_entered(a) for a in loops)
-        batches = any(names.is_inside(call, b.node) or names.function(call) in roles.all_entered(b.node) for b in roles.batch_loops)
-        if not between or batches or not isinstance(stmt, ast.Expr | ast.Assign) or not _of_data(script, func.value, data):
-            continue
-        targets = [f for f, _ in script.values.targets(call)]
-        if targets and not any(draws(script.roles, f) for f in targets):
-            continue
-        edits = (Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.same_stream():"), AddImport(script.import_line))
-        yield Hit(stmt, f"{script.text(func)}() may draw the training data anew: every rank would draw its own", edits)
+    told: set[ast.stmt] = set()
+    for node in script.names.nodes:
+        found: list[tuple[ast.stmt, str]] = []
+        if isinstance(node, ast.Call) and (called := _redraws(script, node, data)) and _between(script, node):
+            found = [(script.names.statement(node), f"{called}() may draw the training data anew: every rank would draw its own")]
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.Expr) and _changes(script, node, data) and _between(script, node):
+            found = [(stmt, "the training data are drawn anew: every rank would draw its own") for stmt in _drawing(script, node)]
+        for stmt, message in found:
+            if stmt not in told and isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign):
+                told.add(stmt)
+                edits = (Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.same_stream():"), AddImport(script.import_line))
+                yield Hit(stmt, message, edits)
+
+
+def _between(script: Script, node: ast.AST) -> bool:
+    """Whether the node runs in the loop over epochs, outside the batches."""
+    roles, names = script.roles, script.names
+    if not any(names.is_inside(node, a) or names.function(node) in roles.all_entered(a) for a in script.repeating_loops):
+        return False
+    return not any(names.is_inside(node, b.node) or names.function(node) in roles.all_entered(b.node) for b in roles.batch_loops)
+
+
+def _redraws(script: Script, call: ast.Call, data: Vals) -> str:
+    """The method of the training data that the call runs, as written, if it may draw."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr in _KEEPS or func.attr.startswith("__") or not _of_data(script, func.value, data):
+        return ""
+    targets = [f for f, _ in script.values.targets(call)]
+    return script.text(func) if not targets or any(draws(script.roles, f) for f in targets) else ""
+
+
+def _changes(script: Script, stmt: ast.Assign | ast.AugAssign | ast.Expr, data: Vals) -> bool:
+    """Whether the statement puts something into the training data: ``data.pairs = …``, ``random.shuffle(data.rows)``."""
+    if isinstance(stmt, ast.Expr):
+        given = stmt.value.args if isinstance(stmt.value, ast.Call) else []
+        return any(isinstance(a, ast.Attribute) and _of_data(script, a.value, data) for a in given) and draws(script.roles, stmt)
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+    return any(_of_data(script, n.value, data) for t in targets for n in ast.walk(t) if isinstance(n, ast.Attribute) and n.attr not in ("transform", "dataset"))
+
+
+def _drawing(script: Script, stmt: ast.stmt) -> Iterator[ast.stmt]:
+    """The statement, if it draws, and those between the epochs that draw what it uses."""
+    if draws(script.roles, stmt):
+        yield stmt
+    for n in (n for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
+        for b in script.names.bindings(script.names.scope_of[n], n.id):
+            if b.how == "assign" and b.value is not None and draws(script.roles, b.value) and _between(script, b.value):
+                yield script.names.statement(b.value)
 
 
 def _of_data(script: Script, node: ast.expr, data: Vals) -> bool:

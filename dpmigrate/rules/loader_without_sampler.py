@@ -13,8 +13,12 @@ loader = DataLoader(train_set, batch_size=64, shuffle=True)
 ```
 becomes
 ```python
-loader = DataLoader(train_set, batch_size=ddp.local_batch(64), sampler=DistributedSampler(train_set))
+loader = DataLoader(train_set, batch_size=ddp.local_batch(64), sampler=DistributedSampler(train_set, seed=args.seed))
 ```
+The sampler's seed is that of the loader's generator, or the script's own where it can be read (`torch.manual_seed(args.seed)`). Otherwise it is
+`ddp.common_seed()`: what torch is seeded with when the program comes there. A program that seeds itself by functions of other files then has the same order
+in each run, and one that does not seed itself another one, as before; all ranks have the same.
+
 A loader whose arguments cannot be read (`**kwargs` built at run time, a factory that serves training and evaluation) is handed
 to `ddp.distribute(loader)`, which builds the same from the finished loader. A sampler of the script's own is kept: every rank makes the
 same draw and takes its share, `ddp.shard_sampler(sampler)`. Of each batch of a `batch_sampler` a rank takes its part, so that an epoch keeps its number of
@@ -30,9 +34,8 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, After, DropArg, Edit, Hoist, SetArg, Wrap
-from dpmigrate.facts.names import position
+from dpmigrate.facts.names import FunctionNode, is_main_guard, position
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.wraps import is_main_guard
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import LOADER_PARAMETERS
@@ -79,9 +82,9 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
         options += f", shuffle={script.text(shuffle)}"
     if drop_last is not None and not (isinstance(drop_last, ast.Constant) and not drop_last.value):
         options += f", drop_last={script.text(drop_last)}"
-    seed = _seed(script, call)
-    if seed and not (isinstance(shuffle, ast.Constant) and not shuffle.value) and shuffle is not None:
-        options += f", seed={seed}"
+    if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
+        options += f", seed={_seed(script, call)}"
+        yield AddImport(script.import_line)
     if shuffle is not None:
         positional = 2 if len(call.args) > 2 else None
         yield DropArg(span, "shuffle", positional, LOADER_PARAMETERS[3 : len(call.args)] if positional else ())
@@ -90,25 +93,44 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
 
 
 def _seed(script: Script, loader: ast.Call) -> str:
-    """The script's own seed, where it is set without condition and seen where the loader is built: another seed is another order, as before."""
+    """Another seed is another order, as before: that of the loader's generator; the script's own, where it is set without condition and
+    seen where the loader is built; else what torch is seeded with when the program comes here.
+    """
+    generator = script.argument(loader, "generator")
+    if generator is not None and _plain(generator):
+        return f"{script.ddp}.common_seed({script.text(generator)})"
+    if isinstance(generator, ast.Call) and isinstance(generator.func, ast.Attribute) and generator.func.attr == "manual_seed" and generator.args:
+        return script.text(generator.args[0])
     for call in script.calls("torch.manual_seed"):
-        value = call.args[0] if call.args else None
-        stmt = script.names.statement(call)
-        here = script.names.function(call)
+        place, value = _brought(script, call, call.args[0] if call.args else None)
+        here = script.names.function(place)
         if here is not script.names.function(loader) and not isinstance(here, ast.Module):
             continue
-        if any(isinstance(a, ast.If | ast.Try | ast.For | ast.While) and not is_main_guard(a) for a in script.names.ancestors(stmt)):
-            continue
-        if here is script.names.function(loader) and position(call) > position(loader):
-            continue
-        if isinstance(value, ast.Constant) and isinstance(value.value, int):
+        if isinstance(value, ast.Constant) and isinstance(value.value, int) and not _conditional(script, place):
             return script.text(value)
         base = value.value if isinstance(value, ast.Attribute) else value
-        if isinstance(value, ast.Name | ast.Attribute) and isinstance(base, ast.Name):
-            same = [script.names.owner(script.names.scope_of[n], base.id) for n in (base, loader)]
-            if same[0] is not None and same[0] is same[1]:
+        if isinstance(value, ast.Name | ast.Attribute) and isinstance(base, ast.Name) and not _conditional(script, place):
+            owner, seen = (script.names.owner(script.names.scope_of[n], base.id) for n in (base, loader))
+            late = here is script.names.function(loader) and position(place) > position(loader)
+            known = owner is not None and not any(late and b.how != "param" and position(b.target) > position(loader) for b in owner.bindings[base.id])
+            if owner is seen and known:
                 return script.text(value)
-    return ""
+    return f"{script.ddp}.common_seed()"
+
+
+def _brought(script: Script, call: ast.Call, value: ast.expr | None) -> tuple[ast.Call, ast.expr | None]:
+    """The call that brings the seed, and the seed there, where a function of the file only hands its parameter on: ``set_seed(args.seed)``."""
+    function = script.names.function(call)
+    callers = script.values.callers.get(function, []) if isinstance(function, FunctionNode) else []
+    if len(callers) != 1 or not isinstance(value, ast.Name) or not isinstance(function, FunctionNode) or _conditional(script, call):
+        return call, value
+    bound = list(script.names.bindings(script.names.scope_of[value], value.id))
+    given = script.roles.passed(callers[0], function, value.id)
+    return (callers[0], given) if [b.how for b in bound] == ["param"] and given is not None else (call, value)
+
+
+def _conditional(script: Script, node: ast.AST) -> bool:
+    return any(isinstance(a, ast.If | ast.Try | ast.For | ast.While) and not is_main_guard(a) for a in script.names.ancestors(node))
 
 
 def _plain(node: ast.expr) -> bool:

@@ -38,7 +38,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Before, Edit, First, Wrap
-from dpmigrate.facts.loops import BatchLoop, restarts
+from dpmigrate.facts.loops import BatchLoop, last, restarts
 from dpmigrate.facts.names import Loop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -57,12 +57,11 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
                 b.node, "set_epoch is needed in the loop that repeats this one, but nothing in this file is seen to come here", severity=Severity.BLOCKER,
                 advice="call the function that holds this loop by its name, from the loop over epochs",
             )  # fmt: skip
+        if any(epoch_counter(script, place.loop) is None or place.loader is None for place in places):
+            yield _counted_by_itself(script, b)
+            continue
         for place in places:
-            counter = epoch_counter(place.loop)
-            if counter is None or place.loader is None:
-                yield _counted_by_itself(script, b)
-                break
-            code = f"{place.loader}.sampler.set_epoch({counter})"
+            code = f"{place.loader}.sampler.set_epoch({epoch_counter(script, place.loop)})"
             edit: Edit = Before(script.span(place.inner), code) if place.made_inside else First(script.span(place.loop), code)
             yield Hit(place.loop, f"every epoch would have the same order: {code} is missing", (edit,))
 
@@ -86,8 +85,8 @@ def _drawn(script: Script, loop: BatchLoop) -> Iterator[Hit]:
         yield Hit(place.stmt, message, (edit, AddImport(script.import_line)))
 
 
-def epoch_counter(loop: Loop) -> str | None:
-    """The name that counts the turns: the target of ``for``, the index of ``enumerate``, what a ``while`` adds one to."""
+def epoch_counter(script: Script, loop: Loop) -> str | None:
+    """The name that counts the turns: the target of ``for`` over a range, the index of ``enumerate``, what a ``while`` adds one to."""
     if isinstance(loop, ast.While):
         for n in ast.walk(loop):
             if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add) and isinstance(n.value, ast.Constant) and n.value.value == 1:
@@ -98,4 +97,19 @@ def epoch_counter(loop: Loop) -> str | None:
     target = loop.target
     if isinstance(target, ast.Tuple) and isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "enumerate":
         target = target.elts[0]
-    return ast.unparse(target) if isinstance(target, ast.Name | ast.Attribute) else None
+        return ast.unparse(target) if isinstance(target, ast.Name | ast.Attribute) else None
+    return ast.unparse(target) if isinstance(target, ast.Name | ast.Attribute) and _numbers(script, loop.iter) else None
+
+
+def _numbers(script: Script, node: ast.expr) -> bool:
+    """Whether a loop over the expression counts: over a range, in a progress bar and through a name as well, and not over loaders, names or rates."""
+    if isinstance(node, ast.Name):
+        bound = list(script.names.bindings(script.names.scope_of[node], node.id))
+        return len(bound) == 1 and bound[0].how in ("assign", "with") and isinstance(bound[0].value, ast.Call) and _numbers(script, bound[0].value)
+    if not isinstance(node, ast.Call):
+        return False
+    called = script.names.dotted(node.func).rsplit(".", 1)[-1] or last(node.func)
+    return called in _COUNTING or (bool(node.args) and called not in ("enumerate", "zip") and _numbers(script, node.args[0]))
+
+
+_COUNTING = frozenset({"range", "trange", "tnrange", "count", "arange", "prange", "mrange"})

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.edit import Wrap
+from dpmigrate.facts.passes import compiled
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -38,4 +39,7 @@ def old_checkpoint_keys(script: Script) -> Iterator[Hit]:
         state = script.argument(call, "state_dict", 0)
         stateful = any(v.qual.startswith(("torch.optim.", "torch.amp.", "torch.cuda.amp.")) for v in script.values.eval(func.value))
         if state is not None and not stateful:
-            yield Hit(state, "old checkpoints of this program have module. in their keys", (Wrap(script.span(state), f"{script.ddp}.clean_keys({{}})"),))
+            edits = [Wrap(script.span(state), f"{script.ddp}.clean_keys({{}})")]
+            if compiled(script.roles) and script.roles.model_vals(func.value) and script.roles.wrapped(func.value) is False:
+                edits.append(Wrap(script.span(func.value), f"{script.ddp}.unwrap({{}})"))  # which has _orig_mod. in its keys
+            yield Hit(state, "old checkpoints of this program have module. in their keys", tuple(edits))

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dpmigrate.facts.optimizers import SCHEDULERS
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
@@ -37,7 +38,7 @@ def schedule_before_step(script: Script) -> Iterator[Hit]:
     if not scales(script):
         return
     for call, func in script.methods("step"):
-        scheduler = any(v.kind == "call" and v.qual.startswith("torch.optim.lr_scheduler.") for v in script.values.eval(func.value))
+        scheduler = any(v.kind == "call" and v.qual.startswith(SCHEDULERS) for v in script.values.eval(func.value))
         if scheduler and script.roles.region(call) in ("train", "both"):
             yield Hit(
                 call,

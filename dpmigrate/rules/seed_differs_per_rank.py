@@ -2,7 +2,7 @@
 
 ## What it finds
 `torch.manual_seed`, `random.seed` and `numpy.random.seed` with a value from the time, the process id or the system's random numbers, or with
-none at all.
+none at all; and generators without a seed (`numpy.random.default_rng()`, `random.Random()`) in the program itself and in its samplers.
 
 ## Why it matters
 Until data are split and the model is built, all ranks must draw the same numbers: with different seeds 85 of 200 validation samples were trained on
@@ -18,7 +18,7 @@ torch.manual_seed(ddp.from_main(int(time.time())))
 ```
 
 ## When it is not fixed
-Seeds that come out of functions of other files. Functions that worker processes call (`worker_init_fn`) are right as they are.
+Seeds that come out of functions of other files. Functions that worker processes call (`worker_init_fn`) run in no step with other ranks: DPM211.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Delete, Wrap
+from dpmigrate.edit import AddImport, Delete, Replace, Wrap
+from dpmigrate.facts.loaders import worker_starts
 from dpmigrate.facts.ranks import run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -36,18 +37,24 @@ _SEEDS = (
     "torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "numpy.random.seed", "random.seed",
     "numpy.random.default_rng", "numpy.random.RandomState", "torch.seed", "torch.random.seed",
 )  # fmt: skip
+_GENERATORS = ("numpy.random.default_rng", "numpy.random.RandomState", "random.Random")
 _SOURCES = ("time.", "datetime.", "os.urandom", "os.getpid", "uuid.", "secrets.", "torch.seed", "torch.initial_seed", "random.SystemRandom")
 
 
 @rule("DPM209", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def seed_differs_per_rank(script: Script) -> Iterator[Hit]:
     done: set[ast.expr] = set()
-    for call in script.calls(*_SEEDS):
+    workers = [s.function for s in worker_starts(script) if s.function is not None]
+    for call in script.calls(*_SEEDS, "random.Random"):
         stmt = script.is_statement(call)
-        if not run_by_all(script.roles, call):
+        if not run_by_all(script.roles, call) or any(script.names.is_inside(call, w) for w in workers):
             continue  # worker processes: what torch gives them is made from the common seed
         if stmt is not None and not call.args and not call.keywords:
             yield Hit(call, "every rank would have another seed; setup gives all ranks that of rank 0", (Delete(script.span(stmt)),))
+        elif not call.args and not call.keywords and _shared_stream(script, call):
+            seed = f"{script.ddp}.common_seed()" + (" % 2**32" if script.names.dotted(call.func) == "numpy.random.RandomState" else "")
+            edits = (Replace(script.span(call), f"{script.text(call.func)}({seed})"), AddImport(script.import_line))
+            yield Hit(call, "every rank would have another stream, and draw other data from it", edits)
         for arg in [*call.args[:1], *(k.value for k in call.keywords if k.arg in ("seed", "a"))]:
             for node in _origins(script, arg):
                 if node not in done:
@@ -55,6 +62,14 @@ def seed_differs_per_rank(script: Script) -> Iterator[Hit]:
                     yield Hit(
                         node, "every rank would have another seed", (Wrap(script.span(node), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line))
                     )
+
+
+def _shared_stream(script: Script, call: ast.Call) -> bool:
+    """Whether a generator is one from which all ranks must draw the same: a data set's own may differ, that is augmentation."""
+    if script.names.dotted(call.func) not in _GENERATORS or script.roles.region(call) != "outside":
+        return False
+    cls = script.names.cls(call)
+    return cls is None or any(script.names.dotted(b).endswith("Sampler") for c in script.values.defs.bases(cls) for b in c.bases)
 
 
 def _origins(script: Script, node: ast.expr) -> Iterator[ast.expr]:

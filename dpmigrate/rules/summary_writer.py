@@ -14,7 +14,8 @@ becomes
 ```python
 writer = ddp.main_only(SummaryWriter, "runs")
 ```
-On the other ranks that is an object whose methods do nothing.
+On the other ranks that is an object whose methods do nothing. One that takes the place of `sys.stdout` is made on rank 0 only: libraries ask the stream for
+its encoding and its file.
 
 ## When it is not fixed
 Always fixed.
@@ -25,7 +26,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, MainOnly
+from dpmigrate.edit import AddImport, Edit, Enclose, MainOnly
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -34,14 +35,18 @@ _WRITERS = (
     "torch.utils.tensorboard.SummaryWriter", "torch.utils.tensorboard.writer.SummaryWriter", "tensorboardX.SummaryWriter", "tensorboardX.writer.SummaryWriter",
     "visdom.Visdom", "tensorboardX.FileWriter",
 )  # fmt: skip
+_STREAMS = ("sys.stdout", "sys.stderr")
 
 
 @rule("DPM503", severity=Severity.WARNING, fix=Fix.SAFE)
 def summary_writer(script: Script) -> Iterator[Hit]:
     known = list(script.calls(*_WRITERS))
     for call in [*known, *(c for c in script.roles.calls if c not in known and _foreign_logger(script, c))]:
-        edits = (MainOnly(script.span(call), f"{script.ddp}.main_only"), AddImport(script.import_line))
-        yield Hit(call, "every rank would write a file of its own", edits)
+        edit: Edit = MainOnly(script.span(call), f"{script.ddp}.main_only")
+        stmt = script.names.statement(call)
+        if isinstance(stmt, ast.Assign) and stmt.value is call and all(script.names.dotted(t) in _STREAMS for t in stmt.targets) and not script.meets(stmt):
+            edit = Enclose(script.span(stmt), script.span(stmt), f"if {script.ddp}.is_main():")
+        yield Hit(call, "every rank would write a file of its own", (edit, AddImport(script.import_line)))
 
 
 def _foreign_logger(script: Script, call: ast.Call) -> bool:

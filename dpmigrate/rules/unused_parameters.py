@@ -2,7 +2,8 @@
 
 ## What it finds
 In the model's class in this file: a layer that `__init__` makes and nothing calls; a layer that `forward` calls only behind a test that changes from
-step to step (a random number, the samples, the step, an argument that the training loop varies); one of several layers chosen by such a value.
+step to step (a random number, the samples, the step, an argument that the training loop varies); one of several layers chosen by such a value; a layer
+that goes only into an output that no training step puts into its loss (`features, logits = model(x)`).
 
 ## Why it matters
 DistributedDataParallel waits for the gradient of every parameter: the second step stops with "Expected to have finished reduction in the prior iteration".
@@ -68,6 +69,8 @@ def _edit(script: Script, w: Wrap) -> Edit:
 
 def _said(script: Script, u: Unused) -> str:
     name = f"{u.cls.name}.{u.name}"
+    if u.idle:
+        return f"{name} goes into an output that no loss is made of: DDP would stop in the second step"
     if u.test is None:
         return f"{name} has parameters that nothing uses: DDP would stop in the second step"
     why = "; each rank decides by its own samples" if u.by_data else ""

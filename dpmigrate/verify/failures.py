@@ -48,6 +48,10 @@ _HINTS = (
         re.compile(r"the following arguments are required|\busage:|Missing (option|argument)|argv.*\n(?:[ ~^]*\n)?IndexError"),
         "pass the script's arguments after --",
     ),
+    (
+        re.compile(r"Expected to have finished reduction in the prior iteration"),
+        "some parameters get no gradient, and DistributedDataParallel waits for them: write ddp.wrap(model, find_unused=True)",
+    ),
     (re.compile(r"dpmigrate verify: the program wants to write"), "only the scratch copy is written in a proof; pass another place for the output after --"),
     (
         re.compile(r"urlopen error|ConnectionError|Max retries exceeded|Temporary failure in name resolution|HTTPError|Dataset not found"),

@@ -189,7 +189,7 @@ def _notes(wish: Wish, record: Mapping[str, Any], ranks: Sequence[Mapping[str, A
     """What was changed in both runs to make them comparable."""
     notes = [f"{'float64' if wish.float64 else 'float32'}, dropout off, augmentation seeded by the sample, the ranks' order of samples given to the original"]
     if record["batch_norm"]:
-        notes.append("BatchNorm used its running statistics in both runs: batch statistics per rank differ from those of the whole batch in principle")
+        notes.append("BatchNorm did not use the statistics of the batch in either run: those per rank differ from those of the whole batch in principle")
     if record["noise"]:
         notes.append("noise for the samples of a batch was drawn by the sample, so that it is the same whichever rank has the sample")
     if any(r["autocast"] for r in ranks):

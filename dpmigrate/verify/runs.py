@@ -30,10 +30,10 @@ class Config:
     steps: int | None = None
     epochs: int | None = None
     float64: bool = True
-    still: bool = True  # no dropout, frozen BatchNorm, augmentation and noise by the sample
+    still: bool = True  # no dropout, no statistics of a batch, augmentation and noise by the sample
     cpu: bool = True
     start: str = ""  # what the run that went first has left: the weights to start from, and what to compare with
-    replay: list[tuple[str, int, bool, list[list[int]]]] = field(default_factory=list)
+    replay: list[tuple[str, int, bool, list[list[int]], str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ._process_group import cleanup, setup
 from ._rank0 import main_first, main_only, main_path
 from ._reduce import mean_all, sum_all
 from ._samplers import shard_sampler
-from ._seeds import same_stream, seed_ranks
+from ._seeds import common_seed, rank_generator, same_stream, seed_ranks, worker_number
 from ._state import device, is_main, local_rank, rank, world_size
 
 __version__ = "0.1.0"
@@ -27,6 +27,7 @@ __all__ = [
     "barrier",
     "clean_keys",
     "cleanup",
+    "common_seed",
     "device",
     "distribute",
     "from_main",
@@ -42,6 +43,7 @@ __all__ = [
     "method",
     "next_epoch",
     "rank",
+    "rank_generator",
     "same_stream",
     "save",
     "seed_ranks",
@@ -55,6 +57,7 @@ __all__ = [
     "weight_of",
     "weighted_mean",
     "whole",
+    "worker_number",
     "world_size",
     "wrap",
 ]

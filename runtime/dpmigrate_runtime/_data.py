@@ -9,12 +9,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-import torch
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, RandomSampler, SequentialSampler
 
-from ._exchange import from_main
 from ._samplers import ExactSampler, ShardSampler, SharedDraw, SplitSampler, exact_share
-from ._seeds import common_seed
+from ._seeds import common_seed, rank_generator
 from ._state import rank, world_size
 
 _KEPT = (
@@ -45,14 +43,14 @@ def local_batch(size: int) -> int:
 
 
 def _rebuild(loader: DataLoader[Any], **changed: Any) -> DataLoader[Any]:
-    kept = {name: getattr(loader, name) for name in _KEPT}
+    kept = {name: getattr(loader, name) for name in _KEPT} | changed
     if loader.pin_memory_device:
         # passed only when it was given: newer versions of torch deprecate it
         kept["pin_memory_device"] = loader.pin_memory_device
     if not getattr(loader, "in_order", True):
         kept["in_order"] = False
     try:
-        return type(loader)(loader.dataset, **changed, **kept)
+        return type(loader)(loader.dataset, **kept)
     except TypeError as error:
         raise TypeError(f"{type(loader).__name__} cannot be rebuilt for one rank, its constructor differs from DataLoader's: {error}") from error
 
@@ -74,7 +72,7 @@ def _is_sequence(sampler: Any, dataset: Any) -> bool:
 
 
 def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLoader[Any]:
-    """A clone of a training DataLoader for this rank, whose ``.sampler.set_epoch(epoch)`` can be called. A collective.
+    """A clone of a training DataLoader for this rank, whose ``.sampler.set_epoch(epoch)`` can be called.
 
     Random and sequential order become torch's DistributedSampler; any other sampler is sharded from one shared draw. The batch size
     becomes ``local_batch(batch_size)``; of each batch of a batch sampler of the script's own a rank takes its part, padded where they
@@ -91,8 +89,7 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
     sampler, batch_size, drop_last = _parts(loader)
     if isinstance(sampler, DistributedSampler | ShardSampler):
         return loader
-    generator = getattr(sampler, "generator", None)
-    seed = int(from_main(generator.initial_seed() if isinstance(generator, torch.Generator) else common_seed())) % 2**63
+    seed = common_seed(getattr(sampler, "generator", None))
     shuffled = _is_permutation(sampler, loader.dataset)
     mine: Any
     if shuffled or _is_sequence(sampler, loader.dataset):
@@ -105,12 +102,13 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
         raise ValueError(
             "with batch_size=None the data set makes the batches, which cannot be divided; let it make those of one rank and pass keep_batch_size=True"
         )
+    workers = rank_generator(loader.generator)
     if batch_size is not None:
         size = batch_size if keep_batch_size else local_batch(batch_size)
-        return _rebuild(loader, batch_size=size, sampler=mine, drop_last=drop_last)
+        return _rebuild(loader, batch_size=size, sampler=mine, drop_last=drop_last, generator=workers)
     if loader.batch_sampler is None:
-        return _rebuild(loader, batch_size=None, sampler=mine)
-    clone = _rebuild(loader, batch_sampler=mine)
+        return _rebuild(loader, batch_size=None, sampler=mine, generator=workers)
+    clone = _rebuild(loader, batch_sampler=mine, generator=workers)
     # DataLoader forbids setting it afterwards and ignores it beside a batch sampler; set_epoch must be found at the usual place
     clone.__dict__["sampler"] = mine
     return clone

@@ -6,6 +6,7 @@ import functools
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from ._seeds import agree_on_seeds
 from ._state import STATE, device, wire, world_size
 
 _PREFIXES = ("module.", "_orig_mod.")
@@ -41,28 +43,43 @@ class Single(nn.Module):
 def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False) -> nn.Module:
     """``model`` in DistributedDataParallel; in one process, or without a trainable parameter, in a stand-in with ``.module``.
 
-    A wrapped model is returned as it is, nn.DataParallel is taken off first, and a model on the CPU is moved to ``device()``.
-    ``sync_bn`` turns BatchNorm layers into SyncBatchNorm, which needs CUDA: on the CPU a warning is given instead. ``find_unused`` is for
-    models of which not every step uses all parameters: DDP then looks for those in each forward. It is off, since it breaks programs
-    that use parameters outside forward, and costs time. Errors are those of DDP. (torch.nn.parallel.DistributedDataParallel)
+    A wrapped model is returned as it is, and nn.DataParallel is taken off first. The model stays where its parameters are, so it has to be
+    moved before: one that the program keeps on the CPU of a machine with GPUs trains there, over gloo. ``sync_bn`` turns BatchNorm layers into
+    SyncBatchNorm, which needs CUDA: on the CPU a warning is given instead. ``find_unused`` is for models of which not every step uses all
+    parameters: DDP then looks for those in each forward. It is off, since it breaks programs that use parameters outside forward, and
+    costs time. Errors are those of DDP, and RuntimeError where samplers have been given other seeds on other ranks.
+    (torch.nn.parallel.DistributedDataParallel)
     """
     if isinstance(getattr(model, "_orig_mod", model), DistributedDataParallel | Single):
         return model
     if isinstance(model, nn.DataParallel):
         model = model.module
-    place = device()
-    if place.type == "cuda" and any(parameter.device.type == "cpu" for parameter in model.parameters()):
-        # in place: parameter objects, and with them an optimiser that was made before, stay valid
-        model.to(place)
     if world_size() == 1:
         return Single(model)
+    place = _place(model)
     if sync_bn:
         model = _synchronise(model, place)
     if not any(parameter.requires_grad for parameter in model.parameters()):
         return Single(model)
-    wrapped = DistributedDataParallel(model, device_ids=[place.index] if place.type == "cuda" else None, find_unused_parameters=find_unused)
+    agree_on_seeds()
+    where: dict[str, Any] = {"device_ids": [place.index]} if place.type == "cuda" else {"process_group": _group_for_cpu()}
+    wrapped = DistributedDataParallel(model, find_unused_parameters=find_unused, **where)
     STATE.wrapped.add(wrapped)
     return wrapped
+
+
+def _place(model: nn.Module) -> torch.device:
+    """Where the model is: on this rank's GPU, or on the CPU."""
+    return device() if any(parameter.is_cuda for parameter in model.parameters()) else torch.device("cpu")
+
+
+def _group_for_cpu() -> dist.ProcessGroup | None:
+    """The group that sends CPU tensors: the program's own (None), or one of gloo beside NCCL, which cannot."""
+    if dist.get_backend() != "nccl":
+        return None
+    if STATE.cpu_group is None:
+        STATE.cpu_group = dist.new_group(backend="gloo", timeout=timedelta(seconds=STATE.timeout))
+    return STATE.cpu_group
 
 
 def _synchronise(model: nn.Module, place: torch.device) -> nn.Module:

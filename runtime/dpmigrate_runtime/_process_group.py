@@ -105,6 +105,10 @@ def cleanup() -> None:
     STATE.wrapped.clear()
     if STATE.owns_group:
         dist.destroy_process_group()
+    elif STATE.cpu_group is not None:
+        dist.destroy_process_group(STATE.cpu_group)
+    STATE.cpu_group = None
     STATE.active = STATE.owns_group = False
     STATE.common_seed = None
+    STATE.seeds_given.clear()
     gc.collect()

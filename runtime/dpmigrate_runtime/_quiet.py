@@ -10,6 +10,9 @@ import warnings
 from types import TracebackType
 from typing import Any
 
+# the beginning of DDP's error, and what its advice is called here
+_NO_GRADIENT = "Expected to have finished reduction in the prior iteration"
+_FIND_UNUSED = "some parameters of the model get no gradient: write ddp.wrap(model, find_unused=True), and the program trains as on one GPU"
 # tqdm.std.tqdm.__init__(self, iterable, desc, total, leave, file, ncols, mininterval, maxinterval, miniters, ascii, disable, ...)
 _DISABLE_POSITION = 10
 
@@ -63,5 +66,7 @@ def report_failures() -> None:
             except Exception as caught:
                 handler.record_exception(caught)
         previous(kind, error, trace)
+        if _NO_GRADIENT in str(error):
+            print(f"dpmigrate: {_FIND_UNUSED}", file=sys.stderr)
 
     sys.excepthook = hook

@@ -72,6 +72,11 @@ class ShardSampler(Sampler[Any]):
         return length // world if self.drop_last else -(-length // world)
 
     @property
+    def whole(self) -> Any:
+        """The sampler of which this is a share."""
+        return self.shared.inner
+
+    @property
     def epoch(self) -> int:
         """The epoch that ``set_epoch`` chose last; 0 at first."""
         return self.shared.epoch

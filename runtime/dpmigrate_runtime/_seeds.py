@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.utils.data import get_worker_info
 
-from ._exchange import from_main
+from ._exchange import from_all, from_main
 from ._state import STATE, rank, world_size
 
 
@@ -71,10 +72,12 @@ def same_stream() -> Iterator[None]:
 def seed_ranks() -> None:
     """Give each rank but 0 its own torch, CUDA, ``random`` and numpy stream; rank 0's go on undisturbed. A collective.
 
-    With equal streams all ranks draw the same dropout masks and the same augmentations. One process: nothing happens.
+    With equal streams all ranks draw the same dropout masks and the same augmentations. One process: nothing happens. Raises RuntimeError
+    where ``common_seed`` has not been the same on all ranks: the program has seeded them differently, and their samplers draw different orders.
     """
     if world_size() == 1:
         return
+    agree_on_seeds()
     base = int(from_main(torch.initial_seed()))
     STATE.common_seed = base
     if rank() == 0:
@@ -86,9 +89,46 @@ def seed_ranks() -> None:
         numpy.random.seed(seed % 2**32)
 
 
-def common_seed() -> int:
-    """A seed that is the same on every rank, without asking the others."""
-    return torch.initial_seed() if STATE.common_seed is None else STATE.common_seed
+def agree_on_seeds() -> None:
+    """Raise RuntimeError where samplers have been given other seeds on other ranks. A collective."""
+    told = from_all(sorted(STATE.seeds_given))
+    if any(given != told[0] for given in told):
+        raise RuntimeError("the ranks seeded torch differently before their loaders were built, so they would not divide one order; give all ranks one seed")
+
+
+def common_seed(generator: Any = None) -> int:
+    """The seed of torch's generator, the same on every rank without asking the others: for samplers, whose orders all ranks must agree on.
+
+    It is the program's own where it seeds torch, wherever it does so, and another one in each run where it does not, as the order of a shuffled loader is.
+    From ``seed_ranks`` on it is what rank 0 had then. Not negative, below 2**62 (what ``DistributedSampler(seed=…)`` takes, with room for the epoch).
+    A ``generator`` that a loader has of its own comes first. That it was the same everywhere is checked where the ranks meet next, in ``wrap`` and
+    ``seed_ranks``.
+    """
+    if isinstance(generator, torch.Generator):
+        seed = generator.initial_seed()
+    else:
+        seed = torch.initial_seed() if STATE.common_seed is None else STATE.common_seed
+    STATE.seeds_given.add(seed % 2**62)
+    return seed % 2**62
+
+
+def rank_generator(generator: Any) -> Any:
+    """The generator for the DataLoader of this rank, whose workers are seeded from it: itself on rank 0, elsewhere one with another seed.
+
+    None stays None: workers are then seeded from torch's own stream.
+    """
+    if generator is None or rank() == 0:
+        return generator
+    return torch.Generator(generator.device).manual_seed((generator.initial_seed() + rank()) % 2**63)
+
+
+def worker_number(worker_id: int) -> int:
+    """The number of a DataLoader worker among those of all ranks: ``rank * num_workers + worker_id``, for seeds in ``worker_init_fn``.
+
+    Outside workers it counts one for each rank.
+    """
+    info = get_worker_info()
+    return worker_id + rank() * (1 if info is None else info.num_workers)
 
 
 @contextmanager

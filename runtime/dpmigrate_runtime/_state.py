@@ -16,7 +16,10 @@ DEFAULT_TIMEOUT = 600.0
 
 @dataclass
 class State:
-    """What ``setup`` did. ``common_seed`` is set by ``seed_ranks``, after which torch.initial_seed() differs between ranks."""
+    """What ``setup`` did.
+
+    ``common_seed`` is set by ``seed_ranks``, after which torch.initial_seed() differs between ranks; ``seeds_given`` are those that samplers have had.
+    """
 
     active: bool = False
     owns_group: bool = False
@@ -25,6 +28,8 @@ class State:
     sections: int = 0
     quieted: bool = False
     common_seed: int | None = None
+    seeds_given: set[int] = field(default_factory=set)
+    cpu_group: dist.ProcessGroup | None = None  # of gloo, beside NCCL, for models that stay on the CPU
     wrapped: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
 
 

@@ -47,6 +47,7 @@ _MEAN = [
     pytest.param("ce(out, y) * args.alpha", id="weighted by a setting"),
     pytest.param("ce(out, y) + mse(out, y)", id="two"),
     pytest.param("ce(out, y) + 0.1 * sum(p.abs().sum() for p in model.parameters())", id="with a regulariser"),
+    pytest.param("ce(out, y) + torch.stack([p.norm() for p in model.parameters()]).sum()", id="with a regulariser by torch"),
     pytest.param("-ce(out, y)", id="with a sign"),
     pytest.param("ce(out, y) if epoch else mse(out, y)", id="chosen"),
     pytest.param("ce(out, y).float().to('cpu')", id="moved"),

@@ -18,6 +18,8 @@ def box(size, lam):
     return side, side + 1
 def rows(x):
     return x.size(0), x
+def alone(x):
+    return x.size(1)
 def nothing():
     pass
 def recursive(n):
@@ -30,6 +32,9 @@ for epoch in range(3):
         lam = np.random.beta(1, 1)
         h, w = box(x.size(), lam)
         both = 1, x
+        (deep, other), flat = (1, 2), x
+        single, more = 3, x
+        first, second = alone(x)
         n, kept = rows(x)
         steps = 0
         steps += 1
@@ -57,6 +62,7 @@ def plain(expression: str) -> bool:
         "i",
         "ramp(epoch)",
         "args.alpha",
+        "torch.cuda.device_count()",
         "lam if epoch else 1",
         "random.random()",
         "math.sqrt(2)",
@@ -67,6 +73,7 @@ def plain(expression: str) -> bool:
         "x.shape[2]",
         "steps",
         "recursive(3)",
+        "single",
     ],
 )
 def test_a_number(expression: str) -> None:
@@ -94,6 +101,9 @@ def test_a_number(expression: str) -> None:
         pytest.param("entered", id="what a context gives"),
         pytest.param("y", id="an element of what a loader gives"),
         pytest.param("lambda: 1", id="a function"),
+        pytest.param("deep", id="an element of an element"),
+        pytest.param("flat", id="an element that is the batch"),
+        pytest.param("first", id="an element of what a function does not give as a tuple"),
     ],
 )
 def test_no_plain_number(expression: str) -> None:

@@ -99,6 +99,9 @@ def _means(text: str) -> list[str]:
             ["call nn.ReLU()", "display h(nn.ReLU())"],
             id="one of two functions",
         ),
+        pytest.param("m = nn.ReLU()\nprobe(torch.compile(m))", ["call nn.ReLU()"], id="a compiled model"),
+        pytest.param("m = nn.ReLU()\nprobe(torch.compile(model=m, mode='max-autotune'))", ["call nn.ReLU()"], id="a compiled model by keyword"),
+        pytest.param("probe(torch.compile(mode='max-autotune'))", ["call torch.compile(mode='max-autotune')"], id="a decorator that compiles"),
     ],
 )
 def test_expressions(text: str, expected: list[str]) -> None:

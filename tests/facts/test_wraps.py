@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from textwrap import indent
 
 import pytest
 
@@ -114,7 +115,29 @@ def test_calls_that_cannot_be_placed(body: str, problem: str) -> None:
             "model is given its model in several functions",
             id="made in two functions",
         ),
+        pytest.param(
+            _program("net = nn.Linear(3, 2)\nboth = nn.DataParallel(net)\nmodel = both\nif n:\n    model = net"),
+            "model may be the wrapped or the bare model here",
+            id="the wrapper or the model",
+        ),
+        pytest.param(
+            _TOP
+            + "model = nn.Linear(3, 2)\nfor fold in range(2):\n    model = nn.Linear(3, 2)\n"
+            + indent(_OPTIMIZER.format(model="model") + _LOOP.format(model="model"), "    "),
+            "model is given another value where training runs",
+            id="given again in a loop round training",
+        ),
+        pytest.param(
+            _program("model = nn.Linear(3, 2)\nfast = torch.compile(model)").replace("loss.backward", "loss = loss + fast(x).mean()\n        loss.backward"),
+            "model and fast are one model, which would be wrapped twice",
+            id="under two names",
+        ),
     ],
 )
 def test_models_that_cannot_be_placed(text: str, problem: str) -> None:
     assert problem in _plan(text)[2]
+
+
+def test_a_second_name_for_the_wrapper_is_no_second_wrap() -> None:
+    text = _program("model = nn.Linear(3, 2)\nother = model").replace("loss.backward", "loss = loss + other(x).mean()\n        loss.backward")
+    assert _plan(text)[2] == []

@@ -122,3 +122,16 @@ def test_a_loader_of_another_file(loader: str, shape: str, line: str) -> None:
     """What is called a batch size is taken for that of the loader."""
     parts = {"imports": "from data import get_loader\nfrom options import args", "loader": loader, "step": f"z = torch.randn({shape}, 8)\n" + STEP}
     assert line in whole(**parts)
+
+
+def test_a_part_of_each_gpu() -> None:
+    """What DataParallel gave a copy of the model is what a rank has."""
+    parts = {"setup": "bs = 16", "loader": _LOADER, "step": "z = torch.zeros(bs // torch.cuda.device_count(), 8)\n" + STEP}
+    assert "z = torch.zeros(ddp.local_batch(bs), 8)" in whole(model="model = nn.DataParallel(Net())", **parts)
+    assert "z = torch.zeros(ddp.local_batch(bs) // torch.cuda.device_count(), 8)" in whole(**parts)
+
+
+def test_a_permutation_of_the_batch() -> None:
+    parts = {"setup": "bs = 16", "loader": _LOADER}
+    assert "mixed = x[torch.randperm(ddp.local_batch(bs))]" in whole(step="mixed = x[torch.randperm(bs)]\n" + STEP, **parts)
+    assert found("DPM203", step="mixed = x[torch.randperm(x.size(0))]\n" + STEP, **parts) == []

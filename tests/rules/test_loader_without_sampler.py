@@ -8,6 +8,7 @@ from dpmigrate.settings import Settings
 from tests.rules.program import after, found, whole
 
 _KW = "batch_size=ddp.local_batch(4)"
+_COMMON = ", seed=ddp.common_seed()"
 
 
 def _lines(**parts: str | bool) -> list[str]:
@@ -30,16 +31,16 @@ def test_only_the_training_loader(parts: dict[str, str]) -> None:
     ("loader", "new"),
     [
         pytest.param("DataLoader(train_set, batch_size=4)", f"DataLoader(train_set, {_KW}, sampler=DistributedSampler(train_set, shuffle=False))", id="not shuffled"),
-        pytest.param("DataLoader(train_set, 4, True)", "DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set))", id="positional"),
+        pytest.param("DataLoader(train_set, 4, True)", "DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set, seed=ddp.common_seed()))", id="positional"),
         pytest.param("DataLoader(train_set, 4, False)", "DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set, shuffle=False))", id="positional False"),
-        pytest.param("DataLoader(dataset=train_set, batch_size=4, shuffle=True)", f"DataLoader(dataset=train_set, {_KW}, sampler=DistributedSampler(train_set))", id="keywords"),
-        pytest.param("DataLoader(train_set, 4, True, num_workers=0)", "DataLoader(train_set, ddp.local_batch(4), num_workers=0, sampler=DistributedSampler(train_set))", id="workers"),
+        pytest.param("DataLoader(dataset=train_set, batch_size=4, shuffle=True)", f"DataLoader(dataset=train_set, {_KW}, sampler=DistributedSampler(train_set, seed=ddp.common_seed()))", id="keywords"),
+        pytest.param("DataLoader(train_set, 4, True, num_workers=0)", "DataLoader(train_set, ddp.local_batch(4), num_workers=0, sampler=DistributedSampler(train_set, seed=ddp.common_seed()))", id="workers"),
         pytest.param(
             "DataLoader(train_set, 4, True, None, num_workers=2)",
-            "DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set), num_workers=2)", id="many positional",
+            "DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set, seed=ddp.common_seed()), num_workers=2)", id="many positional",
         ),
         pytest.param(
-            "DataLoader(train_set, batch_size=4, shuffle=flag)", f"DataLoader(train_set, {_KW}, sampler=DistributedSampler(train_set, shuffle=flag))", id="shuffle is a setting",
+            "DataLoader(train_set, batch_size=4, shuffle=flag)", f"DataLoader(train_set, {_KW}, sampler=DistributedSampler(train_set, shuffle=flag, seed=ddp.common_seed()))", id="shuffle is a setting",
         ),
         pytest.param(
             "DataLoader(train_set, batch_size=4, drop_last=True)",
@@ -74,7 +75,7 @@ def test_found_and_fixed(loader: str, new: str, module_level: bool) -> None:
 
 def test_positional_none_for_the_sampler() -> None:
     lines = _lines(loader="loader = DataLoader(train_set, 4, sampler=None, shuffle=True)")
-    assert "loader = DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set))" in lines
+    assert "loader = DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set, seed=ddp.common_seed()))" in lines
 
 
 def test_a_set_that_is_made_inside_gets_a_name() -> None:
@@ -97,9 +98,11 @@ def test_two_sets_that_are_made_inside() -> None:
         pytest.param("torch.manual_seed(7)", ", seed=7", id="a number"),
         pytest.param("s = 7\ntorch.manual_seed(s)", ", seed=s", id="a name"),
         pytest.param("s = os.environ\ntorch.manual_seed(s.seed)", ", seed=s.seed", id="a setting"),
-        pytest.param("torch.manual_seed(seed=7)", "", id="by keyword: not followed"),
-        pytest.param("torch.manual_seed(int('7'))", "", id="an expression"),
-        pytest.param("if os.environ:\n    torch.manual_seed(7)", "", id="under a test"),
+        pytest.param("torch.manual_seed(seed=7)", _COMMON, id="by keyword: not followed"),
+        pytest.param("torch.manual_seed(int('7'))", _COMMON, id="an expression"),
+        pytest.param("if os.environ:\n    torch.manual_seed(7)", _COMMON, id="under a test"),
+        pytest.param("if os.environ:\n    torch.manual_seed(s.seed)", _COMMON, id="a setting under a test"),
+        pytest.param("", _COMMON, id="nowhere in this file"),
     ],
 )
 def test_the_seed_of_the_script(setup: str, seed: str) -> None:
@@ -108,10 +111,51 @@ def test_the_seed_of_the_script(setup: str, seed: str) -> None:
 
 
 def test_seeds_that_the_loader_does_not_see() -> None:
-    plain = "loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set))"
+    plain = f"loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set{_COMMON}))"
     assert plain in _lines(defs="def fix():\n    torch.manual_seed(7)", setup="fix()")
-    assert plain in _lines(before="torch.manual_seed(7)")
+    assert plain in _lines(before="s = 7\ntorch.manual_seed(s)")
     assert plain in _lines(defs="s = 7\ntorch.manual_seed(s)", setup="s = 8")
+
+
+def test_a_seed_that_is_set_later() -> None:
+    """The order is drawn when the epochs begin."""
+    assert any("seed=7" in line for line in _lines(before="torch.manual_seed(7)"))
+    assert any("seed=s.seed" in line for line in _lines(setup="s = os.environ", before="torch.manual_seed(s.seed)"))
+
+
+_FIX = "def fix(s, t=0):\n    torch.manual_seed(s)"
+
+
+@pytest.mark.parametrize(
+    ("defs", "setup", "seed"),
+    [
+        pytest.param(_FIX, "fix(7)", ", seed=7", id="a number"),
+        pytest.param(_FIX, "a = os.environ\nfix(t=1, s=a.seed)", ", seed=a.seed", id="by keyword"),
+        pytest.param(_FIX, "fix(7)\nfix(8)", _COMMON, id="called twice"),
+        pytest.param(_FIX, "if os.environ:\n    fix(7)", _COMMON, id="called under a test"),
+        pytest.param("def fix(s=3):\n    torch.manual_seed(s)", "fix()", _COMMON, id="not given"),
+        pytest.param("def fix(s):\n    if s:\n        torch.manual_seed(s)", "fix(7)", _COMMON, id="set under a test"),
+        pytest.param("def fix(s):\n    s = s + 1\n    torch.manual_seed(s)", "fix(7)", _COMMON, id="counted up"),
+        pytest.param("def fix(s):\n    torch.manual_seed(s + 1)", "fix(7)", _COMMON, id="an expression"),
+    ],
+)
+def test_a_seed_that_a_function_sets(defs: str, setup: str, seed: str) -> None:
+    new = f"loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set{seed}))"
+    assert new in _lines(defs=defs, setup=setup)
+
+
+@pytest.mark.parametrize(
+    ("generator", "seed"),
+    [
+        pytest.param("g", "ddp.common_seed(g)", id="a name"),
+        pytest.param("torch.Generator().manual_seed(3)", "3", id="made in place"),
+        pytest.param("g if g else None", "ddp.common_seed()", id="else"),
+    ],
+)
+def test_the_seed_of_the_loader_s_generator(generator: str, seed: str) -> None:
+    loader = f"loader = DataLoader(train_set, batch_size=4, shuffle=True, generator={generator})"
+    lines = _lines(setup="g = torch.Generator().manual_seed(3)", loader=loader)
+    assert any(f"sampler=DistributedSampler(train_set, seed={seed})" in line for line in lines)
 
 
 def test_a_seed_of_the_module_and_of_the_guard() -> None:

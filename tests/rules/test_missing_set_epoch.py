@@ -31,6 +31,9 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param("", "for epoch in range(3):", "epoch", "", id="range"),
         pytest.param("", "for _ in range(3):", "_", "", id="underscore"),
         pytest.param("import tqdm", "for e in tqdm.trange(3):", "e", "", id="trange"),
+        pytest.param("from tqdm import tqdm", "for e in tqdm(range(3)):", "e", "", id="a range in a bar"),
+        pytest.param("bar = tqdm.tqdm(range(3), leave=False)", "for e in bar:", "e", "", id="a range in a bar with a name"),
+        pytest.param("import itertools", "for e in itertools.count(1):", "e", "", id="count"),
         pytest.param("", "for i, lr in enumerate([0.1, 0.2]):", "i", "", id="enumerate"),
         pytest.param("n = 0", "while n < 3:", "n", "n += 1", id="while"),
         pytest.param("import types\ns = types.SimpleNamespace(n=0)", "while s.n < 3:", "s.n", "s.n += 1", id="while on an attribute"),
@@ -54,6 +57,31 @@ def test_a_function_and_a_method() -> None:
     defs = f"class T:\n    def turn(self, net, batches, opt):\n        for x, y in batches:\n{body}"
     parts = {"defs": defs, "before": "t = T()", "batches": "if True:", "step": "t.turn(model, loader, optimizer)"}
     assert "loader.sampler.set_epoch(epoch)" in whole(**parts)
+
+
+_TURN = "def turn(model, batches, optimizer):\n    for x, y in batches:\n" + "".join(f"        {s}\n" for s in STEP.splitlines())
+_TWO = "loader = DataLoader(train_set, batch_size=16, shuffle=True)\nother = DataLoader(val_set, batch_size=4, shuffle=True)"
+
+
+def test_one_function_for_two_loaders() -> None:
+    """Each call brings its own loader, in the same loop and in another one, also through a further function."""
+    step = "turn(model, loader, optimizer)\nturn(model, other, optimizer)"
+    parts: dict[str, str | bool] = {"defs": _TURN, "loader": _TWO, "batches": "if True:", "step": step}
+    text = whole(**parts)
+    assert "loader.sampler.set_epoch(epoch)" in text and "other.sampler.set_epoch(epoch)" in text
+    end = "for e in range(2):\n    turn(model, other, optimizer)"
+    lines = whole(**{**parts, "step": "turn(model, loader, optimizer)", "end": end}).splitlines()
+    loops = [i for i, line in enumerate(lines) if "range(" in line]
+    assert [lines[i + 1].strip() for i in loops] == ["loader.sampler.set_epoch(epoch)", "other.sampler.set_epoch(e)"]
+    defs = _TURN + "def stage(data):\n    turn(model, data, optimizer)\n"
+    text = whole(**{**parts, "defs": defs, "step": "stage(loader)", "end": "for e in range(2):\n    stage(other)", "module_level": True})
+    assert "    loader.sampler.set_epoch(epoch)" in text and "    other.sampler.set_epoch(e)" in text
+
+
+def test_a_loop_without_a_counter_for_one_of_the_loaders() -> None:
+    parts = {"defs": _TURN, "loader": _TWO, "batches": "if True:", "step": "turn(model, loader, optimizer)"}
+    text = whole(**parts, end="while os.environ:\n    turn(model, other, optimizer)")
+    assert "for x, y in ddp.next_epoch(batches):" in text and "set_epoch" not in text
 
 
 def test_an_attribute_of_self() -> None:
@@ -85,10 +113,20 @@ def test_an_attribute_of_self() -> None:
         pytest.param("while True:", "if epoch_done():\n    break", id="no counter at all"),
         pytest.param("while not epoch_done():", "n = 1\nn += 2", id="counts by two"),
         pytest.param("for a, b in [(1, 2), (3, 4)] + []:", "", id="two names, not numbered"),
+        pytest.param("for lr in rates:", "", id="over something else"),
+        pytest.param("for lr in sorted(rates):", "", id="over something else, in order"),
+        pytest.param("for lr in os.environ['RATES']:", "", id="over an item"),
+        pytest.param("for a in zip(range(3), range(3)):", "", id="over pairs"),
     ],
 )
 def test_without_a_counter_the_passes_are_counted(epochs: str, end: str) -> None:
     assert "for x, y in ddp.next_epoch(loader):" in whole(defs="def epoch_done():\n    return True", epochs=epochs, epoch_end=end)
+
+
+def test_a_loop_over_loaders() -> None:
+    loader = "loaders = [DataLoader(d, batch_size=8, shuffle=True) for d in (train_set, val_set)]"
+    text = whole(loader=loader, batches="for loader in loaders:", step="for x, y in loader:\n" + "".join(f"    {s}\n" for s in STEP.splitlines()))
+    assert "for x, y in ddp.next_epoch(loader):" in text and "set_epoch" not in text
 
 
 def test_a_bar_that_is_made_once_cannot_count() -> None:

@@ -45,3 +45,19 @@ def test_before_the_wrap_and_in_a_method() -> None:
     assert "model.load_state_dict(ddp.clean_keys({}))" in after(model="model = Net()\nmodel.load_state_dict({})\nmodel = nn.DataParallel(model)")
     defs = "class T:\n    def read(self, net, ck):\n        net.load_state_dict(ck)"
     assert found("DPM404", model=_DP, defs=defs) == ["ck"]
+
+
+@pytest.mark.parametrize(
+    ("model", "line", "new"),
+    [
+        pytest.param("model = nn.DataParallel(torch.compile(Net()))", "model.load_state_dict(ck)", "ddp.unwrap(model).load_state_dict(ddp.clean_keys(ck))", id="inside"),
+        pytest.param("model = torch.compile(model=nn.DataParallel(Net()))", "model.load_state_dict(ck)", "ddp.unwrap(model).load_state_dict(ddp.clean_keys(ck))", id="outside"),
+        pytest.param(
+            "model = nn.DataParallel(torch.compile(Net()))", "model.module.load_state_dict(ck)", "ddp.unwrap(model.module).load_state_dict(ddp.clean_keys(ck))", id="by the module"
+        ),
+        pytest.param("model = nn.DataParallel(torch.compile(Net()))", "ck = model.state_dict()", "ck = ddp.unwrap(model).state_dict()", id="the keys that are written"),
+    ],
+)  # fmt: skip
+def test_a_compiled_model_has_prefixes_of_its_own(model: str, line: str, new: str) -> None:
+    """What is loaded has no prefix at all, so it goes into the model itself."""
+    assert new in after(setup="ck = {}", model=model, before=line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found
+from tests.rules.program import STEP, after, found
 
 _IMPORTS = "import os, random, secrets, time\nimport numpy as np"
 
@@ -17,8 +17,17 @@ _IMPORTS = "import os, random, secrets, time\nimport numpy as np"
         pytest.param({"setup": "print('torch.manual_seed(time.time())')  # torch.manual_seed(time.time())"}, id="in a string and a comment"),
         pytest.param({"imports": "import lib", "setup": "lib.manual_seed(3)"}, id="another library's"),
         pytest.param({"setup": "s = s2 = 3\ns = s + 1\ntorch.manual_seed(s)"}, id="counted up"),
-        pytest.param({"setup": "rng = np.random.RandomState()"}, id="a stream of its own that is not seeded here"),
+        pytest.param({"setup": "rng = np.random.RandomState(3)"}, id="a stream of its own with a seed"),
+        pytest.param({"step": f"noise = np.random.default_rng()\n{STEP}"}, id="a stream for one step"),
+        pytest.param(
+            {"defs": "class Data(TensorDataset):\n    def __init__(self):\n        self.rng = np.random.default_rng()", "setup": "Data()"},
+            id="a data set's own",
+        ),
         pytest.param({"defs": "def worker(i):\n    np.random.seed(torch.initial_seed() % 2**32)\n    random.seed()"}, id="worker processes"),
+        pytest.param(
+            {"loader": "loader = DataLoader(train_set, batch_size=4, num_workers=2, worker_init_fn=lambda i: np.random.seed(i + int(time.time())))"},
+            id="worker processes, in place",
+        ),
         pytest.param({"defs": "class D:\n    def __getitem__(self, i):\n        random.seed(time.time())"}, id="a data set"),
         pytest.param({"setup": "a, s = 1, 2\ntorch.manual_seed(s)\nfor s in [1]:\n    pass"}, id="names that are no plain assignment"),
     ],
@@ -54,6 +63,23 @@ def test_a_seed_from_nowhere_goes(line: str) -> None:
     """setup() has given all ranks the streams of rank 0; this would take them apart."""
     assert found("DPM209", imports=_IMPORTS, setup=line) == [line]
     assert after(imports=_IMPORTS, setup=line) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("rng = np.random.default_rng()", "rng = np.random.default_rng(ddp.common_seed())", id="default_rng"),
+        pytest.param("rng = np.random.RandomState()", "rng = np.random.RandomState(ddp.common_seed() % 2**32)", id="RandomState"),
+        pytest.param("rng = random.Random()", "rng = random.Random(ddp.common_seed())", id="Random"),
+    ],
+)
+def test_a_stream_of_the_program_itself(line: str, new: str) -> None:
+    assert new in after(imports=_IMPORTS, setup=line)
+
+
+def test_a_stream_of_a_sampler() -> None:
+    defs = "class Own(torch.utils.data.Sampler):\n    def __init__(self):\n        self.rng = np.random.default_rng()"
+    assert "self.rng = np.random.default_rng(ddp.common_seed())" in after(imports=_IMPORTS, defs=defs, setup="Own()")
 
 
 def test_in_a_function_that_is_called_and_under_app_run() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found
+from tests.rules.program import after, found, whole
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,10 @@ def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) 
 def test_in_a_method() -> None:
     defs = "class T:\n    def __init__(self, d):\n        self.w = SummaryWriter(d)"
     assert after(imports="from torch.utils.tensorboard import SummaryWriter", defs=defs) == ["self.w = ddp.main_only(SummaryWriter, d)"]
+
+
+def test_a_stream_of_the_process_is_replaced_on_rank_0() -> None:
+    """Libraries ask sys.stdout for its encoding, which an object without effect does not have."""
+    text = whole(imports="import sys\nfrom lib import Logger", before="sys.stdout = Logger('train.log')\nlog = sys.stderr = Logger('errors.log')")
+    assert "    if ddp.is_main():\n        sys.stdout = Logger('train.log')\n" in text
+    assert "log = sys.stderr = ddp.main_only(Logger, 'errors.log')" in text

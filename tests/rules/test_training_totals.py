@@ -169,6 +169,8 @@ def test_other_lines_of_the_loop(step: str, start: str) -> None:
         pytest.param("share = 0.5 * share + 0.5 * x[0]", "share = 0", "share, read", id="a moving average of something"),
         pytest.param("share.update(loss.item(), x.size(0))", "share = Meter()", "share, read", id="a meter of another file"),
         pytest.param("share.add(loss.item())", "share = lib.Meter()", "share, read", id="its other spelling"),
+        pytest.param("share.add(loss.data)", "share = Meter()", "share, read", id="a tensor's data"),
+        pytest.param("share.update(loss.detach(), len(x))", "share = Meter()", "share, read", id="a detached tensor"),
         pytest.param("share['a'].update(loss.item(), 3)", "share = {'a': Meter()}", "share['a'], read", id="in a dict"),
         pytest.param("share = share * x.mean() + 0.1 * loss.item()", "share = 0", "share, read", id="a moving average with a factor of the batch"),
         pytest.param("share = share * 0.5 + loss.item()", "share = 0", "share, read", id="a sum that forgets"),

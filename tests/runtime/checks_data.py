@@ -10,6 +10,7 @@ import torch
 from torch.utils.data import (
     BatchSampler,
     DataLoader,
+    Dataset,
     DistributedSampler,
     IterableDataset,
     RandomSampler,
@@ -94,6 +95,36 @@ def distribute_shuffled() -> None:
             assert set(seen) == set(range(size)) if not drop else len(set(seen)) == len(seen)
             orders.append(seen)
         assert orders[0] != orders[1]
+
+
+class Dice(Dataset[int]):
+    """Samples that are drawn by the worker."""
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> int:
+        return int(torch.randint(10**9, ()))
+
+
+def roll(worker_id: int) -> None:
+    torch.manual_seed(ddp.worker_number(worker_id))
+
+
+@check
+def workers_of_ranks_draw_for_themselves() -> None:
+    world = ddp.world_size()
+    generator = torch.Generator().manual_seed(3)
+    plain = [flat(batches(DataLoader(Dice(), batch_size=4, num_workers=2, generator=torch.Generator().manual_seed(3))))]
+    by_generator = everyone(flat(batches(ddp.distribute(DataLoader(Dice(), batch_size=4, num_workers=2, generator=generator)))))
+    by_number = everyone(flat(batches(DataLoader(Dice(), batch_size=4, num_workers=2, worker_init_fn=roll))))
+    assert len({number for rolled in by_number for number in rolled}) == 8 * world
+    assert len({number for rolled in by_generator for number in rolled}) == 8
+    assert (by_generator == plain) == (world == 1)
+    assert everyone(ddp.worker_number(0)) == list(range(world))
+    assert ddp.rank_generator(None) is None
+    own = ddp.rank_generator(generator)
+    assert (own is generator, own.initial_seed()) == (ddp.is_main(), 3 + ddp.rank())
 
 
 @check

@@ -146,6 +146,8 @@ def rank_one(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(_seeds, "rank", lambda: 1)
     monkeypatch.setattr(_seeds, "world_size", lambda: 2)
     monkeypatch.setattr(_seeds, "from_main", lambda value: 2**64 - 1)
+    monkeypatch.setattr(_seeds, "from_all", lambda value: [[3], value])
+    monkeypatch.setattr(_state.STATE, "seeds_given", {3})
     monkeypatch.setattr(_state.STATE, "common_seed", None)
     return monkeypatch
 
@@ -154,8 +156,14 @@ def test_seeds_without_numpy(rank_one: pytest.MonkeyPatch) -> None:
     state = torch.get_rng_state()
     rank_one.delitem(sys.modules, "numpy")
     ddp.seed_ranks()
-    assert (torch.initial_seed(), _seeds.common_seed()) == (0, 2**64 - 1)
+    assert (torch.initial_seed(), _seeds.common_seed()) == (0, 2**62 - 1)
     torch.set_rng_state(state)
+
+
+def test_ranks_whose_samplers_would_not_agree(rank_one: pytest.MonkeyPatch) -> None:
+    rank_one.setattr(_state.STATE, "seeds_given", {4})
+    with pytest.raises(RuntimeError, match="the ranks seeded torch differently before their loaders were built"):
+        ddp.seed_ranks()
 
 
 def test_quiet_without_bars(monkeypatch: pytest.MonkeyPatch) -> None:

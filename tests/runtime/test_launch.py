@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import warnings
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -140,25 +141,65 @@ def test_more_ranks_than_gpus(gpus: pytest.MonkeyPatch) -> None:
     assert seen["gpu"] == torch.device("cuda", 1) == ddp.device()
 
 
-def test_model_goes_to_the_gpu(gpus: pytest.MonkeyPatch) -> None:
-    moved: list[object] = []
-    made: list[tuple[Any, Any]] = []
-    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
-    gpus.setattr(model, "to", moved.append)
-    ddp.wrap(model)
-    assert moved == [torch.device("cuda", 0)]
+@pytest.fixture
+def made(gpus: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
+    """What DistributedDataParallel is given, in a job of two ranks with GPUs."""
+    seen: list[tuple[Any, ...]] = []
 
     class Fake(torch.nn.parallel.DistributedDataParallel):
-        def __init__(self, module: torch.nn.Module, device_ids: list[int] | None, find_unused_parameters: bool) -> None:
+        def __init__(self, module: torch.nn.Module, find_unused_parameters: bool, **where: Any) -> None:
             torch.nn.Module.__init__(self)
-            made.append((module, device_ids))
+            seen.append((module, where))
 
     gpus.setattr(_model, "DistributedDataParallel", Fake)
     gpus.setattr(_model, "world_size", lambda: 2)
-    ddp.wrap(model, sync_bn=True)
+    gpus.setattr(_model, "agree_on_seeds", lambda: None)
+    yield seen
     _state.STATE.wrapped.clear()
+    _state.STATE.cpu_group = None
+
+
+def _normalising() -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+
+
+def test_a_model_on_the_gpu(gpus: pytest.MonkeyPatch, made: list[tuple[Any, ...]]) -> None:
+    assert _model._place(SimpleNamespace(parameters=lambda: [SimpleNamespace(is_cuda=True)])) == torch.device("cuda", 0)  # type: ignore[arg-type]
+    gpus.setattr(_model, "_place", lambda model: torch.device("cuda", 1))
+    ddp.wrap(_normalising(), sync_bn=True)
     assert isinstance(made[0][0][1], torch.nn.SyncBatchNorm)
-    assert made[0][1] == [0]
+    assert made[0][1] == {"device_ids": [1]}
+
+
+def test_a_model_that_stays_on_the_cpu(gpus: pytest.MonkeyPatch, made: list[tuple[Any, ...]]) -> None:
+    groups: list[dict[str, Any]] = []
+
+    def new_group(**given: Any) -> str:
+        groups.append(given)
+        return f"group {len(groups)}"
+
+    gpus.setattr(dist, "new_group", new_group)
+    gpus.setattr(dist, "get_backend", lambda: "nccl")
+    model = _normalising()
+    with pytest.warns(UserWarning, match="SyncBatchNorm needs CUDA"):
+        ddp.wrap(model, sync_bn=True)
+    ddp.wrap(_normalising())
+    assert made[0] == (model, {"process_group": "group 1"})
+    assert made[1][1] == {"process_group": "group 1"}
+    assert [g["backend"] for g in groups] == ["gloo"]
+    gpus.setattr(dist, "get_backend", lambda: "gloo")
+    ddp.wrap(_normalising())
+    assert made[2][1] == {"process_group": None}
+
+
+def test_its_group_goes_with_the_program(gpus: pytest.MonkeyPatch) -> None:
+    gone: list[Any] = []
+    gpus.setattr(dist, "destroy_process_group", lambda *group: gone.append(group))
+    for owned in (True, False):
+        _state.STATE.active, _state.STATE.owns_group, _state.STATE.cpu_group = True, owned, "group"  # type: ignore[assignment]
+        ddp.cleanup()
+        assert _state.STATE.cpu_group is None
+    assert gone == [(), ("group",)]
 
 
 def test_gpu_streams_are_shared(gpus: pytest.MonkeyPatch) -> None:
@@ -184,7 +225,7 @@ def test_nccl_sends_from_the_gpu(gpus: pytest.MonkeyPatch) -> None:
     assert _exchange._place(storage, "cpu") is storage
 
 
-def test_errors_reach_torchrun(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_errors_reach_torchrun(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     told: list[Any] = []
     monkeypatch.setattr(sys, "excepthook", lambda *about: told.append(about))
     monkeypatch.delenv("TORCHELASTIC_ERROR_FILE", raising=False)
@@ -196,4 +237,6 @@ def test_errors_reach_torchrun(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -
     assert not (tmp_path / "error.json").exists()
     sys.excepthook(ValueError, ValueError("the cause"), None)
     assert "the cause" in (tmp_path / "error.json").read_text()
-    assert len(told) == 3
+    assert len(told) == 3 and not capsys.readouterr().err
+    sys.excepthook(RuntimeError, RuntimeError("Expected to have finished reduction in the prior iteration before starting a new one."), None)
+    assert "find_unused=True" in capsys.readouterr().err

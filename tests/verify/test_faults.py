@@ -113,6 +113,29 @@ def test_migrations_of_the_tool(name: str, tmp_path: Path) -> None:
     assert _differing(found) == [] and found.holds
 
 
+_MEAN = (
+    ("val_loader = DataLoader(val_set, batch_size=8)", "val_loader = DataLoader(val_set, batch_size=8, shuffle=True)"),
+    ("correct += (head(backbone(x)).argmax(1) == y).sum().item()", "correct += criterion(head(backbone(x)), y).item()"),
+    ("correct / len(val_set)", "correct / len(val_loader)"),
+)
+
+
+def test_an_evaluation_that_shuffles(tmp_path: Path) -> None:
+    """A mean over batches, of which the last is smaller, depends on which samples stand together: that is nobody's fault."""
+    original = changed(ORIGINAL, *_MEAN)
+    migrated = migrate(original)
+    assert migrated is not None
+    found = _proof(tmp_path, original, migrated)
+    assert _differing(found) == [] and found.holds
+
+
+def test_an_evaluation_that_shuffles_and_is_wrong(tmp_path: Path) -> None:
+    migrated = migrate(changed(ORIGINAL, *_MEAN))
+    assert migrated is not None
+    found = _proof(tmp_path, changed(ORIGINAL, *_MEAN), changed(migrated, ("correct = ddp.sum_all(correct)", "pass")))
+    assert _differing(found) == ["numbers printed"]
+
+
 def test_mixed_precision(tmp_path: Path) -> None:
     """The logic of scaling and clipping is compared; autocast is off and the report says so."""
     (case,) = [c for c in cases() if c.name == "amp_clip"]
@@ -325,3 +348,51 @@ def test_a_hang_shows_where_each_rank_stands(tmp_path: Path) -> None:
     found = _proof(tmp_path, ORIGINAL, hanging, Wish(steps=None, timeout=25))
     assert "it was not done after 25 s" in found.failure
     assert "rank 0:" in found.failure and "rank 1:" in found.failure and "train.py" in found.failure
+
+
+def test_tensors_that_are_made_on_a_gpu(tmp_path: Path) -> None:
+    """A program that knows nothing but GPUs is run on the CPU, also where it names the device of a tensor that it makes."""
+    made = 'torch.ones(2, device=torch.device("cuda")) + torch.cuda.FloatTensor(2).zero_() + torch.ones(1).new_zeros(2, device="cuda:0")'
+    pair = ("nn.CrossEntropyLoss()", f"nn.CrossEntropyLoss({made})")
+    found = _proof(tmp_path, changed(ORIGINAL, pair), changed(MIGRATED, pair), Wish(steps=4, timeout=90))
+    assert _differing(found) == [] and found.holds
+
+
+_NORM = ("nn.Sequential(nn.Linear(6, 16), nn.ReLU())", "nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU())")
+
+
+def test_a_rank_with_one_sample_under_batch_norm(tmp_path: Path) -> None:
+    """The proof leaves the batch's statistics out, but not that a batch of one sample has none."""
+    few = ("[64, 21]", "[58, 27]")
+    found = _proof(tmp_path, changed(ORIGINAL, _NORM, few), changed(MIGRATED, _NORM, few))
+    assert "migrated" in found.failure and "Expected more than 1 value per channel" in found.failure
+
+
+def test_a_deep_network_with_batch_norm_keeps_its_numbers(tmp_path: Path) -> None:
+    """Without any normalisation layers of these weights would grow beyond all numbers at once."""
+    layers = "for _ in range(40) for m in (nn.Conv1d(1, 1, 3, padding=1), nn.BatchNorm1d(1, track_running_stats=False))"
+    deep = f"nn.Sequential(nn.Unflatten(1, (1, 6)), *[m {layers}], nn.Flatten(), nn.Linear(6, 16))"
+    large = "with torch.no_grad():\n    [p.mul_(1e9) for m in backbone.modules() if isinstance(m, nn.Conv1d) for p in m.parameters()]\n"
+    pairs = (("nn.Sequential(nn.Linear(6, 16), nn.ReLU())", deep), ("head = ", f"{large}head = "))
+    found = _proof(tmp_path, changed(ORIGINAL, *pairs), changed(MIGRATED, *pairs), Wish(steps=4, timeout=90))
+    assert _differing(found) == [] and found.holds
+
+
+def test_checkpoints_that_do_not_pair_by_their_numbers(tmp_path: Path) -> None:
+    """Two checkpoints named by the same second are one file: which of the other run's belongs to it cannot be told."""
+    found = _proof(tmp_path, changed(ORIGINAL, ('"best.pt"', '"best_1.pt"')), changed(MIGRATED, ('"best.pt"', 'f"best_{epoch + 2}.pt"')))
+    (line,) = (line for line in found.lines if line.name == "checkpoints")
+    assert line.verdict is Verdict.NONE and "holds the time" in line.text
+
+
+def test_the_state_of_a_parameter_without_a_gradient(tmp_path: Path) -> None:
+    """What an optimizer keeps of it is rounding alone, another one on each side; in a checkpoint it is no difference."""
+    pairs = (
+        ("torch.optim.SGD([*backbone.parameters(), *head.parameters()], lr=0.1, momentum=0.9)", "torch.optim.Adam(rows, lr=0.01)"),
+        ("optimizer = ", "rows = [*backbone.parameters(), *head.parameters()]\noptimizer = "),
+        ('"best.pt")', '"best.pt")\n        state = {"noise": optimizer.state_dict()["state"][0]["exp_avg"] * 1e-9 + RANKS * 1e-17}\n        SAVE'),
+    )
+    own = ("RANKS", "0"), ("SAVE", 'torch.save(state, "state.pt")')
+    theirs = ("RANKS", "1"), ("SAVE", 'if rank == 0:\n            torch.save(state, "state.pt")')
+    found = _proof(tmp_path, changed(ORIGINAL, *pairs, *own), changed(MIGRATED, *pairs, *theirs))
+    assert _differing(found) == [] and found.holds

@@ -2,43 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
 from dpmigrate.verify.judge import Distance, Evidence, Verdict, judge, proved
 from dpmigrate.verify.judge.data import global_order
-
-
-def _pass(
-    batches: Sequence[Sequence[int | None]], *, data: str = "D of 8", nth: int = 0, trains: bool = True, ended: bool = True, cut: bool = False, **more: Any
-) -> dict[str, Any]:
-    kept: dict[str, Any] = {
-        "data": data,
-        "number": 0,
-        "view": data,
-        "nth": nth,
-        "natural": None,
-        "batches": batches,
-        "delivered": len(batches),
-        "ended": ended,
-        "cut": cut,
-    }
-    kept["backwards"] = len(batches) if trains else 0
-    return {**kept, "replacement": False, "length": 8, "batch": 4, "first_step": 0, **more}
-
-
-def _record(rank: int = 0, **more: Any) -> dict[str, Any]:
-    steps = [{"optimizer": 0, "lr": [0.1], "gradient": 2.0}]
-    base: dict[str, Any] = {"rank": rank, "steps": steps, "losses": [[1.0, 4, 0]], "passes": [], "lines": [], "writes": {}, "saves": {}}
-    return {**base, "wrapped": 1, "cut": False, "draws": None, "next": None, "group_left": False, **more}
-
-
-def _line(name: str, original: dict[str, Any], ranks: list[dict[str, Any]], distances: list[Distance] | None = None, **more: Any) -> tuple[Verdict, str]:
-    near = [Distance(1, 1e-16, "w", 0.0)] if distances is None else distances
-    found = {line.name: line for line in judge(Evidence(original, ranks, near, **more))}
-    return found[name].verdict, found[name].text
+from tests.verify.records import a_pass as _pass
+from tests.verify.records import judged as _line
+from tests.verify.records import record as _record
 
 
 @pytest.mark.parametrize(
@@ -54,6 +24,20 @@ def test_parameters(far: float, verdict: Verdict) -> None:
 def test_no_parameters_is_no_proof() -> None:
     assert _line("parameters", _record(), [_record()], [])[0] is Verdict.NONE
     assert not proved(judge(Evidence(_record(), [_record()])))
+
+
+def test_an_original_that_runs_away_is_not_compared_from_there_on() -> None:
+    """Parameters that are no numbers on both sides are neither equal nor different; before them the comparison stands."""
+    lost = Distance(3, float("inf"), "a", 0.0, float("nan"))
+    distances = [Distance(1, 1e-16, "a", 0.0), Distance(2, 1e-16, "a", 0.0), lost]
+    verdict, text = _line("parameters after step 3", _record(), [_record(), _record(1)], distances)
+    assert verdict is Verdict.NONE and "no numbers from step 3 on" in text
+    assert _line("parameters after step 1", _record(), [_record(), _record(1)], distances)[0] is Verdict.EQUAL
+    assert _line("ranks alike", _record(), [_record(), _record(1)], distances)[0] is Verdict.EQUAL
+    assert not proved(judge(Evidence(_record(), [_record(), _record(1)], distances)))
+    early = [Distance(1, 1e-3, "a", 0.0), lost]
+    assert _line("parameters after step 1", _record(), [_record(), _record(1)], early)[0] is Verdict.DIFFERS
+    assert "random numbers" in _line("parameters after step 3", _record(draws=0), [_record(), _record(1)], distances)[1]
 
 
 def test_ranks_that_part() -> None:
@@ -137,6 +121,12 @@ def test_gradients_tell_their_ratio() -> None:
     assert _line("gradient norm", _record(), [_record(steps=none)])[0] is Verdict.NONE
 
 
+def test_a_loss_of_single_precision() -> None:
+    """A program may compute its loss in float32 while its weights are in float64: rounding is no difference, more is."""
+    for own, far, verdict in ((0.7021828889846802, 3e-7, Verdict.BOUND), (0.7021828889846, 3e-7, Verdict.DIFFERS), (0.5, 1e-2, Verdict.DIFFERS)):
+        assert _line("loss per step", _record(losses=[[own, 4, 0]]), [_record(losses=[[own * (1 + far), 4, 0]])])[0] is verdict
+
+
 def test_steps_and_rates() -> None:
     twice = _record(steps=_record()["steps"] * 2)
     assert _line("optimizer steps", _record(), [twice])[0] is Verdict.DIFFERS
@@ -147,15 +137,40 @@ def test_steps_and_rates() -> None:
 
 def test_the_order_that_the_ranks_took_together() -> None:
     ranks = [_record(0, passes=[_pass([[1, 2], [3]])]), _record(1, passes=[_pass([[5, 6], [7]])])]
-    assert global_order(ranks) == [("D of 8", 0, True, [[1, 2, 5, 6], [3, 7]])]
+    assert global_order(ranks) == [("D of 8", 0, True, [[1, 2, 5, 6], [3, 7]], "D of 8")]
     assert global_order([_record(0, passes=[_pass([[1, None]])])]) == []
 
 
 def test_passes_belong_together_by_their_turn() -> None:
-    """Rank 0 alone evaluates; of evaluations one batch is told, for the original to know its own."""
+    """Rank 0 alone evaluates."""
     evaluated = _pass([[8], [9]], data="V of 2", trains=False)
     ranks = [_record(0, passes=[_pass([[1]]), evaluated, _pass([[2]], nth=1)]), _record(1, passes=[_pass([[3]]), _pass([[4]], nth=1)])]
-    assert global_order(ranks) == [("D of 8", 0, True, [[1, 3]]), ("V of 2", 0, False, [[8]]), ("D of 8", 0, True, [[2, 4]])]
+    assert global_order(ranks) == [("D of 8", 0, True, [[1, 3]], "D of 8"), ("V of 2", 0, False, [[8], [9]], "V of 2"), ("D of 8", 0, True, [[2, 4]], "D of 8")]
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        pytest.param([[[3, 1], [2]], [[3, 1], [2]]], [[3, 1], [2]], id="each rank evaluates all"),
+        pytest.param([[[3, 1], [2]], []], [[3, 1], [2]], id="rank 0 alone"),
+        pytest.param([[[4], [1, 0]], [[3, 2]]], [[1, 0], [3, 2], [4]], id="divided: the short one last"),
+        pytest.param([[[0, 1]], [[1, 2]]], [[0, 1]], id="some twice: the first batch, for the original to know its own"),
+        pytest.param([[[0, 1]], [[None]]], [[0, 1]], id="of a stream"),
+    ],
+)
+def test_evaluations_as_the_original_needs_them(parts: list[list[list[int | None]]], told: list[list[int]]) -> None:
+    ranks = [_record(i, passes=[_pass(batches, data="V of 5", trains=False)]) for i, batches in enumerate(parts)]
+    assert global_order(ranks) == [("V of 5", 0, False, told, "V of 5")]
+
+
+def test_an_evaluation_of_fewer_batches_than_ranks() -> None:
+    """Rank 0 has no share of it; its empty pass must not be taken for a pass over other samples, nor put the passes that follow out of turn."""
+    own = [_pass([[8, 9]], data="V of 2", trains=False), _pass([[1], [2]], data="T of 3", trains=False)]
+    shares = ([[], [[1]]], [[[8, 9]], [[2]]])
+    ranks = [_record(i, passes=[{**p, "batches": b, "delivered": len(b)} for p, b in zip(own, given, strict=True)]) for i, given in enumerate(shares)]
+    assert global_order(ranks) == [("V of 2", 0, False, [[8, 9]], "V of 2"), ("T of 3", 0, False, [[1], [2]], "T of 3")]
+    assert _line("samples of an evaluation", _record(passes=own), ranks)[0] is Verdict.EQUAL
+    assert global_order([_record(passes=[_pass([], data="V of 2", trains=False)])]) == []
 
 
 _WHOLE = [[0, 1, 2, 3], [4, 5, 6, 7]]
@@ -189,6 +204,22 @@ def test_shares_of_an_epoch_that_was_cut(parts: list[list[list[int]]], length: i
     original = _record(passes=[_pass(_WHOLE, cut=True)], cut=True)
     ranks = [_record(i, passes=[_pass(p, cut=True, length=length)], cut=True) for i, p in enumerate(parts)]
     assert _line("shards of an epoch", original, ranks)[0] is verdict
+
+
+def test_samples_that_a_sampler_draws_more_than_once() -> None:
+    """Balanced batches take rare samples again; that both ranks draw alike is still a fault."""
+    original = _record(passes=[_pass(_WHOLE, natural=[0, 1, 0, 2])])
+    ranks = [_record(i, passes=[_pass(p)]) for i, p in enumerate(([[0, 1], [4, 5]], [[2, 0], [6, 0]]))]
+    assert _line("shards of an epoch", original, ranks)[0] is Verdict.EQUAL
+    same = [_record(i, passes=[_pass(_WHOLE)]) for i in range(2)]
+    assert _line("shards of an epoch", original, same)[0] is Verdict.DIFFERS
+
+
+def test_shares_of_an_epoch_that_was_left_at_its_end() -> None:
+    """A loop that counts its batches never asks for one more."""
+    original = _record(passes=[_pass(_WHOLE, ended=False)])
+    ranks = [_record(i, passes=[_pass(p, ended=False, length=4)]) for i, p in enumerate(([[0, 1], [4, 5]], [[2, 3], [6, 0]]))]
+    assert _line("shards of an epoch", original, ranks)[0] is Verdict.BOUND
 
 
 def test_a_last_batch_that_grew_for_equal_shares() -> None:
@@ -240,6 +271,19 @@ def test_draws_with_replacement_are_each_ranks_own() -> None:
         assert _line("shards of an epoch", _record(passes=[drawn]), ranks)[0] is verdict
 
 
+def test_a_look_at_some_shuffled_samples() -> None:
+    """Each rank draws a batch of its own; samples in their order, and passes to the end, are held to the rule."""
+    for own, theirs, verdict in (
+        ([[5, 2]], [[[5, 2]], [[7, 1]]], Verdict.EQUAL),
+        ([[0, 1]], [[[0, 1]], [[2, 3]]], Verdict.DIFFERS),
+    ):
+        ranks = [_record(i, passes=[_pass(p, trains=False)]) for i, p in enumerate(theirs)]
+        assert _line("samples of an evaluation", _record(passes=[_pass(own, trains=False)]), ranks)[0] is verdict
+    whole = [[3, 0, 2, 1], [7, 6, 5, 4]]
+    ranks = [_record(i, passes=[_pass([p], trains=False)]) for i, p in enumerate(([0, 1, 2], [4, 5, 6, 7]))]
+    assert _line("samples of an evaluation", _record(passes=[_pass(whole, trains=False)]), ranks)[0] is Verdict.DIFFERS
+
+
 @pytest.mark.parametrize(
     ("parts", "verdict"),
     [
@@ -254,122 +298,3 @@ def test_evaluation(parts: list[list[list[int]]], verdict: Verdict) -> None:
     original = _record(passes=[_pass([[0, 1], [2]], trains=False)])
     ranks = [_record(i, passes=[_pass(p, trains=False)]) for i, p in enumerate(parts)] or [_record()]
     assert _line("samples of an evaluation", original, ranks)[0] is verdict
-
-
-@pytest.mark.parametrize(
-    ("printed", "verdict"),
-    [
-        pytest.param("accuracy 0.7500 of 21", Verdict.EQUAL, id="the same"),
-        pytest.param("accuracy 0.7501 of 21", Verdict.EQUAL, id="one in the last digit"),
-        pytest.param("accuracy 0.7600 of 21", Verdict.DIFFERS, id="another number"),
-        pytest.param("nothing", Verdict.DIFFERS, id="gone"),
-    ],
-)
-def test_numbers_printed(printed: str, verdict: Verdict) -> None:
-    original = _record(
-        lines=[[False, "accuracy 0.7500 of 21", "stdout"], [False, "took 3.2 s", "stdout"], [True, "loss 0.3", "stdout"], [False, "no number", "stdout"]]
-    )
-    assert _line("numbers printed", original, [_record(lines=[[False, printed, "stdout"]])])[0] is verdict
-
-
-@pytest.mark.parametrize(
-    ("line", "other", "verdict"),
-    [
-        pytest.param("epoch 0 acc 0.91 time 3.1s", "epoch 0 acc 0.91 time 9.4s", Verdict.EQUAL, id="seconds"),
-        pytest.param("epoch 0 acc 0.91 time 3.1s", "epoch 0 acc 0.11 time 3.1s", Verdict.DIFFERS, id="a result beside seconds"),
-        pytest.param("Time 0.123 (0.120) Acc 3.00", "Time 0.456 (0.470) Acc 3.00", Verdict.EQUAL, id="an average of seconds"),
-        pytest.param("complete in 0m 2s", "complete in 1m 5s", Verdict.NONE, id="minutes"),
-        pytest.param("12.5 it/s, 80 samples/sec", "11.5 it/s, 70 samples/sec", Verdict.NONE, id="speed"),
-        pytest.param("elapsed: 5 | 7", "elapsed: 6 | 8", Verdict.EQUAL, id="a number without a name beside a clock's"),
-        pytest.param("logs/20261121-104501.123 3", "logs/20261121-104509.456 3", Verdict.EQUAL, id="a folder's date"),
-        pytest.param("runs/2026-11-21_10-45-01 3", "runs/2026-11-21_10-46-33 3", Verdict.EQUAL, id="another folder's date"),
-        pytest.param("run 1795258801 of 3", "run 1795258909 of 3", Verdict.EQUAL, id="seconds since 1970"),
-        pytest.param("seen 20261340 of 3", "seen 20991350 of 3", Verdict.DIFFERS, id="a number that is no date"),
-        pytest.param("loss 2.3026", "loss 2.2995", Verdict.DIFFERS, id="near, but not by rounding"),
-    ],
-)
-def test_what_a_clock_has_measured_is_no_result(line: str, other: str, verdict: Verdict) -> None:
-    assert _line("numbers printed", _record(lines=[[False, line, "stdout"]]), [_record(lines=[[False, other, "stdout"]])])[0] is verdict
-
-
-def test_lines_that_are_gone() -> None:
-    lines = [[True, "model saved 3", "stdout"], [False, "took 3 s", "stdout"], [False, "a warning", "stderr"]]
-    verdict, text = _line("lines printed once", _record(lines=lines), [_record()])
-    assert verdict is Verdict.DIFFERS and text == "not printed any more: model saved 3"
-    assert _line("lines printed once", _record(lines=lines), [_record(lines=[[True, "model saved 9", "stdout"]])])[0] is Verdict.EQUAL
-
-
-def test_progress_bars_are_one_ranks() -> None:
-    bar = [[True, "Epoch 1: 100%|###| 40/40", "bar"]]
-    line = [[False, "done", "stdout"]]
-    assert _line("lines printed once", _record(lines=line + bar), [_record(lines=line + bar), _record(1, lines=bar)])[0] is Verdict.DIFFERS
-    assert _line("lines printed once", _record(lines=line + bar), [_record(lines=line + bar), _record(1)])[0] is Verdict.EQUAL
-
-
-def test_loggers_lines_without_their_date() -> None:
-    lines = [[False, "2026-01-01 10:20:30,123 INFO accuracy 0.7500", "stderr"], [False, "UserWarning: 3", "stderr"]]
-    later = [[False, "2026-01-01 10:21:00,456 INFO accuracy 0.9500", "stderr"]]
-    assert _line("numbers printed", _record(lines=lines), [_record(lines=later)])[0] is Verdict.DIFFERS
-    assert _line("lines printed once", _record(lines=lines), [_record(lines=lines), _record(1, lines=lines)])[1].startswith("printed by several ranks: INFO")
-
-
-def test_the_loss_of_a_batch_is_a_ranks_own() -> None:
-    original = _record(lines=[[False, "last loss 1.000", "stdout"]])
-    assert _line("numbers printed", original, [_record(lines=[[False, "last loss 1.250", "stdout"]], losses=[[1.25, 2, 0]])])[0] is Verdict.BOUND
-    assert _line("numbers printed", original, [_record(lines=[[False, "last loss 1.250", "stdout"]], losses=[[1.75, 2, 0]])])[0] is Verdict.DIFFERS
-    whole = _record(lines=[[False, "seen 8", "stdout"]], losses=[[8.0, 4, 0]])
-    assert _line("numbers printed", whole, [_record(lines=[[False, "seen 4", "stdout"]], losses=[[4.0, 4, 0]])])[0] is Verdict.DIFFERS
-
-
-def test_nothing_printed() -> None:
-    assert _line("numbers printed", _record(), [_record()])[0] is Verdict.NONE
-    assert _line("lines printed once", _record(), [_record()])[0] is Verdict.NONE
-
-
-def test_lines_of_several_ranks() -> None:
-    line = [[False, "epoch 1", "stdout"]]
-    assert _line("lines printed once", _record(lines=line), [_record(lines=line), _record(1, lines=line)])[0] is Verdict.DIFFERS
-    assert _line("lines printed once", _record(lines=line), [_record(lines=line), _record(1)])[0] is Verdict.EQUAL
-
-
-@pytest.mark.parametrize(
-    ("writes", "verdict"),
-    [
-        pytest.param([{"a3.pt": ["between"]}, {}], Verdict.EQUAL, id="one rank"),
-        pytest.param([{"a3.pt": ["between"]}, {"a3.pt": ["between"]}], Verdict.DIFFERS, id="two ranks"),
-        pytest.param([{}, {}], Verdict.DIFFERS, id="none"),
-    ],
-)
-def test_files(writes: list[dict[str, list[str]]], verdict: Verdict) -> None:
-    assert _line("files written", _record(writes={"a1.pt": ["between"]}), [_record(i, writes=w) for i, w in enumerate(writes)])[0] is verdict
-
-
-@pytest.mark.parametrize(
-    ("theirs", "opened", "verdict"),
-    [
-        pytest.param("1,0.7500", ["between"], Verdict.EQUAL, id="the same"),
-        pytest.param("1,0.7600", ["between"], Verdict.DIFFERS, id="another number"),
-        pytest.param("1,0.7600", ["before"], Verdict.NONE, id="it was open while training ran"),
-        pytest.param("1,0.7600", ["between", "training"], Verdict.NONE, id="it was written in training as well"),
-        pytest.param("", ["between"], Verdict.DIFFERS, id="a row is gone"),
-    ],
-)
-def test_text_files(theirs: str, opened: list[str], verdict: Verdict) -> None:
-    original = _record(writes={"log.csv": opened})
-    assert _line("text files", original, [_record()], texts={"log.csv": (["epoch,accuracy", "1,0.7500"], ["epoch,accuracy", theirs])})[0] is verdict
-
-
-def test_checkpoints_and_group() -> None:
-    saving = _record(saves={"a.pt": "/a.pt"})
-    assert _line("checkpoints", saving, [_record()], saved={"a.pt": ("equal", "")})[0] is Verdict.EQUAL
-    assert _line("checkpoints", saving, [_record()], saved={"a.pt": ("differs", "keys: x")}) == (Verdict.DIFFERS, "a.pt: keys: x")
-    assert _line("checkpoints", saving, [_record()], saved={"a.pt": ("values", "w")}) == (Verdict.DIFFERS, "a.pt: w")
-    assert _line("checkpoints", saving, [_record()], saved={"a.pt": ("allowed", "more"), "b.pt": ("differs", "x")}) == (Verdict.DIFFERS, "b.pt: x")
-    assert _line("checkpoints", saving, [_record()], saved={"a.pt": ("allowed", "more"), "b.pt": ("equal", "")}) == (Verdict.BOUND, "a.pt: more")
-    assert _line("checkpoints", saving, [_record()], saved={"": ("unreadable", "torn")})[0] is Verdict.NONE
-    assert _line("checkpoints", saving, [_record()])[0] is _line("checkpoints", _record(), [_record()], saved={})[0] is Verdict.NONE
-    assert "before the cut" in _line("checkpoints", _record(cut=True), [_record()], saved={})[1]
-    assert _line("process group", _record(), [_record(group_left=True)])[0] is Verdict.DIFFERS
-    assert _line("process group", _record(), [_record(cut=True)])[0] is Verdict.NONE
-    assert "cannot be looked for" in _line("process group", _record(), [_record()], left=None)[1]
-    assert _line("process group", _record(), [_record()], left=["python x"])[0] is Verdict.DIFFERS

@@ -4,32 +4,50 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpmigrate.verify.judge.evidence import Evidence, Line, Record, Verdict, training
 
 Sample = int | None
-Pass = tuple[str, int, bool, list[list[int]]]
+Pass = tuple[str, int, bool, list[list[int]], str]
 LONG = 8  # so many samples do not stand in order by chance
 _NO_LOADER = "training does not go through a DataLoader"
 _STREAM = "the samples of a stream have no numbers"
 
 
 def global_order(ranks: Sequence[Record]) -> list[Pass]:
-    """The passes of rank 0, for the other run to take the same: their data and its number, whether they train, the batches that all ranks took together.
+    """The passes of rank 0, for the other run to take the same: their data and its number, whether they train, the batches that all ranks took together,
+    and the view.
 
-    Training passes belong together by their turn, whatever else a rank does. Of others one batch is told, by which the original knows its own.
+    Training passes belong together by their turn, whatever else a rank does, and so do evaluations of one view. What an original that shuffles its
+    evaluation needs of them is how the samples stood together in batches; of an evaluation that is not of every sample once only one batch is told, by
+    which the original knows its own.
     """
     trained = [iter(training(r)) for r in ranks]
+    tried: dict[str, list[Iterator[Record]]] = {}
     found = []
     for p in ranks[0]["passes"]:
-        trains = bool(p["backwards"])
-        parts = [next(t, None) for t in trained] if trains else [p]
-        batches = [[i for part in batch for i in part] for batch in zip(*(part["batches"] for part in parts if part is not None), strict=False)]
-        if not any(i is None for batch in batches for i in batch):
-            found.append((p["data"], p["number"], trains, batches if trains else batches[:1]))
+        trains, view = bool(p["backwards"]), p["view"]
+        if not trains and view not in tried:
+            tried[view] = [iter([q for q in r["passes"] if q["view"] == view and not q["backwards"]]) for r in ranks]
+        parts = [part for t in (trained if trains else tried[view]) if (part := next(t, None)) is not None]
+        batches = [[i for part in batch for i in part] for batch in zip(*(part["batches"] for part in parts), strict=False)] if trains else _evaluated(parts)
+        if (trains or batches) and not any(i is None for batch in batches for i in batch):  # one without a sample could be any
+            found.append((p["data"], p["number"], trains, batches, view))
     return found
+
+
+def _evaluated(parts: Sequence[Record]) -> list[list[int]]:
+    """The batches of one evaluation: rank 0's where it takes what the others take, too, or those of all ranks, the short one last."""
+    first, *others = ([b for b in p["batches"] if b] for p in parts)
+    flat = [{i for b in batches for i in b} for batches in (first, *others)]
+    if all(samples <= flat[0] for samples in flat):
+        return first
+    together = [b for batches in (first, *others) for b in batches]
+    if sum(map(len, flat)) != len(set().union(*flat)) or None in set().union(*flat):
+        return first[:1]
+    return sorted(together, key=lambda b: (-len(b), min(b)))
 
 
 def _taken(p: Record) -> list[Sample]:
@@ -74,21 +92,27 @@ def shards(e: Evidence) -> Line:
         if any(None in t for t in taken):
             return Line(name, Verdict.NONE, _STREAM)
         mine = own[n - 1] if n <= len(own) else None
-        if mine is not None and mine["replacement"]:
+        if mine is not None and _drawn_again(mine):
             if any(a == b and len(a) >= LONG for a, b in itertools.combinations(taken, 2)):
                 return Line(name, Verdict.DIFFERS, f"pass {n}: the ranks draw the same samples")
             continue
         different = set().union(*taken)
         twice = sum(map(len, taken)) - len(different)
-        whole = all(p["ended"] and (not p["cut"] or len(_taken(p)) == p["length"]) for p in parts)
+        whole = all((p["ended"] and not p["cut"]) or len(_taken(p)) == p["length"] for p in parts)
         if twice > (len(e.ranks) if whole else 0):
             return Line(name, Verdict.DIFFERS, f"pass {n}: {twice} of {sum(map(len, taken))} samples are taken by more than one rank")
         if whole and mine is not None and mine["length"] and mine["length"] - len(different) >= (mine["batch"] or 1):  # less may be the last batch, dropped
             return Line(name, Verdict.DIFFERS, f"pass {n}: {mine['length'] - len(different)} of {mine['length']} samples are taken by no rank")
         padded = max(padded, twice)
-    drawn = any(p["replacement"] for p in own)
+    drawn = any(_drawn_again(p) for p in own)
     text = f"{len(passes[0])} passes, {'drawn with replacement, by each rank its own' if drawn else 'disjoint'}"
     return Line(name, Verdict.BOUND if padded else Verdict.EQUAL, f"{text}; {padded} samples twice, for equal shares" if padded else text)
+
+
+def _drawn_again(p: Record) -> bool:
+    """Whether the original's sampler draws samples more than once in a pass: said by itself, or seen in the beginning of its order."""
+    head = p["natural"] or []
+    return bool(p["replacement"]) or len(set(head)) < len(head)
 
 
 def _heads(record: Record) -> dict[str, list[list[Sample]]]:
@@ -136,11 +160,15 @@ def evaluation(e: Evidence) -> Line:
     """Every sample is evaluated once: by each rank, by one, or by all together."""
     name = "samples of an evaluation"
     trained_on = {p["view"] for p in training(e.original)}  # a look at the first batch is no evaluation
-    passes = [[p for p in r["passes"] if not p["backwards"] and p["delivered"] and (p["ended"] or p["view"] not in trained_on)] for r in (e.original, *e.ranks)]
+    passes = [
+        [p for p in r["passes"] if not p["backwards"] and (p["ended"] or (p["delivered"] and p["view"] not in trained_on))] for r in (e.original, *e.ranks)
+    ]
     own, theirs = passes[0], passes[1:]
     if not own:
         return Line(name, Verdict.NONE, "no evaluation goes through a DataLoader")
     for n, p in enumerate(own):
+        if len(_taken(p)) < (p["length"] or 0) and None not in _taken(p) and not _ascending(_taken(p)):
+            continue  # a look at a few samples of a shuffled loader, left early: other ones on every rank
         parts = [t[n] for t in theirs if n < len(t) and t[n]["data"] == p["data"]]
         want, taken = Counter(_taken(p)), [Counter(_taken(q)) for q in parts]
         if not parts:

@@ -76,6 +76,9 @@ class Evidence:
         if any(i is None for r in runs for p in training(r) for batch in p["batches"] for i in batch):
             return 0, "the samples of a stream have no numbers, so the original could not be given the ranks' order"
         drawn = [r["draws"] for r in runs if r["draws"] is not None]
+        lost = next((d.step for d in self.distances if not math.isfinite(d.moved)), None)
+        if lost is not None and lost <= min(drawn, default=lost):
+            return lost - 1, f"the original's own parameters are no numbers from step {lost} on (a smaller learning rate may help)"
         if drawn:  # mixing of samples, noise of another shape
             return min(drawn), f"random numbers are drawn between a batch and its step, by each rank its own, from step {min(drawn) + 1} on"
         return max((len(r["steps"]) for r in runs), default=0), ""

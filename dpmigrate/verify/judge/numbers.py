@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dpmigrate.verify.judge.evidence import Evidence, Line, Record, Verdict, apart
 
@@ -55,7 +58,20 @@ def loss_curves(e: Evidence) -> list[tuple[int, float, float]]:
 
 def losses(e: Evidence) -> Line:
     """The loss of each step."""
-    return _compared(e, "loss per step", loss_curves(e), "no scalar loss was differentiated in both runs")
+    curve = loss_curves(e)
+    line = _compared(e, "loss per step", curve, "no scalar loss was differentiated in both runs")
+    worst = max((apart(a, b) for _, a, b in curve), default=0.0)
+    if line.verdict is Verdict.DIFFERS and worst <= _SINGLE and all(_is_single(value) for value, _, _ in e.original["losses"]):
+        return replace(line, verdict=Verdict.BOUND, text=f"{len(curve)} steps, at most {worst:.1e} apart; the program computes its loss in single precision")
+    return line
+
+
+_SINGLE = 1e-6  # rounding of means in single precision
+
+
+def _is_single(value: float) -> bool:
+    """Whether the number is one of single precision."""
+    return math.isfinite(value) and abs(value) < 1e38 and struct.unpack("f", struct.pack("f", value))[0] == value
 
 
 def gradients(e: Evidence) -> Line:

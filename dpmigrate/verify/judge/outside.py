@@ -81,12 +81,12 @@ def contents(e: Evidence) -> Line:
     if not e.texts:
         return Line(name, Verdict.NONE, "none was written")
     for file, (own, theirs) in sorted(e.texts.items()):
-        found = text.compared([text.bare(line) for line in own], [text.bare(line) for line in theirs], e)
+        found = text.compared([text.bare(line) for line in text.untimed(own)], [text.bare(line) for line in text.untimed(theirs)], e)
         worst, lines = max(worst, found.worst), lines + found.lines
         if found.differs and e.original["writes"].get(file, []) == ["between"]:
             return e.excused(Line(name, Verdict.DIFFERS, f"{file}: {found.differs}"))
         if found.differs or found.shares:
-            unclear = unclear or f"{file}: {found.differs or 'the losses of batches'} (it was open while training ran: a rank writes its part of a batch)"
+            unclear = unclear or f"{file}: {found.differs or 'the losses of batches'} (opened before training, or in it: a rank may write its part of a batch)"
     if unclear:
         return Line(name, Verdict.NONE, unclear)
     return Line(name, Verdict.BOUND if worst else Verdict.EQUAL, f"{len(e.texts)} files, {lines} lines")

@@ -24,12 +24,29 @@ _SPAN = re.compile(
 _CLOCK = re.compile(  # the sign is what ``bare`` leaves
     r"~|\bs/|/s\b|\bsec|\bms\b|time|elapsed|took|\beta\b|speed|\d ?s\b", re.IGNORECASE
 )
+_TIMED = re.compile(r"(?:^|[\W_])(?:time|seconds|secs?|elapsed|duration)(?![a-z])", re.IGNORECASE)
 _RESULT = re.compile(r"(?:acc|loss|f1|err|psnr|ssim|iou|map|bleu|ppl|perplexity|auc|mae|mse|rmse|precision|recall|score)\w*[^\w\d]{0,4}$", re.IGNORECASE)
 
 
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+#: what the representation of a wrapped model has more than that of the model
+_WRAPPER = re.compile(r"^\s*(?:DataParallel|DistributedDataParallel|Single)\($|(?<=\s)\(module\): ")
+
+
 def bare(line: str) -> str:
-    """Without the date and time that loggers put before it, and without what a clock has measured."""
-    return _SPAN.sub("~", _STAMP.sub("", line))
+    """Without the date and time that loggers put before it, what a clock has measured, places in memory, and the wrapper of a printed model."""
+    return _WRAPPER.sub("", _ADDRESS.sub("0x", _SPAN.sub("~", _STAMP.sub("", line))))
+
+
+def untimed(lines: Sequence[str]) -> list[str]:
+    """The lines of a file; of a table without the columns that hold times, by their names in its first line."""
+    for mark in (",", "\t", ";"):
+        heads = lines[0].split(mark) if lines else []
+        timed = {i for i, head in enumerate(heads) if _TIMED.search(head)}
+        if timed and not numbers(lines[0]):
+            rows = [line.split(mark) for line in lines]
+            return [mark.join(cell for i, cell in enumerate(row) if i not in timed or len(row) != len(heads)) for row in rows]
+    return list(lines)
 
 
 def form(line: str) -> str:

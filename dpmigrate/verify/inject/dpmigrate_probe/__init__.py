@@ -3,7 +3,7 @@
 It patches torch alone and imports nothing of dpmigrate. Each process that trained leaves ``rank<R>.json`` (the record) and ``rank<R>.pt`` (its parameters
 by step) in the folder ``out``; the original, which runs last, also compares what both have left (``compare``).
 
-Beside recording it makes two runs comparable, as far as the configuration asks: float64, no dropout, BatchNorm by its running statistics, random
+Beside recording it makes two runs comparable, as far as the configuration asks: float64, no dropout, no statistics of the batch, random
 augmentation and noise seeded by the sample, and the sample order of another run in place of this one's.
 """
 

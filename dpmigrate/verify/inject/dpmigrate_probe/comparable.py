@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import sys
 from typing import Any
 
 from dpmigrate_probe.state import CONFIG, RECORD
+
+#: what makes tensors where ``device=`` says
+_MAKERS = (
+    *("tensor", "as_tensor", "empty", "zeros", "ones", "full", "eye", "arange", "linspace", "logspace", "rand", "randn", "randint", "randperm"),
+    *("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like", "normal"),
+)
+_OF_A_TENSOR = ("new_tensor", "new_empty", "new_zeros", "new_ones", "new_full")
+_KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
 
 
 def install(torch: Any) -> None:
@@ -74,6 +83,10 @@ def _still(torch: Any) -> None:
 
     def frozen(x: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
         RECORD["batch_norm"] = True
+        if training:
+            functional._verify_batch_size(x.shape)  # a rank's share of one sample fails in earnest as well
+            if _untrained(mean, var):
+                x = x * torch.rsqrt(x.square().mean(dim=tuple(range(1, x.dim())), keepdim=True) + eps)
         mean = torch.zeros(x.shape[1], dtype=x.dtype, device=x.device) if mean is None else mean
         var = torch.ones(x.shape[1], dtype=x.dtype, device=x.device) if var is None else var
         return normalise(x, mean, var, weight, bias, False, momentum, eps)
@@ -81,9 +94,30 @@ def _still(torch: Any) -> None:
     functional.batch_norm = frozen
 
 
+def _untrained(mean: Any, var: Any) -> bool:
+    """Statistics that say nothing yet: with them a deep network grows beyond all numbers within a few steps, so each sample is scaled to one size.
+
+    All its channels together, and without taking their means: one channel of a few numbers would be left with their signs, and the bias of a layer
+    before would have no gradient but rounding, which Adam makes as large as any other.
+    """
+    return mean is None or var is None or bool((mean == 0).all() and (var == 1).all())
+
+
 def _replace_arguments(owner: Any, name: str, change: Any) -> None:
     original = getattr(owner, name)
     setattr(owner, name, lambda self, *a, **k: original(self, *map(change, a), **{n: change(v) for n, v in k.items()}))
+
+
+def _replace_device(owner: Any, name: str, change: Any) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def made(*a: Any, **k: Any) -> Any:
+        if "device" in k:
+            k["device"] = change(k["device"])
+        return original(*a, **k)
+
+    setattr(owner, name, made)
 
 
 def _cpu_only(torch: Any) -> None:
@@ -99,6 +133,12 @@ def _cpu_only(torch: Any) -> None:
     for cls in (torch.Tensor, torch.nn.Module):
         cls.cuda = lambda self, *a, **k: self
         _replace_arguments(cls, "to", here)
+    for name in _MAKERS:
+        _replace_device(torch, name, here)
+    for name in _OF_A_TENSOR:
+        _replace_device(torch.Tensor, name, here)
+    for kind in _KINDS:
+        setattr(torch.cuda, f"{kind}Tensor", getattr(torch, f"{kind}Tensor"))
     for name in ("synchronize", "set_device", "empty_cache", "manual_seed", "manual_seed_all"):
         setattr(torch.cuda, name, lambda *a, **k: None)
     load = torch.load

@@ -15,6 +15,8 @@ from dpmigrate_probe.state import CONFIG, RECORD, STATE
 Step = list[Any]
 #: relative distance of what is saved, by whether the runs are in float64
 VALUES = {True: 1e-7, False: 2e-3}
+#: what sums of ordinary numbers are off by rounding: the state of a parameter without a gradient is nothing else
+ROUNDING = {True: 1e-15, False: 1e-8}
 _OF_THE_RUN = re.compile(r"time|date|elapsed|duration|seed|rng|random|\bhost|\bpid\b|memory", re.IGNORECASE)
 
 
@@ -52,10 +54,15 @@ def distances(torch: Any, mine: dict[int, Step], migrated: str) -> Iterator[dict
         far = [max(float((x.double() - o[i].double()).norm()) for o in others) for i, x in enumerate(a)]
         worst = max(range(len(far)), key=lambda i: far[i])
         whole = max(_norm(torch, [x.double() - y.double() for x, y in zip(a, o, strict=True)]) for o in others)
-        spread = max((float((x - y).abs().max()) for o in others[1:] for x, y in zip(others[0], o, strict=True) if x.numel()), default=0.0)
+        spread = max((_spread(x, y) for o in others[1:] for x, y in zip(others[0], o, strict=True) if x.numel()), default=0.0)
         relative = whole / moved if moved else (0.0 if not whole else float("inf"))
         name = RECORD["names"][worst] if worst < len(RECORD["names"]) else f"parameter {worst}"
         yield {"step": step, "relative": _or_infinite(relative), "parameter": name, "spread": _or_infinite(spread), "moved": moved}
+
+
+def _spread(x: Any, y: Any) -> float:
+    """The largest difference of two tensors; where both are no number they are alike."""
+    return float((x - y).abs().masked_fill((x == y) | (x.isnan() & y.isnan()), 0.0).max())
 
 
 def _or_infinite(value: float) -> float:
@@ -76,8 +83,12 @@ def checkpoints(torch: Any) -> dict[str, tuple[str, str]]:
     mine = {name: path for name, path in RECORD["saves"].items() if os.path.exists(path)}
     alike = _Alike(torch, _share_of_a_loss(record))
     found = {}
+    kinds = {kind: sum(_masked(o) == kind for o in record["saves"]) for kind in map(_masked, mine)}
     for name, path in mine.items():
         other = name if name in theirs else next((o for o in theirs if _masked(o) == _masked(name) and o not in mine), name)  # named by the clock
+        if other != name and sum(map(_masked(name).__eq__, map(_masked, mine))) != kinds[_masked(name)]:  # two of one second are one file
+            found[name] = ("unreadable", "its name holds the time, by which the runs' files do not pair")
+            continue
         theirs.pop(other, None)
         found[name] = _file(torch, alike, path, _place(other))
     return found
@@ -179,7 +190,7 @@ class _Alike:
         elif a.dtype.is_floating_point and path and a.numel():  # a tensor alone may be a picture of noise
             x, y = a.detach().double(), b.detach().double()
             far = _or_infinite(float((x - y).norm()) / max(float(x.norm()), float(y.norm()), 1e-12))
-            if far > VALUES[CONFIG["float64"]]:
+            if far > VALUES[CONFIG["float64"]] and float((x - y).abs().nan_to_num(math.inf).max()) > ROUNDING[CONFIG["float64"]]:
                 yield "values", f"the values of {path} are {far:.1e} apart"
 
     def _numbers(self, a: float, b: float, path: str) -> Iterator[tuple[str, str]]:

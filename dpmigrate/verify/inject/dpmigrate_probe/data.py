@@ -10,6 +10,7 @@ import random
 import sys
 import weakref
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -190,7 +191,8 @@ def feeding() -> list[dict[str, Any]]:
 def _others(loader: Any, chain: list[Any], mine: dict[str, Any]) -> list[list[int]] | None:
     """What the other run took in its pass of the same turn over this view, in this loader's indices; None where it is left alone.
 
-    The other program may look at its part in another way, so its passes are known by their samples.
+    The other program may look at its part in another way: where it has no such view, its passes are known by their samples. An evaluation is left alone
+    unless it shuffles: which samples stand together in a batch is then nobody's fault, but a mean of batches shows it.
     """
     same = [e for e in CONFIG["replay"] if e[0] == mine["data"]]
     if not same:
@@ -198,9 +200,12 @@ def _others(loader: Any, chain: list[Any], mine: dict[str, Any]) -> list[list[in
     back = {_index(chain, i): i for i in range(len(loader.dataset))}
     if mine["view"] not in STATE["queues"]:
         same = [e for e in same if e[1] == mine["number"]] or same
-        STATE["queues"][mine["view"]] = iter([e for e in same if all(i in back for batch in e[3] for i in batch)])
-    *_, trains, batches = next(STATE["queues"][mine["view"]], (False, []))
-    return [[back[i] for i in batch] for batch in batches] if trains else None
+        alike = [e for e in same if e[4] == mine["view"]] or [e for e in same if all(i in back for batch in e[3] for i in batch)]
+        STATE["queues"][mine["view"]] = iter(alike)
+    *_, trains, batches, _ = next(STATE["queues"][mine["view"]], (False, [], ""))
+    if not trains and (type(loader.sampler).__name__ != "RandomSampler" or Counter(i for b in batches for i in b) != Counter(back)):
+        return None
+    return [[back[i] for i in batch] for batch in batches]
 
 
 def _own_batches(loader: Any, batches: list[list[int]], collated: bool) -> list[Any]:

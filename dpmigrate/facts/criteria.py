@@ -1,0 +1,64 @@
+"""The losses that torch itself has: which there are, and what their constructors and functions are given."""
+
+from __future__ import annotations
+
+#: loss modules of ``torch.nn``
+MODULES = frozenset(
+    [
+        "L1Loss",
+        "NLLLoss",
+        "PoissonNLLLoss",
+        "GaussianNLLLoss",
+        "KLDivLoss",
+        "MSELoss",
+        "BCELoss",
+        "BCEWithLogitsLoss",
+        "HingeEmbeddingLoss",
+        "SmoothL1Loss",
+        "HuberLoss",
+        "SoftMarginLoss",
+        "CrossEntropyLoss",
+        "MultiLabelSoftMarginLoss",
+        "CosineEmbeddingLoss",
+        "MultiMarginLoss",
+        "MultiLabelMarginLoss",
+        "MarginRankingLoss",
+        "TripletMarginLoss",
+        "CTCLoss",
+        "TripletMarginWithDistanceLoss",
+        "NLLLoss2d",
+    ]
+)
+#: their functions in ``torch.nn.functional``
+FUNCTIONS = frozenset(
+    [
+        "l1_loss",
+        "nll_loss",
+        "poisson_nll_loss",
+        "gaussian_nll_loss",
+        "kl_div",
+        "mse_loss",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "smooth_l1_loss",
+        "huber_loss",
+        "soft_margin_loss",
+        "cross_entropy",
+        "multilabel_soft_margin_loss",
+        "cosine_embedding_loss",
+        "multi_margin_loss",
+        "hinge_embedding_loss",
+        "margin_ranking_loss",
+        "triplet_margin_loss",
+        "ctc_loss",
+        "multilabel_margin_loss",
+    ]
+)
+UNWEIGHTED = frozenset({"CTCLoss", "ctc_loss"})  # divides by target lengths as well
+
+
+def known_arguments(name: str, call: bool) -> int:
+    """How many positional arguments cannot be a reduction: prediction, target, and a weight where there is one; ``call``: of the function."""
+    weighted = "cross" in name or "nll" in name or name.startswith(("BCE", "CrossEntropy", "NLL"))
+    more = 2 if name in ("ctc_loss", "triplet_margin_loss") else int(name in ("margin_ranking_loss", "cosine_embedding_loss", "gaussian_nll_loss"))
+    return (2 if call else 0) + int(weighted) + more

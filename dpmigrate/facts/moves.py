@@ -1,0 +1,83 @@
+"""Where a program moves a model to its device only after the wrap, which needs it there: DDP looks at the parameters once."""
+
+from __future__ import annotations
+
+import ast
+
+from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.values import Val
+from dpmigrate.facts.wraps import Wrap
+
+#: where only the program's own words say whether there is a GPU
+_ASKS = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
+
+
+def moved_later(roles: Roles, wrap: Wrap) -> str | None:
+    """The move as a method call (``.to(device)``) that does at the wrap what the program does later; '' where it has no words for it, None for no move.
+
+    A move under a test keeps the test: ``if args.cuda: model.cuda()`` is ``.to("cuda" if args.cuda else "cpu")``. A model that the program leaves to
+    DataParallel, which moves it to its GPU, while it moves batches itself, has to be moved as well.
+    """
+    wrapped = Val("wrapped", wrap.node if wrap.how == "call" else wrap.stmt)
+    moves = [c for c in roles.calls if isinstance(c.func, ast.Attribute) and c.func.attr in ("to", "cuda") and not _changes_type(roles, c)]
+    receivers = {c: roles.values.eval(c.func.value) for c in moves if isinstance(c.func, ast.Attribute)}
+    if any(v & roles.values.inner(wrapped) for v in receivers.values()):
+        return None  # it is where the program wants it
+    for call in moves:
+        assert isinstance(call.func, ast.Attribute)
+        variable = isinstance(call.func.value, ast.Name | ast.Attribute)
+        if variable and receivers[call] == {wrapped} and roles.region(call) == "outside":
+            return _as_method(roles, call, wrap)
+    left = wrap.how == "call" and moves and not any(wrapped in v for v in receivers.values())
+    return "" if left else None
+
+
+def _changes_type(roles: Roles, call: ast.Call) -> bool:
+    """``model.to(torch.float16)``, ``model.to(memory_format=…)``"""
+    place = _place(call)
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
+        return False
+    return place is None or roles.names.dotted(place).startswith("torch.")
+
+
+def _place(call: ast.Call) -> ast.expr | None:
+    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "device"), None)
+
+
+def _as_method(roles: Roles, call: ast.Call, wrap: Wrap) -> str:
+    place, tests = _place(call), _tests(roles, call, wrap)
+    if place is None and not tests:
+        return ".cuda()"
+    if place is None and len(tests) == 1 and _stands_before(roles, tests[0], wrap):
+        return f'.to("cuda" if {ast.unparse(tests[0])} else "cpu")'
+    if place is not None and not tests and isinstance(place, ast.Name | ast.Attribute) and _stands_before(roles, place, wrap):
+        return f".to({ast.unparse(place)})"
+    return ""
+
+
+def _tests(roles: Roles, call: ast.Call, wrap: Wrap) -> list[ast.expr]:
+    """The tests under which the move stands and the wrap does not; a place under ``else`` has no words."""
+    out: list[ast.expr] = []
+    inner: ast.AST = call
+    for a in roles.names.ancestors(call):
+        if isinstance(a, FunctionNode):
+            break
+        if isinstance(a, ast.If) and not roles.names.is_inside(wrap.stmt, a):
+            out.append(a.test if inner in a.body else ast.Constant(value=None))
+        inner = a
+    return out
+
+
+def _stands_before(roles: Roles, node: ast.expr, wrap: Wrap) -> bool:
+    """Whether the expression means the same at the wrap: settings, and variables that are given nothing after it."""
+    if isinstance(node, ast.Call):
+        return roles.names.dotted(node.func) in _ASKS
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    stmts = [w for key, _ in roles.roots(node) for w in roles.writes(key)]
+    here = roles.names.function(wrap.stmt)
+    if isinstance(node, ast.Name) and not stmts:
+        bound = list(roles.names.bindings(roles.names.scope_of[node], node.id))
+        return bool(bound) and all(b.how == "param" and roles.names.function(b.target) is here for b in bound)
+    return all(position(s) < position(wrap.stmt) for s in stmts) and roles.names.function(node) is here

@@ -1,0 +1,123 @@
+"""The number of samples that is shown is a rank's, not that of all ranks.
+
+## What it finds
+In training loops, the batch's number times its size (`batch_idx * len(data)`, `(i + 1) * x.size(0)`, `step * loader.batch_size`) where it is
+printed, logged or kept in a variable.
+
+## Why it matters
+A rank's batch is a part of the global batch. The line of progress would end at 1/W of the data set (`[14976/60000 (100%)]` with four ranks), and a
+tracker's axis of samples would be W times too short, so that its curves cannot be laid over those of earlier runs.
+
+## Example
+```python
+print(f"{batch_idx * len(data)}/{len(train_loader.dataset)}")
+```
+becomes
+```python
+print(f"{batch_idx * len(data) * ddp.world_size()}/{len(train_loader.dataset)}")
+```
+
+## When it is not fixed
+Where a sum of this rank is divided by the number: both are then of the same samples. A number times the setting (`batch_idx * args.batch_size`) is that
+of the global batch, and right. Samples that are counted up in a variable are a total (DPM602).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import takewhile
+
+from dpmigrate.edit import AddImport, Wrap
+from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+#: calls that show a number or hand it on as it is
+_SHOWING = frozenset(
+    {"print", "format", "info", "debug", "warning", "write", "log", "log_metric", "add_scalar", "add_scalars", "set_description", "set_postfix"}
+    | {"set_postfix_str", "str", "int", "float", "min", "dict", "append"}
+)
+
+
+@rule("DPM613", severity=Severity.WARNING, fix=Fix.SAFE)
+def samples_shown_per_rank(script: Script) -> Iterator[Hit]:
+    edit, new = f"{{}} * {script.ddp}.world_size()", AddImport(script.import_line)
+    done: set[ast.AST] = set()
+    for loop in script.roles.train_feeds:
+        numbers = _numbers(script, loop)
+        for node in (n for s in loop.node.body for n in ast.walk(s)):
+            if not _product(node) or node in done or _product(script.names.parent[node]) or loop.branches:
+                continue
+            parts = list(_factors(node))
+            if any(_number(p, numbers) for p in parts) and any(_size(script, loop, p) for p in parts) and _shown(script, loop, node):
+                done.add(node)
+                yield Hit(node, "this number of samples is one rank's", (Wrap(script.span(node), edit), new))
+
+
+def _product(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+
+
+def _factors(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from (*_factors(node.left), *_factors(node.right))
+    else:
+        yield node
+
+
+def _numbers(script: Script, loop: BatchLoop) -> set[str]:
+    """The names that count the batches: of ``enumerate`` and ``range``, and what grows by one in the loop."""
+    found = {n.target.id for n in ast.walk(loop.node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and ast.unparse(n.value) == "1"}
+    if isinstance(loop.node, ast.For):
+        called = {script.names.dotted(c.func) for c in ast.walk(loop.node.iter) if isinstance(c, ast.Call)}
+        target = loop.node.target
+        if isinstance(target, ast.Tuple) and "?.enumerate" in called:
+            target = target.elts[0]
+        if isinstance(target, ast.Name) and called & {"?.enumerate", "?.range"}:
+            found.add(target.id)
+    return found
+
+
+def _number(node: ast.AST, numbers: set[str]) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):
+        node = node.left
+    return isinstance(node, ast.Name) and node.id in numbers
+
+
+def _size(script: Script, loop: BatchLoop, node: ast.AST) -> bool:
+    """``len(x)``, ``x.size(0)``, ``x.shape[0]`` of a batch of this loop; ``loader.batch_size``, which is a rank's."""
+    if isinstance(node, ast.Attribute) and node.attr == "batch_size":
+        return bool(script.roles.loaders_of(node.value) & loop.loaders)
+    sized: ast.AST | None = None
+    if isinstance(node, ast.Call) and script.names.dotted(node.func) == "?.len" and node.args:
+        sized = node.args[0]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size" and [ast.unparse(a) for a in node.args] == ["0"]:
+        sized = node.func.value
+    elif isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "0" and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        sized = node.value.value
+    while isinstance(sized, ast.Subscript):
+        sized = sized.value
+    if not isinstance(sized, ast.Name):
+        return False
+    bound = [b.target for b in script.names.bindings(script.names.scope_of[sized], sized.id)]
+    return bool(bound) and all(script.names.is_inside(t, loop.node) for t in bound)
+
+
+def _shown(script: Script, loop: BatchLoop, node: ast.AST) -> bool:
+    """Whether the number is only shown, or kept in a variable that nothing is divided by."""
+    inner = node
+    for a in takewhile(lambda a: not isinstance(a, ast.stmt), script.names.ancestors(node)):
+        if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Div | ast.FloorDiv) and a.right is inner:
+            return False
+        if isinstance(a, ast.Call):
+            called = a.func.attr if isinstance(a.func, ast.Attribute) else a.func.id if isinstance(a.func, ast.Name) else ""
+            if called not in _SHOWING:
+                return False
+        inner = a
+    stmt = script.names.statement(node)
+    kept = [t for t in stmt.targets if isinstance(t, ast.Name)] if isinstance(stmt, ast.Assign) else []
+    divisors = [n.right for n in ast.walk(script.names.function(loop.node)) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div | ast.FloorDiv)]
+    used = {n.id for d in divisors for n in ast.walk(d) if isinstance(n, ast.Name)}
+    return isinstance(stmt, ast.Expr) or (bool(kept) and not any(t.id in used for t in kept))
