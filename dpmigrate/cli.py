@@ -351,24 +351,9 @@ def _targets(paths: tuple[str, ...], stdin_filename: str, config: Config, entry:
         yield stdin_filename, stream.read() if stream is not None else b""
     named = tuple(p for p in paths if p != "-")
     if entry is not None:
-        yield from find(_entries(named, entry))
+        yield from find(options.entries(named, entry))
     elif named or not paths:
         yield from find(named or (".",), config.exclude, config.root)
-
-
-def _entries(folders: tuple[str, ...], entry: str) -> tuple[str, ...]:
-    """The script of each directory; UsageError for a path that is none, or does not hold it."""
-    from pathlib import Path
-
-    found = []
-    for folder in folders or (".",):
-        if not Path(folder).is_dir():
-            raise click.UsageError(f"--entry names the script of a directory, and {folder!r} is none")
-        inside = Path(folder, entry)
-        found.append(inside if inside.is_file() else Path(entry))
-        if not found[-1].is_file() or not found[-1].resolve().is_relative_to(Path(folder).resolve()):
-            raise click.UsageError(f"{folder!r} holds no {entry!r}")
-    return tuple(map(str, found))
 
 
 def main() -> NoReturn:

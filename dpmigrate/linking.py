@@ -12,10 +12,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpmigrate.facts.names import imported_names
+from dpmigrate.facts.names import is_main_guard
+from dpmigrate.facts.scopes import imported_names
 from dpmigrate.facts.suppressions import suppressions
 from dpmigrate.model import Problem
-from dpmigrate.program import Part, Program, is_main_guard, placed
+from dpmigrate.program import Part, Program, placed
 from dpmigrate.source import Source, parse
 
 #: files and bytes of one program; what it imports beyond that is taken for code of others, and told

@@ -83,6 +83,19 @@ def programs(command: Callable[..., Any]) -> Callable[..., Any]:
     return follow(entry(command))
 
 
+def entries(folders: tuple[str, ...], entry: str) -> tuple[str, ...]:
+    """The script of each directory; UsageError for a path that is none, or does not hold it."""
+    found = []
+    for folder in folders or (".",):
+        if not Path(folder).is_dir():
+            raise click.UsageError(f"--entry names the script of a directory, and {folder!r} is none")
+        inside = Path(folder, entry)
+        found.append(inside if inside.is_file() else Path(entry))
+        if not found[-1].is_file() or not found[-1].resolve().is_relative_to(Path(folder).resolve()):
+            raise click.UsageError(f"{folder!r} holds no {entry!r}")
+    return tuple(map(str, found))
+
+
 def settings(config: Config) -> Settings:
     """The settings of the command that runs. UsageError for options that do not go together."""
     from dpmigrate.settings import Settings

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dpmigrate.facts.names import is_main_guard
 from dpmigrate.model import Problem, Span
 from dpmigrate.source import Source
 
@@ -55,11 +56,6 @@ def placed(source: Source, first: int, *, main: bool) -> Part:
     if first:
         ast.increment_lineno(source.tree, first)
     return Part(source, first)
-
-
-def is_main_guard(node: ast.AST) -> bool:
-    """``if __name__ == "__main__":``"""
-    return isinstance(node, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import pytest
 
 from dpmigrate import linking
 from dpmigrate.facts.names import Names
+from dpmigrate.model import Span
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
 
@@ -184,9 +185,8 @@ def test_what_a_module_has_imported_keeps_its_name(linked: Callable[..., Program
 def test_positions_say_of_which_file_they_are(linked: Callable[..., Program]) -> None:
     program = linked({"utils.py": "a = 'ä'; bc = 2", "train.py": "import utils\r\nd = 1\r\n"})
     found = Names(program.entry.tree, program.imported, program.links)
-    from dpmigrate.facts.names import span
 
-    second = span(found.trees[0].body[1])
+    second = Span.of(found.trees[0].body[1])
     assert (program.text(second), program.where(second), program.place(second.line)) == ("bc = 2", "utils.py, line 1", "utils.py:1")
-    last = span(found.tree.body[1])
+    last = Span.of(found.tree.body[1])
     assert (program.text(last), program.where(last)) == ("d = 1", "line 2")

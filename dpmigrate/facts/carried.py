@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
 from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.names import Binding, FunctionNode, Loop, Names, Scope, position
+from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.scopes import Binding, Scope
 
 
 class Start(enum.Enum):

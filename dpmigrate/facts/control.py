@@ -12,8 +12,9 @@ import builtins
 import itertools
 import re
 
-from dpmigrate.facts.names import Binding, FunctionNode, Loop, Names, Scope, last, of_self, position
+from dpmigrate.facts.names import FunctionNode, Loop, Names, last, of_self, position
 from dpmigrate.facts.outside import waits_for_somebody
+from dpmigrate.facts.scopes import Binding, Scope
 
 _UNIFORM_CALLS = frozenset(
     {"?.len", "?.range", "?.int", "?.min", "?.max", "?.isinstance", "?.hasattr", "?.getattr", "?.bool", "?.abs", "?.float", "?.round", "?.str"}

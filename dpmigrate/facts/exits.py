@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.names import Binding, FunctionNode, Loop, Names, last, of_self
+from dpmigrate.facts.names import FunctionNode, Loop, Names, last, of_self
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.scopes import Binding
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from dpmigrate.facts.names import Binding, FunctionNode
+from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.scopes import Binding
 
 _DRAWN = ("numpy.random.", "random.")
 _COMPUTED = ("torch.cuda.device_count", "torch.accelerator.device_count", "math.", "?.int", "?.float", "?.min", "?.max", "?.abs", "?.round", "?.pow")

@@ -12,9 +12,10 @@ from dpmigrate.facts import counters, division, evaluation, launch, layers, loss
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
-from dpmigrate.facts.names import Binding, FunctionNode, Loop, Names, position, span
+from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.phases import Env, Phases, phases
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.suppressions import Suppressions, suppressions, together
 from dpmigrate.facts.unused import Unused, partly_used
 from dpmigrate.facts.values import NONE, Val, Vals, Values
@@ -107,15 +108,15 @@ class Script:
 
     # ------------------------------------------------------------------ text
     def span(self, node: ast.AST) -> Span:
-        return span(node)
+        return Span.of(node)
 
     def text(self, node: ast.AST) -> str:
         """The source of the node as written."""
-        return self.program.text(span(node)) if getattr(node, "end_lineno", None) else ast.unparse(node)
+        return self.program.text(Span.of(node)) if getattr(node, "end_lineno", None) else ast.unparse(node)
 
     def where(self, node: ast.AST) -> str:
         """The place for people, seen from the script: ``line 12``, or ``utils.py, line 12``."""
-        return self.program.where(span(node))
+        return self.program.where(Span.of(node))
 
     @cached_property
     def ddp(self) -> str:

@@ -12,10 +12,11 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_static
-from dpmigrate.facts.names import Binding, FunctionNode, Names, Scope, last
+from dpmigrate.facts.names import FunctionNode, Names, last
 from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, leaves
 from dpmigrate.facts.order import Order
 from dpmigrate.facts.parts import Parts
+from dpmigrate.facts.scopes import Binding, Scope
 
 __all__ = ["DATA_PARALLEL", "NONE", "Key", "Val", "Vals", "Values", "WrapSite", "wrap_argument"]
 

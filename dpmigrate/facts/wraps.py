@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
+from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.names import FunctionNode, Names, is_main_guard
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.values import Key, Val, Values, WrapSite, wrap_argument
