@@ -104,14 +104,14 @@ _PROOF = Proof(
 def test_nothing_of_the_users_is_interpreted() -> None:
     shown = "\n".join(show.table(_PROOF, Style(False)))
     assert "\x1b" not in shown and "[red]" in shown and "NOT proved: lines." in shown
-    drawn = page.page(_PROOF, "<script>", "a = '<i>'\n", "b\n")
-    assert "<script>" not in drawn and "&lt;b&gt;" in drawn and "nan" not in drawn
+    drawn = page.page(_PROOF, "<script>", [("<file>", "a = '<i>'\n", "b\n")])
+    assert "<script>" not in drawn and "<file>" not in drawn and "&lt;b&gt;" in drawn and "nan" not in drawn
 
 
 def test_proofs_without_numbers() -> None:
     failed = Proof(failure="why\nnot")
     assert list(show.table(failed, Style(False))) == ["  why", "  not", "Could not be proved."]
-    assert "why" in page.page(failed, "a", "", "")
+    assert "why" in page.page(failed, "a", [])
     assert "could not be compared" in show.verdict(Proof((Line("a", Verdict.EQUAL, ""),)))
     assert page.curves([[(1, float("nan"))]]) == "<p>nothing to draw</p>"
 

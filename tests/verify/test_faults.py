@@ -21,7 +21,7 @@ def _proof(tmp_path: Path, original: str, migrated: str, wish: Wish = WISH) -> P
     script = tmp_path / "program" / "train.py"
     script.parent.mkdir()
     script.write_text(original)
-    found = prove(script, migrated.encode(), wish, paths=[RUNTIME])
+    found = prove(script, {script: migrated.encode()}, wish, paths=[RUNTIME])
     assert [p.name for p in script.parent.iterdir()] == ["train.py"]  # nothing is written beside the user's script
     return found
 
