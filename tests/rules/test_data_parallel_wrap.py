@@ -63,7 +63,8 @@ def test_in_place(imports: str, model: str, line: str, module_level: bool) -> No
     ],
 )  # fmt: skip
 def test_under_a_test_it_becomes_unconditional(branch: str, lines: list[str]) -> None:
-    assert after(model="model = Net()", before=branch)[-len(lines) :] == lines
+    new = [line for line in after(model="model = Net()", before=branch) if "model(" not in line]  # DPM221 moves the batch
+    assert new[-len(lines) :] == lines
 
 
 def test_on_an_attribute() -> None:

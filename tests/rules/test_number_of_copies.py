@@ -20,7 +20,7 @@ class Net(nn.Module):
         return {loss}
 """
 _MEAN = _NET.format(loss="F.cross_entropy(out, y)")
-_STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
+_STEP = "x, y = x.cuda(), y.cuda()\noptimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
 _MODEL = "model = nn.DataParallel(Net())"
 
 
