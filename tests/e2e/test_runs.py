@@ -12,7 +12,8 @@ from dpmigrate.verify.proof import Proof, Wish, prove
 from tests.pipeline import Case, Several, cases, migrate, programs
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
-RUNNABLE: list[Case | Several] = [c for c in (*cases(), *programs()) if c.facts["expect"] == "migrate" and c.facts.get("run")]
+ALL: tuple[Case | Several, ...] = (*cases(), *programs())
+RUNNABLE = [c for c in ALL if c.facts["expect"] == "migrate" and c.facts.get("run")]
 CHOSEN = [c for c in RUNNABLE if c.facts.get("e2e")]
 
 

@@ -7,4 +7,4 @@ from torch.utils.data.distributed import DistributedSampler
 def get_dataloader(batch_size):
     g = torch.Generator().manual_seed(9)
     train_set = TensorDataset(torch.randn(64, 3, generator=g))
-    return DataLoader(train_set, batch_size=ddp.local_batch(batch_size), sampler=DistributedSampler(train_set))
+    return DataLoader(train_set, batch_size=ddp.local_batch(batch_size), sampler=DistributedSampler(train_set, seed=ddp.common_seed()))

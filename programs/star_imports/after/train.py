@@ -14,7 +14,7 @@ def main():
         loader.sampler.set_epoch(epoch)
         for x, y in loader:
             opt.zero_grad()
-            loss = criterion(net(x), y)
+            loss = criterion(net(x.to(ddp.device())), y)
             loss.backward()
             opt.step()
         print("epoch", epoch)

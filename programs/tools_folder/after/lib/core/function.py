@@ -7,7 +7,7 @@ import dpmigrate_runtime as ddp
 def train(loader, model, criterion, optimizer, epoch):
     model.train()
     for i, (x, y) in enumerate(loader):
-        loss = criterion(model(x), y)
+        loss = criterion(model(x.to(ddp.device())), y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -20,7 +20,7 @@ def validate(loader, model):
     hits, n = 0, 0
     with torch.no_grad():
         for x, y in ddp.shard(loader):
-            h, k = accuracy(model.module(x), y)
+            h, k = accuracy(model.module(x.to(ddp.device())), y)
             hits += h
             n += k
         hits, n = ddp.sum_all(hits, n)
