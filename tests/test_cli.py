@@ -96,7 +96,7 @@ def test_apply_writes_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
     again = run("apply", "train.py", cwd=tmp_path)
     assert again.returncode == 0
     assert b"unchanged: already uses the dpmigrate runtime" in again.stdout
-    assert os.listdir(tmp_path) == ["train.py"]
+    assert sorted(os.listdir(tmp_path)) == [".dpmigrate", "train.py"]
 
 
 @pytest.mark.parametrize("name", ["already_ddp", "accelerate", "lightning", "deepspeed", "horovod", "hf_trainer"])

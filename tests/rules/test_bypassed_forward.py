@@ -72,7 +72,7 @@ def test_through_the_wrapper(call: str, expected: str) -> None:
         pytest.param("model.module.forward(x)", "model(x)", id="its forward"),
         pytest.param("model.module.loss(x=x, y=y)", 'ddp.method(model, "loss")(x=x, y=y)', id="a method"),
         pytest.param("model.module.body.conv(x)", 'ddp.method(model, "body.conv")(x)', id="a part"),
-        pytest.param("model.forward(x)", "model.forward(x)", id="the wrapper's own forward"),
+        pytest.param("model.forward(x)", "model.forward(x.to(ddp.device()))", id="the wrapper's own forward"),
     ],
 )
 def test_behind_data_parallel(call: str, expected: str) -> None:
