@@ -1,6 +1,6 @@
 """Which files of its own a script imports, found as Python would find them; installed packages are never followed.
 
-Absolute imports are looked for in the folder of the script, in folders that the script puts on ``sys.path`` by a path that can be read, and, for
+Absolute imports are looked for in the folder of the script, in folders that it or an imported file puts on ``sys.path`` by a path that can be read, and, for
 scripts that are started from above them (``python tools/train.py``, ``src/``), in the folders up to the top of the repository.
 """
 
@@ -46,7 +46,7 @@ class _Linker:
         self._unread: dict[str, Problem] = {}
         self._shown = path.parent
         self._bytes = len(entry.data)
-        self._roots = list(dict.fromkeys([*_put_on_path(self._top), self._top.path.parent, *_above(self._top.path.parent)]))
+        self._roots = dict.fromkeys([*_put_on_path(self._top), self._top.path.parent, *_above(self._top.path.parent)])
 
     def follow(self) -> None:
         """Read every file of the program. Not recursive: chains of imports may be long."""
@@ -92,6 +92,7 @@ class _Linker:
         if found is None:
             return None, False
         self._modules[path] = found
+        self._roots |= dict.fromkeys(_put_on_path(found))
         return found, True
 
     def _find(self, module: _Module, name: str) -> Path | None:
@@ -194,7 +195,7 @@ def _inside_repository(folder: Path) -> bool:
 
 
 def _put_on_path(module: _Module) -> Iterator[Path]:
-    """The folders that the script itself puts on ``sys.path``."""
+    """The folders that a file puts on ``sys.path``."""
     for node in ast.walk(module.source.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "insert") and node.args:
             if ast.unparse(node.func.value) == "sys.path":
