@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from dpmigrate.alive import without_dead
 from dpmigrate.facts.names import is_main_guard
 from dpmigrate.facts.scopes import imported_names
 from dpmigrate.facts.suppressions import suppressions
@@ -66,6 +67,8 @@ class _Linker:
 
     def program(self) -> Program:
         """The files that were found, with their lines counted through."""
+        imported = [(m.path.parent.name if m.path.stem == "__init__" else m.path.stem, m.source.tree) for m in self._order if m is not self._top]
+        without_dead(self._top.source.tree, imported)
         parts: list[Part] = []
         index = {m: i for i, m in enumerate(self._order)}
         for module in self._order:

@@ -53,20 +53,20 @@ class Carried:
     # ------------------------------------------------------------------ who reads it
     def is_same(self, node: ast.Name) -> bool:
         """Whether the name means a variable of the loop's scope there, not a comprehension's or another function's own."""
-        return self.names.owner(self.names.scope_of[node], node.id) is self.names.owner(self.scope, node.id)
+        return self.names.variable(self.names.scope_of[node], node.id) == self.names.variable(self.scope, node.id)
 
     def read_after(self, name: str) -> bool:
         """Whether anybody may read what the loop has left in the variable."""
         return bool(self.reads_after(name))
 
-    def reads_after(self, name: str) -> list[ast.Name]:
+    def reads_after(self, name: str) -> list[ast.Name | ast.Attribute]:
         """The reads that may see what the loop has left in the variable."""
-        outside = [n for n in self.names.reads(name) if self.is_same(n) and not self._in_body(n)]
+        outside = [n for n in self.names.uses(self.scope, name) if not self._in_body(n)]
         return outside if self._is_shared(name) else [n for n in outside if n in self._later or self._is_elsewhere(n)]
 
     def read_inside(self, name: str, own: Collection[ast.AST]) -> bool:
         """Whether the loop, or a function that it enters, reads the variable in another place than its ``own`` names."""
-        reads = [n for n in self.names.reads(name) if n not in own and self.is_same(n)]
+        reads = [n for n in self.names.uses(self.scope, name) if n not in own]
         return any(self.names.is_inside(n, self.loop.node) or self.names.function(n) in self.entered for n in reads)
 
     @cached_property
@@ -90,8 +90,8 @@ class Carried:
 
     def _is_shared(self, name: str) -> bool:
         """Whether the variable lives on when the loop's function has ended."""
-        owner = self.names.owner(self.scope, name)
-        return owner is None or owner.node is not self.function
+        found = self.names.variable(self.scope, name)
+        return found is None or found[0].node is not self.function
 
     def _is_elsewhere(self, node: ast.AST) -> bool:
         """Whether the node stands in another function, a lambda or a generator with a name, which may run at any time."""
@@ -198,7 +198,7 @@ class Carried:
         stmt = self.names.statement(value)
         if isinstance(stmt, ast.Assign) and len(stmt.targets) > 1 and start(self.names, value) is not Start.NOTHING:
             return True
-        reads = [n for n in self.names.reads(name) if self.is_same(n) and not self.names.is_inside(n, self.loop.node)]
+        reads = [n for n in self.names.uses(self.scope, name) if not self.names.is_inside(n, self.loop.node)]
         between = (n for n in reads if self.names.function(n) is self.function and position(stmt) < position(n) < position(self.loop.node))
         return any(not self.names.is_inside(n, stmt) for n in between) or any(self.names.function(n) in self.entered for n in reads)
 

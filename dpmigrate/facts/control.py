@@ -14,7 +14,7 @@ import re
 
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, of_self, position
 from dpmigrate.facts.outside import waits_for_somebody
-from dpmigrate.facts.scopes import Binding, Scope
+from dpmigrate.facts.scopes import Binding, Scope, Variable
 
 _UNIFORM_CALLS = frozenset(
     {"?.len", "?.range", "?.int", "?.min", "?.max", "?.isinstance", "?.hasattr", "?.getattr", "?.bool", "?.abs", "?.float", "?.round", "?.str"}
@@ -86,11 +86,12 @@ class _Proof:
     def _pure(self, call: ast.Call) -> bool:
         if self.names.dotted(call.func) in _UNIFORM_CALLS or (isinstance(call.func, ast.Attribute) and call.func.attr in _UNIFORM_METHODS):
             return True
-        return isinstance(call.func, ast.Name) and self._own(call.func)
+        return isinstance(call.func, ast.Name | ast.Attribute) and self._own(call.func)
 
-    def _own(self, func: ast.Name) -> bool:
+    def _own(self, func: ast.Name | ast.Attribute) -> bool:
         """A function of this file all of whose results are uniform, or a class of this file: what its objects hold is asked of each attribute."""
-        bindings = list(self.names.bindings(self.names.scope_of[func], func.id))
+        found = self.names.meant(func)
+        bindings = list(self.names.bindings(*found)) if found is not None and found[1] else []
         if len(bindings) != 1 or bindings[0].how not in ("def", "class"):
             return False
         node = bindings[0].target
@@ -128,21 +129,25 @@ class _Proof:
             return False
         plain = [*function.args.posonlyargs, *function.args.args]
         plain = plain[1:] if isinstance(self.names.parent[function], ast.ClassDef) else plain
-        given = [g for c in self.names.calls(function.name) for g in _given(c, b.target, plain)]
+        given = [g for c in self.names.calls_of(function) for g in _given(c, b.target, plain)]
         names = [g for g in given if isinstance(g, ast.Name)]
         return any(self._data(x, seen | {b.target}) for n in names for x in self.names.bindings(self.names.scope_of[n], n.id))
 
     # ------------------------------------------------------------------ variables
     def _variable(self, node: ast.Name) -> bool:
-        scope = self.names.scope_of[node]
-        owner = self.names.owner(scope, node.id)
-        if owner is None:  # a builtin, __file__, or what a star import brings: as uniform as what is imported by name
+        found = self.names.meant(node)
+        if found is None:  # a builtin, __file__, or what a star import brings: as uniform as what is imported by name
             return hasattr(builtins, node.id) or node.id.startswith("__") or bool(self.names.stars)
-        if not self._first("v", id(owner), node.id):
-            return True
-        return all(self._binding(b, node, owner) for b in self.names.bindings(scope, node.id)) and not self._mutated(owner, node.id)
+        return self._holds(found, node)
 
-    def _binding(self, b: Binding, reader: ast.Name, owner: Scope) -> bool:
+    def _holds(self, variable: Variable, reader: ast.AST) -> bool:
+        """Whether a variable holds the same on all ranks where it is read."""
+        owner, name = variable
+        if not name or not self._first("v", id(owner), name):
+            return True
+        return all(self._binding(b, reader, owner) for b in self.names.bindings(owner, name)) and not self._mutated(owner, name)
+
+    def _binding(self, b: Binding, reader: ast.AST, owner: Scope) -> bool:
         if b.how in ("import", "def", "class"):
             return True
         if b.how == "param":
@@ -176,8 +181,7 @@ class _Proof:
             return True  # self
         if arg not in (*plain, *a.kwonlyargs):
             return False  # *args, **kwargs
-        name = cls.name if isinstance(cls, ast.ClassDef) and function.name == "__init__" else function.name
-        calls = self.names.calls(name)
+        calls = self.names.calls_of(cls if isinstance(cls, ast.ClassDef) and function.name == "__init__" else function)
         if not calls:  # main(), which a framework calls with the settings; a function that another file calls with them
             return (bool(function.decorator_list) and not method) or bool(_SETTINGS.search(arg.arg))
         return all(self._passed(c, arg, plain[1:] if method else plain) for c in calls)
@@ -206,6 +210,9 @@ class _Proof:
 
     def _attribute(self, node: ast.Attribute) -> bool:
         """What is stored under the attribute, here or under another name of the object, must be uniform."""
+        found = self.names.meant(node)
+        if found is not None:  # state.stop, of a module of the program
+            return self._holds(found, node)
         cls = self._class_of(node.value)
         own = cls is not None or of_self(node)
         if not self._first("a", node.attr, own):
@@ -242,7 +249,7 @@ class _Proof:
 
     # ------------------------------------------------------------------ lists and dicts that are filled
     def _mutated(self, owner: Scope, name: str) -> bool:
-        reads = [n for n in self.names.reads(name) if self.names.owner(self.names.scope_of[n], name) is owner]
+        reads = self.names.uses(owner, name)
         if name in ("self", "cls") and isinstance(owner.node, FunctionNode):  # what its attributes hold is asked of each attribute
             reads = [n for n in reads if not isinstance(above := self.names.parent[n], ast.Attribute) or above.attr in _MUTATORS]
         return any(self._changes(n) for n in reads)
@@ -283,7 +290,7 @@ class _Proof:
             if isinstance(a, FunctionNode):
                 if not shared or not self._first("p", a):
                     return False
-                return any(self._parted(c, reader, True) for c in self.names.calls(a.name))
+                return any(self._parted(c, reader, True) for c in self.names.calls_of(a))
             if isinstance(a, ast.If | ast.While | ast.IfExp) and inner is not a.test and not self.expression(a.test):
                 return True
             if isinstance(a, ast.match_case) and not self.expression(self.names.parent[a].subject):  # type: ignore[attr-defined]

@@ -22,6 +22,8 @@ class Definitions:
     def __init__(self, names: Names) -> None:
         self.names = names
         self._classes = [n for n in names.nodes if isinstance(n, ast.ClassDef)]
+        self._bases: dict[ast.ClassDef, list[ast.ClassDef]] = {}
+        self._families: dict[ast.ClassDef, list[ast.ClassDef]] = {}
         self._yields = {n for n in names.nodes if isinstance(n, ast.Yield | ast.YieldFrom)}
 
     def method_class(self, node: ast.AST) -> ast.ClassDef | None:
@@ -30,14 +32,16 @@ class Definitions:
         return parent if isinstance(parent, ast.ClassDef) else None
 
     def bases(self, cls: ast.ClassDef) -> list[ast.ClassDef]:
-        """The class and its bases in this module, nearest first."""
-        out, todo = [], [cls]
-        while todo:
-            c = todo.pop(0)
-            if c not in out:
-                out.append(c)
-                todo += [base for b in c.bases if (base := self._class(b)) is not None]
-        return out
+        """The class and its bases in this program, nearest first."""
+        if cls not in self._bases:
+            out, todo = [], [cls]
+            while todo:
+                c = todo.pop(0)
+                if c not in out:
+                    out.append(c)
+                    todo += [base for b in c.bases if (base := self._class(b)) is not None]
+            self._bases[cls] = out
+        return self._bases[cls]
 
     def _class(self, node: ast.expr) -> ast.ClassDef | None:
         """The class of this program that the expression names."""
@@ -46,8 +50,10 @@ class Definitions:
         return next((b.value for b in bound if isinstance(b.value, ast.ClassDef)), None)
 
     def family(self, cls: ast.ClassDef) -> list[ast.ClassDef]:
-        """The class and every class of this module that derives from it: what ``self`` may be in its methods."""
-        return [cls, *(c for c in self._classes if c is not cls and cls in self.bases(c))]
+        """The class and every class of this program that derives from it: what ``self`` may be in its methods."""
+        if cls not in self._families:
+            self._families[cls] = [cls, *(c for c in self._classes if c is not cls and cls in self.bases(c))]
+        return self._families[cls]
 
     def method(self, cls: ast.ClassDef, name: str) -> FunctionNode | None:
         """The method that a call of ``name`` on an object of the class enters, if it stands in this module."""

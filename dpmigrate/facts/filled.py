@@ -212,7 +212,7 @@ def is_rows(carried: Carried, f: Filled) -> bool:
     return bool(reads) and all(_put_together(carried.names, n) for n in reads)
 
 
-def _put_together(names: Names, node: ast.Name) -> bool:
+def _put_together(names: Names, node: ast.expr) -> bool:
     call = names.parent[node]
     return isinstance(call, ast.Call) and bool(call.args) and call.args[0] is node and names.dotted(call.func) in _CAT | _STACKS
 

@@ -33,7 +33,9 @@ class Names:
         self.nodes: list[ast.AST] = []
         self._indexed: dict[tuple[str, str], list[ast.AST]] = {}  # (call | attribute | read, name) -> nodes
         self._dotted: dict[ast.AST, str] = {}
-        self._linked: dict[tuple[int, str], tuple[Scope, str]] = {}  # (id of scope, name) -> what it is in a module of the program; '' is the module itself
+        self._meant: dict[ast.AST, Variable | None] = {}
+        self._linked: dict[tuple[int, str], list[Variable]] = {}  # (id of scope, name) -> what it is in modules of the program; '' is a module itself
+        self._other_words: dict[tuple[int, str], set[str]] = {}  # a variable -> the names under which other modules import it
         self._brought: dict[int, list[Scope]] = {}  # id of a module's scope -> the program's modules of which it has star imports
         self._modules = [Scope(t, None, "") for t in self.trees]
         self.module = self._modules[-1]
@@ -147,9 +149,14 @@ class Names:
         whole = f"{base}{'' if base.endswith('.') else '.'}{attribute}" if attribute else base
         module, part = self._named.get((id(scope.module), base)), self._named.get((id(scope.module), whole))
         if attribute and module is not None and (part is None or (attribute in module.bindings and module is not scope.module)):
-            self._linked[id(scope), name] = (module, attribute)
+            target = (module, attribute)
+            self._other_words.setdefault((id(module), attribute), set()).add(name)
         elif part is not None:
-            self._linked[id(scope), name] = (part, "")
+            target = (part, "")
+        else:
+            return
+        if target not in self._linked.setdefault((id(scope), name), []):
+            self._linked[id(scope), name].append(target)
 
     def _star(self, scope: Scope, base: str) -> None:
         module = self._named.get((id(scope.module), base))
@@ -227,13 +234,13 @@ class Names:
             owner = self.owner(scope, name)
             if owner is None:
                 return self._from_star(scope.module, name, frozenset())
-            linked = self._linked.get((id(owner), name))
-            if linked is None or (id(owner), name) in seen or self._given_anew(owner, name):
+            linked = self._linked.get((id(owner), name), [])
+            if len(linked) != 1 or (id(owner), name) in seen or self._given_anew(owner, name):
                 return owner, name
             seen.add((id(owner), name))
-            scope, name = linked
+            scope, name = linked[0]
             if not name:
-                return linked
+                return linked[0]
 
     def _from_star(self, module: Scope, name: str, seen: frozenset[int]) -> Variable | None:
         """What the star imports of the program's own modules bring in; the last one holds."""
@@ -255,14 +262,19 @@ class Names:
 
     def meant(self, node: ast.AST) -> Variable | None:
         """The variable that a Name means, or an Attribute of one of the program's own modules (``utils.save``)."""
+        if node not in self._meant:
+            self._meant[node] = self._means(node)
+        return self._meant[node]
+
+    def _means(self, node: ast.AST) -> Variable | None:
         if isinstance(node, ast.Name):
             owner = self.owner(self.scope_of[node], node.id)
-            linked = self._linked.get((id(owner), node.id))
-            if owner is None or linked is None or not self._given_anew(owner, node.id):
+            linked = self._linked.get((id(owner), node.id), [])
+            if owner is None or len(linked) != 1 or not self._given_anew(owner, node.id):
                 return self.variable(self.scope_of[node], node.id)
             if self._rebound(owner, node.id, node):
                 return owner, node.id
-            return self.variable(*linked) if linked[1] else linked  # model = model.Net(), of ``import model``
+            return self.variable(*linked[0]) if linked[0][1] else linked[0]  # model = model.Net(), of ``import model``
         if isinstance(node, ast.Attribute):
             base = self.meant(node.value)
             if base is not None and not base[1]:
@@ -275,6 +287,28 @@ class Names:
         if found is None and (id(module), name) in self._inside:
             return self._inside[id(module), name], ""
         return found
+
+    def alternatives(self, scope: Scope, name: str) -> list[Variable]:
+        """What several import statements of one name bring, of which one runs: ``try: from fast import Net``, ``except ImportError: from slow import Net``."""
+        linked = self._linked.get((id(scope), name), [])
+        return [v for target in linked if target[1] and (v := self.variable(*target)) is not None] if len(linked) > 1 else []
+
+    def uses(self, scope: Scope, name: str) -> list[ast.Name | ast.Attribute]:
+        """Every place that reads the variable that ``name`` means in ``scope``: by its name, by that of an import, or as an attribute of its module."""
+        variable = self.variable(scope, name)
+        if variable is None:
+            return [n for n in self.reads(name) if self.variable(self.scope_of[n], n.id) is None]
+        owner, own = variable
+        words = {own, *self._other_words.get((id(owner), own), ())}
+        found: list[ast.Name | ast.Attribute] = [n for w in sorted(words) for n in self.reads(w) if self.meant(n) == variable]
+        if owner.is_module and len(self.trees) > 1:
+            found += [a for a in self.attributes(own) if isinstance(a.ctx, ast.Load) and self.meant(a) == variable]
+        return found
+
+    def calls_of(self, definition: FunctionNode | ast.ClassDef) -> list[ast.Call]:
+        """The calls by the name of a function or class, or by one under which it is imported, whatever that name means there."""
+        words = {definition.name, *self._other_words.get((id(self.scope_of[definition]), definition.name), ())}
+        return [c for w in sorted(words) for c in self.calls(w)]
 
     def bindings(self, scope: Scope, name: str) -> Iterator[Binding]:
         """Every binding of the variable that ``name`` means in ``scope``, those by ``global`` statements included."""

@@ -27,6 +27,7 @@ class Optimizer:
 #: what torch schedules learning rates with
 SCHEDULERS = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.SWALR")
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
+_PARTS = frozenset({"children", "named_children", "modules", "named_modules"})
 _GROWS = frozenset({"append", "extend", "insert", "update"})
 
 
@@ -70,10 +71,10 @@ def _called(roles: Roles) -> Vals:
 
 def _stepped(roles: Roles, call: ast.Call) -> bool:
     """Whether the result is stepped and its gradients cleared: an optimizer of a foreign library or of another file."""
-    made = dict.fromkeys(("step", "zero_grad"), False)
-    for c in roles.calls:
-        if isinstance(c.func, ast.Attribute) and c.func.attr in made and any(v.node is call for v in roles.values.eval(c.func.value)):
-            made[c.func.attr] = True
+    made = {
+        name: any(isinstance(c.func, ast.Attribute) and any(v.node is call for v in roles.values.eval(c.func.value)) for c in roles.names.calls(name))
+        for name in ("step", "zero_grad")
+    }
     given = [a for a in call.args if not any(v.qual.startswith("torch.optim.") for v in roles.values.eval(a))]  # a scheduler gets an optimizer
     takes = any(isinstance(n, ast.Attribute) and n.attr in _PARAMETERS for a in given for n in ast.walk(a))
     groups = [a for a in given if any(v.kind == "display" for v in roles.values.eval(a))]
@@ -135,9 +136,20 @@ def module_of(roles: Roles, receiver: ast.expr) -> Vals:
     while True:
         vals = NONE.union(*(roles.values.inner(v) for v in roles.values.eval(node)))
         vals = frozenset(v for v in vals if v.kind in ("call", "object") and not _trainer(roles, v))
-        if vals or not isinstance(node, ast.Attribute | ast.Subscript):
+        if vals or not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
             return vals
-        node = node.value
+        whole = _whole_of(roles, node) if isinstance(node, ast.Name) else node.value
+        if whole is None:
+            return vals
+        node = whole
+
+
+def _whole_of(roles: Roles, node: ast.Name) -> ast.expr | None:
+    """The module through whose parts a loop goes: ``for name, part in net.named_children():``."""
+    for b in roles.names.bindings(roles.names.scope_of[node], node.id):
+        if b.how == "for" and isinstance(b.value, ast.Call) and isinstance(b.value.func, ast.Attribute) and b.value.func.attr in _PARTS:
+            return b.value.func.value
+    return None
 
 
 def _is_module(roles: Roles, v: Val) -> bool:

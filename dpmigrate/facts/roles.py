@@ -321,14 +321,18 @@ class Roles:
 
     def writes(self, key: Key) -> list[ast.stmt]:
         """The statements that assign the variable, in order."""
-        out = []
+        return sorted(self._writes.get(key, ()), key=position)
+
+    @cached_property
+    def _writes(self) -> dict[Key, list[ast.stmt]]:
+        found: dict[Key, dict[ast.stmt, None]] = {}
         for n in self.names.nodes:
             if isinstance(n, ast.Assign | ast.AnnAssign):
                 targets = n.targets if isinstance(n, ast.Assign) else [n.target]
                 leaves = [t for x in targets for t in (x.elts if isinstance(x, ast.Tuple | ast.List) else [x])]
-                if any(key in list(self.values.keys(t)) for t in leaves):
-                    out.append(n)
-        return sorted(out, key=position)
+                for key in (k for t in leaves for k in self.values.keys(t)):
+                    found.setdefault(key, {})[n] = None
+        return {key: list(stmts) for key, stmts in found.items()}
 
     def leaf(self, stmt: ast.stmt, key: Key) -> ast.expr:
         """The target by which an assignment gives the variable its value."""

@@ -77,7 +77,7 @@ class Values:
                 owner = self.names.owner(scope, name) if name in scope.outer else scope
                 key: Key = ("v", id(owner or scope), name)
                 for b in bindings:
-                    self._put(key, self._bound(b, scope))
+                    self._put(key, self._bound(b, scope, name))
         for node in self.names.nodes:
             if isinstance(node, ast.Assign | ast.AnnAssign):
                 self._assign(node)
@@ -128,7 +128,9 @@ class Values:
         if vals:
             self._more(self.vars.setdefault(key, set()), vals)
 
-    def _bound(self, b: Binding, scope: Scope) -> Vals:
+    def _bound(self, b: Binding, scope: Scope, name: str) -> Vals:
+        if b.how == "import":
+            return NONE.union(*(self.vars.get(("v", id(s), n), ()) for s, n in self.names.alternatives(scope, name)))
         if b.how == "def":
             return frozenset({Val("func", b.target)})
         if b.how == "class":

@@ -49,6 +49,7 @@ def _optimizers(text: str) -> list[list[str]]:
         ),
         pytest.param("s = lib.schedule(optim.SGD(net.parameters()), [3])\ns.step()", [["net"]], id="a scheduler of another library is none"),
         pytest.param("def ps(m):\n    return m.parameters()\noptim.SGD(ps(net))", [["m"]], id="a function of the file"),
+        pytest.param("ps = []\nfor k, part in net.named_children():\n    ps += list(part.parameters())\noptim.SGD(ps)", [["part"]], id="part by part"),
         pytest.param("optim.SGD(lib.groups(net, 3))", [["net"]], id="groups of another file"),
         pytest.param("optim.SGD(net.trainable(0.1))", [["net"]], id="groups by a method of the model"),
         pytest.param("o = lib.make(3, net)\no.zero_grad()\no.step()", [["net"]], id="an optimizer of another file"),

@@ -41,7 +41,10 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
 def test_shapes_in_training(line: str, new: str) -> None:
     parts = {"setup": "bs = 16", "loader": _LOADER, "step": f"{line}\n{STEP}"}
     assert found("DPM203", **parts) == ["bs"]
-    assert after(**parts) == ["loader = DataLoader(train_set, batch_size=ddp.local_batch(bs), sampler=DistributedSampler(train_set, seed=ddp.common_seed()))", new]
+    assert after(**parts) == [
+        "loader = DataLoader(train_set, batch_size=ddp.local_batch(bs), sampler=DistributedSampler(train_set, seed=ddp.common_seed()))",
+        new,
+    ]
 
 
 @pytest.mark.parametrize(

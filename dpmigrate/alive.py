@@ -1,0 +1,137 @@
+"""What of the imported files a program may run, by the words that its running code uses.
+
+A library that lies beside a script holds much that the script never calls; what stands there must neither be rewritten nor stand in the way. A definition
+is left out only where its name occurs nowhere in code that may run: neither as a name, nor as an attribute, nor as a string. What is decorated is kept, and
+so is what a look-up by a computed name may find.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_LOOKS_UP = frozenset({"globals", "locals", "eval", "exec", "vars", "dir"})
+_BY_NAME = frozenset({"getattr", "hasattr", "import_module", "__import__", "attrgetter", "methodcaller"})
+
+
+def without_dead(script: ast.Module, imported: Sequence[tuple[str, ast.Module]]) -> None:
+    """Take out of the imported modules, each with its last word (``utils`` of ``lib/utils.py``), the definitions that nothing can run."""
+    alive = _Alive(imported)
+    alive.run(script, whole=True)
+    for _, tree in imported:
+        alive.run(tree, whole=False)
+    alive.settle()
+    for _, tree in imported:
+        _strip(tree, alive)
+
+
+class _Alive:
+    """The words of the code that may run, growing with each definition that one of them names."""
+
+    def __init__(self, imported: Sequence[tuple[str, ast.Module]]) -> None:
+        self.words: set[str] = set()
+        self.definitions: set[ast.AST] = set()
+        self._any_method = False
+        self._open: set[str] = set()  # last words of the modules of which everything may be found by a computed name
+        self._waiting: list[tuple[_Definition, bool, str]] = []  # definition, whether it stands in a class, its module
+        self._modules = {id(tree): word for word, tree in imported}
+        self._own = {"object", *(n.name for _, tree in imported for n in ast.walk(tree) if isinstance(n, ast.ClassDef))}
+
+    def run(self, tree: ast.Module, *, whole: bool) -> None:
+        """Note what runs when a module is imported, or all of the script."""
+        self._enter(tree.body, self._modules.get(id(tree), ""), inside=False, whole=whole)
+
+    def settle(self) -> None:
+        """Let definitions live whose names are used, until no more do."""
+        while True:
+            now = [w for w in self._waiting if self._lives(*w)]
+            if not now:
+                return
+            self._waiting = [w for w in self._waiting if w not in now]
+            for definition, _, module in now:
+                self._let_live(definition, module)
+
+    def _lives(self, definition: _Definition, in_class: bool, module: str) -> bool:
+        name = definition.name
+        if name in self.words or definition.decorator_list or module in self._open:
+            return True
+        return in_class and (self._any_method or (name.startswith("__") and name.endswith("__")))
+
+    def _let_live(self, definition: _Definition, module: str) -> None:
+        self.definitions.add(definition)
+        if isinstance(definition, ast.ClassDef):
+            for part in (*definition.bases, *definition.keywords, *definition.decorator_list):
+                self._use(part, module)
+            # a library calls what it likes of the classes that derive from its own: forward, collate_fn, get_lr
+            self._enter(definition.body, module, inside=True, whole=not all(_last(b) in self._own for b in definition.bases))
+        else:
+            self._use(definition, module)
+
+    def _enter(self, body: Sequence[ast.stmt], module: str, *, inside: bool, whole: bool) -> None:
+        for statement in body:
+            if isinstance(statement, _Definition) and not whole:
+                self._waiting.append((statement, inside, module))
+            elif isinstance(statement, _Definition):
+                self._let_live(statement, module)
+            elif isinstance(statement, ast.Import | ast.ImportFrom):
+                self.words.update(a.name.rpartition(".")[2] for a in statement.names if a.asname not in (None, a.name))
+            elif not _lists_names(statement):
+                self._use(statement, module)
+
+    def _use(self, node: ast.AST, module: str) -> None:
+        for n in _nodes(node):
+            if isinstance(n, ast.Name):
+                self.words.add(n.id)
+            elif isinstance(n, ast.Attribute):
+                self.words.add(n.attr)
+                if n.attr == "__dict__":
+                    self._open.add(_last(n.value))
+            elif isinstance(n, ast.Constant) and isinstance(n.value, str):
+                self.words.update(n.value.split(".") if n.value.replace(".", "").isidentifier() else ())
+            elif isinstance(n, ast.alias):
+                self.words.add(n.name.rpartition(".")[2])
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name | ast.Attribute):
+                self._looked_up(n, module)
+
+    def _looked_up(self, call: ast.Call, module: str) -> None:
+        called = _last(call.func)
+        if called in _LOOKS_UP:
+            self._open.add(module)
+        elif called in _BY_NAME and not all(isinstance(a, ast.Constant) for a in call.args[1 if called in ("getattr", "hasattr") else 0 :]):
+            self._any_method = True
+            self._open.add(_last(call.args[0]) if call.args else module)
+
+
+def _strip(tree: ast.Module, alive: _Alive) -> None:
+    tree.body = _kept(tree.body, alive)
+    for definition in alive.definitions:
+        if isinstance(definition, ast.ClassDef):
+            definition.body = _kept(definition.body, alive)
+
+
+def _kept(body: list[ast.stmt], alive: _Alive) -> list[ast.stmt]:
+    kept = [s for s in body if not isinstance(s, _Definition) or s in alive.definitions]
+    return kept if kept or not body else [ast.copy_location(ast.Pass(), body[0])]
+
+
+def _nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of running code, docstrings and annotations left out."""
+    stack = [node]
+    while stack:
+        n = stack.pop()
+        yield n
+        if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant):
+            continue
+        stack += ast.iter_child_nodes(n)
+
+
+def _lists_names(statement: ast.stmt) -> bool:
+    """``__all__ = [...]``"""
+    return isinstance(statement, ast.Assign | ast.AugAssign) and any(
+        isinstance(t, ast.Name) and t.id == "__all__" for t in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
+    )
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

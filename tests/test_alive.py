@@ -1,0 +1,68 @@
+"""What of imported files is left out, since nothing can run it."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from dpmigrate.alive import without_dead
+
+
+def left(script: str, module: str, name: str = "lib") -> list[str]:
+    """The definitions of the module that stay, methods with their class."""
+    tree = ast.parse(module)
+    without_dead(ast.parse(script), [(name, tree)])
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.append(node.name)
+            found += [f"{node.name}.{m.name}" for m in node.body if isinstance(m, ast.FunctionDef)] if isinstance(node, ast.ClassDef) else []
+    return found
+
+
+_TWO = "def used(): ...\ndef other(): ...\n"
+_NET = "class Net:\n    def __init__(self): ...\n    def forward(self): ...\n    def spare(self): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "module"),
+    [
+        pytest.param("import lib\nlib.used()\nlib.other()", _TWO, id="both are called"),
+        pytest.param("from lib import used\nused()", "def used():\n    other()\ndef other(): ...\n", id="one calls the other"),
+        pytest.param("import lib\nlib.TABLE['x']()", _TWO + "TABLE = {'x': used, 'y': other}\n", id="a table of the module"),
+        pytest.param("import lib\nlib.__dict__[name]()", _TWO, id="by the module's dict"),
+        pytest.param("import lib\ngetattr(lib, name)()", _TWO, id="by a computed name"),
+        pytest.param("import lib\nlib.find('used')", "def find(n):\n    return globals()[n]\n" + _TWO, id="by globals()"),
+        pytest.param("import lib", "@register\ndef used(): ...\n@register\ndef other(): ...\n", id="decorated"),
+        pytest.param("from lib import used as f\nfrom lib import other as g\nf(); g()", _TWO, id="under other names"),
+        pytest.param("getattr(lib, 'used')(); getattr(lib, 'other')()", _TWO, id="by names in strings"),
+        pytest.param("import lib\nlib.used()", "def used():\n    from lib import other as o\n    o()\ndef other(): ...\n", id="an import in a function"),
+    ],
+)
+def test_all_of_it_may_run(script: str, module: str) -> None:
+    whole = [n.name for n in ast.parse(module).body if isinstance(n, ast.FunctionDef)]
+    assert left(script, module) == whole
+
+
+@pytest.mark.parametrize(
+    ("script", "module", "kept"),
+    [
+        pytest.param("import lib\nlib.used()", _TWO, ["used"], id="called by nobody"),
+        pytest.param("from lib import used, other\nused()", _TWO, ["used"], id="imported and not used"),
+        pytest.param("import lib\nlib.used()", _TWO + "__all__ = ['used', 'other']\n", ["used"], id="named in __all__ only"),
+        pytest.param("import lib\nlib.used()", "def used():\n    'calls other'\ndef other(): ...\n", ["used"], id="named in a docstring"),
+        pytest.param("import lib\nlib.Net().forward()", _NET, ["Net", "Net.__init__", "Net.forward"], id="a method that nobody calls"),
+        pytest.param("import lib\nm = getattr(lib.Net(), name)", _NET, ["Net", "Net.__init__", "Net.forward", "Net.spare"], id="methods by a computed name"),
+        pytest.param(
+            "import lib\nlib.Net()(x)",
+            "from torch import nn\n" + _NET.replace("Net:", "Net(nn.Module):"),
+            ["Net", "Net.__init__", "Net.forward", "Net.spare"],
+            id="a class of a library's class",
+        ),
+        pytest.param("import lib", _NET, [], id="a class that nobody makes"),
+        pytest.param("import lib\nlib.B()", "class A:\n    def f(self): ...\nclass B(A): ...\nclass C(A): ...\n", ["A", "B"], id="a base of what is used"),
+    ],
+)
+def test_what_is_left(script: str, module: str, kept: list[str]) -> None:
+    assert left(script, module) == kept
