@@ -103,11 +103,11 @@ class _Alive:
             self._open.add(_last(call.args[0]) if call.args else module)
 
 
-def _strip(tree: ast.Module, alive: _Alive) -> None:
-    tree.body = _kept(tree.body, alive)
-    for definition in alive.definitions:
-        if isinstance(definition, ast.ClassDef):
-            definition.body = _kept(definition.body, alive)
+def _strip(holder: ast.Module | ast.ClassDef, alive: _Alive) -> None:
+    holder.body = _kept(holder.body, alive)
+    for inner in holder.body:
+        if isinstance(inner, ast.ClassDef):
+            _strip(inner, alive)
 
 
 def _kept(body: list[ast.stmt], alive: _Alive) -> list[ast.stmt]:

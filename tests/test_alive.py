@@ -66,3 +66,10 @@ def test_all_of_it_may_run(script: str, module: str) -> None:
 )
 def test_what_is_left(script: str, module: str, kept: list[str]) -> None:
     assert left(script, module) == kept
+
+
+def test_the_script_itself_stays_whole() -> None:
+    script = ast.parse("import lib\nclass Solver:\n    def train(self): ...\ndef spare(): ...\n")
+    before = ast.dump(script)
+    without_dead(script, [("lib", ast.parse(_TWO))])
+    assert ast.dump(script) == before

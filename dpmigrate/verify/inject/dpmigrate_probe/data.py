@@ -200,8 +200,8 @@ def _others(loader: Any, chain: list[Any], mine: dict[str, Any]) -> list[list[in
     back = {_index(chain, i): i for i in range(len(loader.dataset))}
     if mine["view"] not in STATE["queues"]:
         same = [e for e in same if e[1] == mine["number"]] or same
-        alike = [e for e in same if e[4] == mine["view"]] or [e for e in same if all(i in back for batch in e[3] for i in batch)]
-        STATE["queues"][mine["view"]] = iter(alike)
+        same = [e for e in same if all(i in back for batch in e[3] for i in batch)]  # ranks that split the data each in its own way have others
+        STATE["queues"][mine["view"]] = iter([e for e in same if e[4] == mine["view"]] or same)
     *_, trains, batches, _ = next(STATE["queues"][mine["view"]], (False, [], ""))
     if not trains and (type(loader.sampler).__name__ != "RandomSampler" or Counter(i for b in batches for i in b) != Counter(back)):
         return None
