@@ -203,7 +203,7 @@ def _others(loader: Any, chain: list[Any], mine: dict[str, Any]) -> list[list[in
         same = [e for e in same if all(i in back for batch in e[3] for i in batch)]  # ranks that split the data each in its own way have others
         STATE["queues"][mine["view"]] = iter([e for e in same if e[4] == mine["view"]] or same)
     *_, trains, batches, _ = next(STATE["queues"][mine["view"]], (False, [], ""))
-    if not trains and (type(loader.sampler).__name__ != "RandomSampler" or Counter(i for b in batches for i in b) != Counter(back)):
+    if not trains and (type(loader.sampler).__name__ != "RandomSampler" or Counter(i for b in batches for i in b) != Counter(back.keys())):
         return None
     return [[back[i] for i in batch] for batch in batches]
 
