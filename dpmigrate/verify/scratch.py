@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 #: folders that hold neither code nor data of the program
-_LEFT_OUT = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".venv"})
+_LEFT_OUT = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".venv"})
 #: bytes up to which files are copied; larger ones are linked
 SMALL = 1_000_000
 #: folders without Python code are copied up to so many files, and linked beyond
