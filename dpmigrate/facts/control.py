@@ -12,6 +12,7 @@ import builtins
 import itertools
 import re
 
+from dpmigrate.facts.held import class_of, held_by_own, stored_values
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, of_self, position
 from dpmigrate.facts.outside import waits_for_somebody
 from dpmigrate.facts.scopes import Binding, Scope, Variable
@@ -35,7 +36,7 @@ _SETTINGS = re.compile(
 
 
 #: what reads a file of settings
-_FILES = frozenset({"json.load", "yaml.load", "yaml.full_load", "toml.load", "tomllib.load", "omegaconf.OmegaConf.load"})
+_FILES = frozenset({"torch.load", "json.load", "yaml.load", "yaml.full_load", "toml.load", "tomllib.load", "omegaconf.OmegaConf.load"})
 _READS = re.compile(r"^((load|read)_(json|yaml|yml|toml)|Params)$", re.IGNORECASE)
 
 
@@ -68,6 +69,12 @@ class _Proof:
                 continue
             if isinstance(n, ast.Call) and (self._makes(n) if self.only_none else self._counts_data(n)):
                 continue
+            if isinstance(n, ast.Attribute) and n.attr == "training":
+                continue  # the mode of a model, which its program sets
+            if isinstance(n, ast.Attribute) and held_by_own(self.names, n):
+                if not self._attribute(n):
+                    return False
+                continue  # the object itself is another one on each rank, and may be a model
             if isinstance(n, ast.Call) and waits_for_somebody(self.names, n):
                 continue  # rank 0 asks, and tells the others the answer
             parts.extend(ast.iter_child_nodes(n))
@@ -115,6 +122,10 @@ class _Proof:
         if last(call.func) != "len" or len(call.args) != 1 or not isinstance(call.args[0], ast.Name | ast.Attribute):
             return False
         names = [n for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)]
+        if isinstance(call.args[0], ast.Attribute) and of_self(call.args[0]):
+            names = [n for v in stored_values(self.names, call.args[0]) for n in ([v] if isinstance(v, ast.Name) else [])]
+            if any(_DATA.search(_made_by(v)) for v in stored_values(self.names, call.args[0])):
+                return True
         bound = [b for n in names for b in self.names.bindings(self.names.scope_of[n], n.id)]
         made = any(self._data(b, frozenset()) for b in bound)
         used = any(isinstance(p := self.names.parent[r], ast.Call) and _DATA.search(last(p.func)) for n in names for r in self.names.reads(n.id))
@@ -129,7 +140,7 @@ class _Proof:
             return False
         plain = [*function.args.posonlyargs, *function.args.args]
         plain = plain[1:] if isinstance(self.names.parent[function], ast.ClassDef) else plain
-        given = [g for c in self.names.calls_of(function) for g in _given(c, b.target, plain)]
+        given = [g for c in self._calls_of(function) for g in _given(c, b.target, plain)]
         names = [g for g in given if isinstance(g, ast.Name)]
         return any(self._data(x, seen | {b.target}) for n in names for x in self.names.bindings(self.names.scope_of[n], n.id))
 
@@ -181,10 +192,15 @@ class _Proof:
             return True  # self
         if arg not in (*plain, *a.kwonlyargs):
             return False  # *args, **kwargs
-        calls = self.names.calls_of(cls if isinstance(cls, ast.ClassDef) and function.name == "__init__" else function)
+        calls = self._calls_of(function)
         if not calls:  # main(), which a framework calls with the settings; a function that another file calls with them
             return (bool(function.decorator_list) and not method) or bool(_SETTINGS.search(arg.arg))
         return all(self._passed(c, arg, plain[1:] if method else plain) for c in calls)
+
+    def _calls_of(self, function: FunctionNode) -> list[ast.Call]:
+        """The calls by the function's name; of ``__init__``, by that of its class."""
+        cls = self.names.parent[function]
+        return self.names.calls_of(cls if isinstance(cls, ast.ClassDef) and function.name == "__init__" else function)
 
     def _passed(self, call: ast.Call, arg: ast.arg, plain: list[ast.arg]) -> bool:
         if any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords):
@@ -213,7 +229,7 @@ class _Proof:
         found = self.names.meant(node)
         if found is not None:  # state.stop, of a module of the program
             return self._holds(found, node)
-        cls = self._class_of(node.value)
+        cls = class_of(self.names, node.value)
         own = cls is not None or of_self(node)
         if not self._first("a", node.attr, own):
             return True
@@ -227,25 +243,14 @@ class _Proof:
         field = cls is not None and any(isinstance(n, ast.AnnAssign) and ast.unparse(n.target) == node.attr for n in cls.body)
         above = self.names.parent[node]
         called = isinstance(above, ast.Call) and above.func is node
-        return not own or bool(stores) or called or field or node.attr == "training"  # else inherited from elsewhere
-
-    def _class_of(self, node: ast.AST) -> ast.ClassDef | None:
-        """The class of this file whose object the name is."""
-        if not isinstance(node, ast.Name):
-            return None
-        for b in self.names.bindings(self.names.scope_of[node], node.id):
-            if b.how == "assign" and isinstance(b.value, ast.Call) and isinstance(b.value.func, ast.Name):
-                for made in self.names.bindings(self.names.scope_of[b.value.func], b.value.func.id):
-                    if isinstance(made.target, ast.ClassDef):
-                        return made.target
-        return None
+        return not own or bool(stores) or called or field  # else inherited from elsewhere
 
     def _stored(self, node: ast.Attribute, reader: ast.AST) -> bool:
         stmt = self.names.statement(node)
         if not isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign):
             return False  # for self.x in …, with … as self.x
         value = stmt.value
-        return value is None or ((_settings(value) or self.expression(value)) and not self._parted(stmt, reader, True))
+        return value is None or ((_settings(value) or self._read_once(value) or self.expression(value)) and not self._parted(stmt, reader, True))
 
     # ------------------------------------------------------------------ lists and dicts that are filled
     def _mutated(self, owner: Scope, name: str) -> bool:

@@ -47,6 +47,22 @@ def _uniform(text: str) -> bool:
         pytest.param("b = 0\ntry:\n    b = 2\nexcept OSError:\n    pass\nprobe(b)", id="set first in the body: it cannot be missed"),
         pytest.param("sched = torch.optim.lr_scheduler.StepLR(optimizer, 3)\nprobe(sched is not None)", id="whether a thing of torch's is there"),
         pytest.param("x = Thing(random.random()) if args else None\nargs = 3\nprobe(x is None)", id="whether an object is there"),
+        pytest.param("state = torch.load('a.pt')\nprobe(state['epoch'] > 3)", id="a file that is read before any loop"),
+        pytest.param(
+            "class T:\n    def __init__(self, data):\n        self.data = data\n    def f(self):\n        probe(len(self.data))\nloader = DataLoader(3)\nT(data=loader)",
+            id="the length of a loader that an object is given",
+        ),
+        pytest.param(
+            "class T:\n    def __init__(self):\n        self.args = torch.load('a.pt')\n    def f(self):\n        probe(self.args.steps > 3)",
+            id="a file, by self",
+        ),
+        pytest.param(
+            "class N(nn.Module):\n    def __init__(self):\n        self.steps = 3\nclass T:\n    def __init__(self):\n        self.net = N().to(0)\n    def f(self):\n        probe(self.net.steps)",
+            id="what a model of this program counts",
+        ),
+        pytest.param(
+            "class T:\n    def __init__(self, net):\n        self.net = net\n    def f(self):\n        probe(self.net.training)", id="the mode of a model"
+        ),
         pytest.param("class C:\n    steps: int = 4\n    lr: float\nc = C(lr=0.1)\nprobe(c.steps > 3 and c.lr > 1)", id="fields of a settings class"),
         pytest.param("class C:\n    def __init__(self, n):\n        self.n = n\nc = C(3)\nprobe(c.n)", id="an attribute set from an argument"),
         pytest.param(
@@ -165,6 +181,11 @@ def test_the_same_on_every_rank(text: str) -> None:
         pytest.param("class C(Base):\n    def f(self):\n        probe(self.best)", id="an inherited attribute"),
         pytest.param("class C:\n    best = model(x)\n    def f(self):\n        probe(self.best)", id="a class attribute from the model"),
         pytest.param("class C:\n    def see(self, v):\n        self.stop = v > 3\nc = C()\nc.see(model(x))\nprobe(c.stop)", id="an object told of the model"),
+        pytest.param("for x in loader:\n    state = torch.load('a.pt')\n    probe(state['epoch'])", id="a file that is read in a loop"),
+        pytest.param(
+            "class N(nn.Module):\n    def __init__(self):\n        self.steps = random.random()\nclass T:\n    def __init__(self):\n        self.net = N()\n    def f(self):\n        probe(self.net.steps)",
+            id="what a model of this program draws",
+        ),
         pytest.param("f = os.walk\nfor x in loader:\n    data = x\n    probe(len(data))", id="the length of a batch"),
         pytest.param("loader = make_loader()\nfor x in loader:\n    probe(len(x))", id="the length of a batch of a loader"),
         pytest.param("probe(find() is None)", id="whether a search found something"),

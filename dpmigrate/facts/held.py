@@ -1,0 +1,44 @@
+"""What variables and attributes of self hold, by the names alone: for facts that come before the analysis of values."""
+
+from __future__ import annotations
+
+import ast
+
+from dpmigrate.facts.definitions import SAME
+from dpmigrate.facts.names import Names, of_self
+
+
+def class_of(names: Names, node: ast.AST) -> ast.ClassDef | None:
+    """The class of this program whose object the variable is."""
+    if isinstance(node, ast.Attribute) and of_self(node):
+        found = {_class_made(names, v) for v in stored_values(names, node)}
+        return found.pop() if len(found) == 1 else None
+    if not isinstance(node, ast.Name):
+        return None
+    for b in names.bindings(names.scope_of[node], node.id):
+        if b.how == "assign" and isinstance(b.value, ast.Call) and isinstance(b.value.func, ast.Name):
+            for made in names.bindings(names.scope_of[b.value.func], b.value.func.id):
+                if isinstance(made.target, ast.ClassDef):
+                    return made.target
+    return None
+
+
+def stored_values(names: Names, node: ast.Attribute) -> list[ast.expr]:
+    """What is assigned to the attribute anywhere."""
+    stores = (names.statement(s) for s in names.attributes(node.attr) if isinstance(s.ctx, ast.Store) and of_self(s))
+    return [s.value for s in stores if isinstance(s, ast.Assign | ast.AnnAssign) and s.value is not None]
+
+
+def _class_made(names: Names, value: ast.expr) -> ast.ClassDef | None:
+    """The class of this program that the value is an object of: ``Net(config).to(device)``."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
+        value = value.func.value
+    found = names.meant(value.func) if isinstance(value, ast.Call) else None
+    bound = list(names.bindings(*found)) if found is not None and found[1] else []
+    return bound[0].target if len(bound) == 1 and isinstance(bound[0].target, ast.ClassDef) else None
+
+
+def held_by_own(names: Names, node: ast.Attribute) -> bool:
+    """Whether the attribute is one that objects of this program's own classes store: what they hold is asked of it alone."""
+    own = isinstance(node.value, ast.Attribute) and class_of(names, node.value) is not None
+    return own and any(isinstance(s.ctx, ast.Store) and of_self(s) for s in names.attributes(node.attr))
