@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.loaders import critical_star
@@ -38,12 +39,26 @@ def distributed_at(script: Script, call: ast.Call) -> list[ast.expr]:
         return []
     if not _serves_both(script, call):
         return [] if distributed_after(script, call) else [call]
-    out: list[ast.expr] = []
+    out: dict[ast.expr, None] = {}
     for b in script.roles.train_feeds:
         if any(v.node is call for v in b.loaders):
-            for key, _ in script.roles.roots(b.source):
-                out += [v for v in script.roles.written(key) if isinstance(v, ast.Call)]
-    return out
+            out |= dict.fromkeys(_results(script, b.source))
+    return list(out)
+
+
+def _results(script: Script, source: ast.expr) -> Iterator[ast.Call]:
+    """The calls that give the loader to the variables through which it comes: ``loader = get_loader(args)``, then ``Solver(loader)``, ``self.loader``."""
+    todo, seen = [key for key, _ in script.roles.roots(source)], set()
+    while todo:
+        key = todo.pop()
+        if key in seen:
+            continue
+        seen.add(key)
+        for value in script.roles.written(key):
+            if isinstance(value, ast.Call):
+                yield value
+            elif isinstance(value, ast.Name | ast.Attribute):
+                todo += [k for k, _ in script.roles.roots(value)]
 
 
 def distributed_after(script: Script, call: ast.Call) -> dict[str, ast.stmt]:
