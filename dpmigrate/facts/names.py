@@ -306,9 +306,13 @@ class Names:
         return found
 
     def calls_of(self, definition: FunctionNode | ast.ClassDef) -> list[ast.Call]:
-        """The calls by the name of a function or class, or by one under which it is imported, whatever that name means there."""
-        words = {definition.name, *self._other_words.get((id(self.scope_of[definition]), definition.name), ())}
-        return [c for w in sorted(words) for c in self.calls(w)]
+        """The calls by the name of a function or class, or by one under which it is imported; of a method, those of anything's method of that name."""
+        scope = self.scope_of[definition]
+        words = {definition.name, *self._other_words.get((id(scope), definition.name), ())}
+        found = [c for w in sorted(words) for c in self.calls(w)]
+        if scope.is_class:
+            return [c for c in found if isinstance(c.func, ast.Attribute) and self.meant(c.func) is None]
+        return [c for c in found if self.meant(c.func) == (scope, definition.name)]
 
     def bindings(self, scope: Scope, name: str) -> Iterator[Binding]:
         """Every binding of the variable that ``name`` means in ``scope``, those by ``global`` statements included."""

@@ -47,6 +47,10 @@ def _uniform(text: str) -> bool:
         pytest.param("b = 0\ntry:\n    b = 2\nexcept OSError:\n    pass\nprobe(b)", id="set first in the body: it cannot be missed"),
         pytest.param("sched = torch.optim.lr_scheduler.StepLR(optimizer, 3)\nprobe(sched is not None)", id="whether a thing of torch's is there"),
         pytest.param("x = Thing(random.random()) if args else None\nargs = 3\nprobe(x is None)", id="whether an object is there"),
+        pytest.param(
+            "class N:\n    def __init__(self):\n        self.main = Sequential()\n    def f(self, x):\n        self.main(x)\ndef main(cfg):\n    probe(cfg.lr)\nmain(load_config('a'))",
+            id="a function, beside an attribute of its name",
+        ),
         pytest.param("state = torch.load('a.pt')\nprobe(state['epoch'] > 3)", id="a file that is read before any loop"),
         pytest.param(
             "class T:\n    def __init__(self, data):\n        self.data = data\n    def f(self):\n        probe(len(self.data))\nloader = DataLoader(3)\nT(data=loader)",
