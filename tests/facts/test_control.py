@@ -48,7 +48,7 @@ def _uniform(text: str) -> bool:
         pytest.param("sched = torch.optim.lr_scheduler.StepLR(optimizer, 3)\nprobe(sched is not None)", id="whether a thing of torch's is there"),
         pytest.param("x = Thing(random.random()) if args else None\nargs = 3\nprobe(x is None)", id="whether an object is there"),
         pytest.param(
-            "class N:\n    def __init__(self):\n        self.main = Sequential()\n    def f(self, x):\n        self.main(x)\ndef main(cfg):\n    probe(cfg.lr)\nmain(load_config('a'))",
+            "class N:\n    def __init__(self):\n        self.main = Sequential()\n    def f(self, x):\n        self.main(x)\ndef main(cfg):\n    probe(cfg.lr)\ngiven = load_config('a')\nmain(given)",
             id="a function, beside an attribute of its name",
         ),
         pytest.param("state = torch.load('a.pt')\nprobe(state['epoch'] > 3)", id="a file that is read before any loop"),
