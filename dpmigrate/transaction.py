@@ -35,13 +35,18 @@ class Change:
 
 
 def write(script: Path, changes: Sequence[Change]) -> Problem | None:
-    """Replace the files of the program that ``script`` starts, all or none, if each still holds what was read."""
+    """Replace the files of the program that ``script`` starts, all or none, if each still holds what was read.
+
+    A file that another program has just been given in the same way is not written again; it is recorded, so that undoing the other keeps it.
+    """
+    shared = [c.path for c in changes if c.before != c.after and c.path.is_file() and _content(c.path) == c.after]
+    changes = [c for c in changes if c.path not in shared]
     for change in changes:
         problem = writing.obstacle(change.path, change.before)
         if problem is not None:
             return _named(change.path, problem, changes)
     try:
-        place = _prepare(script, changes)
+        place = _prepare(script, changes, shared)
         _carry_out(place, changes)
     except OSError as e:
         return Problem(f"cannot be written: {e.strerror or e}")
@@ -79,6 +84,11 @@ def undo(script: Path) -> Sequence[Path] | Problem:
         changed = [c.path for c in changes if _content(c.path) not in ((c.after,) if (place / _DONE).exists() else (c.before, c.after))]
         if changed:
             return Problem(f"changed since the last apply, so nothing was undone: {', '.join(map(str, changed))}; the old files are in {place}")
+        for other in _others(place):
+            needed = [c.path for c in changes if os.path.abspath(c.path) in _needed(other)]
+            if needed:
+                names = ", ".join(map(str, needed))
+                return Problem(f"{other.name} was migrated with it and needs {names} as it is: first 'dpmigrate undo {script.parent / other.name}'")
         back = [Change(c.path, _content(c.path), c.before) for c in changes]
         problem = write(script, back)
         if problem is None:
@@ -88,7 +98,7 @@ def undo(script: Path) -> Sequence[Path] | Problem:
     return problem if problem is not None else [c.path for c in changes]
 
 
-def _prepare(script: Path, changes: Sequence[Change]) -> Path:
+def _prepare(script: Path, changes: Sequence[Change], shared: Sequence[Path]) -> Path:
     """Put both contents of every file where they survive; from the last step on the new program holds."""
     place = _place(script)
     place.parent.mkdir(exist_ok=True)
@@ -103,7 +113,7 @@ def _prepare(script: Path, changes: Sequence[Change]) -> Path:
         _store(new / f"{i}.old", c.before)
         _store(new / f"{i}.new", c.after)
         plan.append({"path": os.path.relpath(c.path, script.parent), "old": _digest(c.before), "new": _digest(c.after)})
-    _store(new / _PLAN, json.dumps({"files": plan}, indent=1).encode())
+    _store(new / _PLAN, json.dumps({"files": plan, "shared": [os.path.relpath(path, script.parent) for path in shared]}, indent=1).encode())
     _sync_folder(new)
     if place.exists():
         shutil.rmtree(place)
@@ -131,6 +141,20 @@ def _read(place: Path) -> list[Change]:
             raise ValueError(f"{place} is damaged")
         changes.append(Change(folder / entry["path"], old, new))
     return changes
+
+
+def _others(place: Path) -> list[Path]:
+    """The records of other scripts of the folder."""
+    return [p for p in sorted(place.parent.iterdir()) if p != place and not p.name.startswith(_NEW) and (p / _PLAN).is_file()]
+
+
+def _needed(place: Path) -> frozenset[str]:
+    """The files that a script needs as its apply left them; none where its own files have been brought back in another way."""
+    changes = _read(place)
+    if changes and not any(c.path.is_file() and _content(c.path) == c.after for c in changes):
+        return frozenset()
+    shared = json.loads((place / _PLAN).read_text()).get("shared", [])
+    return frozenset(os.path.abspath(p) for p in (*(c.path for c in changes), *(place.parent.parent / name for name in shared)))
 
 
 def _place(script: Path) -> Path:
