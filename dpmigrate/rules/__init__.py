@@ -39,12 +39,23 @@ def _suppressed(rule: Rule, finding: Finding, script: Script) -> bool:
     return script.suppressions.covers(finding.span.line, rule.code) and not rule.refusal and not (rule.core and finding.edits)
 
 
+def _ignored(rule: Rule, finding: Finding, script: Script) -> bool:
+    """Whether the project ignores the rule in the file that the finding is about; never a core rule or a refusal."""
+    s = script.settings
+    if not s.per_file or rule.core or rule.refusal:
+        return False
+    from dpmigrate.walk import matches
+
+    name = script.program.part(finding.span).source.name
+    return any(rule.code.startswith(codes) and matches(name, pattern, s.root) for pattern, codes in s.per_file)
+
+
 def check(script: Script) -> tuple[Finding, ...]:
     """Everything the rules have to say of the script, in the order of the text; nothing for a program that is exempt."""
     if script.exempt:
         return ()
     rules = [r for r in all_rules() if r.code == HALF_MIGRATED] if script.half_migrated else all_rules()
-    found = [f for r in rules if wanted(r, script) for f in r.check(script) if not _suppressed(r, f, script)]
+    found = [f for r in rules if wanted(r, script) for f in r.check(script) if not (_suppressed(r, f, script) or _ignored(r, f, script))]
     return tuple(sorted(found, key=lambda f: (f.span, f.code, f.message)))
 
 
