@@ -68,7 +68,7 @@ def check(
     else:
         _check_text(outcomes, settings)
     failed = any(o.status is Status.FAILED for o in outcomes)
-    found = any(o.status is Status.FINDINGS for o in outcomes)
+    found = any(o.status in (Status.FINDINGS, Status.REFUSED) for o in outcomes)
     sys.exit(2 if failed else 1 if found and not exit_zero else 0)
 
 
@@ -83,12 +83,11 @@ def _roles_text(outcomes: Sequence[Outcome]) -> None:
 def _check_text(outcomes: Sequence[Outcome], settings: Settings) -> None:
     from dataclasses import replace
 
-    from dpmigrate import engine
     from dpmigrate.report import text
 
     style, watched = terminal.style()
     for o in outcomes:
-        shown = tuple(replace(f, findings=tuple(x for x in f.findings if _wanted(x.code, engine.for_file(settings, f.path)))) for f in o.files)
+        shown = tuple(replace(f, findings=tuple(x for x in f.findings if _wanted(x.code, settings))) for f in o.files)
         terminal.lines(text.findings(replace(o, files=shown), style, source=watched))
     terminal.lines(text.check_summary(outcomes, style))
 

@@ -5,56 +5,25 @@ Facts, rules and rewriting are imported when the first file needs them: most fil
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmigrate import transaction
 from dpmigrate.literals import FRAMEWORKS, TRAINING
 from dpmigrate.model import File, Finding, Outcome, Problem, Start, Status, blockers, left
+from dpmigrate.plans import Planned, Writing, absolute, agreed, carried_out
 from dpmigrate.settings import Settings
+from dpmigrate.transaction import Change
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
     from dpmigrate.source import Source
 
+__all__ = ["Target", "Writing", "apply", "check", "explain"]
+
 Target = Path | tuple[Path, Problem] | tuple[str, bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """What apply does with a result: in place, to ``output``, or nowhere (``--diff``).
-
-    ``annotate`` writes what is left to the user as comments, also into a program that is refused (in place only).
-    ``gate`` is given each result before it is written, the script and the new files, and says why it must not be, None if it may.
-    """
-
-    write: bool = True
-    output: Path | None = None
-    vendor: bool = False
-    annotate: bool = False
-    gate: Callable[[Path, Mapping[Path, bytes]], str | None] | None = None
-
-
-def for_file(settings: Settings, name: str) -> Settings:
-    """With what the project ignores in this file."""
-    if not settings.per_file:
-        return settings
-    from dpmigrate.walk import matches
-
-    more = [code for pattern, codes in settings.per_file if matches(name, pattern, settings.root) for code in codes]
-    return replace(settings, ignore=(*settings.ignore, *more))
-
-
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """What apply would do with one program: the new content of its files, and all files that belong to it."""
-
-    outcome: Outcome
-    new: tuple[tuple[Source, bytes], ...] = ()
-    belonging: frozenset[Path] = frozenset()
 
 
 def check(targets: Iterable[Target], settings: Settings) -> Iterator[Outcome]:
@@ -69,22 +38,43 @@ def explain(targets: Iterable[Target], settings: Settings) -> Iterator[Outcome]:
 
 def apply(targets: Iterable[Target], settings: Settings, how: Writing) -> Iterator[Outcome]:
     """Migrate each program, all or nothing; files that are refused stay byte-identical."""
-    planned = list(_each(targets, settings, lambda name, data, mine: _plan(name, data, mine, how)))
-    for plan in _agreed(planned):
-        yield _carry_out(plan, how)
+    given = list(targets)
+    planned = agreed(list(_each(given, settings, lambda name, data, mine: _plan(name, data, mine, how))))
+    if how.output is None:
+        planned = _with_importers(planned, [t for t in given if isinstance(t, Path)])
+    yield from carried_out(planned, how)
 
 
-def _each(targets: Iterable[Target], settings: Settings, step: Callable[[str, bytes, Settings], _Planned]) -> Iterator[_Planned]:
+def _with_importers(planned: Sequence[Planned], given: Sequence[Path]) -> list[Planned]:
+    """The plans, each with a note for every script that imports a file that it changes and stays as it is."""
+    migrated = frozenset(path for p in planned if p.migrates for path in p.belonging)
+    changed = {path for p in planned if p.migrates for path in p.written if path.is_file()}
+    if not changed:
+        return list(planned)
+    from dpmigrate.importers import importers
+
+    users: dict[Path, list[str]] = {}
+    for path, user in importers(changed, migrated, given):
+        users.setdefault(path, []).append(user)
+    return [plan.noted(_told(plan, users)) if plan.migrates else plan for plan in planned]
+
+
+def _told(plan: Planned, users: Mapping[Path, Sequence[str]]) -> tuple[str, ...]:
+    told = ((c.path, users[absolute(c.path)]) for c in plan.changes if absolute(c.path) in users)
+    return tuple(f"{path} is also imported by {', '.join(who)}, not rewritten here: see that the new {path.name} is right there too." for path, who in told)
+
+
+def _each(targets: Iterable[Target], settings: Settings, step: Callable[[str, bytes, Settings], Planned]) -> Iterator[Planned]:
     """The step for every target: scripts first, then the modules that belong to none of them."""
-    from dpmigrate.programs import order
+    from dpmigrate.programs import kinds
 
     given = list(targets)
     paths = [t for t in given if isinstance(t, Path)]
     if len(paths) < 2 or not settings.follow:
         scripts, modules, idle = paths, [], []
     else:
-        sorted_ = order(paths, FRAMEWORKS)
-        scripts, modules, idle = list(sorted_.scripts), list(sorted_.modules), list(sorted_.idle)
+        found = kinds(paths, FRAMEWORKS)
+        scripts, modules, idle = list(found.scripts), list(found.modules), list(found.idle)
     met: set[Path] = set()
     alone = replace(settings, follow=False)
     for target in (t for t in given if not isinstance(t, Path)):
@@ -94,7 +84,7 @@ def _each(targets: Iterable[Target], settings: Settings, step: Callable[[str, by
         met |= plan.belonging
         yield plan
     for path in modules:
-        if _absolute(path) not in met:
+        if absolute(path) not in met:
             plan = _guarded(path, step, settings)
             met |= plan.belonging
             yield plan
@@ -102,7 +92,7 @@ def _each(targets: Iterable[Target], settings: Settings, step: Callable[[str, by
         yield _guarded(path, step, alone)
 
 
-def _guarded(target: Target, step: Callable[[str, bytes, Settings], _Planned], settings: Settings) -> _Planned:
+def _guarded(target: Target, step: Callable[[str, bytes, Settings], Planned], settings: Settings) -> Planned:
     if isinstance(target, Path):
         name = str(target)
         data = _read(target)
@@ -121,12 +111,8 @@ def _guarded(target: Target, step: Callable[[str, bytes, Settings], _Planned], s
         return _failed(name, Problem(f"internal error, please report it: {type(e).__name__}: {e}"))
 
 
-def _failed(name: str, problem: Problem) -> _Planned:
-    return _Planned(Outcome(name, Status.FAILED, problem=problem))
-
-
-def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path))
+def _failed(name: str, problem: Problem) -> Planned:
+    return Planned(Outcome(name, Status.FAILED, problem=problem))
 
 
 def _read(path: Path) -> bytes | Problem:
@@ -136,34 +122,33 @@ def _read(path: Path) -> bytes | Problem:
         return Problem(f"cannot be read: {e.strerror or e}")
 
 
-def _check(name: str, data: bytes, settings: Settings) -> _Planned:
+def _check(name: str, data: bytes, settings: Settings) -> Planned:
     script = _script(name, data, settings, TRAINING)
     if isinstance(script, Outcome):
-        return _Planned(script)
+        return Planned(script)
     from dpmigrate import migration, rules
 
     if settings.follow and transaction.unfinished(Path(name)):
         return _failed(name, Problem("an apply was interrupted while it wrote this program: 'dpmigrate apply' finishes it, 'dpmigrate undo' takes it back"))
+    half = migration.half_done(script.program)
+    if half:
+        return _planned(script, Outcome(name, Status.REFUSED, migration.files(script.program, ()), half))
     found = rules.check(script)
     status = Status.FINDINGS if found else Status.CLEAN
     migrates = any(f.edits for f in found) and not blockers(found)
     starts = _starts(name, None) if migrates else ()
-    return _Planned(Outcome(name, status, migration.files(script.program, found), script.exempt, starts=starts), belonging=_belonging(script))
+    return _planned(script, Outcome(name, status, migration.files(script.program, found), script.exempt, starts=starts))
 
 
-def _explain(name: str, data: bytes, settings: Settings) -> _Planned:
+def _explain(name: str, data: bytes, settings: Settings) -> Planned:
     script = _script(name, data, settings, TRAINING)
     if isinstance(script, Outcome):
-        return _Planned(script)
+        return Planned(script)
     from dpmigrate.facts.explain import explained
 
     told = tuple(f"{script.program.place(r.line)}: {r.part}: {r.what} ({r.evidence})" for r in explained(script))
     outcome = Outcome(name, Status.CLEAN, (File(name, before=script.program.entry.text),), script.exempt, notes=told)
-    return _Planned(outcome, belonging=_belonging(script))
-
-
-def _belonging(script: Script) -> frozenset[Path]:
-    return frozenset(_absolute(Path(p.source.name)) for p in script.program.parts)
+    return _planned(script, outcome)
 
 
 def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, ...]) -> Script | Outcome:
@@ -182,7 +167,7 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     program = link(Path(name), source) if follow else Program.of(source)
     if not any(_relevant(p.source.data, literals) for p in program.parts):
         return Outcome(name, Status.CLEAN, reason="nothing is trained in this file" + (" or those that it imports" if len(program.parts) > 1 else ""))
-    return Script(program, for_file(settings, name))
+    return Script(program, settings)
 
 
 def _relevant(data: bytes, literals: tuple[bytes, ...]) -> bool:
@@ -190,7 +175,7 @@ def _relevant(data: bytes, literals: tuple[bytes, ...]) -> bool:
     return any(literal in data for literal in literals) or b"\0" in data or data.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
-def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> _Planned:
+def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:
     finished = ""
     if settings.follow and how.write and how.output is None and transaction.unfinished(Path(name)):
         told = transaction.recover(Path(name))
@@ -200,29 +185,31 @@ def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> _Planned:
     script = _script(name, data, settings, FRAMEWORKS)
     if isinstance(script, Outcome):
         status = Status.UNCHANGED if script.status is Status.CLEAN else script.status
-        return _Planned(replace(script, status=status, reason=finished + script.reason))
+        return Planned(replace(script, status=status, reason=finished + script.reason))
     from dpmigrate import migration, rules
 
+    half = migration.half_done(script.program)
+    if half:
+        return _planned(script, Outcome(name, Status.REFUSED, migration.files(script.program, ()), finished + half))
     found = rules.check(script)
     files = migration.files(script.program, found)
-    migrated = migration.migrated_with_another(script.program)
-    if migrated:
-        told = f"{migrated} was migrated with another script: undo that (dpmigrate undo), and give both scripts at once"
-        return _Planned(Outcome(name, Status.REFUSED, files, finished + told), belonging=_belonging(script))
     if blockers(found):
         return _refused(script, found, how)
     if script.exempt or not any(f.edits for f in found):
-        return _Planned(Outcome(name, Status.UNCHANGED, files, finished + (script.exempt or "nothing to change")), belonging=_belonging(script))
+        return _planned(script, Outcome(name, Status.UNCHANGED, files, finished + (script.exempt or "nothing to change")))
     texts = migration.rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
-    new = texts if isinstance(texts, Problem) else migration.encoded(texts)
-    if isinstance(texts, Problem) or isinstance(new, Problem):
-        status = Status.REFUSED if isinstance(texts, Problem) else Status.FAILED
-        problem = texts if isinstance(texts, Problem) else new
-        assert isinstance(problem, Problem)
-        refused = Outcome(name, status, files, problem.message) if status is Status.REFUSED else Outcome(name, status, files, problem=problem)
-        return _Planned(refused, belonging=_belonging(script))
+    if isinstance(texts, Problem):
+        return _planned(script, Outcome(name, Status.REFUSED, files, texts.message))
+    new = migration.encoded(texts)
+    if isinstance(new, Problem):
+        return _planned(script, Outcome(name, Status.FAILED, files, problem=new))
     outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=rules.notes(script), starts=_starts(name, how.output))
-    return _Planned(outcome, tuple(new), _belonging(script))
+    return _planned(script, outcome, new)
+
+
+def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:
+    files = {Path(p.source.name): p.source.data for p in script.program.parts}
+    return Planned(outcome, files, tuple(Change(Path(source.name), source.data, data) for source, data in new))
 
 
 def _starts(name: str, written: Path | None) -> tuple[Start, ...]:
@@ -231,74 +218,22 @@ def _starts(name: str, written: Path | None) -> tuple[Start, ...]:
     return starts(Path(name), written)
 
 
-def _refused(script: Script, found: tuple[Finding, ...], how: Writing) -> _Planned:
+def _refused(script: Script, found: tuple[Finding, ...], how: Writing) -> Planned:
     """The program as it is; what stands in the way is written into it where the user wants that."""
     from dpmigrate import migration
 
-    refused = Outcome(script.program.entry.name, Status.REFUSED, migration.files(script.program, found))
+    refused = _planned(script, Outcome(script.program.entry.name, Status.REFUSED, migration.files(script.program, found)))
     comments = _comments(script, blockers(found)) if how.annotate and how.output is None else ()
     texts = migration.carried_out(script.program, comments, only_comments=True)
-    new = texts if isinstance(texts, Problem) else migration.encoded(texts)
-    if isinstance(texts, Problem) or isinstance(new, Problem):
-        return _Planned(replace(refused, status=Status.FAILED, problem=texts if isinstance(texts, Problem) else new), belonging=_belonging(script))  # type: ignore[arg-type]
-    return _Planned(replace(refused, files=migration.files(script.program, found, texts)), tuple(new), _belonging(script))
+    if isinstance(texts, Problem):
+        return refused.left(Status.FAILED, problem=texts)
+    new = migration.encoded(texts)
+    if isinstance(new, Problem):
+        return refused.left(Status.FAILED, problem=new)
+    return _planned(script, replace(refused.outcome, files=migration.files(script.program, found, texts)), new)
 
 
 def _comments(script: Script, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     from dpmigrate.annotate import annotated
 
     return tuple(annotated(script.program, findings))
-
-
-def _agreed(planned: Sequence[_Planned]) -> Iterator[_Planned]:
-    """The plans, with those refused that want one file in different ways: a module that two scripts use must be right for both."""
-    wishes = [{_absolute(Path(source.name)): data for source, data in p.new} for p in planned]
-    for plan, mine in zip(planned, wishes, strict=True):
-        other = next((o for o, theirs in zip(planned, wishes, strict=True) if o is not plan and mine and theirs and _differ(plan, mine, o, theirs)), None)
-        if other is None:
-            yield plan
-        else:
-            shared = _differ(plan, mine, other, wishes[planned.index(other)])
-            reason = f"{shared} also belongs to {other.outcome.path}, which needs it in another way; give each script a module of its own"
-            files = tuple(replace(f, after=None) for f in plan.outcome.files)
-            yield _Planned(replace(plan.outcome, status=Status.REFUSED, files=files, reason=reason, notes=(), starts=()), belonging=plan.belonging)
-
-
-def _differ(plan: _Planned, mine: Mapping[Path, bytes], other: _Planned, theirs: Mapping[Path, bytes]) -> Path | None:
-    """A file of both programs that one of them wants in another way than the other; None if there is none."""
-    for path in sorted(mine.keys() | theirs.keys()):
-        if path in plan.belonging and path in other.belonging and mine.get(path) != theirs.get(path):
-            return path
-    return None
-
-
-def _carry_out(plan: _Planned, how: Writing) -> Outcome:
-    """Write what was planned, if the gate lets it pass."""
-    outcome = plan.outcome
-    if not plan.new:
-        return outcome
-    as_it_was = replace(outcome, files=tuple(replace(f, after=None) for f in outcome.files), notes=(), starts=())
-    if how.gate is not None and outcome.status is Status.CHANGED:
-        stopped = how.gate(Path(outcome.path), {Path(source.name): data for source, data in plan.new})
-        if stopped is not None:
-            return replace(as_it_was, status=Status.REFUSED, reason=stopped)
-    problem = _write(Path(outcome.path), plan.new, how if outcome.status is Status.CHANGED else replace(how, vendor=False))
-    return outcome if problem is None else replace(as_it_was, status=Status.FAILED, problem=problem)
-
-
-def _write(script: Path, new: Sequence[tuple[Source, bytes]], how: Writing) -> Problem | None:
-    if not how.write:
-        return None
-    from dpmigrate import writing
-
-    if how.output is None:
-        wanted = [transaction.Change(Path(source.name), source.data, data) for source, data in new]
-        problem = transaction.write(script, [c for c in wanted if _read(c.path) != c.after])  # another program may have written a shared file
-    elif len(new) == 1:
-        problem = writing.create(how.output, new[0][1])
-    else:
-        names = ", ".join(source.name for source, _ in new)
-        return Problem(f"--output takes one file, and this program changes in {len(new)}: {names}")
-    if problem is None and how.vendor:
-        problem = writing.vendor((how.output or script).parent)
-    return problem

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from dpmigrate.contract import MODULE
+from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.edit import AddImport, Edit
+from dpmigrate.facts.names import is_main_guard
 from dpmigrate.model import File, Finding, Problem, Span
 from dpmigrate.program import Part, Program, placed
 from dpmigrate.source import Source, parse
@@ -33,15 +34,39 @@ def files(program: Program, found: Sequence[Finding], texts: Texts | None = None
     return tuple(File(p.source.name, tuple(said[p]), p.source.text, new.get(p)) for p in shown)
 
 
-def migrated_with_another(program: Program) -> str:
-    """A file that was rewritten while this program's script was not; '' if there is none."""
-    done = [p for p in program.parts if _has_runtime(p)]
-    return done[0].source.name if done and program.parts[-1] not in done else ""
+def half_done(program: Program) -> str:
+    """What to do about a program whose files were rewritten with another script and that does not start the ranks itself; '' for any other."""
+    done = [p for p in program.parts if _uses_runtime(p)]
+    script = program.parts[-1]
+    if not done or any(_starts_ranks(p) for p in program.parts) or not (script not in done or _is_started(script)):
+        return ""
+    told = f"{done[0].source.name} was migrated with another script" if script not in done else "it was migrated as a module of another script"
+    return f"{told}, and nothing here calls {ALIAS}.setup(): undo that (dpmigrate undo THAT_SCRIPT), and give both scripts at once"
 
 
-def _has_runtime(part: Part) -> bool:
-    imports = (n for n in ast.walk(part.source.tree) if isinstance(n, ast.Import))
-    return any(a.name == MODULE for n in imports for a in n.names)
+def _uses_runtime(part: Part) -> bool:
+    if MODULE.encode() not in part.source.data:
+        return False
+    nodes = list(ast.walk(part.source.tree))
+    return any(a.name == MODULE for n in nodes if isinstance(n, ast.Import) for a in n.names) or any(
+        isinstance(n, ast.ImportFrom) and n.module == MODULE for n in nodes
+    )
+
+
+def _starts_ranks(part: Part) -> bool:
+    """Whether the file calls what sets up the processes, the runtime's function or torch's own."""
+    calls = (n.func for n in ast.walk(part.source.tree) if isinstance(n, ast.Call))
+    return any((f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else "") in ("setup", "init_process_group") for f in calls)
+
+
+def _is_started(part: Part) -> bool:
+    """Whether the file does something when it is started, as no plain module does."""
+    body = part.source.tree.body
+    return any(is_main_guard(s) or isinstance(s, ast.For | ast.While | ast.With) or _is_call(s) for s in body)
+
+
+def _is_call(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
 
 
 def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Finding] = ()) -> Texts | Problem:

@@ -73,7 +73,7 @@ class Status(enum.Enum):
     FINDINGS = "findings"  # check: something was found
     CHANGED = "changed"  # apply: rewritten (or would be, with --diff)
     UNCHANGED = "unchanged"  # apply: nothing to do, the reason says why
-    REFUSED = "refused"  # apply: left byte-identical, the findings or the reason say why
+    REFUSED = "refused"  # left byte-identical, the findings or the reason say why; check: where that is known without any finding
     FAILED = "failed"  # unreadable, unparsable or unwritable
 
 

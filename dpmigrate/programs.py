@@ -6,8 +6,9 @@ by their last word, which may take too many for importers, never too few.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ _WORD = re.compile(rb"\w+")
 
 
 @dataclass(frozen=True)
-class Order:
+class Kinds:
     """``scripts`` have a main guard or nothing that imports them, ``modules`` are imported by another; ``idle`` neither train nor lead to training."""
 
     scripts: Sequence[Path]
@@ -24,7 +25,7 @@ class Order:
     idle: Sequence[Path]
 
 
-def order(paths: Sequence[Path], literals: tuple[bytes, ...]) -> Order:
+def kinds(paths: Sequence[Path], literals: tuple[bytes, ...]) -> Kinds:
     """Sort the files of a check or an apply. Files that cannot be read are scripts: what is wrong with them will be told."""
     imported: dict[Path, frozenset[bytes]] = {}
     training, guarded, unread = set(), set(), set()
@@ -42,7 +43,17 @@ def order(paths: Sequence[Path], literals: tuple[bytes, ...]) -> Order:
     leading = _leading(imported, training)
     scripts = [p for p in paths if p in unread or (p in leading and (p in guarded or not _is_imported(p, imported)))]
     chosen = set(scripts)
-    return Order(scripts, [p for p in paths if p in leading and p not in chosen], [p for p in paths if p in imported and p not in leading])
+    return Kinds(scripts, [p for p in paths if p in leading and p not in chosen], [p for p in paths if p in imported and p not in leading])
+
+
+def leading_to(files: Collection[Path], paths: Iterable[Path]) -> list[Path]:
+    """Of the paths, those that seem to import one of the files, over any number of files."""
+    imported: dict[Path, frozenset[bytes]] = {}
+    for path in paths:
+        with contextlib.suppress(OSError):
+            imported[path] = _words(path.read_bytes())
+    found = _leading(imported, set(files))
+    return [p for p in imported if p in found]
 
 
 def _words(data: bytes) -> frozenset[bytes]:

@@ -97,6 +97,8 @@ def check_summary(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
     """What apply would do with what was found."""
     for o in outcomes:
         path = safe(o.path)
+        if o.status is Status.REFUSED:
+            yield f"{style.paint(path, '1')}: apply will refuse this program: {safe(o.reason)}"
         if o.status is not Status.FINDINGS:
             continue
         fixed = _edited(o.findings)

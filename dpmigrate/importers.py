@@ -1,0 +1,42 @@
+"""Who else imports a file that a migration changes: scripts near the program that stay as they are, and get the new file all the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from itertools import islice
+from pathlib import Path
+
+from dpmigrate.linking import link
+from dpmigrate.plans import absolute
+from dpmigrate.programs import leading_to
+from dpmigrate.source import Source, parse
+from dpmigrate.walk import find
+
+#: files that are looked at, and of those that may import one, how many are followed
+NEAR, FOLLOWED = 500, 50
+
+
+def importers(changed: Collection[Path], migrated: Collection[Path], given: Collection[Path]) -> Iterator[tuple[Path, str]]:
+    """Each changed file with a script that imports it and is none of the ``migrated`` files, which are those of all programs that are rewritten.
+
+    Looked at are the files ``given`` and those of the folders round the changed ones; what is too much is left out. Paths are absolute.
+    """
+    top = Path(os.path.commonpath([p.parent for p in changed]))
+    near = {absolute(p): None for p in (*given, *islice((p for p in find((str(top),)) if isinstance(p, Path)), NEAR))}
+    candidates = [p for p in leading_to(changed, [*near, *(p for p in changed if p not in near)]) if p not in migrated]
+    programs = {p: _files(p) for p in candidates[:FOLLOWED]}
+    for path in sorted(changed):
+        users = [p for p, files in programs.items() if path in files]
+        for user in users:
+            if not any(user in programs[p] for p in users if p != user):  # a module of another of them says nothing new
+                yield path, os.path.relpath(user)
+
+
+def _files(script: Path) -> frozenset[Path]:
+    """What the script imports, over any number of files."""
+    try:
+        source = parse(script.read_bytes(), str(script))
+    except OSError:
+        return frozenset()
+    return frozenset(Path(p.source.name) for p in link(script, source).parts[:-1]) if isinstance(source, Source) else frozenset()

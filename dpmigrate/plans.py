@@ -1,0 +1,161 @@
+"""What is planned for several programs, and what of it is written: a file that two of them share must be right for both, and both are written or none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from dpmigrate import transaction
+from dpmigrate.model import Outcome, Problem, Status
+from dpmigrate.transaction import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What apply does with a result: in place, to ``output``, or nowhere (``--diff``).
+
+    ``annotate`` writes what is left to the user as comments, also into a program that is refused (in place only).
+    ``gate`` is given each result before it is written, the script and all files of the program as they will be, and says why it must not be, None if it may.
+    """
+
+    write: bool = True
+    output: Path | None = None
+    vendor: bool = False
+    annotate: bool = False
+    gate: Callable[[Path, Mapping[Path, bytes]], str | None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """What apply would do with one program: its files as they are, and those that change."""
+
+    outcome: Outcome
+    files: Mapping[Path, bytes] = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def migrates(self) -> bool:
+        """Whether the program is rewritten; one that is refused may get comments."""
+        return self.outcome.status is Status.CHANGED
+
+    @cached_property
+    def belonging(self) -> frozenset[Path]:
+        """All files of the program."""
+        return frozenset(map(absolute, self.files))
+
+    @cached_property
+    def written(self) -> Mapping[Path, bytes]:
+        """The new content of each file that changes."""
+        return {absolute(c.path): c.after for c in self.changes}
+
+    @property
+    def result(self) -> Mapping[Path, bytes]:
+        """All files of the program as they will be."""
+        return {**self.files, **{c.path: c.after for c in self.changes}}
+
+    def left(self, status: Status, *, reason: str = "", problem: Problem | None = None) -> Planned:
+        """The program left as it is, and why."""
+        files = tuple(replace(f, after=None) for f in self.outcome.files)
+        return Planned(replace(self.outcome, status=status, files=files, reason=reason, problem=problem, notes=(), starts=()), self.files)
+
+    def noted(self, notes: tuple[str, ...]) -> Planned:
+        """The plan with more to be said in the report."""
+        return replace(self, outcome=replace(self.outcome, notes=(*self.outcome.notes, *notes)))
+
+    def without(self, paths: frozenset[Path]) -> Planned:
+        """The plan without the changes of these files."""
+        files = tuple(replace(f, after=None) if absolute(Path(f.path)) in paths else f for f in self.outcome.files)
+        return replace(self, outcome=replace(self.outcome, files=files), changes=tuple(c for c in self.changes if absolute(c.path) not in paths))
+
+
+def absolute(path: Path) -> Path:
+    """The path from the root, with links as they are."""
+    return Path(os.path.abspath(path))
+
+
+def agreed(planned: Sequence[Planned]) -> list[Planned]:
+    """The plans, with those refused that want one file in different ways; comments of refused programs give way to what is migrated."""
+    plans = [_agreed(plan, planned) for plan in planned]
+    taken = frozenset(path for plan in plans if plan.migrates for path in plan.written)
+    for i, plan in enumerate(plans):
+        if not plan.migrates:
+            plans[i] = plan.without(taken)
+            taken |= plans[i].written.keys()
+    return plans
+
+
+def _agreed(plan: Planned, planned: Sequence[Planned]) -> Planned:
+    for other in planned:
+        if plan is not other and plan.migrates and other.migrates and (shared := _disputed(plan, other)) is not None:
+            reason = f"{shared} also belongs to {other.outcome.path}, which needs it in another way; give each script a module of its own"
+            return plan.left(Status.REFUSED, reason=reason)
+    return plan
+
+
+def _disputed(plan: Planned, other: Planned) -> Path | None:
+    """A file of both programs that one of them wants in another way than the other; None if there is none."""
+    for path in sorted((plan.written.keys() | other.written.keys()) & plan.belonging & other.belonging):
+        if plan.written.get(path) != other.written.get(path):
+            return path
+    return None
+
+
+def carried_out(planned: Sequence[Planned], how: Writing) -> Iterator[Outcome]:
+    """Write what was planned, if the gate lets it pass: programs that share a file that changes are written together or not at all."""
+    done: dict[Planned, Outcome] = {}
+    for plan in planned:
+        if plan not in done:
+            group = _sharing(plan, planned)
+            done |= _stopped(group, how) or {p: _written(p, how) for p in group}
+        yield done[plan]
+
+
+def _sharing(plan: Planned, planned: Sequence[Planned]) -> list[Planned]:
+    """The plan and all that change a file of it, or of one another."""
+    group, paths = [plan], set(plan.written)
+    while more := [p for p in planned if p not in group and paths & p.written.keys()]:
+        group += more
+        paths.update(*(p.written for p in more))
+    return group
+
+
+def _stopped(group: Sequence[Planned], how: Writing) -> Mapping[Planned, Outcome]:
+    """What is said of each program where one of them must not be written, or cannot be; nothing where all may."""
+    for plan in group:
+        why = how.gate(Path(plan.outcome.path), plan.result) if how.gate is not None and plan.migrates else None
+        stopped = plan.left(Status.REFUSED, reason=why) if why is not None else None
+        if stopped is None and len(group) > 1 and (problem := _obstacle(plan, how)) is not None:
+            stopped, why = plan.left(Status.FAILED, problem=problem), problem.message
+        if stopped is not None:
+            told = f"it shares files with {plan.outcome.path}, which is not written: {why}"
+            return {p: (stopped if p is plan else p.left(Status.REFUSED, reason=told)).outcome for p in group}
+    return {}
+
+
+def _obstacle(plan: Planned, how: Writing) -> Problem | None:
+    from dpmigrate import writing
+
+    found = (writing.obstacle(c.path, c.before) for c in plan.changes if how.write)
+    return next((problem for problem in found if problem is not None), None)
+
+
+def _written(plan: Planned, how: Writing) -> Outcome:
+    """Write the files of one program."""
+    if not (how.write and plan.changes):
+        return plan.outcome
+    from dpmigrate import writing
+
+    script = Path(plan.outcome.path)
+    if how.output is None:
+        problem = transaction.write(script, plan.changes)
+    elif len(plan.changes) == 1:
+        problem = writing.create(how.output, plan.changes[0].after)
+    else:
+        names = ", ".join(str(c.path) for c in plan.changes)
+        problem = Problem(f"--output takes one file, and this program changes in {len(plan.changes)}: {names}")
+    if problem is None and how.vendor and plan.migrates:
+        problem = writing.vendor((how.output or script).parent)
+    return plan.outcome if problem is None else plan.left(Status.FAILED, problem=problem).outcome

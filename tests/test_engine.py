@@ -1,0 +1,249 @@
+"""Programs that share files: what is said of a half, what is written together, and what undo brings back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from dpmigrate import engine, transaction, writing
+from dpmigrate.model import Outcome, Problem, Status
+from dpmigrate.settings import Settings
+from tests.test_cli import run
+
+ENGINE = """\
+import torch
+def evaluate(model, loader):
+    correct = 0
+    with torch.no_grad():
+        for x, y in loader:
+            correct += (model(x).argmax(1) == y).sum().item()
+    return correct
+def train_epoch(model, loader, criterion, optimizer):
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+TRAIN = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+import engine
+from data import train_set, test_set
+
+def main():
+    loader = DataLoader(train_set, batch_size=8, shuffle=True)
+    test_loader = DataLoader(test_set, batch_size=8)
+    model = nn.Linear(10, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(5):
+        engine.train_epoch(model, loader, nn.CrossEntropyLoss(), optimizer)
+        engine.evaluate(model, test_loader)
+
+if __name__ == "__main__":
+    main()
+"""
+#: imports the same engine and is refused, for what stands there
+TEST = """\
+import torch
+import engine
+from torch.utils.data import DataLoader
+from data import test_set
+if __name__ == "__main__":
+    print(engine.evaluate(torch.load("net.pt"), DataLoader(test_set, batch_size=8)))
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def put(files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+
+
+def applied(*names: str, how: engine.Writing | None = None) -> dict[str, Outcome]:
+    return {o.path: o for o in engine.apply([Path(n) for n in names], Settings(), how or engine.Writing())}
+
+
+def checked(*names: str) -> dict[str, Outcome]:
+    return {o.path: o for o in engine.check([Path(n) for n in names], Settings())}
+
+
+def statuses(outcomes: Mapping[str, Outcome]) -> dict[str, Status]:
+    return {path: o.status for path, o in outcomes.items()}
+
+
+# ------------------------------------------------------------------ one half of a migration
+def test_a_migrated_program_has_nothing_to_migrate() -> None:
+    put({"train.py": TRAIN, "engine.py": ENGINE})
+    assert statuses(applied("train.py")) == {"train.py": Status.CHANGED}
+    assert statuses(applied("train.py", "engine.py")) == {"train.py": Status.UNCHANGED}
+    assert statuses(checked("train.py", "engine.py")) == {"train.py": Status.CLEAN}
+    assert statuses(checked("engine.py")) == {"engine.py": Status.CLEAN}  # a plain module of it
+
+
+def test_a_script_that_starts_its_own_processes_is_no_half() -> None:
+    start = "import torch.distributed as dist\ndist.init_process_group('nccl')\n"
+    put({"train.py": "import dpmigrate_runtime as ddp\n" + start + TRAIN, "engine.py": ENGINE})
+    assert statuses(checked("train.py")) == {"train.py": Status.CLEAN}
+
+
+@pytest.mark.parametrize("who", ["train2.py", "test.py"])
+def test_a_script_whose_module_was_migrated_with_another(who: str) -> None:
+    put({"train.py": TRAIN, "engine.py": ENGINE})
+    applied("train.py")
+    put({"train2.py": TRAIN, "test.py": TEST})
+    told = "engine.py was migrated with another script"
+    for o in (checked(who)[who], applied(who)[who]):
+        assert o.status is Status.REFUSED and o.reason.startswith(told)
+    done = run("check", who, cwd=Path.cwd())
+    assert done.returncode == 1 and f"{who}: apply will refuse this program: {told}" in done.stdout.decode()
+
+
+@pytest.mark.parametrize("spelling", ["import dpmigrate_runtime as ddp", "from dpmigrate_runtime import shard"])
+def test_a_script_that_was_migrated_as_a_module(spelling: str) -> None:
+    put({"train.py": f"{spelling}\n{TRAIN}", "engine.py": ENGINE})
+    for o in (checked("train.py")["train.py"], applied("train.py")["train.py"]):
+        assert o.status is Status.REFUSED and o.reason.startswith("it was migrated as a module of another script")
+
+
+# ------------------------------------------------------------------ who else imports what changes
+def noted(outcome: Outcome) -> list[str]:
+    return [n for n in outcome.notes if "also imported" in n]
+
+
+def test_nobody_else_imports_it() -> None:
+    put({"train.py": TRAIN, "train2.py": TRAIN, "engine.py": ENGINE, "other.py": "import json\n", "engine_test.py": "# import engine\n"})
+    assert [noted(o) for o in applied("train.py", "train2.py").values()] == [[], []]
+
+
+def test_a_module_of_that_name_elsewhere_is_another() -> None:
+    put({"train.py": TRAIN, "engine.py": ENGINE, "tools/run.py": "import engine\n", "tools/engine.py": ""})
+    assert noted(applied("train.py")["train.py"]) == []
+
+
+@pytest.mark.parametrize("given", [("train.py",), ("train.py", "test.py")], ids=["alone", "at once"])
+def test_who_imports_it_and_stays_is_named(given: tuple[str, ...]) -> None:
+    put({"train.py": TRAIN, "engine.py": ENGINE, "test.py": TEST})
+    [note] = noted(applied(*given)["train.py"])
+    assert note.startswith("engine.py is also imported by test.py, not rewritten here")
+
+
+def test_a_refused_script_that_imports_it_is_named() -> None:
+    put({"train.py": TRAIN, "engine.py": ENGINE, "other.py": TEST})
+    outcomes = applied("train.py", "other.py")
+    assert statuses(outcomes) == {"train.py": Status.CHANGED, "other.py": Status.REFUSED}
+    assert [n.partition(",")[0] for n in noted(outcomes["train.py"])] == ["engine.py is also imported by other.py"]
+
+
+def test_through_another_module_the_script_is_named(tmp_path: Path) -> None:
+    put(
+        {
+            "train.py": TRAIN,
+            "engine.py": ENGINE,
+            "helpers.py": "from engine import evaluate\n",
+            "a/run.py": "import sys\nsys.path.append('..')\nimport helpers\n",
+        }
+    )
+    put({"broken.py": "import engine\nprint 1\n"})
+    [note] = noted(applied("train.py")["train.py"])
+    assert note.startswith("engine.py is also imported by helpers.py, not") or note.startswith("engine.py is also imported by a/run.py, not")
+
+
+# ------------------------------------------------------------------ comments
+def test_comments_of_a_refused_program_are_no_wish() -> None:
+    put({"train.py": TRAIN, "engine.py": ENGINE, "other.py": TEST, "third.py": TEST})
+    outcomes = applied("train.py", "other.py", "third.py", how=engine.Writing(annotate=True))
+    assert statuses(outcomes) == {"train.py": Status.CHANGED, "other.py": Status.REFUSED, "third.py": Status.REFUSED}
+    assert "TODO(" not in Path("engine.py").read_text()
+
+
+def test_two_refused_programs_comment_a_file_once() -> None:
+    put({"other.py": TEST, "third.py": TEST, "engine.py": ENGINE})
+    outcomes = applied("other.py", "third.py", how=engine.Writing(annotate=True))
+    assert statuses(outcomes) == {"other.py": Status.REFUSED, "third.py": Status.REFUSED}
+    assert Path("engine.py").read_text().count("TODO(") == 1
+    assert [f.after is not None for o in outcomes.values() for f in o.files if f.path == "engine.py"] == [True, False]
+
+
+# ------------------------------------------------------------------ undo
+def two() -> dict[str, bytes]:
+    put({"train.py": TRAIN, "train2.py": TRAIN, "engine.py": ENGINE})
+    before = {name: Path(name).read_bytes() for name in ("train.py", "train2.py", "engine.py")}
+    assert set(statuses(applied("train.py", "train2.py")).values()) == {Status.CHANGED}
+    return before
+
+
+def test_what_another_script_needs_is_not_undone() -> None:
+    before = two()
+    problem = transaction.undo(Path("train.py"))
+    assert isinstance(problem, Problem)
+    assert problem.message == "train2.py was migrated with it and needs engine.py as it is: first 'dpmigrate undo train2.py'"
+    assert transaction.undo(Path("train2.py")) == [Path("train2.py")]
+    assert b"ddp" in Path("engine.py").read_bytes()
+    assert isinstance(transaction.undo(Path("train.py")), list)
+    assert {name: Path(name).read_bytes() for name in before} == before
+
+
+def test_a_script_that_was_brought_back_in_another_way_needs_nothing() -> None:
+    before = two()
+    Path("train2.py").write_bytes(before["train2.py"])
+    assert isinstance(transaction.undo(Path("train.py")), list)
+    assert {name: Path(name).read_bytes() for name in before} == before
+
+
+# ------------------------------------------------------------------ together or not at all
+def test_a_failed_proof_stops_those_that_share_a_file() -> None:
+    put({"train.py": TRAIN, "train2.py": TRAIN, "engine.py": ENGINE, "alone.py": TRAIN.replace("engine", "own"), "own.py": ENGINE})
+    seen: dict[str, set[str]] = {}
+
+    def gate(path: Path, after: Mapping[Path, bytes]) -> str | None:
+        seen[str(path)] = {str(p) for p in after}
+        return "it differs" if path.name == "train2.py" else None
+
+    outcomes = applied("train.py", "train2.py", "alone.py", how=engine.Writing(gate=gate))
+    assert statuses(outcomes) == {"train.py": Status.REFUSED, "train2.py": Status.REFUSED, "alone.py": Status.CHANGED}
+    assert outcomes["train2.py"].reason == "it differs"
+    assert outcomes["train.py"].reason == "it shares files with train2.py, which is not written: it differs"
+    assert Path("engine.py").read_text() == ENGINE and Path("train.py").read_text() == TRAIN
+    assert seen["train.py"] == {"train.py", "engine.py"}
+
+
+def test_one_that_cannot_be_written_stops_those_that_share_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    put({"train.py": TRAIN, "train2.py": TRAIN, "engine.py": ENGINE})
+    real = writing.obstacle
+    monkeypatch.setattr(writing, "obstacle", lambda path, before: Problem("is read-only") if path.name == "train2.py" else real(path, before))
+    outcomes = applied("train.py", "train2.py")
+    assert statuses(outcomes) == {"train.py": Status.REFUSED, "train2.py": Status.FAILED}
+    assert Path("engine.py").read_text() == ENGINE
+
+
+# ------------------------------------------------------------------ what a project ignores in a file
+@pytest.mark.parametrize(
+    ("pattern", "code", "left_out"),
+    [
+        pytest.param("train.py", "DPM5", False, id="the script's pattern"),
+        pytest.param("engine.py", "DPM4", False, id="another code"),
+        pytest.param("engine.py", "DPM", True, id="all codes"),
+        pytest.param("engine.py", "DPM5", True, id="its group"),
+    ],
+)
+def test_files_of_a_program_have_their_own_ignores(pattern: str, code: str, left_out: bool) -> None:
+    put({"train.py": TRAIN, "engine.py": ENGINE.replace("    correct = 0\n", "    import os\n    os.makedirs('out')\n    correct = 0\n")})
+    put({"pyproject.toml": f"[tool.dpmigrate]\nper-file-ignores = {{ '{pattern}' = ['{code}'] }}\n"})
+    said = json.loads(run("check", "train.py", "--output-format", "json", cwd=Path.cwd()).stdout)["files"][0]["findings"]
+    codes = {f["code"] for f in said if f["path"] == "engine.py"}
+    assert ("DPM505" in codes) is not left_out
+    assert "DPM201" in {f["code"] for f in said} and "ddp.shard" in run("apply", "--diff", "train.py", cwd=Path.cwd()).stdout.decode()
+    text = run("check", "train.py", cwd=Path.cwd()).stdout.decode()
+    assert ("DPM505" in text) is not left_out
+    assert ("exist_ok=True" in run("apply", "--diff", "train.py", cwd=Path.cwd()).stdout.decode()) is not left_out
