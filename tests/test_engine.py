@@ -247,3 +247,41 @@ def test_files_of_a_program_have_their_own_ignores(pattern: str, code: str, left
     text = run("check", "train.py", cwd=Path.cwd()).stdout.decode()
     assert ("DPM505" in text) is not left_out
     assert ("exist_ok=True" in run("apply", "--diff", "train.py", cwd=Path.cwd()).stdout.decode()) is not left_out
+
+
+# ------------------------------------------------------------------ places in messages
+@pytest.mark.parametrize(
+    ("module", "use", "said"),
+    [
+        pytest.param(
+            "import torch.distributed as dist\ndef init():\n    dist.init_process_group('nccl')\n",
+            "model = nn.Linear(10, 2)",
+            "(engine.py, line 17)",
+            id="its own mode",
+        ),
+        pytest.param(
+            "import torch.multiprocessing as mp, torch.distributed as dist\ndef init():\n    dist.init_process_group('nccl')\n    mp.spawn(init)\n",
+            "model = nn.Linear(10, 2)",
+            "starts its processes itself (engine.py, line 18)",
+            id="its own start",
+        ),
+    ],
+)
+def test_words_name_the_file_of_a_line(module: str, use: str, said: str) -> None:
+    put({"train.py": TRAIN.replace("    model = nn.Linear(10, 2)", f"    {use}"), "engine.py": ENGINE + "\n" + module})
+    assert said in checked("train.py")["train.py"].reason
+
+
+def test_words_name_the_loop_of_another_file() -> None:
+    own = """def batches(data):
+    for i in range(8):
+        yield data[i]
+def go(model, data, optimizer):
+    for x in batches(data):
+        model(x).sum().backward()
+        optimizer.step()
+"""
+    fed = TRAIN.replace("engine.train_epoch(model, loader, nn.CrossEntropyLoss(), optimizer)", "feed.go(model, train_set, optimizer)")
+    put({"train.py": "import feed\n" + fed, "engine.py": "def evaluate(model, loader): ...\n", "feed.py": own})
+    [message] = [f.message for f in checked("train.py")["train.py"].findings if f.code == "DPM901"]
+    assert message.endswith("(feed.py, line 5)")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dpmigrate.contract import MODULE
 from dpmigrate.facts.names import FunctionNode, Names, is_main_guard
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.told import PLACE, Told
 
 #: what makes processes, whatever they run
 PROCESSES = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.Process", "torch.multiprocessing.start_processes", "multiprocessing.Process"})
@@ -130,14 +131,14 @@ _EXCHANGES = frozenset(
 _QUESTIONS = frozenset(f"torch.distributed.{n}" for n in ("get_rank", "get_world_size", "barrier"))
 
 
-def distributed(roles: Roles) -> str:
-    """What shows that the program runs on several processes already; '' if nothing does."""
+def distributed(roles: Roles) -> Told | None:
+    """What shows that the program runs on several processes already; None if nothing does."""
     for node, dotted in _used(roles.names):
         for name, word in _DISTRIBUTED.items():
             if dotted == name or dotted.startswith(name + "."):
-                return f"already uses {word} (line {node.lineno})"  # type: ignore[attr-defined]
+                return Told(f"already uses {word} ({PLACE})", node)
     group = _group_use(roles)
-    return f"already uses a process group that another file sets up (line {group.lineno})" if group is not None else ""
+    return Told(f"already uses a process group that another file sets up ({PLACE})", group) if group is not None else None
 
 
 def uses_own_mode(names: Names, node: ast.AST) -> bool:
@@ -172,8 +173,8 @@ def _group_use(roles: Roles) -> ast.Call | None:
     return next((n for n, d in calls.items() if d in wanted), None)
 
 
-def own_start(names: Names) -> str:
-    """How a program that sets up its own process group has to be started, where that is not as torchrun does it; '' where it is.
+def own_start(names: Names) -> Told | None:
+    """How a program that sets up its own process group has to be started, where that is not as torchrun does it; None where it is.
 
     It starts its processes itself, or takes its number from an option that torchrun does not give.
     """
@@ -181,16 +182,17 @@ def own_start(names: Names) -> str:
     if spawn is not None:
         test = next((a.test for a in names.ancestors(spawn) if isinstance(a, ast.If) and not is_main_guard(a) and _in_body(names, spawn, a)), None)
         where = f" where {ast.unparse(test)}" if test is not None else ""
-        return f"start it with python, not torchrun: it starts its processes itself (line {spawn.lineno}{where})"
+        return Told(f"start it with python, not torchrun: it starts its processes itself ({PLACE}{where})", spawn)
     if any(_string(n) == "LOCAL_RANK" for n in names.nodes if isinstance(n, ast.Constant)):
-        return ""
+        return None
     option = next((c for word in ("add_argument", "option") for c in names.calls(word) if _is_local_rank(c)), None)
     if option is None:
-        return ""
+        return None
     default = next((ast.unparse(k.value) for k in option.keywords if k.arg == "default"), "0")
-    return (
-        f"torchrun gives no {_string(option.args[0])} (line {option.lineno}), so every process would take it for {default}: "
-        f'let the option have default=int(os.environ.get("LOCAL_RANK", {default}))'
+    return Told(
+        f"torchrun gives no {_string(option.args[0])} ({PLACE}), so every process would take it for {default}: "
+        f'let the option have default=int(os.environ.get("LOCAL_RANK", {default}))',
+        option,
     )
 
 

@@ -17,6 +17,7 @@ from dpmigrate.facts.phases import Env, Phases, phases
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.suppressions import Suppressions, suppressions, together
+from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.unused import Unused, partly_used
 from dpmigrate.facts.values import NONE, Val, Vals, Values
 from dpmigrate.facts.wraps import Wrap, Wrapping, WrapPlan
@@ -90,12 +91,12 @@ class Script:
     @cached_property
     def distributed(self) -> str:
         """What shows that the program runs on several processes already; '' if nothing does."""
-        return launch.distributed(self.roles)
+        return self.told(launch.distributed(self.roles))
 
     @cached_property
     def own_start(self) -> str:
         """How a program with a distributed mode of its own has to be started, where that is not plainly by torchrun."""
-        return launch.own_start(self.names)
+        return self.told(launch.own_start(self.names))
 
     @cached_property
     def half_migrated(self) -> bool:
@@ -117,6 +118,12 @@ class Script:
     def where(self, node: ast.AST) -> str:
         """The place for people, seen from the script: ``line 12``, or ``utils.py, line 12``."""
         return self.program.where(Span.of(node))
+
+    def told(self, told: Told | None) -> str:
+        """The words with their place; '' for None."""
+        if told is None or told.node is None:
+            return told.words if told is not None else ""
+        return told.words.replace(PLACE, self.where(told.node))
 
     @cached_property
     def ddp(self) -> str:

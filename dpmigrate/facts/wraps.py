@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from dpmigrate.facts.definitions import SAME
-from dpmigrate.facts.names import FunctionNode, Names, is_main_guard
+from dpmigrate.facts.names import FunctionNode, Names, is_main_guard, position
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.values import Key, Val, Values, WrapSite, wrap_argument
 
 #: what may be done to a model before or after the wrap alike
@@ -43,7 +44,7 @@ class WrapPlan:
 
     wraps: tuple[Wrap, ...]
     removed: frozenset[ast.Call]
-    problems: tuple[tuple[ast.AST, str], ...]
+    problems: tuple[tuple[ast.AST, Told], ...]
 
 
 class Wrapping:
@@ -56,7 +57,7 @@ class Wrapping:
         self.sites: list[WrapSite] = []
         self.wraps: list[Wrap] = []
         self.removed: set[ast.Call] = set()
-        self.problems: list[tuple[ast.AST, str]] = []
+        self.problems: list[tuple[ast.AST, Told]] = []
         self._existing()
         self._refresh()
         self._new()
@@ -78,7 +79,7 @@ class Wrapping:
         for call in calls:
             arg = wrap_argument(call)
             if arg is None:
-                self.problems.append((call, "DataParallel is called without a module"))
+                self._problem(call, "DataParallel is called without a module")
                 continue
             if not self._holds_model(arg) or self._part_of_model(call):
                 self.removed.add(call)  # a loss, or a part of a model: the whole model is wrapped instead
@@ -95,7 +96,7 @@ class Wrapping:
                     key = next(self.values.keys(target), None)
                     self.wraps.append(Wrap("after", branch or stmt, ast.unparse(target), target, key))
             else:
-                self.problems.append((call, "this DataParallel wrap is made under a condition and not bound to a name; bind it to a variable first"))
+                self._problem(call, "this DataParallel wrap is made under a condition and not bound to a name; bind it to a variable first")
         for w in self.wraps:
             if w.how == "after" and w.key is not None:
                 self._site(w.key, w.stmt, w.node)
@@ -134,23 +135,29 @@ class Wrapping:
         named = {id(n) for n, _ in self.problems}
         for p in self.roles.training_passes:
             if self.roles.wrapped(p.model) is not True and id(p.call) not in named:
-                self.problems.append((p.call, f"{ast.unparse(p.model)} would be trained without the wrapper here{self._other(p.model)}"))
+                later = self._other(p.model)
+                self._problem(p.call, f"{ast.unparse(p.model)} would be trained without the wrapper here{later.words}", later.node)
         for one, other in combinations(self.sites, 2):
             if one.key != other.key and one.inner & other.inner and not self._handed_on(one, other) and not self._handed_on(other, one):
-                self.problems.append((other.stmt, f"{one.key[2]} and {other.key[2]} are one model, which would be wrapped twice"))
+                self._problem(other.stmt, f"{one.key[2]} and {other.key[2]} are one model, which would be wrapped twice")
 
     def _handed_on(self, one: WrapSite, other: WrapSite) -> bool:
         """Whether the one's variable is given the other's wrapper: a model that is wrapped already is left as it is."""
         return one.wrapped != other.wrapped and other.wrapped in self.values.vars.get(one.key, ())
 
-    def _other(self, func: ast.expr) -> str:
+    def _problem(self, node: ast.AST, words: str, place: ast.AST | None = None) -> None:
+        self.problems.append((node, Told(words, place)))
+
+    def _other(self, func: ast.expr) -> Told:
         """Where a name is given another value after its use, which may be what stands in the way."""
         if not isinstance(func, ast.Name):
-            return ""
+            return Told("")
         names = self.roles.names
         made = [b.value for b in names.bindings(names.scope_of[func], func.id) if b.how == "assign" and isinstance(b.value, ast.expr)]
-        later = [v.lineno for v in made if v.lineno > func.lineno and not any(isinstance(n, ast.Name) and n.id == func.id for n in ast.walk(v))]
-        return f": {func.id} is given another value in line {min(later)}, which should have a name of its own" if later else ""
+        later = [v for v in made if v.lineno > func.lineno and not any(isinstance(n, ast.Name) and n.id == func.id for n in ast.walk(v))]
+        if not later:
+            return Told("")
+        return Told(f": {func.id} is given another value in {PLACE}, which should have a name of its own", min(later, key=position))
 
     # ------------------------------------------------------------------ models that nothing wraps
     def _new(self) -> None:
@@ -160,11 +167,11 @@ class Wrapping:
             if state is True:
                 continue
             if state is None:
-                self.problems.append((p.call, f"{ast.unparse(p.model)} may be the wrapped or the bare model here"))
+                self._problem(p.call, f"{ast.unparse(p.model)} may be the wrapped or the bare model here")
                 continue
             roots = roles.roots(p.model)
             if not roots:
-                self.problems.append((p.call, f"the model that {ast.unparse(p.model)} means cannot be traced to one variable"))
+                self._problem(p.call, f"the model that {ast.unparse(p.model)} means cannot be traced to one variable")
             for key, node in roots:
                 if key not in done:
                     done.add(key)
@@ -178,11 +185,11 @@ class Wrapping:
             return
         functions = {names.function(w) for w in writes}
         if len(functions) > 1:
-            self.problems.append((writes[0], f"{ast.unparse(node)} is given its model in several functions"))
+            self._problem(writes[0], f"{ast.unparse(node)} is given its model in several functions")
             return
         block, last = self._common_block(writes)
         if self._reaches_loop(block[last]):
-            self.problems.append((block[last], f"{ast.unparse(node)} is given another value where training runs"))
+            self._problem(block[last], f"{ast.unparse(node)} is given another value where training runs")
             return
         train = next((i for i, s in enumerate(block) if i > last and self._reaches_loop(s)), len(block))
         site = last
@@ -201,7 +208,7 @@ class Wrapping:
         """A parameter that nobody in this file fills: wrapped at the top of the function that trains with it."""
         function = self.names.function(node)
         if not isinstance(function, FunctionNode) or not isinstance(node, ast.Name):
-            self.problems.append((node, f"{ast.unparse(node)} is not given a model in this file"))
+            self._problem(node, f"{ast.unparse(node)} is not given a model in this file")
             return
         body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
         self.wraps.append(Wrap("before", body[0], node.id, node, key))

@@ -139,7 +139,7 @@ def _hit(script: Script, lost: list[ast.Call]) -> Hit:
         "instead": _instead(script, backward),
         **(_lines(found.cut) if found.cut is not None else {}),
     }
-    return Hit(backward, f"no DataLoader feeds this step: {words.format(**given)}{_place(found, backward)}", advice=advice.format(**given))
+    return Hit(backward, f"no DataLoader feeds this step: {words.format(**given)}{_place(script, found, backward)}", advice=advice.format(**given))
 
 
 def _is_stepped(script: Script, backward: ast.Call) -> bool:
@@ -157,9 +157,9 @@ def _lines(cut: Cut) -> dict[str, str]:
     return {"tensors": tensors, "loader": f"`{loader}`", "loop": f"`for {variables} in loader:`"}
 
 
-def _place(found: Feed, backward: ast.Call) -> str:
-    line = found.node.lineno  # type: ignore[attr-defined]
-    return f" (line {line})" if line != backward.lineno else ""
+def _place(script: Script, found: Feed, backward: ast.Call) -> str:
+    place = script.where(found.node)
+    return f" ({place})" if place != script.where(backward) else ""
 
 
 def _instead(script: Script, backward: ast.Call) -> str:

@@ -28,7 +28,7 @@ def _plan(text: str) -> tuple[list[tuple[str, str, str]], list[str], list[str]]:
     """(how, statement, variable) of each wrap, the calls that go, the problems."""
     plan = script(text).wraps
     wraps = [(w.how, ast.unparse(w.stmt).splitlines()[0], w.target) for w in plan.wraps]
-    return wraps, sorted(ast.unparse(c) for c in plan.removed), [what for _, what in plan.problems]
+    return wraps, sorted(ast.unparse(c) for c in plan.removed), [told.words for _, told in plan.problems]
 
 
 @pytest.mark.parametrize(
