@@ -146,16 +146,28 @@ def _in_one_file(text: str, found: Sequence[Finding], *, only_comments: bool) ->
 def _recheck(script: Script, texts: Texts) -> str:
     """What is wrong with the result as a program; '' if nothing is."""
     from dpmigrate.facts.script import Script
-    from dpmigrate.rewrite.guards import guarded_collectives
+    from dpmigrate.rewrite.guards import collectives_under_guards
 
     again = anew(script.program, texts)
     if isinstance(again, Problem):
         return again.message
-    if len(again.parts) > 1:
-        whole = ast.Module([s for p in again.parts for s in p.source.tree.body], [])
-        for sentence in guarded_collectives(whole):
-            return sentence
+    files = [(p.source.tree, _own_names(again, i)) for i, p in enumerate(again.parts)]
+    for sentence in collectives_under_guards(files, lambda line: again.where(Span(line, 0, line, 0))):
+        return sentence
     return "" if Script(again, script.settings).exempt else "a second run would not recognise the result as migrated"
+
+
+def _own_names(program: Program, index: int) -> Mapping[str, str]:
+    """The names that a file imports from others of the program, each with its name there."""
+    own: dict[str, str] = {}
+    for node in ast.walk(program.parts[index].source.tree):
+        if isinstance(node, ast.Import):
+            own |= {a.asname or a.name.partition(".")[0]: a.name for a in node.names if (index, a.name) in program.links}
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            inside = f"{base}." if node.module else base
+            own |= {a.asname or a.name: a.name for a in node.names if {(index, base), (index, inside + a.name)} & program.links.keys()}
+    return own
 
 
 def anew(program: Program, texts: Texts) -> Program | Problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dpmigrate import contract
@@ -13,10 +13,22 @@ _LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 
 
 def guarded_collectives(tree: ast.Module) -> tuple[str, ...]:
-    """One sentence for each collective under a rank-0 guard, or in a function of this file that is called under one."""
-    guards = _Guards(_aliases(tree), _imported(tree))
-    guards.block(tree.body, None)
-    return tuple(guards.sentences())
+    """One sentence for each collective of a file under a rank-0 guard, or in a function of the file that is called under one."""
+    return collectives_under_guards([(tree, {})], "line {}".format)
+
+
+def collectives_under_guards(files: Iterable[tuple[ast.Module, Mapping[str, str]]], where: Callable[[int], str]) -> tuple[str, ...]:
+    """The same over all files of a program, which are one where functions call each other; ``where`` says what place a line is.
+
+    With each file come those of its imported names that are the program's own, each with its name in the file that it is imported from.
+    """
+    collectives, calls = [], []
+    for tree, own in files:
+        guards = _Guards(_aliases(tree), _imported(tree) - own.keys(), own)
+        guards.block(tree.body, None)
+        collectives += guards.collectives
+        calls += guards.calls
+    return tuple(_sentences(collectives, calls, where))
 
 
 def _aliases(tree: ast.Module) -> frozenset[str]:
@@ -28,9 +40,13 @@ def _aliases(tree: ast.Module) -> frozenset[str]:
 
 
 def _imported(tree: ast.Module) -> frozenset[str]:
-    """Names of modules: a call on one of them is no method of this file."""
+    """Names of modules: a call on one of them is no method of the file."""
     imports = (node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
     return frozenset((alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names)
+
+
+_Collective = tuple[ast.Call, str, int | None, str | None]  # call, name, guard, inside which function
+_Called = tuple[str, int | None, str | None]  # called, guard, inside which function
 
 
 @dataclass
@@ -39,8 +55,9 @@ class _Guards:
 
     aliases: frozenset[str]
     imported: frozenset[str]
-    collectives: list[tuple[ast.Call, str, int | None, str | None]] = field(default_factory=list)  # call, name, guard, function
-    calls: list[tuple[str, int | None, str | None]] = field(default_factory=list)  # called, guard, inside which function
+    own: Mapping[str, str]
+    collectives: list[_Collective] = field(default_factory=list)
+    calls: list[_Called] = field(default_factory=list)
     function: str | None = None
 
     def block(self, body: Sequence[ast.stmt], guard: int | None) -> None:
@@ -98,7 +115,7 @@ class _Guards:
         if name in contract.COLLECTIVE:
             self.collectives.append((call, str(name), guard, self.function))
         elif isinstance(call.func, ast.Name):
-            self.calls.append((call.func.id, guard, self.function))
+            self.calls.append((self.own.get(call.func.id, call.func.id), guard, self.function))
         elif isinstance(call.func, ast.Attribute) and not self._is_foreign(call.func.value):
             self.calls.append((call.func.attr, guard, self.function))
 
@@ -107,22 +124,24 @@ class _Guards:
             value = value.value
         return isinstance(value, ast.Name) and value.id in self.imported
 
-    def sentences(self) -> Iterator[str]:
-        reached = self._called_under_guard()
-        for call, name, guard, function in self.collectives:
-            line = guard or reached.get(function or "")
-            if line is not None:
-                yield f"line {call.lineno}: {name}() waits for every rank but stands under the rank-0 guard of line {line}"
 
-    def _called_under_guard(self) -> dict[str, int]:
-        """Functions that a guard leads to, with its line."""
-        reached: dict[str, int] = {}
-        again = True
-        while again:
-            again = False
-            for name, guard, function in self.calls:
-                line = guard or reached.get(function or "")
-                if line is not None and name not in reached:
-                    reached[name] = line
-                    again = True
-        return reached
+def _sentences(collectives: Sequence[_Collective], calls: Sequence[_Called], where: Callable[[int], str]) -> Iterator[str]:
+    reached = _called_under_guard(calls)
+    for call, name, guard, function in collectives:
+        line = guard or reached.get(function or "")
+        if line is not None:
+            yield f"{where(call.lineno)}: {name}() waits for every rank but stands under the rank-0 guard of {where(line)}"
+
+
+def _called_under_guard(calls: Sequence[_Called]) -> dict[str, int]:
+    """Functions that a guard leads to, with its line."""
+    reached: dict[str, int] = {}
+    again = True
+    while again:
+        again = False
+        for name, guard, function in calls:
+            line = guard or reached.get(function or "")
+            if line is not None and name not in reached:
+                reached[name] = line
+                again = True
+    return reached
