@@ -303,7 +303,7 @@ def verify(
         from dpmigrate.verify import page
 
         new = {Path(original): after.read_bytes()} if isinstance(after, Path) else after
-        written = page.write(Path(report), found, original, [(str(path), path.read_bytes(), data) for path, data in new.items()])
+        written = page.write(Path(report), found, original, [(str(p), old, data) for p, data in new.items() if (old := p.read_bytes()) != data])
         print(f"dpmigrate: the report is {written}", file=sys.stderr)
     if output_format == "json":
         terminal.out(show.document(found) + "\n")

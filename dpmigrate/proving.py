@@ -29,7 +29,7 @@ def prove(original: Path, migrated: Mapping[Path, bytes] | Path, wish: proof.Wis
 
 
 def migration(original: Path, settings: Settings) -> tuple[Outcome, Mapping[Path, bytes] | None]:
-    """What apply says of the script, and what it would write, if it writes anything."""
+    """What apply says of the script, and all files of the program as they would be, if it writes anything."""
     kept: list[Mapping[Path, bytes]] = []
 
     def keep(path: Path, after: Mapping[Path, bytes]) -> None:

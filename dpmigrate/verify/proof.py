@@ -70,9 +70,10 @@ class Listener:
 def prove(
     original: Path, migrated: Mapping[Path, bytes] | Path, wish: Wish, *, paths: Sequence[Path] = (), listener: Listener | None = None, keep: Path | None = None
 ) -> Proof:
-    """Run ``original`` and its migration, each in a copy of its folder, and judge them. ``migrated`` is a file, or the new files of the original.
+    """Run ``original`` and its migration, each in a copy of its folder, and judge them.
 
-    ``paths`` are put on PYTHONPATH (the runtime); ``keep`` is a folder for the copies, otherwise they are removed.
+    ``migrated`` is a file, or all files of the original's program as they will be. ``paths`` are put on PYTHONPATH (the runtime); ``keep`` is a folder for
+    the copies, otherwise they are removed.
     """
     heard = listener or Listener()
     with contextlib.ExitStack() as stack:
@@ -93,23 +94,30 @@ _MAY_BE_PRECISION = re.compile(r"^(?:RuntimeError|TypeError|ValueError|Assertion
 def _attempt(original: Path, migrated: Mapping[Path, bytes] | Path, wish: Wish, paths: Sequence[Path], heard: Listener, folder: Path) -> Proof:
     """Copy, run and judge, in one precision."""
     others = () if isinstance(migrated, Path) else tuple(p.resolve() for p in migrated)
-    before = scratch.program(original, Path.cwd(), others)
-    after = scratch.program(migrated, Path.cwd()) if isinstance(migrated, Path) else before
+    before = scratch.place(original, Path.cwd(), others)
+    after = scratch.place(migrated, Path.cwd()) if isinstance(migrated, Path) else before
     since = time.time()
     try:
         copies = before.copied_to(folder / "original"), after.copied_to(folder / "migrated")
-        for path, data in () if isinstance(migrated, Path) else migrated.items():
-            (copies[1].root / path.resolve().relative_to(before.root)).write_bytes(data)
+        for path, data in () if isinstance(migrated, Path) else _changed(migrated):
+            if not path.is_relative_to(before.root):
+                return Proof(failure=f"{path} is changed and lies outside of {before.root}, of which the copy is made")
+            (copies[1].root / path.relative_to(before.root)).write_bytes(data)
     except OSError as e:
         return Proof(failure=f"the program's folder cannot be copied: {e}")
 
-    def config(side: str, place: scratch.Program, copy: scratch.Program, ranks: int) -> Config:
+    def config(side: str, place: scratch.Place, copy: scratch.Place, ranks: int) -> Config:
         root, origin, script, start = map(str, (copy.root, place.root, copy.script, copy.folder))
         return Config(str(folder / f"{side}-out"), root, origin, script, start, ranks, wish.steps, wish.epochs, wish.float64, cpu=wish.cpu)
 
     found = _prove(config("original", before, copies[0], 0), config("migrated", after, copies[1], wish.ranks), wish, paths, heard)
     touched = scratch.changed([link for copy in copies for link in copy.links], since)
     return found if touched is None else Proof(failure=f"{touched} was changed while the program ran: {_BEHIND}")
+
+
+def _changed(migrated: Mapping[Path, bytes]) -> list[tuple[Path, bytes]]:
+    """The files that are not as they were, by their true paths."""
+    return [(path.resolve(), data) for path, data in migrated.items() if path.read_bytes() != data]
 
 
 #: why a file of the user's could be written all the same

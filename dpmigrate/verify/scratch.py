@@ -19,34 +19,39 @@ MANY = 5_000
 
 
 @dataclass(frozen=True)
-class Program:
+class Place:
     """A script in its place: the folder that belongs to it, and the folder that it is started in.
 
-    ``links`` are what a copy shows of the user's own files and folders.
+    ``links`` are what a copy shows of the user's own files and folders; ``code`` are the other files of the program, which a copy holds itself.
     """
 
     script: Path
     root: Path
     folder: Path
     links: tuple[Path, ...] = ()
+    code: tuple[Path, ...] = ()
 
-    def copied_to(self, target: Path) -> Program:
-        """Copy the root to ``target`` and give the same program there. OSError if that cannot be done."""
-        links = tuple(_copy(self.root, target, {self.script, *self.script.parents, *self.folder.parents, self.folder}))
+    def copied_to(self, target: Path) -> Place:
+        """Copy the root to ``target`` and give the same place there. OSError if that cannot be done."""
+        whole = {place for path in (self.script, self.folder, *self.code) for place in (path, *path.parents)}
+        links = tuple(_copy(self.root, target, whole))
         copied = target / self.script.relative_to(self.root)
-        return Program(copied, target, target / self.folder.relative_to(self.root), links)
+        return Place(copied, target, target / self.folder.relative_to(self.root), links)
 
 
-def program(script: Path, started_in: Path, others: Sequence[Path] = ()) -> Program:
-    """What belongs to a script: the repository round it, otherwise its own folder, and as much above it as holds its other files.
+def place(script: Path, started_in: Path, others: Sequence[Path] = ()) -> Place:
+    """What belongs to a script: the repository round it, otherwise its own folder, and as much above it as holds the other files of its program.
 
     It starts where the user stands, if that is inside, as ``python script`` would; otherwise in its own folder.
     """
     script, started_in = script.resolve(), started_in.resolve()
     homes = {Path.home().resolve(), Path("/")}
     repository = next((p for p in script.parents if p not in homes and any((p / mark).exists() for mark in (".git", ".hg"))), None)
-    root = repository or Path(os.path.commonpath([script.parent, *(p.parent for p in others)]))
-    return Program(script, root, started_in if started_in.is_relative_to(root) else script.parent)
+    root = repository or script.parent
+    for other in () if repository else others:
+        above = Path(os.path.commonpath([root, other.parent]))
+        root = root if above in homes else above
+    return Place(script, root, started_in if started_in.is_relative_to(root) else script.parent, code=tuple(others))
 
 
 def changed(links: Sequence[Path], since: float) -> Path | None:
@@ -65,7 +70,7 @@ def changed(links: Sequence[Path], since: float) -> Path | None:
 
 
 def _copy(source: Path, target: Path, whole: set[Path]) -> Iterator[Path]:
-    """What is linked. ``whole``: what must be a copy, never a link, and is not left out; that is the script and the folders round it."""
+    """What is linked. ``whole``: what must be a copy, never a link, and is not left out; that is the program and the folders round it."""
     target.mkdir(parents=True, exist_ok=True)
     for entry in sorted(os.scandir(source), key=lambda e: e.name):
         path, place = Path(entry.path), target / entry.name

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpmigrate.report.text import Style
-from dpmigrate.verify import page, scratch, show
+from dpmigrate.verify import page, proof, scratch, show
 from dpmigrate.verify.judge import Distance, Line, Verdict
 from dpmigrate.verify.proof import Proof
 from tests.verify.pair import MIGRATED, ORIGINAL, changed
@@ -123,9 +123,9 @@ def test_a_copy_holds_code_and_links_data(tmp_path: Path) -> None:
         path = source / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * (scratch.SMALL + 1 if name == "big.bin" else 3))
-    found = scratch.program(source / "train.py", source / "lib").copied_to(tmp_path / "copy")
+    found = scratch.place(source / "train.py", source / "lib").copied_to(tmp_path / "copy")
     copy = tmp_path / "copy"
-    assert found == scratch.Program(copy / "train.py", copy, copy / "lib", (source / "big.bin", source / "many"))
+    assert found == scratch.Place(copy / "train.py", copy, copy / "lib", (source / "big.bin", source / "many"))
     assert sorted(p.name for p in copy.iterdir()) == ["big.bin", "envs", "few", "lib", "many", "small.bin", "train.py"]
     assert sorted(p.name for p in copy.iterdir() if p.is_symlink()) == ["big.bin", "many"]
 
@@ -139,7 +139,7 @@ def test_the_script_is_copied_wherever_it_lies(tmp_path: Path, monkeypatch: pyte
     (folder / "train.py").write_bytes(b"x" * (scratch.SMALL + 1))
     for i in range(5):
         (folder / f"{i}.py").touch()
-    found = scratch.program(folder / "train.py", folder).copied_to(tmp_path / "copy")
+    found = scratch.place(folder / "train.py", folder).copied_to(tmp_path / "copy")
     assert found.script.resolve() == (tmp_path / "copy" / ".venv" / "many" / "train.py").resolve()
     assert (tmp_path / "copy") in found.script.resolve().parents and found.script.exists()
 
@@ -150,7 +150,7 @@ def test_collections_of_projects_are_linked(tmp_path: Path, monkeypatch: pytest.
         (tmp_path / "home" / "projects").mkdir(parents=True, exist_ok=True)
         (tmp_path / "home" / "projects" / f"{i}.py").touch()
     (tmp_path / "home" / "train.py").touch()
-    found = scratch.program(tmp_path / "home" / "train.py", tmp_path).copied_to(tmp_path / "copy")
+    found = scratch.place(tmp_path / "home" / "train.py", tmp_path).copied_to(tmp_path / "copy")
     assert (found.root / "projects").is_symlink() and (found.root / "projects" / "3.py").exists()
 
 
@@ -158,15 +158,40 @@ def test_collections_of_projects_are_linked(tmp_path: Path, monkeypatch: pytest.
 def test_a_copy_inside_what_is_copied(place: str, tmp_path: Path) -> None:
     """TMPDIR may lie in the program's folder."""
     (tmp_path / "train.py").touch()
-    found = scratch.program(tmp_path / "train.py", tmp_path).copied_to(tmp_path / place)
+    found = scratch.place(tmp_path / "train.py", tmp_path).copied_to(tmp_path / place)
     assert [p.name for p in found.root.iterdir()] == ["train.py"]
+
+
+def test_all_files_of_a_program_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a repository its root holds what lies above the script; a link would be written through."""
+    monkeypatch.setattr(scratch, "MANY", 3)
+    script, module = tmp_path / "a" / "tools" / "train.py", tmp_path / "a" / "lib" / "net.py"
+    for path in (script, module, *(module.with_name(f"{i}.py") for i in range(5))):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * (scratch.SMALL + 1 if path == module else 3))
+    found = scratch.place(script, tmp_path, (module,))
+    assert found.root == tmp_path / "a"
+    assert scratch.place(script, tmp_path, (module, Path("/elsewhere/a.py"))).root == tmp_path / "a"
+    found.copied_to(tmp_path / "copy")
+    assert (tmp_path / "copy" / "lib" / "net.py").is_file() and not (tmp_path / "copy" / "lib" / "net.py").is_symlink()
+
+
+def test_what_is_changed_outside_of_the_copy_is_told(tmp_path: Path) -> None:
+    script, module = tmp_path / "a" / "train.py", tmp_path / "lib" / "net.py"
+    for path in (script, module):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x = 1\n")
+    (tmp_path / "a" / ".git").mkdir()
+    found = proof.prove(script, {script: b"x = 1\n", module: b"x = 2\n"}, proof.Wish(ranks=0))
+    assert found.failure.startswith(f"{module} is changed and lies outside of")
+    assert module.read_text() == "x = 1\n"
 
 
 def test_where_a_program_belongs(tmp_path: Path) -> None:
     (tmp_path / "a" / "tools").mkdir(parents=True)
     script = tmp_path / "a" / "tools" / "train.py"
     script.touch()
-    assert scratch.program(script, tmp_path) == scratch.Program(script, script.parent, script.parent)
+    assert scratch.place(script, tmp_path) == scratch.Place(script, script.parent, script.parent)
     (tmp_path / "a" / ".git").mkdir()
-    assert scratch.program(script, tmp_path / "a") == scratch.Program(script, tmp_path / "a", tmp_path / "a")
-    assert scratch.program(script, tmp_path).folder == script.parent
+    assert scratch.place(script, tmp_path / "a") == scratch.Place(script, tmp_path / "a", tmp_path / "a")
+    assert scratch.place(script, tmp_path).folder == script.parent

@@ -17,7 +17,7 @@ def _ran(folder: Path, text: str, *arguments: str) -> Ran:
     script = folder / "user" / "train.py"
     script.parent.mkdir(exist_ok=True)
     script.write_text(text)
-    place = scratch.program(script, folder)
+    place = scratch.place(script, folder)
     copy = place.copied_to((folder / "copy").resolve())
     config = Config(str(folder / "out"), str(copy.root), str(place.root), str(copy.script), str(copy.folder), 0)
     return run(arguments, config, timeout=60)
