@@ -47,7 +47,6 @@ def main():
 if __name__ == "__main__":
     main()
 """
-#: imports the same engine and is refused, for what stands there
 TEST = """\
 import torch
 import engine
@@ -55,6 +54,14 @@ from torch.utils.data import DataLoader
 from data import test_set
 if __name__ == "__main__":
     print(engine.evaluate(torch.load("net.pt"), DataLoader(test_set, batch_size=8)))
+"""
+#: imports the same engine and is refused, for what stands there
+REFUSED = """\
+import torch
+import engine
+if __name__ == "__main__":
+    model = torch.nn.Linear(10, 2)
+    engine.train_epoch(model, [torch.zeros(3, 10)], torch.nn.MSELoss(), torch.optim.SGD(model.parameters(), lr=0.1))
 """
 
 
@@ -139,7 +146,7 @@ def test_who_imports_it_and_stays_is_named(given: tuple[str, ...]) -> None:
 
 
 def test_a_refused_script_that_imports_it_is_named() -> None:
-    put({"train.py": TRAIN, "engine.py": ENGINE, "other.py": TEST})
+    put({"train.py": TRAIN, "engine.py": ENGINE, "other.py": REFUSED})
     outcomes = applied("train.py", "other.py")
     assert statuses(outcomes) == {"train.py": Status.CHANGED, "other.py": Status.REFUSED}
     assert [n.partition(",")[0] for n in noted(outcomes["train.py"])] == ["engine.py is also imported by other.py"]
@@ -161,14 +168,14 @@ def test_through_another_module_the_script_is_named(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------ comments
 def test_comments_of_a_refused_program_are_no_wish() -> None:
-    put({"train.py": TRAIN, "engine.py": ENGINE, "other.py": TEST, "third.py": TEST})
+    put({"train.py": TRAIN, "engine.py": ENGINE, "other.py": REFUSED, "third.py": REFUSED})
     outcomes = applied("train.py", "other.py", "third.py", how=engine.Writing(annotate=True))
     assert statuses(outcomes) == {"train.py": Status.CHANGED, "other.py": Status.REFUSED, "third.py": Status.REFUSED}
     assert "TODO(" not in Path("engine.py").read_text()
 
 
 def test_two_refused_programs_comment_a_file_once() -> None:
-    put({"other.py": TEST, "third.py": TEST, "engine.py": ENGINE})
+    put({"other.py": REFUSED, "third.py": REFUSED, "engine.py": ENGINE})
     outcomes = applied("other.py", "third.py", how=engine.Writing(annotate=True))
     assert statuses(outcomes) == {"other.py": Status.REFUSED, "third.py": Status.REFUSED}
     assert Path("engine.py").read_text().count("TODO(") == 1
@@ -255,13 +262,13 @@ def test_files_of_a_program_have_their_own_ignores(pattern: str, code: str, left
     [
         pytest.param(
             "import torch.distributed as dist\ndef init():\n    dist.init_process_group('nccl')\n",
-            "model = nn.Linear(10, 2)",
+            "engine.init()\n    model = nn.Linear(10, 2)",
             "(engine.py, line 17)",
             id="its own mode",
         ),
         pytest.param(
             "import torch.multiprocessing as mp, torch.distributed as dist\ndef init():\n    dist.init_process_group('nccl')\n    mp.spawn(init)\n",
-            "model = nn.Linear(10, 2)",
+            "engine.init()\n    model = nn.Linear(10, 2)",
             "starts its processes itself (engine.py, line 18)",
             id="its own start",
         ),
