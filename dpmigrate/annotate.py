@@ -21,7 +21,7 @@ def annotated(program: Program, left: Sequence[Finding]) -> Iterator[Finding]:
     for part in program.parts:
         own = [f for f in left if program.part(f.span) is part]
         lines = re.split(r"\r\n|\r|\n", part.source.text)
-        places = [(_first_line(node), node) for node in ast.walk(part.source.tree) if isinstance(node, ast.stmt)] if own else []
+        places = [(_first_line(node), node) for node in ast.walk(part.tree) if isinstance(node, ast.stmt)] if own else []
         places = [(line, node) for line, node in places if _begins_its_line(lines[line - part.first - 1], node)]
         for finding in own:
             line, statement = _innermost(places, finding.span.line)

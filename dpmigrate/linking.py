@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dpmigrate.alive import without_dead
-from dpmigrate.facts.names import is_main_guard
 from dpmigrate.facts.scopes import imported_names
 from dpmigrate.facts.suppressions import suppressions
-from dpmigrate.model import Problem
+from dpmigrate.model import Problem, is_main_guard
 from dpmigrate.program import Part, Program, placed
 from dpmigrate.source import Source, parse
 
@@ -67,12 +66,12 @@ class _Linker:
 
     def program(self) -> Program:
         """The files that were found, with their lines counted through."""
-        imported = [(m.path.parent.name if m.path.stem == "__init__" else m.path.stem, m.source.tree) for m in self._order if m is not self._top]
-        without_dead(self._top.source.tree, imported)
         parts: list[Part] = []
         index = {m: i for i, m in enumerate(self._order)}
         for module in self._order:
             parts.append(placed(module.source, parts[-1].end if parts else 0, main=module is self._top))
+        words = (m.path.parent.name if m.path.stem == "__init__" else m.path.stem for m in self._order)
+        without_dead(parts[-1].tree, list(zip(words, (p.tree for p in parts[:-1]), strict=False)))
         links = {(index[m], name): index[target] for (m, name), target in self._links.items()}
         return Program(tuple(parts), links, tuple(self._unread.items()))
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.edit import AddImport, Edit
-from dpmigrate.facts.names import is_main_guard
-from dpmigrate.model import File, Finding, Problem, Span
+from dpmigrate.model import File, Finding, Problem, Span, is_main_guard
 from dpmigrate.program import Part, Program, placed
 from dpmigrate.source import Source, parse
 
@@ -45,23 +44,24 @@ def half_done(program: Program) -> str:
 
 
 def _uses_runtime(part: Part) -> bool:
+    """Whether what runs of the file uses the runtime."""
     if MODULE.encode() not in part.source.data:
         return False
-    nodes = list(ast.walk(part.source.tree))
-    return any(a.name == MODULE for n in nodes if isinstance(n, ast.Import) for a in n.names) or any(
-        isinstance(n, ast.ImportFrom) and n.module == MODULE for n in nodes
-    )
+    nodes = list(ast.walk(part.tree))
+    names = {a.asname or a.name for n in nodes if isinstance(n, ast.Import) for a in n.names if a.name == MODULE}
+    names |= {a.asname or a.name for n in nodes if isinstance(n, ast.ImportFrom) and n.module == MODULE for a in n.names}
+    return any(isinstance(n, ast.Name) and n.id in names for n in nodes)
 
 
 def _starts_ranks(part: Part) -> bool:
     """Whether the file calls what sets up the processes, the runtime's function or torch's own."""
-    calls = (n.func for n in ast.walk(part.source.tree) if isinstance(n, ast.Call))
+    calls = (n.func for n in ast.walk(part.tree) if isinstance(n, ast.Call))
     return any((f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else "") in ("setup", "init_process_group") for f in calls)
 
 
 def _is_started(part: Part) -> bool:
     """Whether the file does something when it is started, as no plain module does."""
-    body = part.source.tree.body
+    body = part.tree.body
     return any(is_main_guard(s) or isinstance(s, ast.For | ast.While | ast.With) or _is_call(s) for s in body)
 
 
@@ -151,7 +151,7 @@ def _recheck(script: Script, texts: Texts) -> str:
     again = anew(script.program, texts)
     if isinstance(again, Problem):
         return again.message
-    files = [(p.source.tree, _own_names(again, i)) for i, p in enumerate(again.parts)]
+    files = [(p.tree, _own_names(again, i)) for i, p in enumerate(again.parts)]
     for sentence in collectives_under_guards(files, lambda line: again.where(Span(line, 0, line, 0))):
         return sentence
     return "" if Script(again, script.settings).exempt else "a second run would not recognise the result as migrated"
@@ -160,7 +160,7 @@ def _recheck(script: Script, texts: Texts) -> str:
 def _own_names(program: Program, index: int) -> Mapping[str, str]:
     """The names that a file imports from others of the program, each with its name there."""
     own: dict[str, str] = {}
-    for node in ast.walk(program.parts[index].source.tree):
+    for node in ast.walk(program.parts[index].tree):
         if isinstance(node, ast.Import):
             own |= {a.asname or a.name.partition(".")[0]: a.name for a in node.names if (index, a.name) in program.links}
         elif isinstance(node, ast.ImportFrom):

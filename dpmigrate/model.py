@@ -43,6 +43,11 @@ class Fix(enum.Enum):
     NONE = "none"  # told, never touched
 
 
+def is_main_guard(node: ast.AST) -> bool:
+    """``if __name__ == "__main__":``"""
+    return isinstance(node, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing a rule has to say about one place of one file."""

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dpmigrate.facts.names import is_main_guard
-from dpmigrate.model import Problem, Span
+from dpmigrate.model import Problem, Span, is_main_guard
 from dpmigrate.source import Source
 
 #: what the import statements mean: (index of the file, dotted name as it stands there) -> index of the file that it names
@@ -22,9 +21,10 @@ Links = Mapping[tuple[int, str], int]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A file of a program; ``first`` lines of the program stand before it. The positions in ``source.tree`` are the program's."""
+    """A file of a program: what of it runs there, with the positions of the program; ``first`` lines of the program stand before it."""
 
     source: Source
+    tree: ast.Module
     first: int = 0
 
     @cached_property
@@ -50,12 +50,14 @@ class Part:
 
 
 def placed(source: Source, first: int, *, main: bool) -> Part:
-    """A file with its place in a program; where it is imported, the block of its main guard does not run and is left out."""
-    if not main:
-        source.tree.body = [s for s in source.tree.body if not is_main_guard(s)]
+    """A file with its place in a program; where it is imported, the block of its main guard does not run and is left out.
+
+    The statements are the source's own, moved to their new lines: a source has one place only.
+    """
+    tree = ast.Module([s for s in source.tree.body if main or not is_main_guard(s)], [])
     if first:
-        ast.increment_lineno(source.tree, first)
-    return Part(source, first)
+        ast.increment_lineno(tree, first)
+    return Part(source, tree, first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +74,7 @@ class Program:
     @classmethod
     def of(cls, source: Source) -> Program:
         """A script by itself."""
-        return cls((Part(source),))
+        return cls((Part(source, source.tree),))
 
     @property
     def entry(self) -> Source:
@@ -82,7 +84,7 @@ class Program:
     @property
     def imported(self) -> tuple[ast.Module, ...]:
         """The modules that the script imports, in the order in which they run."""
-        return tuple(p.source.tree for p in self.parts[:-1])
+        return tuple(p.tree for p in self.parts[:-1])
 
     @cached_property
     def _firsts(self) -> list[int]:

@@ -116,9 +116,18 @@ def test_a_script_whose_module_was_migrated_with_another(who: str) -> None:
     assert done.returncode == 1 and f"{who}: apply will refuse this program: {told}" in done.stdout.decode()
 
 
-@pytest.mark.parametrize("spelling", ["import dpmigrate_runtime as ddp", "from dpmigrate_runtime import shard"])
-def test_a_script_that_was_migrated_as_a_module(spelling: str) -> None:
-    put({"train.py": f"{spelling}\n{TRAIN}", "engine.py": ENGINE})
+def test_a_script_that_runs_nothing_of_what_was_migrated_is_whole() -> None:
+    put({"train.py": TRAIN, "engine.py": ENGINE + "def size(model): ...\n"})
+    applied("train.py")
+    put({"count.py": "import engine\nimport torch\nengine.size(torch.load('net.pt'))\n"})
+    assert statuses(checked("count.py")) == {"count.py": Status.CLEAN}
+
+
+@pytest.mark.parametrize(
+    "use", ["import dpmigrate_runtime as ddp\nddp.shard", "import dpmigrate_runtime\ndpmigrate_runtime.shard", "from dpmigrate_runtime import shard\nshard"]
+)
+def test_a_script_that_was_migrated_as_a_module(use: str) -> None:
+    put({"train.py": f"{use}\n{TRAIN}", "engine.py": ENGINE})
     for o in (checked("train.py")["train.py"], applied("train.py")["train.py"]):
         assert o.status is Status.REFUSED and o.reason.startswith("it was migrated as a module of another script")
 

@@ -74,7 +74,7 @@ def test_the_block_of_an_imported_main_guard_does_not_run(linked: Callable[..., 
     guard = "if __name__ == '__main__':\n    import b\n    x = 1\n"
     program = linked({"train.py": "import a\n" + guard, "a.py": "y = 1\n" + guard, "b.py": ""})
     assert names(program) == ["a.py", "b.py", "train.py"]
-    a, _, script = (p.source.tree for p in program.parts)
+    a, _, script = (p.tree for p in program.parts)
     assert (len(a.body), len(script.body)) == (1, 2)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from dpmigrate.facts.names import FunctionNode, Names, is_main_guard
+from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.model import is_main_guard
 
 #: calls at module level that neither print, draw random numbers, open files nor build anything
 _IDLE_PREFIXES = ("argparse.", "os.path.", "os.environ.", "logging.getLogger", "warnings.", "matplotlib.", "sys.path.", "torch.device", "pathlib.")

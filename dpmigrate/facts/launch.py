@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.contract import MODULE
-from dpmigrate.facts.names import FunctionNode, Names, is_main_guard
+from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.told import PLACE, Told
+from dpmigrate.model import is_main_guard
 
 #: what makes processes, whatever they run
 PROCESSES = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.Process", "torch.multiprocessing.start_processes", "multiprocessing.Process"})

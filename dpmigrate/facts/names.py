@@ -428,8 +428,3 @@ def last(func: ast.expr) -> str:
 def of_self(node: ast.Attribute) -> bool:
     """Whether it is an attribute of the object, or of the class, whose method it stands in."""
     return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-
-
-def is_main_guard(node: ast.AST) -> bool:
-    """``if __name__ == "__main__":``"""
-    return isinstance(node, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))

@@ -37,7 +37,7 @@ class Script:
     def __init__(self, program: Program, settings: Settings) -> None:
         self.program = program
         self.settings = settings
-        self._look(self._names(program.entry.tree))
+        self._look(self._names(program.parts[-1].tree))
         #: what would start a distributed mode of the program's own; the facts are about the program without it
         self.switches: tuple[ast.stmt, ...] = self._without_own_mode() if self.half_migrated else ()
         self.wraps: WrapPlan = self._wrapping.plan()
@@ -135,7 +135,7 @@ class Script:
     @cached_property
     def _words(self) -> set[str]:
         """The variables and parameters of all files."""
-        nodes = [n for p in self.program.parts for n in ast.walk(p.source.tree)]
+        nodes = [n for p in self.program.parts for n in ast.walk(p.tree)]
         return {n.id for n in nodes if isinstance(n, ast.Name)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
 
     @property

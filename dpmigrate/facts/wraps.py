@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from dpmigrate.facts.definitions import SAME
-from dpmigrate.facts.names import FunctionNode, Names, is_main_guard, position
+from dpmigrate.facts.names import FunctionNode, Names, position
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.values import Key, Val, Values, WrapSite, wrap_argument
+from dpmigrate.model import is_main_guard
 
 #: what may be done to a model before or after the wrap alike
 _NEUTRAL = frozenset({"parameters", "train", "eval", "zero_grad", "training"})

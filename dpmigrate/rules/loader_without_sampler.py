@@ -34,9 +34,9 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, After, DropArg, Edit, Hoist, SetArg, Wrap
-from dpmigrate.facts.names import FunctionNode, is_main_guard, position
+from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.script import Script
-from dpmigrate.model import Fix, Severity
+from dpmigrate.model import Fix, Severity, is_main_guard
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import LOADER_PARAMETERS
 

@@ -41,11 +41,10 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, After, Before, Edit, Enclose, Hoist, Replace, SetItem
 from dpmigrate.facts import precision, steps
-from dpmigrate.facts.names import is_main_guard
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.turns import Turn
 from dpmigrate.facts.turns import turns as turns_of
-from dpmigrate.model import Fix, Severity
+from dpmigrate.model import Fix, Severity, is_main_guard
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import scaled_backward, scaler_name
 
