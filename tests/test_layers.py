@@ -65,6 +65,37 @@ def test_rules_know_facts_and_edits_only(path: Path) -> None:
     assert not {m for m in own if not m.startswith(allowed)}
 
 
+#: the rooms of one file: what of ours each may import
+ROOMS = {
+    "model": ("edit",),
+    "edit": ("model",),
+    "settings": (),
+    "contract": (),
+    "literals": (),
+    "source": ("model",),
+    "program": ("model", "source"),
+    "alive": (),
+    "linking": ("alive", "facts.scopes", "facts.suppressions", "model", "program", "source"),
+    "programs": (),
+    "migration": ("contract", "edit", "facts.script", "model", "program", "rewrite", "source"),
+    "plans": ("model", "transaction", "writing"),
+    "importers": ("linking", "plans", "programs", "source", "walk"),
+    "starts": ("model",),
+    "annotate": ("edit", "model", "program"),
+    "transaction": ("model", "writing"),
+    "writing": ("model",),
+    "terminal": ("model", "report"),
+    "walk": ("model",),
+}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_of_one_file(room: str) -> None:
+    own = {m.removeprefix("dpmigrate.") for m in imported(ROOT / "dpmigrate" / f"{room}.py") if m.startswith("dpmigrate.")}
+    assert not {m for m in own if not any(m == name or m.startswith(f"{name}.") for name in ROOMS[room])}
+    assert f"`{room}.py`" in (ROOT / "docs" / "design.md").read_text()
+
+
 @pytest.mark.parametrize("path", RUNTIME, ids=of)
 def test_the_runtime_needs_torch_and_nothing_else(path: Path) -> None:
     roots = {m.split(".")[0] for m in imported(path)}

@@ -81,7 +81,7 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[st
 
 
 def _through_function(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[str, bool], depth: int) -> Holds:
-    """What a function of this file gives back: ``losses.append(train_step(batch))``."""
+    """What a function of the program gives back: ``losses.append(train_step(batch))``."""
     functions = [f for f, _ in roles.values.targets(node)] if depth else []
     given = [r.value for f in functions for r in ast.walk(f) if isinstance(r, ast.Return) and roles.names.function(r) is f]
     kinds = {_addition_kind(roles, loop, v, losses, depth - 1) if v is not None else Holds.UNKNOWN for v in given}

@@ -63,7 +63,7 @@ def _last(node: ast.Name | ast.Attribute) -> str:
 
 
 def _given(roles: Roles, node: ast.Name | ast.Attribute) -> list[ast.expr]:
-    """What the variable or parameter is given in this file."""
+    """What the variable or parameter is given in the program."""
     if isinstance(node, ast.Attribute):
         return [v for key in roles.values.keys(node) for v in roles.written(key)]
     out: list[ast.expr] = []

@@ -58,7 +58,7 @@ def _runner(call: ast.Call, dotted: str) -> str:
 
 
 def _trains(roles: Roles, given: ast.expr) -> bool:
-    """Whether the argument is a function of this file that trains: by name, as a method, through ``partial`` or a lambda."""
+    """Whether the argument is a function of the program that trains: by name, as a method, through ``partial`` or a lambda."""
     if roles.reaches_backward(given):
         return True  # a lambda
     for n in ast.walk(given):
@@ -139,7 +139,7 @@ def distributed(roles: Roles) -> Told | None:
             if dotted == name or dotted.startswith(name + "."):
                 return Told(f"already uses {word} ({PLACE})", node)
     group = _group_use(roles)
-    return Told(f"already uses a process group that another file sets up ({PLACE})", group) if group is not None else None
+    return Told(f"already uses a process group that code outside of this program sets up ({PLACE})", group) if group is not None else None
 
 
 def uses_own_mode(names: Names, node: ast.AST) -> bool:

@@ -1,4 +1,4 @@
-"""Which layers the program's models hold, as far as this file shows it: those that normalise over the batch, and whatever may have buffers.
+"""Which layers the program's models hold, as far as the program shows it: those that normalise over the batch, and whatever may have buffers.
 
 Seen are the file's own classes and torch's layers, and of some libraries' models what they are made of; what anything else makes is not known.
 """
@@ -26,7 +26,7 @@ _WITHOUT_LAYERS = ("torch.", "math.", "numpy.", "collections.", "functools.")
 
 
 def batch_norm(names: Names) -> ast.AST | None:
-    """Where this file names a layer that normalises over the batch, or a library's model that has one."""
+    """Where the program names a layer that normalises over the batch, or a library's model that has one."""
     for node in names.nodes:
         if isinstance(node, ast.Attribute | ast.Name) and (names.dotted(node).startswith("torch.nn.BatchNorm") or _ready_made(names, node)):
             return node
@@ -34,7 +34,7 @@ def batch_norm(names: Names) -> ast.AST | None:
 
 
 def unseen(script: Script) -> bool:
-    """Whether a trained model is built by something that is neither of this file nor of torch."""
+    """Whether a trained model is built by something that is neither of the program nor of torch."""
     return any(True for _ in _made_elsewhere(script.roles))
 
 
@@ -54,13 +54,13 @@ def buffers(roles: Roles) -> ast.AST | None:
 
 
 def _made_elsewhere(roles: Roles) -> Iterator[ast.AST]:
-    """The calls that build trained models and are neither of this file nor of torch."""
+    """The calls that build trained models and are neither of the program nor of torch."""
     made = {m for v in roles.models for m in (v, *roles.values.inner(v))}
     yield from (v.node for v in sorted(made, key=lambda v: v.qual) if v.kind == "call" and not v.qual.startswith("torch.nn."))
 
 
 def _may_make_layers(roles: Roles, call: ast.Call) -> bool:
-    """Whether the called function is neither torch's nor of this file nor built in."""
+    """Whether the called function is neither torch's nor of the program's nor built in."""
     dotted = roles.names.dotted(call.func)
     builtin = dotted.startswith("?.") and hasattr(builtins, dotted[2:].partition(".")[0])
     return bool(dotted) and not builtin and not dotted.startswith(_WITHOUT_LAYERS)

@@ -66,7 +66,7 @@ def _half_known(script: Script, node: ast.expr) -> bool:
 # ------------------------------------------------------------------ what workers begin with
 @dataclass(frozen=True, eq=False, slots=True)
 class WorkerStart:
-    """A ``worker_init_fn``: the expression that gives it, the function where it is of this file, and its parameter for the worker's number."""
+    """A ``worker_init_fn``: the expression that gives it, the function where it is of the program, and its parameter for the worker's number."""
 
     given: ast.expr
     function: FunctionNode | ast.Lambda | None = None

@@ -243,7 +243,7 @@ class Losses:
         return not receivers
 
     def _object(self, node: ast.Call, item: int = 0) -> Loss:
-        """A call of a loss object, of a function of this file, or of a model that gives its own loss, as element ``item`` of what is returned."""
+        """A call of a loss object, of a function of the program, or of a model that gives its own loss, as element ``item`` of what is returned."""
         values = self.roles.values.eval(node.func)
         found: list[Loss] = []
         for v in values:

@@ -140,7 +140,7 @@ class Numbers:
         return dotted == "?.range" or (dotted == "?.enumerate" and path == ("*", 0))
 
     def _given_back(self, call: ast.Call, item: int | None) -> bool:
-        """Whether functions of this file give back numbers, as a whole or as element ``item`` of a tuple."""
+        """Whether functions of the program give back numbers, as a whole or as element ``item`` of a tuple."""
         functions = [v.node for v in self.roles.values.eval(call.func)]
         returns: list[ast.expr] = []
         for f in functions:
@@ -157,7 +157,7 @@ class Numbers:
         return list(self.names.bindings(self.names.scope_of[node], node.id))
 
     def _passed(self, b: Binding, node: ast.Name) -> list[ast.expr]:
-        """What the calls of this file give to a parameter; empty where one does not say."""
+        """What the calls of the program give to a parameter; empty where one does not say."""
         function = self.names.function(b.target)
         if b.how != "param" or not isinstance(function, FunctionNode):
             return []

@@ -131,7 +131,7 @@ def written_names(*nodes: ast.AST) -> set[str]:
 
 
 def methods_of_model(roles: Roles, call: ast.Call) -> list[FunctionNode]:
-    """The methods of this file that a call of a model's method runs, also through the wrapper."""
+    """The methods of the program that a call of a model's method runs, also through the wrapper."""
     if not isinstance(call.func, ast.Attribute):
         return []
     models = [m for v in roles.model_vals(call.func.value) for m in roles.values.inner(v)]

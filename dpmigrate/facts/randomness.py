@@ -14,7 +14,7 @@ _DRAWING = frozenset(
 
 
 def draws(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
-    """Whether the node, or a function of this file that it calls, draws random numbers."""
+    """Whether the node, or a function of the program that it calls, draws random numbers."""
     for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
         if roles.names.dotted(call.func).startswith(DRAWS) or (isinstance(call.func, ast.Attribute) and call.func.attr in _DRAWING):
             return True

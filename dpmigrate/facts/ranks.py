@@ -15,7 +15,7 @@ _FILE_TESTS = frozenset({"exists", "is_file", "is_dir", "isfile", "isdir", "glob
 
 
 def leading_to(roles: Roles, node: ast.AST) -> Iterator[ast.AST]:
-    """The node and every call that may lead to it, through the functions of this file."""
+    """The node and every call that may lead to it, through the functions of the program."""
     todo, seen = [node], set()
     while todo:
         n = todo.pop()

@@ -78,9 +78,9 @@ class Script:
             migrated = MODULE in self.names.imports.values()  # what is left of a distributed mode of its own is switched off
             return f"{self.distributed}; {self.own_start}" if self.own_start and not migrated else self.distributed
         if not any(d == "torch" or d.startswith("torch.") for d in self.names.imports.values()) and not self.names.stars:
-            return "torch is not imported in this file"
+            return "torch is not imported in this program"
         if not self.roles.backwards:
-            return "no backward() in this file: nothing is trained here"
+            return "no backward() in this program: nothing is trained here"
         return ""
 
     @cached_property
@@ -284,7 +284,7 @@ class Script:
         return any(self.names.is_inside(m, node) or self.names.function(m) in functions for m in self.meetings)
 
     def leading_to(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The node and every call that may lead to it, through the functions of this file."""
+        """The node and every call that may lead to it, through the functions of the program."""
         return ranks.leading_to(self.roles, node)
 
     def starts(self, node: ast.AST) -> bool:

@@ -47,7 +47,7 @@ _ALL_PARTS = frozenset({"children", "modules", "named_children", "named_modules"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Unused:
-    """A part of a class of this file, made in ``node``. ``test`` is what decides whether a step uses it; None: no step does.
+    """A part of a class of the program, made in ``node``. ``test`` is what decides whether a step uses it; None: no step does.
 
     ``idle``: it is used, but only for outputs of the model that no loss is made of.
     """
@@ -70,7 +70,7 @@ def partly_used(roles: Roles, models: Vals) -> list[Unused]:
 
 
 def own_classes(roles: Roles, models: Vals) -> list[ast.ClassDef]:
-    """The module classes of this file that the models are made of."""
+    """The module classes of the program that the models are made of."""
     classes: list[ast.ClassDef] = []
     todo = [v.cls for v in sorted(models, key=lambda v: position(v.node)) if v.cls is not None]
     while todo:
@@ -132,7 +132,7 @@ def _of_setting(roles: Roles, node: ast.Attribute) -> bool:
 
 
 def _trainable(roles: Roles, value: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:
-    """Whether the expression makes layers with parameters of their own, as far as this file shows."""
+    """Whether the expression makes layers with parameters of their own, as far as the program shows."""
     if isinstance(value, ast.ListComp | ast.GeneratorExp):
         return _trainable(roles, value.elt, seen)
     if isinstance(value, ast.List | ast.Tuple):

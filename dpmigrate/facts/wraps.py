@@ -206,10 +206,10 @@ class Wrapping:
         self._site(key, stmt, target)
 
     def _inside_function(self, key: Key, node: ast.AST) -> None:
-        """A parameter that nobody in this file fills: wrapped at the top of the function that trains with it."""
+        """A parameter that nobody in the program fills: wrapped at the top of the function that trains with it."""
         function = self.names.function(node)
         if not isinstance(function, FunctionNode) or not isinstance(node, ast.Name):
-            self._problem(node, f"{ast.unparse(node)} is not given a model in this file")
+            self._problem(node, f"{ast.unparse(node)} is not given a model in this program")
             return
         body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
         self.wraps.append(Wrap("before", body[0], node.id, node, key))

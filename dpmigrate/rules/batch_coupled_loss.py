@@ -92,7 +92,7 @@ def _called(script: Script, call: ast.Call) -> Iterator[str]:
 
 
 def _in_loss(script: Script, node: ast.AST) -> bool:
-    """Whether the node stands in a module that training calls beside the model: a loss of this file."""
+    """Whether the node stands in a module that training calls beside the model: a loss of this program."""
     cls = script.names.cls(node)
     for call in script.roles.calls:
         if script.roles.inside_module(call) or script.roles.model_vals(call.func) or script.roles.region(call) not in ("train", "both"):

@@ -91,7 +91,7 @@ def batch_size_elsewhere(script: Script) -> Iterator[Hit]:
 
 
 def _sizes(script: Script, call: ast.Call) -> Iterator[ast.Name | ast.Attribute]:
-    """Where a loader's batch size comes from; for one that another file makes, whatever is called so and may be given to it."""
+    """Where a loader's batch size comes from; for one that code outside of the program makes, whatever is called so and may be given to it."""
     if script.roles.makes_loader(call):
         size = script.argument(call, "batch_size", 1)
         if isinstance(size, ast.Name | ast.Attribute):

@@ -18,7 +18,8 @@ with ddp.main_first():
 Rank 0 goes first; the others then find the files.
 
 ## When it is not fixed
-Downloads inside models, methods of data sets that worker processes call, and functions of other files. A statement that also trains or evaluates is refused.
+Downloads inside models, methods of data sets that worker processes call, and functions outside of the program.
+A statement that also trains or evaluates is refused.
 """
 
 from __future__ import annotations

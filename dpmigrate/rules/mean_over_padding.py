@@ -2,7 +2,7 @@
 
 ## What it finds
 A mean over all elements (`nn.L1Loss()`, `F.cross_entropy` without `ignore_index`, `.mean()`) of a part of the batch that the loader's `collate_fn` pads to
-the longest sample, where that function stands in this file.
+the longest sample, where that function stands in this program.
 
 ## Why it matters
 Under DDP each rank pads its part of the batch to the longest sample of that part. The original divides by the elements of the whole padded batch, a
@@ -22,7 +22,7 @@ loss = (F.l1_loss(model(x), y, reduction="none") * mask).sum() / mask.sum()
 which is migrated exactly (DPM302).
 
 ## When it is not fixed
-Always: the program is migrated, and the author has to decide what padding should count. Padding to a fixed length, or in another file, is not told.
+Always: the program is migrated, and the author has to decide what padding should count. Padding to a fixed length, or outside of the program, is not told.
 """
 
 from __future__ import annotations

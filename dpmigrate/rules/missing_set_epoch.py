@@ -29,7 +29,7 @@ except StopIteration:
 So it does where the loop over epochs has no counter, or does not see the loader.
 
 ## When it is not fixed
-When nothing in the file is seen to come to the training loop.
+When nothing in the program is seen to come to the training loop.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
         places = script.epoch_places(b)
         if not places and not script.starts(b.node):
             yield Hit(
-                b.node, "set_epoch is needed in the loop that repeats this one, but nothing in this file is seen to come here", severity=Severity.BLOCKER,
+                b.node, "set_epoch is needed in the loop that repeats this one, but nothing in this program is seen to come here", severity=Severity.BLOCKER,
                 advice="call the function that holds this loop by its name, from the loop over epochs",
             )  # fmt: skip
         if any(epoch_counter(script, place.loop) is None or place.loader is None for place in places):

@@ -139,7 +139,7 @@ def _clears(script: Script, function: ast.AST) -> bool:
 
 
 def _reads_gradients(script: Script, node: ast.AST) -> bool:
-    """``p.grad.data.clamp_(…)``, or a function of another file that clips; not what clears gradients or asks whether there are any."""
+    """``p.grad.data.clamp_(…)``, or a function outside of the program that clips; not what clears gradients or asks whether there are any."""
     if isinstance(node, ast.Attribute):
         if node.attr != "grad" or not isinstance(node.ctx, ast.Load) or script.names.dotted(node):
             return False

@@ -1,9 +1,9 @@
 """The training loop does not go through a DataLoader.
 
 ## What it finds
-A `backward()` that no `for … in loader` over a DataLoader of this file reaches, and what feeds it instead: batches cut from tensors, all samples at
+A `backward()` that no `for … in loader` over a DataLoader of this program reaches, and what feeds it instead: batches cut from tensors, all samples at
 once, samples that the program makes, a stream of another library or of a class of the file, a state that goes on from batch to batch, a loader that
-another file makes or that nothing gives a value.
+code outside of the program makes or that nothing gives a value.
 
 A step of the optimizer in a loop over parts of a batch (`for part in batch:`).
 
@@ -94,17 +94,17 @@ _SAID = {
     ),
     "made": ("the program makes its samples itself, by {made}", "make one sample in the __getitem__ of a Dataset, and loop over a DataLoader of it"),
     "drawn": (
-        "each batch comes from {what}, which code of another file draws by itself",
+        "each batch comes from {what}, which code outside of this program draws by itself",
         "give what it does for one sample to the __getitem__ of a Dataset, and loop over a DataLoader of it",
     ),
     "unassigned": (
-        "the loop goes over {what}, which nothing in this file gives a value",
-        "make the training loader in this file; a program that only evaluates needs no migration",
+        "the loop goes over {what}, which nothing in this program gives a value",
+        "make the training loader in this program; a program that only evaluates needs no migration",
     ),
-    "uncalled": ("nothing in this file calls {what}", "call it in this file, with a DataLoader that the file makes"),
+    "uncalled": ("nothing in this program calls {what}", "call it in this program, with a DataLoader that the program makes"),
     "elsewhere": (
         "the loop goes over {what}, and nothing says that what {by} makes is a DataLoader",
-        "if it is one, call it train_loader, or make it in this file",
+        "if it is one, call it train_loader, or make it in this program",
     ),
     "cut": ("the batches are cut from {tensors} by hand, {what}", "write {loader} before the loop, and {loop} in place of what cuts"),
     "whole": (

@@ -55,7 +55,7 @@ def parallel_primitives(script: Script) -> Iterator[Hit]:
             yield Hit(
                 call,
                 f"{script.text(call.func)} is not seen to be torch's DataParallel",
-                advice="import it in this file (from torch import nn), or give the plain model",
+                advice="import it in this program (from torch import nn), or give the plain model",
             )
 
 

@@ -16,7 +16,7 @@ run = os.path.join("runs", ddp.from_main(datetime.now()).strftime("%H%M%S"))
 ```
 
 ## When it is not fixed
-Names whose use as a path cannot be seen in this file, and files that only rank 0 writes (`plt.savefig(…)`).
+Names whose use as a path cannot be seen in this program, and files that only rank 0 writes (`plt.savefig(…)`).
 """
 
 from __future__ import annotations

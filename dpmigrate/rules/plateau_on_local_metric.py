@@ -16,7 +16,7 @@ scheduler.step(ddp.mean_all(val_loss))
 ```
 
 ## When it is not fixed
-Schedulers of other files and libraries.
+Schedulers outside of the program.
 """
 
 from __future__ import annotations

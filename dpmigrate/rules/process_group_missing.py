@@ -22,7 +22,7 @@ if __name__ == "__main__":
 ```
 
 ## When it is not fixed
-When nothing in the file starts the training (DPM909).
+When nothing in the program starts the training (DPM909).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ h = checkpoint(self.block, h, use_reentrant=False)
 ```
 
 ## When it is not fixed
-Checkpointing inside other files. A block none of whose inputs needs a gradient got none in the re-entrant form (PyTorch warns of it), and is trained now.
+Checkpointing outside of the program. A block none of whose inputs needs a gradient got none in the re-entrant form (PyTorch warns of it), and is trained now.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
 
 
 def _draws(script: Script, call: ast.Call) -> bool:
-    """Whether building the loader may draw random numbers: a data set that is built with it, an order of its own, a loader of another file."""
+    """Whether building the loader may draw random numbers: a data set that is built with it, an order of its own, a loader outside of the program."""
     if not script.roles.makes_loader(call) or any(script.argument(call, name) is not None for name in ("sampler", "batch_sampler", "generator")):
         return True
     data = script.argument(call, "dataset", 0)

@@ -29,7 +29,7 @@ Without a `worker_init_fn` nothing is needed: torch seeds itself, `random` and n
 starts from `torch.initial_seed()` or `get_worker_info().seed` does the same.
 
 ## When it is not fixed
-A function of another file is told.
+A function outside of the program is told.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ torch.manual_seed(ddp.from_main(int(time.time())))
 ```
 
 ## When it is not fixed
-Seeds that come out of functions of other files. Functions that worker processes call (`worker_init_fn`) run in no step with other ranks: DPM211.
+Seeds that come out of functions outside of the program. Functions that worker processes call (`worker_init_fn`) run in no step with other ranks: DPM211.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every rank opens an event or log file of its own.
 
 ## What it finds
-`SummaryWriter` of `torch.utils.tensorboard` and `tensorboardX`, and classes of other files that are called a Logger or Writer.
+`SummaryWriter` of `torch.utils.tensorboard` and `tensorboardX`, and classes outside of the program that are called a Logger or Writer.
 
 ## Why it matters
 W event files in one folder: the curves of all ranks, mixed.
@@ -50,7 +50,7 @@ def summary_writer(script: Script) -> Iterator[Hit]:
 
 
 def _foreign_logger(script: Script, call: ast.Call) -> bool:
-    """``Logger(path)`` of another file: what it writes cannot be seen here, that it writes says its name."""
+    """``Logger(path)`` outside of the program: what it writes cannot be seen here, that it writes says its name."""
     dotted = script.names.dotted(call.func)
     name = dotted.rsplit(".", 1)[-1]
     if not dotted or dotted.startswith(("logging.", "torch.", "csv.", "wandb.", "mlflow.")) or not name.endswith(("Logger", "Writer")):

@@ -42,7 +42,9 @@ def untraceable_model(script: Script) -> Iterator[Hit]:
     if script.wraps.problems or not roles.train_loops:
         return
     if not roles.optimizers:
-        yield Hit(roles.backwards[0], "no optimizer is built in this file from a model's parameters", advice="build it as torch.optim.X(model.parameters(), …)")
+        yield Hit(
+            roles.backwards[0], "no optimizer is built in this program from a model's parameters", advice="build it as torch.optim.X(model.parameters(), …)"
+        )
     for o in roles.optimizers:
         if not o.models:
             yield Hit(o.call, "whose parameters this optimizer gets cannot be followed", advice=advice)

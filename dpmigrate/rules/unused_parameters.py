@@ -1,7 +1,7 @@
 """Some training steps do not use all parameters of the model.
 
 ## What it finds
-In the model's class in this file: a layer that `__init__` makes and nothing calls; a layer that `forward` calls only behind a test that changes from
+In the model's class in this program: a layer that `__init__` makes and nothing calls; a layer that `forward` calls only behind a test that changes from
 step to step (a random number, the samples, the step, an argument that the training loop varies); one of several layers chosen by such a value; a layer
 that goes only into an output that no training step puts into its loss (`features, logits = model(x)`).
 
@@ -32,7 +32,7 @@ model = ddp.wrap(Net(), find_unused=True)
 A test that looks at the samples (`if x.mean() > 0`), in a program of one device: each rank would decide by its part of the batch, which is refused. Under
 DataParallel each GPU did so already.
 
-Models of other files: whether their layers are used is not known. DDP's error names the parameters; write `find_unused=True` then.
+Models outside of the program: whether their layers are used is not known. DDP's error names the parameters; write `find_unused=True` then.
 `static_graph=True` is never written: it fails where the choice changes.
 """
 

@@ -1,7 +1,7 @@
 """The workers of the training loader are too few for a GPU, or too many for the machine.
 
 ## What it finds
-Training loaders without workers (`num_workers` missing or 0) over data that are read or changed sample by sample: image folders, a data set of this file
+Training loaders without workers (`num_workers` missing or 0) over data that are read or changed sample by sample: image folders, a data set of this program
 that opens files or applies a transform. And loaders with eight workers and more.
 
 ## Why it matters
@@ -35,7 +35,7 @@ from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
 
 _MANY = 8
-#: what a data set of this file does with a sample that takes its time
+#: what a data set of this program does with a sample that takes its time
 _WORK = frozenset({"open", "imread", "load", "read", "transform", "transforms", "augment", "decode", "resize", "loader", "read_csv", "read_image", "fromarray"})
 _FOLDERS = ("torchvision.datasets.", "datasets.ImageFolder")
 

@@ -1,7 +1,7 @@
 """The wrapper is handed to code that expects the model.
 
 ## What it finds
-A wrapped model as an argument of a function of another file or library: `copy.deepcopy(model)`, `EMA(model)`, `ema.update(model)`,
+A wrapped model as an argument of a function outside of the program: `copy.deepcopy(model)`, `EMA(model)`, `ema.update(model)`,
 `summary(model, …)`, an evaluation function. Also `writer.add_graph(model, …)`, `isinstance(model, Net)` and `type(model)`.
 
 ## Why it matters
@@ -73,7 +73,7 @@ def _traces(script: Script, call: ast.Call) -> bool:
 
 
 def _foreign(script: Script, call: ast.Call) -> bool:
-    """Whether the function called is of another file: neither of this one, nor a builtin, nor one of torch's that know wrappers."""
+    """Whether the function called is outside of the program: neither of this one, nor a builtin, nor one of torch's that know wrappers."""
     dotted = script.names.dotted(call.func)
     if isinstance(call.func, ast.Attribute) and not dotted:  # ema.update(model), for an object that another file's class made
         made = script.values.eval(call.func.value)

@@ -53,13 +53,19 @@ def test_runs_on_one_process(text: str) -> None:
         pytest.param("import horovod.torch as hvd\nhvd.init()", "Horovod", id="a framework"),
         pytest.param("from deepspeed import *", "DeepSpeed", id="a framework by star"),
         pytest.param(
-            "from lib import init\ninit()\nif dist.get_rank() == 0:\n    print(1)", "a process group that another file sets up", id="the rank is asked"
+            "from lib import init\ninit()\nif dist.get_rank() == 0:\n    print(1)",
+            "a process group that code outside of this program sets up",
+            id="the rank is asked",
         ),
         pytest.param(
-            "from torch.utils.data import DistributedSampler\ns = DistributedSampler(data)", "a process group that another file sets up", id="a sampler"
+            "from torch.utils.data import DistributedSampler\ns = DistributedSampler(data)",
+            "a process group that code outside of this program sets up",
+            id="a sampler",
         ),
         pytest.param(
-            "def mean(x):\n    if dist.is_initialized():\n        dist.all_reduce(x)", "a process group that another file sets up", id="numbers that are summed"
+            "def mean(x):\n    if dist.is_initialized():\n        dist.all_reduce(x)",
+            "a process group that code outside of this program sets up",
+            id="numbers that are summed",
         ),
     ],
 )

@@ -146,4 +146,4 @@ def test_a_loop_that_nothing_comes_to_is_refused() -> None:
     text = program(module_level=True).replace("for epoch in range(3):", "def one_epoch():")
     assert "def one_epoch():" in text
     (one,) = of("DPM205", text)
-    assert one.severity is Severity.BLOCKER and "nothing in this file is seen to come here" in one.message
+    assert one.severity is Severity.BLOCKER and "nothing in this program is seen to come here" in one.message

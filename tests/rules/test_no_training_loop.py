@@ -97,7 +97,7 @@ _ARRAY = "part = torch.from_numpy(x[i:i + 2])\nmodel(part).sum().backward()\nopt
             id="a state",
         ),
         pytest.param(
-            {"batches": "for x, y in missing:"}, "the loop goes over missing, which nothing in this file gives a value (line 18)", "make the", id="no value"
+            {"batches": "for x, y in missing:"}, "the loop goes over missing, which nothing in this program gives a value (line 18)", "make the", id="no value"
         ),
         pytest.param({"batches": "for x, y in 3 * [0]:"}, "it is not seen that 3 * [0] gives the batches of a DataLoader", "a Dataset", id="unknown"),
         pytest.param({"batches": "while epoch:", "step": "x = y = object()\n" + STEP}, "where the while loop has its batches from", "a Dataset", id="while"),
