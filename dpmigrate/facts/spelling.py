@@ -39,9 +39,7 @@ def spelled_by_caller(
     return _from_caller(roles, expr, roles.names.function(expr) if function is None else function, place, calls, by, frozenset())
 
 
-def _from_caller(
-    roles: Roles, expr: ast.expr, function: ast.AST, place: ast.AST, calls: Calls, by: ast.AST | None, seen: frozenset[ast.AST]
-) -> str | None:
+def _from_caller(roles: Roles, expr: ast.expr, function: ast.AST, place: ast.AST, calls: Calls, by: ast.AST | None, seen: frozenset[ast.AST]) -> str | None:
     names = roles.names
     there = names.function(place)
     if function is there:
