@@ -84,11 +84,19 @@ def _word(names: Names, node: ast.Name, scope: Scope) -> str | None:
         return node.id
     if wanted is None or not wanted[0].is_module:
         return None
-    imported = [name for name, bound in scope.module.bindings.items() if any(b.how == "import" for b in bound)]
-    meanings = {name: names.variable(scope, name) for name in imported}
-    alike = [name for name, meant in meanings.items() if meant == wanted]
-    holding = [f"{name}.{wanted[1]}" for name, meant in meanings.items() if meant == (wanted[0], "") and wanted[1]]
-    return next(iter([*alike, *holding]), None)
+    alike = [name for name in _imported(scope) if names.variable(scope, name) == wanted]
+    word = module_word(names, wanted[0], scope) if wanted[1] else None
+    return alike[0] if alike else f"{word}.{wanted[1]}" if word is not None else None
+
+
+def module_word(names: Names, module: Scope, scope: Scope) -> str | None:
+    """The name under which a scope has one of the program's modules, as ``utils`` of ``import utils``; None where it has none."""
+    return next((name for name in _imported(scope) if names.variable(scope, name) == (module, "")), None)
+
+
+def _imported(scope: Scope) -> list[str]:
+    """The names that the module of a scope imports."""
+    return [name for name, bound in scope.module.bindings.items() if any(b.how == "import" for b in bound)]
 
 
 class _Spelled(ast.NodeTransformer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from dpmigrate.edit import After, Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly
+from dpmigrate.edit import AddImport, After, Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly
 from dpmigrate.edit import Wrap as Wrapped
 from dpmigrate.facts import steps
 from dpmigrate.facts.launch import EnvironmentWrite
@@ -76,9 +76,19 @@ def scaler_name(script: Script) -> str:
     """The expression for the GradScaler of ``--amp`` in the training step: an attribute where steps and backwards are methods of one class."""
     found = steps.steps(script.roles)
     owners = {script.names.cls(n) for n in (*(s.call for s in found), *script.roles.backwards)}
-    if len(owners) == 1 and all(script.text(s.receiver).startswith("self.") for s in found):
+    if len(owners) == 1 and all(script.text(s.receiver).startswith("self.") and _made_in_class(script, s.receiver) for s in found):
         return "self.grad_scaler" if script.names.attributes("scaler") else "self.scaler"
     return script.fresh("scaler")
+
+
+def _made_in_class(script: Script, optimizer: ast.expr) -> bool:
+    """Whether a method gives the attribute its optimizer, as ``self.…``, and not another object from outside."""
+    return all(script.names.cls(w) is not None for key in script.values.keys(optimizer) for w in script.roles.writes(key))
+
+
+def torch_at(script: Script, node: ast.AST) -> list[Edit]:
+    """The import of torch, where the file of the node does not call it ``torch``."""
+    return [] if script.names.imports.get((id(script.names.module_of(node)), "torch")) == "torch" else [AddImport("import torch")]
 
 
 def scales(script: Script) -> bool:
