@@ -71,7 +71,7 @@ def goes_into_loss(roles: Roles, call: ast.Call) -> bool:
     if isinstance(stmt, ast.Expr):
         return any(b is stmt.value for b in roles.backwards)
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [n for n in [getattr(stmt, "target", None)] if isinstance(n, ast.AST)]
-    return bool(written_names(*targets) & roles.loss_sources)
+    return roles.into_loss(*targets)
 
 
 def entered(roles: Roles, p: Pass) -> list[FunctionNode]:

@@ -24,7 +24,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.passes import entered, written_names
+from dpmigrate.facts.passes import entered
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
@@ -81,7 +81,7 @@ def _reaches_loss(script: Script, call: ast.Call, methods: set[FunctionNode]) ->
     if isinstance(stmt, ast.Return) or any(script.names.is_inside(call, b) for b in script.roles.backwards):
         return True
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
-    return bool(written_names(*targets) & script.roles.loss_sources) or (bool(targets) and isinstance(function, FunctionNode) and _in_loss(script, call))
+    return script.roles.into_loss(*targets) or (bool(targets) and isinstance(function, FunctionNode) and _in_loss(script, call))
 
 
 def _called(script: Script, call: ast.Call) -> Iterator[str]:
