@@ -122,11 +122,17 @@ _LINE = 120
 _INDENTATION = 12
 
 
-def reduced(script: Script, function: str, names: Sequence[str], more: str = "") -> list[str]:
-    """The statements that put reduced totals in the place of the local ones, in lines that can be read."""
+def reduced(script: Script, loop: ast.AST, function: str, names: Sequence[str], more: str = "") -> list[str]:
+    """The statements after a loop that put reduced totals in the place of the local ones, in lines that can be read."""
+    scope = script.names.scope_of[loop]
+
+    def place(name: str) -> str:
+        """A list from outside is filled anew: to bind its name would make another variable of it."""
+        own = name in scope.outer or any(b.how != "param" for b in scope.bindings.get(name, ()))
+        return name if own or not name.isidentifier() else f"{name}[:]"
 
     def line(group: Sequence[str]) -> str:
-        return f"{', '.join(group)} = {script.ddp}.{function}({', '.join(group)}{more})"
+        return f"{', '.join(map(place, group))} = {script.ddp}.{function}({', '.join(group)}{more})"
 
     groups: list[list[str]] = []
     for name in names:

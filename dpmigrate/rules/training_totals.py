@@ -74,7 +74,7 @@ def training_totals(script: Script) -> Iterator[Hit]:
 
 def _lines(script: Script, loop: BatchLoop, found: Totals) -> list[str]:
     over = f", over={script.text(loop.source)}" if loop.branches else ""  # an evaluation in this loop sees the full set on every rank
-    lines = [*reduced(script, "sum_all", found.sums, over), *reduced(script, "mean_all", found.means, over)]
+    lines = [*reduced(script, loop.node, "sum_all", found.sums, over), *reduced(script, loop.node, "mean_all", found.means, over)]
     return [*lines, *found.again] if lines else []
 
 
