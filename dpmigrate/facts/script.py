@@ -35,7 +35,7 @@ class Script:
     def __init__(self, program: Program, settings: Settings) -> None:
         self.program = program
         self.settings = settings
-        self._look(self._names(program.entry.tree))
+        self._look(Names(program.entry.tree, program.imported, program.links))
         #: what would start a distributed mode of the program's own; the facts are about the program without it
         self.switches: tuple[ast.stmt, ...] = self._without_own_mode() if self.half_migrated else ()
         self.wraps: WrapPlan = self._wrapping.plan()
@@ -47,16 +47,13 @@ class Script:
     def _without_own_mode(self) -> tuple[ast.stmt, ...]:
         """Look at the default path alone, if there is one that has DataParallel and nothing of the own mode in it; what would switch that on."""
         whole = self.names
-        default = default_path(whole)
+        default = default_path(whole, self.program.links)
         if default is not None:
-            self._look(self._names(default.tree))
+            self._look(Names(default.trees[-1], default.trees[:-1], self.program.links))
             if not self.distributed and self._wraps_data_parallel:
                 return default.switches
             self._look(whole)
         return ()
-
-    def _names(self, tree: ast.Module) -> Names:
-        return Names(tree, self.program.imported, self.program.links)
 
     def _look(self, names: Names) -> None:
         for fact in ("distributed", "own_start", "half_migrated"):
