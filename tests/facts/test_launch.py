@@ -62,7 +62,9 @@ def test_runs_on_one_process(text: str) -> None:
             "from torch.utils.data import DistributedSampler\ns = DistributedSampler(data)", "a process group that another file sets up", id="a sampler"
         ),
         pytest.param(
-            "def mean(x):\n    if dist.is_initialized():\n        dist.all_reduce(x)\nmean(1)", "a process group that another file sets up", id="numbers that are summed"
+            "def mean(x):\n    if dist.is_initialized():\n        dist.all_reduce(x)\nmean(1)",
+            "a process group that another file sets up",
+            id="numbers that are summed",
         ),
     ],
 )

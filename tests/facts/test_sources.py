@@ -36,9 +36,13 @@ def reaches(turn: str, defs: str = "", end: str = "") -> bool:
             "for x, y in DataLoader(data):\n    loss = criterion(model(x), aux)\n    print(loss)\nprobe(aux)",
             id="in an evaluation",
         ),
-        pytest.param("loss = model(x)\nloss.backward()", "def report(aux):\n    loss = criterion(aux)\n    probe(aux)\nreport(1)", "", id="in another function"),
+        pytest.param(
+            "loss = model(x)\nloss.backward()", "def report(aux):\n    loss = criterion(aux)\n    probe(aux)\nreport(1)", "", id="in another function"
+        ),
         pytest.param("loss = f(x)\nloss.backward()\nprobe(aux)", "@torch.no_grad()\ndef f(x):\n    return aux", "", id="of a function under no_grad"),
-        pytest.param("loss = model(x)\nloss.backward()", "class Head(nn.Module):\n    def forward(self, x):\n        probe(x)\n        return x", "", id="of a module"),
+        pytest.param(
+            "loss = model(x)\nloss.backward()", "class Head(nn.Module):\n    def forward(self, x):\n        probe(x)\n        return x", "", id="of a module"
+        ),
     ],
 )
 def test_not_into_the_loss(turn: str, defs: str, end: str) -> None:
@@ -54,7 +58,9 @@ def test_not_into_the_loss(turn: str, defs: str, end: str) -> None:
         pytest.param("box.loss = model(x)\nbox.loss.backward()\nprobe(box.loss)", "box = open(0)", id="an attribute"),
         pytest.param("loss = f(x)\nloss.backward()", "def f(x):\n    out = model(x)\n    probe(out)\n    return out", id="what a function returns"),
         pytest.param("out = model(x)\nprobe(out)\nf(out)", "def f(loss):\n    loss.backward()", id="what a function is given"),
-        pytest.param("loss = table['f'](x)\nloss.backward()", "def f(x):\n    out = model(x)\n    probe(out)\n    return out", id="of a function that nothing calls"),
+        pytest.param(
+            "loss = table['f'](x)\nloss.backward()", "def f(x):\n    out = model(x)\n    probe(out)\n    return out", id="of a function that nothing calls"
+        ),
     ],
 )
 def test_into_the_loss(turn: str, defs: str) -> None:
