@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from dpmigrate import rules
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Finding, Severity
-from dpmigrate.program import Program
+from dpmigrate.program import Part, Program, placed
 from dpmigrate.rewrite.apply import apply
 from dpmigrate.rewrite.compose import Plan, compose
 from dpmigrate.settings import Settings
@@ -89,6 +90,17 @@ def script(text: str, settings: Settings | None = None) -> Script:
     source = parse(text.encode(), "test.py")
     assert isinstance(source, Source), source
     return Script(Program.of(source), settings or Settings())
+
+
+def script_of(files: Mapping[str, str], settings: Settings | None = None) -> Script:
+    """The facts of a program of several modules, by their names; the last is the script."""
+    parts: list[Part] = []
+    for name, text in files.items():
+        source = parse(text.encode(), f"{name}.py")
+        assert isinstance(source, Source), source
+        parts.append(placed(source, parts[-1].end if parts else 0, main=len(parts) == len(files) - 1))
+    links = {(here, name): there for here in range(len(files)) for there, name in enumerate(files)}
+    return Script(Program(tuple(parts), links), settings or Settings())
 
 
 def findings(text: str, settings: Settings | None = None) -> tuple[Finding, ...]:

@@ -19,6 +19,7 @@ from dpmigrate.facts.loops import in_step, source
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.optimizers import SCHEDULERS
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.spelling import spelled_by_caller
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -232,14 +233,13 @@ def _passes(script: Script, stmt: ast.stmt) -> bool:
 
 def _models(script: Script, loop: Loop, statements: list[ast.stmt]) -> tuple[str, ...]:
     """The wrapped models that the statements run, as they are written there."""
-    here = script.names.function(loop)
     out: dict[str, tuple[int, int]] = {}
     for p in script.roles.training_passes:
         function = script.names.function(p.call)
         inside = any(script.names.is_inside(p.call, s) for s in statements)
         if not inside and not any(function in script.roles.all_entered(s) for s in statements):
             continue
-        text = script.text(p.model) if inside else script.seen_from(p.model, function, here)
+        text = script.text(p.model) if inside else spelled_by_caller(script.roles, p.model, loop)
         named = [n for n in ast.walk(ast.parse(text or "0")) if isinstance(n, ast.Name)]
         if text is None or script.roles.wrapped(p.model) is not True or any(stores(script.roles, loop, n) for n in named):
             raise _Unknown("the model of the forward pass has no name there")

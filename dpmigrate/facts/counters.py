@@ -97,14 +97,29 @@ def _addition(stmt: ast.stmt, name: str) -> tuple[ast.expr, tuple[ast.Name, ...]
 def collected(carried: Carried) -> list[Counter]:
     """The lists that the loop appends to and that are read after it; what is added by ``extend``, or to a list of the batch's own, is not known."""
     found: dict[str, list[ast.expr]] = {}
+    given: set[str] = set()
     made_anew = {n.id for n in carried.stores()}
     for n in ast.walk(carried.loop.node):
         if not isinstance(n, ast.Call) or not isinstance(n.func, ast.Attribute) or carried.names.dotted(n.func):
             continue  # np.append(kept, x) is a function of a module
         if n.func.attr in ("append", "extend") and isinstance(n.func.value, ast.Name):
-            known = n.func.attr == "append" and len(n.args) == 1 and n.func.value.id not in made_anew
-            found.setdefault(n.func.value.id, []).append(n.args[0] if known else ast.List([], ast.Load()))
-    return [Counter(name, tuple(adds), False, True) for name, adds in found.items() if carried.read_after(name)]
+            name = n.func.value.id
+            given |= {name} if _is_given(carried, n.func.value) else set()
+            known = n.func.attr == "append" and len(n.args) == 1 and name not in made_anew and (name not in given or _is_list(carried, n.func.value))
+            found.setdefault(name, []).append(n.args[0] if known else ast.List([], ast.Load()))
+    return [Counter(name, tuple(adds), False, True) for name, adds in found.items() if carried.read_after(name) or name in given]
+
+
+def _is_given(carried: Carried, name: ast.Name) -> bool:
+    """Whether the variable is nothing but a parameter: the caller sees what is added."""
+    bound = list(carried.names.bindings(carried.names.scope_of[name], name.id))
+    return bool(bound) and all(b.how == "param" for b in bound)
+
+
+def _is_list(carried: Carried, name: ast.Name) -> bool:
+    """Whether every caller gives a plain list, made where it can be seen."""
+    made = [e for key, _ in carried.roles.roots(name) for e in carried.roles.written(key)]
+    return bool(made) and all(isinstance(e, ast.List | ast.ListComp) or (isinstance(e, ast.Call) and carried.names.dotted(e.func) == "?.list") for e in made)
 
 
 # ------------------------------------------------------------------ is the loop nothing but counting?

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.loaders import critical_star
+from dpmigrate.facts.spelling import spelled
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -72,8 +73,12 @@ def distributed_after(script: Script, call: ast.Call) -> dict[str, ast.stmt]:
         side = script.phases(b)
         if side is None or not any(v.node is call for v in side.loaders):
             continue
-        if any(isinstance(a, ast.DictComp) for a in script.names.ancestors(call)) and isinstance(side.source, ast.Subscript):
-            out[ast.unparse(side.source)] = stmt
+        made = next((a for a in script.names.ancestors(call) if isinstance(a, ast.DictComp)), None)
+        if made is not None and isinstance(side.source, ast.Subscript):
+            text = spelled(script.names, side.source, stmt)
+            if text is None and isinstance(stmt, ast.Assign) and stmt.value is made and isinstance(side.source.slice, ast.Constant):
+                text = ast.unparse(ast.Subscript(stmt.targets[0], side.source.slice, ast.Load()))  # made in another function than the one that trains
+            out |= {text: stmt} if text is not None else {}
         for key, _ in script.roles.roots(b.source):
             unpacked = [w for w in script.roles.writes(key) if isinstance(w, ast.Assign) and w.value is call and isinstance(w.targets[0], ast.Tuple | ast.List)]
             out |= {ast.unparse(script.roles.leaf(w, key)): w for w in unpacked}

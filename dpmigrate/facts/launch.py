@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.contract import MODULE
+from dpmigrate.facts.dormant import dormant, is_dormant
 from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.told import PLACE, Told
@@ -134,11 +135,12 @@ _QUESTIONS = frozenset(f"torch.distributed.{n}" for n in ("get_rank", "get_world
 
 def distributed(roles: Roles) -> Told | None:
     """What shows that the program runs on several processes already; None if nothing does."""
-    for node, dotted in _used(roles.names):
+    unused = dormant(roles.names)
+    for node, dotted in _used(roles.names, unused):
         for name, word in _DISTRIBUTED.items():
             if dotted == name or dotted.startswith(name + "."):
                 return Told(f"already uses {word} ({PLACE})", node)
-    group = _group_use(roles)
+    group = _group_use(roles, unused)
     return Told(f"already uses a process group that code outside of this program sets up ({PLACE})", group) if group is not None else None
 
 
@@ -148,27 +150,27 @@ def uses_own_mode(names: Names, node: ast.AST) -> bool:
     return dotted in _EXCHANGES | _QUESTIONS or any(dotted.startswith(n) for n, _ in _DISTRIBUTED.items() if n.startswith("torch."))
 
 
-def _used(names: Names) -> Iterator[tuple[ast.AST, str]]:
-    """The dotted names that the file uses; programs carry imports that nothing needs."""
+def _used(names: Names, unused: frozenset[ast.AST]) -> Iterator[tuple[ast.AST, str]]:
+    """The dotted names that the program uses; programs carry imports, and functions, that nothing needs."""
     for n in names.nodes:
         if isinstance(n, ast.Import):
-            yield from ((n, a.name) for a in n.names if _read(names, a))
+            yield from ((n, a.name) for a in n.names if _read(names, a, unused))
         elif isinstance(n, ast.ImportFrom) and not n.level:
-            yield from ((n, f"{n.module}.{a.name}") for a in n.names if _read(names, a))
+            yield from ((n, f"{n.module}.{a.name}") for a in n.names if _read(names, a, unused))
         elif isinstance(n, ast.Attribute):
             dotted = names.dotted(n)
-            if dotted:
+            if dotted and not is_dormant(names, n, unused):
                 yield n, dotted
 
 
-def _read(names: Names, imported: ast.alias) -> bool:
+def _read(names: Names, imported: ast.alias, unused: frozenset[ast.AST]) -> bool:
     name = imported.asname or imported.name.partition(".")[0]
-    return imported.name == "*" or bool(names.reads(name))
+    return imported.name == "*" or any(not is_dormant(names, r, unused) for r in names.reads(name))
 
 
-def _group_use(roles: Roles) -> ast.Call | None:
+def _group_use(roles: Roles, unused: frozenset[ast.AST]) -> ast.Call | None:
     """What fails without a process group, in a file that sets up none; questions for the rank may be asked where there is a group only."""
-    calls = {n: roles.names.dotted(n.func) for n in roles.calls}
+    calls = {n: roles.names.dotted(n.func) for n in roles.calls if not is_dormant(roles.names, n, unused)}
     asks = any(d in ("torch.distributed.is_initialized", "torch.distributed.is_available") for d in calls.values())
     wanted = _EXCHANGES if asks else _EXCHANGES | _QUESTIONS
     return next((n for n, d in calls.items() if d in wanted), None)
@@ -179,7 +181,8 @@ def own_start(names: Names) -> Told | None:
 
     It starts its processes itself, or takes its number from an option that torchrun does not give.
     """
-    spawn = next((c for c in names.nodes if isinstance(c, ast.Call) and names.dotted(c.func) in PROCESSES), None)
+    unused = dormant(names)
+    spawn = next((c for c in names.nodes if isinstance(c, ast.Call) and names.dotted(c.func) in PROCESSES and not is_dormant(names, c, unused)), None)
     if spawn is not None:
         test = next((a.test for a in names.ancestors(spawn) if isinstance(a, ast.If) and not is_main_guard(a) and _in_body(names, spawn, a)), None)
         where = f" where {ast.unparse(test)}" if test is not None else ""

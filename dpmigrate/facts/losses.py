@@ -10,7 +10,7 @@ import ast
 import enum
 from dataclasses import dataclass
 
-from dpmigrate.facts import copies, criteria, weights
+from dpmigrate.facts import copies, criteria, passes, weights
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.roles import Roles
@@ -261,7 +261,15 @@ class Losses:
                 found += [self._inner(x, node, item) for x in self.roles.values.inner(v)] or [Loss(Norm.UNKNOWN, node)]
             else:
                 found.append(Loss(Norm.UNKNOWN, node))
-        return _join(node, found) if found else Loss(Norm.UNKNOWN, node)
+        return _join(node, found or self._of_model(node, item))
+
+    def _of_model(self, node: ast.Call, item: int) -> list[Loss]:
+        """A method of a model behind a wrapper: what each class that it may be of gives."""
+        models = [m for v in self.roles.model_vals(node.func.value) for m in self.roles.values.inner(v)] if isinstance(node.func, ast.Attribute) else []
+        methods = passes.methods_of_model(self.roles, node)
+        if not methods or len(methods) < len(models):
+            return [Loss(Norm.UNKNOWN, node)]
+        return [loss for method in dict.fromkeys(methods) for loss in self._returns(method, node, item)]
 
     def _inner(self, v: object, node: ast.Call, item: int) -> Loss:
         cls = getattr(v, "cls", None)

@@ -15,8 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dpmigrate.facts.dormant import dormant
 from dpmigrate.facts.launch import PROCESSES, uses_own_mode
 from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.scopes import Links
 
 #: variables and options that tell of processes
 _ABOUT = re.compile(r"dist|ddp|world_?size|rank|multi_?process", re.IGNORECASE)
@@ -29,24 +31,22 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DefaultPath:
-    """The program without its own distributed mode; ``switches`` are the first statements of the blocks that would start it."""
+    """The program without its own distributed mode, a tree for each file; ``switches`` are the first statements of the blocks that would start it."""
 
-    tree: ast.Module
+    trees: tuple[ast.Module, ...]
     switches: tuple[ast.stmt, ...]
 
 
-def default_path(names: Names) -> DefaultPath | None:
+def default_path(names: Names, links: Links | None = None) -> DefaultPath | None:
     """What runs where nothing switches the own mode on; None where that cannot be told, or where nothing would switch it."""
     known = _Defaults(names)
     switches = _switches(names, known)
     if not switches:
         return None
-    tree = copy.deepcopy(names.tree)
     decided = {_place(n): v for n in names.nodes if isinstance(n, ast.If | ast.IfExp) and isinstance(v := known.value(n.test), bool)}
-    tree = _Pruned(decided).visit(tree)
-    while _without_unused(tree):
-        pass
-    return DefaultPath(tree, tuple(switches))
+    trees = tuple(_Pruned(decided).visit(copy.deepcopy(tree)) for tree in names.trees)
+    _take_out_unused(Names(trees[-1], trees[:-1], links))
+    return DefaultPath(trees, tuple(switches))
 
 
 def _switches(names: Names, known: _Defaults) -> list[ast.stmt]:
@@ -183,14 +183,9 @@ def _nothing(node: ast.stmt) -> ast.Pass:
     return ast.copy_location(ast.Pass(), node)
 
 
-def _without_unused(tree: ast.Module) -> bool:
-    """Take out functions that nothing names any more and that belong to the own mode; whether there were any."""
-    names = Names(tree)
-    read = {n.id for n in names.nodes if isinstance(n, ast.Name)} | {n.attr for n in names.nodes if isinstance(n, ast.Attribute) and not names.dotted(n)}
-    for node in names.opened:
-        if isinstance(node, FunctionNode) and node.name not in read and any(uses_own_mode(names, n) for n in ast.walk(node)):
-            home: list[ast.stmt] = names.parent[node].body  # type: ignore[attr-defined]
-            if node in home:
-                home[home.index(node)] = _nothing(node)
-                return True
-    return False
+def _take_out_unused(names: Names) -> None:
+    """Leave out the functions that nothing uses any more and that belong to the own mode."""
+    for node in dormant(names):
+        if isinstance(node, FunctionNode) and any(uses_own_mode(names, n) for n in ast.walk(node)):
+            home: list[ast.stmt] = names.block(node)
+            home[home.index(node)] = _nothing(node)

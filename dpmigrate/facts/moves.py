@@ -6,6 +6,7 @@ import ast
 
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.spelling import spelled
 from dpmigrate.facts.values import Val
 from dpmigrate.facts.wraps import Wrap
 
@@ -72,7 +73,7 @@ def _tests(roles: Roles, call: ast.Call, wrap: Wrap) -> list[ast.expr]:
 def _stands_before(roles: Roles, node: ast.expr, wrap: Wrap) -> bool:
     """Whether the expression means the same at the wrap: settings, and variables that are given nothing after it."""
     if isinstance(node, ast.Call):
-        return roles.names.dotted(node.func) in _ASKS
+        return roles.names.dotted(node.func) in _ASKS and spelled(roles.names, node.func, wrap.stmt) == ast.unparse(node.func)
     if not isinstance(node, ast.Name | ast.Attribute):
         return False
     stmts = [w for key, _ in roles.roots(node) for w in roles.writes(key)]

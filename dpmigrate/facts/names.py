@@ -381,6 +381,10 @@ class Names:
             s = s.parent
         return s.node
 
+    def module_of(self, node: ast.AST) -> Scope:
+        """The scope of the module that the node stands in."""
+        return self.scope_of[node].module
+
     def returns(self, function: FunctionNode) -> list[ast.Return]:
         """The ``return`` statements of the function itself, not of those inside it."""
         return [n for n in ast.walk(function) if isinstance(n, ast.Return) and self.function(n) is function]

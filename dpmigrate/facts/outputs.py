@@ -64,7 +64,7 @@ def _used(roles: Roles, call: ast.expr, places: set[_Place]) -> set[_Place] | No
         return None
     target = above.targets[0]
     if isinstance(target, ast.Tuple | ast.List) and len(target.elts) == len(places) and not any(isinstance(e, ast.Starred) for e in target.elts):
-        return {i for i, e in enumerate(target.elts) if written_names(e) & roles.loss_sources}
+        return {i for i, e in enumerate(target.elts) if roles.into_loss(e)}
     return _of_name(roles, target, places) if isinstance(target, ast.Name) else None
 
 
@@ -96,7 +96,7 @@ def _one(node: ast.Subscript, places: set[_Place]) -> set[_Place] | None:
 def _into_loss(roles: Roles, stmt: ast.stmt) -> bool:
     if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign):
         targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
-        return bool(written_names(*targets) & roles.loss_sources)
+        return roles.into_loss(*targets)
     return any(roles.names.is_inside(b, stmt) for b in roles.backwards) or not isinstance(stmt, ast.Expr)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.stateless import stateless
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
@@ -71,7 +72,7 @@ def goes_into_loss(roles: Roles, call: ast.Call) -> bool:
     if isinstance(stmt, ast.Expr):
         return any(b is stmt.value for b in roles.backwards)
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [n for n in [getattr(stmt, "target", None)] if isinstance(n, ast.AST)]
-    return bool(written_names(*targets) & roles.loss_sources)
+    return roles.into_loss(*targets)
 
 
 def entered(roles: Roles, p: Pass) -> list[FunctionNode]:
@@ -102,6 +103,8 @@ def _root(roles: Roles, func: ast.expr) -> tuple[ast.expr | None, list[str | Non
 def _may_train(roles: Roles, call: ast.Call, root: ast.expr, path: list[str | None]) -> bool:
     name = path[-1] or ""
     if len(path) == 1 and isinstance(call.func, ast.Attribute):
+        if stateless(roles, roles.model_vals(root), name):
+            return False
         return name not in _NO_PASS and not isinstance(roles.names.parent[call], ast.Expr) and not name.startswith(("get_num", "num_", "is_", "has_"))
     return _is_module(roles, call.func)
 

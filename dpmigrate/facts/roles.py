@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from functools import cached_property
 
-from dpmigrate.facts import passes
+from dpmigrate.facts import passes, sources
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.loops import BatchLoop, batch_loops
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
@@ -118,19 +118,12 @@ class Roles:
         return found
 
     @cached_property
-    def loss_sources(self) -> frozenset[str]:
-        """The variables, as written, that may go into what is differentiated: through every assignment of the file."""
-        found = passes.written_names(*(b.func for b in self.backwards))
-        given: list[tuple[set[str], set[str]]] = []
-        for stmt in self.names.nodes:
-            if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and stmt.value is not None:
-                targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
-                given.append((passes.written_names(*targets), passes.written_names(stmt.value)))
-        size = -1
-        while len(found) > size:
-            size = len(found)
-            found = found.union(*(sources for targets, sources in given if targets & found))
-        return frozenset(found)
+    def _loss_sources(self) -> frozenset[sources.Mark]:
+        return sources.loss_sources(self)
+
+    def into_loss(self, *nodes: ast.AST) -> bool:
+        """Whether a variable in the expressions may go into what is differentiated."""
+        return bool(sources.marks(self, *nodes) & self._loss_sources)
 
     # ------------------------------------------------------------------ loaders and loops
     @cached_property

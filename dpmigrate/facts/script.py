@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,9 +13,10 @@ from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
-from dpmigrate.facts.phases import Env, Phases, phases
+from dpmigrate.facts.phases import Phases, phases
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
+from dpmigrate.facts.spelling import spelled_by_caller
 from dpmigrate.facts.suppressions import Suppressions, suppressions, together
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.unused import Unused, partly_used
@@ -24,8 +25,6 @@ from dpmigrate.facts.wraps import Wrap, Wrapping, WrapPlan
 from dpmigrate.model import Span
 from dpmigrate.program import Program
 from dpmigrate.settings import Settings
-
-Calls = Mapping[ast.Call, Env] | None
 
 
 class Script:
@@ -37,7 +36,7 @@ class Script:
     def __init__(self, program: Program, settings: Settings) -> None:
         self.program = program
         self.settings = settings
-        self._look(self._names(program.parts[-1].tree))
+        self._look(Names(program.parts[-1].tree, program.imported, program.links))
         #: what would start a distributed mode of the program's own; the facts are about the program without it
         self.switches: tuple[ast.stmt, ...] = self._without_own_mode() if self.half_migrated else ()
         self.wraps: WrapPlan = self._wrapping.plan()
@@ -49,16 +48,13 @@ class Script:
     def _without_own_mode(self) -> tuple[ast.stmt, ...]:
         """Look at the default path alone, if there is one that has DataParallel and nothing of the own mode in it; what would switch that on."""
         whole = self.names
-        default = default_path(whole)
+        default = default_path(whole, self.program.links)
         if default is not None:
-            self._look(self._names(default.tree))
+            self._look(Names(default.trees[-1], default.trees[:-1], self.program.links))
             if not self.distributed and self._wraps_data_parallel:
                 return default.switches
             self._look(whole)
         return ()
-
-    def _names(self, tree: ast.Module) -> Names:
-        return Names(tree, self.program.imported, self.program.links)
 
     def _look(self, names: Names) -> None:
         for fact in ("distributed", "own_start", "half_migrated"):
@@ -250,7 +246,7 @@ class Script:
         out: dict[tuple[Loop, str | None], EpochPlace] = {}
         for repeat, node in self.roles.epoch_loop(loop.node, side.calls):
             gone_through = any(self.names.is_inside(b.target, repeat) for b in self._bound_by_for(side.source))  # for loader in loaders
-            loader = None if gone_through else self.seen_from(side.source, self.names.function(loop.node), self.names.function(repeat), side.calls, node)
+            loader = None if gone_through else spelled_by_caller(self.roles, side.source, repeat, side.calls, node, self.names.function(loop.node))
             stmt = next(s for s in repeat.body if self.names.is_inside(node, s))
             made = any(self.names.is_inside(w, repeat) for k, _ in self.roles.roots(loop.source) for w in self.roles.writes(k))
             out.setdefault((repeat, loader), EpochPlace(repeat, stmt, loader, made))
@@ -303,42 +299,6 @@ class Script:
         over_loaders = {b.node for b in self.roles.batch_loops}
         return tuple(dict.fromkeys(a for b in self.roles.train_loops for a in rounds(self.roles, b.node) if a not in over_loaders))
 
-    def seen_from(
-        self, expr: ast.expr, function: ast.AST, there: ast.AST, calls: Calls = None, by: ast.AST | None = None, seen: frozenset[ast.AST] = frozenset()
-    ) -> str | None:
-        """The expression as the calling function ``there`` writes it; None where it has no name.
-
-        ``calls`` are the calls of ``function`` that count, with what they give its parameters; ``by`` is the call in ``there`` that counts.
-        """
-        if _fresh_call(expr):
-            return None
-        if function is there:
-            return f"({ast.unparse(expr)})" if isinstance(expr, ast.IfExp | ast.BoolOp) else ast.unparse(expr)
-        if not isinstance(function, FunctionNode) or function in seen:
-            return None
-        for call in self.values.callers.get(function, []):
-            if (calls is not None and call not in calls) or (by is not None and call is not by and self.names.function(call) is there):
-                continue
-            given = calls[call].get(expr.id) if calls is not None and isinstance(expr, ast.Name) else None
-            inner = given if given is not None else self._through(expr, function, call)
-            found = self.seen_from(inner, self.names.function(call), there, None, by, seen | {function}) if inner is not None else None
-            if found is not None:
-                return found
-        return None
-
-    def _through(self, expr: ast.expr, function: FunctionNode, call: ast.Call) -> ast.expr | None:
-        """What an expression of the called function is in the caller: an argument, a global, an attribute of the same object."""
-        if isinstance(expr, ast.Name):
-            owner = self.names.owner(self.names.scope_of[expr], expr.id)
-            if owner is not None and owner.is_module:
-                return expr
-            return self.roles.passed(call, function, expr.id)
-        if isinstance(expr, ast.Attribute) and isinstance(expr.value, ast.Name) and isinstance(call.func, ast.Attribute):
-            first = function.args.args[0].arg if function.args.args else ""
-            if expr.value.id == first:
-                return ast.Attribute(call.func.value, expr.attr, ast.Load())
-        return None
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EpochPlace:
@@ -348,8 +308,3 @@ class EpochPlace:
     inner: ast.stmt
     loader: str | None
     made_inside: bool
-
-
-def _fresh_call(node: ast.expr) -> bool:
-    """An expression that would make another loader if it were written twice."""
-    return any(isinstance(n, ast.Call) for n in ast.walk(node))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from dpmigrate.edit import After, Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly
+from dpmigrate.edit import AddImport, After, Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly
 from dpmigrate.edit import Wrap as Wrapped
 from dpmigrate.facts import steps
 from dpmigrate.facts.launch import EnvironmentWrite
@@ -76,9 +76,19 @@ def scaler_name(script: Script) -> str:
     """The expression for the GradScaler of ``--amp`` in the training step: an attribute where steps and backwards are methods of one class."""
     found = steps.steps(script.roles)
     owners = {script.names.cls(n) for n in (*(s.call for s in found), *script.roles.backwards)}
-    if len(owners) == 1 and all(script.text(s.receiver).startswith("self.") for s in found):
+    if len(owners) == 1 and all(script.text(s.receiver).startswith("self.") and _made_in_class(script, s.receiver) for s in found):
         return "self.grad_scaler" if script.names.attributes("scaler") else "self.scaler"
     return script.fresh("scaler")
+
+
+def _made_in_class(script: Script, optimizer: ast.expr) -> bool:
+    """Whether a method gives the attribute its optimizer, as ``self.…``, and not another object from outside."""
+    return all(script.names.cls(w) is not None for key in script.values.keys(optimizer) for w in script.roles.writes(key))
+
+
+def torch_at(script: Script, node: ast.AST) -> list[Edit]:
+    """The import of torch, where the file of the node does not call it ``torch``."""
+    return [] if script.names.imports.get((id(script.names.module_of(node)), "torch")) == "torch" else [AddImport("import torch")]
 
 
 def scales(script: Script) -> bool:
@@ -112,11 +122,17 @@ _LINE = 120
 _INDENTATION = 12
 
 
-def reduced(script: Script, function: str, names: Sequence[str], more: str = "") -> list[str]:
-    """The statements that put reduced totals in the place of the local ones, in lines that can be read."""
+def reduced(script: Script, loop: ast.AST, function: str, names: Sequence[str], more: str = "") -> list[str]:
+    """The statements after a loop that put reduced totals in the place of the local ones, in lines that can be read."""
+    scope = script.names.scope_of[loop]
+
+    def place(name: str) -> str:
+        """A list from outside is filled anew: to bind its name would make another variable of it."""
+        own = name in scope.outer or any(b.how != "param" for b in scope.bindings.get(name, ()))
+        return name if own or not name.isidentifier() else f"{name}[:]"
 
     def line(group: Sequence[str]) -> str:
-        return f"{', '.join(group)} = {script.ddp}.{function}({', '.join(group)}{more})"
+        return f"{', '.join(map(place, group))} = {script.ddp}.{function}({', '.join(group)}{more})"
 
     groups: list[list[str]] = []
     for name in names:

@@ -26,11 +26,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Edit, Replace
+from dpmigrate.edit import Edit, Replace
 from dpmigrate.facts import precision
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import torch_at
 
 
 @rule("DPM142", severity=Severity.WARNING, fix=Fix.SAFE)
@@ -43,8 +44,6 @@ def apex(script: Script) -> Iterator[Hit]:
                 advice="take amp.initialize, amp.scale_loss and amp.master_params out, and apply --amp: it does with torch.amp what opt_level O1 does",
             )
     for call in script.calls("apex.parallel.convert_syncbn_model"):
-        edits: list[Edit] = [Replace(script.span(call.func), "torch.nn.SyncBatchNorm.convert_sync_batchnorm")]
-        if script.names.imports.get((id(script.names.module), "torch")) != "torch":
-            edits.append(AddImport("import torch"))
+        edits: list[Edit] = [Replace(script.span(call.func), "torch.nn.SyncBatchNorm.convert_sync_batchnorm"), *torch_at(script, call)]
         if len(call.args) == 1 and not call.keywords:
             yield Hit(call, "torch has synchronised batch statistics of its own", tuple(edits))

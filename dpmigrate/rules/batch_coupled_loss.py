@@ -24,8 +24,9 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.passes import entered, written_names
+from dpmigrate.facts.passes import entered, methods_of_model
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.stateless import stateless
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
 
@@ -41,13 +42,21 @@ def batch_coupled_loss(script: Script) -> Iterator[Hit]:
         if _inside_models(script, node, frozenset()) and not _in_loss(script, node):
             continue  # attention inside a model compares the parts of a sample
         yield Hit(node, "the samples of a batch are compared with each other: with the batch divided this is another loss", advice=advice)
-    methods = {f for p in script.roles.detours for f in entered(script.roles, p)}
+    methods = {f for p in script.roles.detours for f in entered(script.roles, p)} | set(_losses_of_models(script))
     for call in script.roles.calls:
         if _statistic(script, call) and _reaches_loss(script, call, methods):
             yield Hit(call, f"{script.text(call)} is a statistic of the batch: of a part of the batch it is another one", advice=advice)
     for call in script.roles.calls:
         if script.roles.region(call) in ("train", "both") and any(w in name.lower() for name in _called(script, call) for w in _NAMES):
             yield Hit(call, f"{script.text(call.func)} compares the samples of a batch with each other", advice=advice)
+
+
+def _losses_of_models(script: Script) -> Iterator[FunctionNode]:
+    """The methods that training calls of models and that use nothing of them: losses of their outputs, and no passes."""
+    for call, func in ((c, c.func) for c in script.roles.calls if isinstance(c.func, ast.Attribute)):
+        models = script.roles.model_vals(func.value)
+        if models and stateless(script.roles, models, func.attr) and script.roles.region(call) in ("train", "both"):
+            yield from methods_of_model(script.roles, call)
 
 
 def _inside_models(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
@@ -81,7 +90,7 @@ def _reaches_loss(script: Script, call: ast.Call, methods: set[FunctionNode]) ->
     if isinstance(stmt, ast.Return) or any(script.names.is_inside(call, b) for b in script.roles.backwards):
         return True
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
-    return bool(written_names(*targets) & script.roles.loss_sources) or (bool(targets) and isinstance(function, FunctionNode) and _in_loss(script, call))
+    return script.roles.into_loss(*targets) or (bool(targets) and isinstance(function, FunctionNode) and _in_loss(script, call))
 
 
 def _called(script: Script, call: ast.Call) -> Iterator[str]:

@@ -22,6 +22,8 @@ out = model(x)
 `ddp.method` lets the wrapper's forward run the method in the place of the model's. Parameters that no such pass of a step uses make DDP stop in the second
 step, with a message that names them.
 
+A method that uses no parameter, buffer or part of the model, as a loss of its outputs, is no pass: it is called as `model.module.loss(out, y)` (DPM107).
+
 ## When it is not fixed
 A method that calls `backward()` itself, and a layer chosen by a variable (`model.heads[task](x)`): refused.
 """

@@ -26,10 +26,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Edit, Replace
+from dpmigrate.edit import Edit, Replace
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import torch_at
 
 _NEW = {
     "torch.cuda.amp.autocast": "torch.autocast",
@@ -55,7 +56,5 @@ def deprecated_amp(script: Script) -> Iterator[Hit]:
         positional = [f"{name}={script.text(a)}" for name, a in zip(_PARAMETERS[new], call.args, strict=False)]
         keywords = [f"{k.arg}={script.text(k.value)}" if k.arg else f"**{script.text(k.value)}" for k in call.keywords]
         arguments = ", ".join(['"cuda"', *positional, *keywords])
-        edits: list[Edit] = [Replace(script.span(call), f"{new}({arguments})")]
-        if script.names.imports.get((id(script.names.module), "torch")) != "torch":
-            edits.append(AddImport("import torch"))
+        edits: list[Edit] = [Replace(script.span(call), f"{new}({arguments})"), *torch_at(script, call)]
         yield Hit(call, f"{script.text(call.func)} is deprecated", tuple(edits))

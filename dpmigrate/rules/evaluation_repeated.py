@@ -64,6 +64,6 @@ def _edits(script: Script, found: Evaluation) -> Iterator[Edit]:
     elif found.undivided:
         yield Wrap(script.span(loop.source), f"{script.ddp}.whole({{}})")
     if found.sums:
-        yield After(script.span(loop.node), "\n".join([*reduced(script, "sum_all", found.sums), *found.again]))
+        yield After(script.span(loop.node), "\n".join([*reduced(script, loop.node, "sum_all", found.sums), *found.again]))
     if found.synchronised:
         yield Before(script.span(loop.node), f"{script.ddp}.sync_buffers({', '.join(found.synchronised)})")

@@ -30,7 +30,8 @@ A program that has autocast or a GradScaler already keeps its own. Evaluation st
 Refused are a forward pass in another function than its `backward()`, gradients taken by `autograd.grad` (a gradient penalty), and, since float16 gradients
 carry a scale, whatever would use them with it: clipping outside the block of the step (in the middle of an accumulation), gradients read by hand, a step
 after the loop over the batches, an optimizer whose steps are not seen. One scaler serves all optimizers; it is updated once in each turn of the loop that
-steps.
+steps. It stands beside the optimizer, as an attribute of the trainer, or at module level of the file that holds the step; where backward passes and steps
+stand in several files it is refused.
 """
 
 from __future__ import annotations
@@ -42,11 +43,12 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport, After, Before, Edit, Enclose, Hoist, Replace, SetItem
 from dpmigrate.facts import precision, steps
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.spelling import module_word
 from dpmigrate.facts.turns import Turn
 from dpmigrate.facts.turns import turns as turns_of
 from dpmigrate.model import Fix, Severity, is_main_guard
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._edits import scaled_backward, scaler_name
+from dpmigrate.rules._edits import scaled_backward, scaler_name, torch_at
 
 
 @rule("DPM321", severity=Severity.NOTE, fix=Fix.SAFE, core=True)
@@ -69,7 +71,7 @@ def mixed_precision(script: Script) -> Iterator[Hit]:
     for backward in script.roles.backwards:
         forward = steps.forward_of(script.roles, backward)
         assert forward is not None
-        edits: list[Edit] = [AddImport(script.import_line), *_torch(script)]
+        edits: list[Edit] = [AddImport(script.import_line), *torch_at(script, backward)]
         if forward.statements is not None:
             first, last = forward.statements
             edits.append(Enclose(script.span(first), script.span(last), header))
@@ -110,6 +112,9 @@ def _unscaled(script: Script, stepping: list[steps.Step], turns: list[Turn]) -> 
             why = "the scaler cannot be placed: where this optimizer steps is not seen"
             yield Hit(o.call, why, severity=Severity.BLOCKER, advice=_BFLOAT)
     functions = {script.names.function(s.call) for s in stepping}
+    if len({script.names.module_of(n) for n in (*(s.call for s in stepping), *script.roles.backwards)}) > 1 and not scaler_name(script).startswith("self."):
+        why = "the scaler cannot be placed: backward passes and optimizer steps stand in several files"
+        yield Hit(stepping[-1].call, why, severity=Severity.BLOCKER, advice=_BFLOAT)
     for turn in turns:
         last = turn.steps[-1].call
         if turn.after is None:
@@ -151,11 +156,6 @@ def _reads_gradients(script: Script, node: ast.AST) -> bool:
     return bool(dotted) and dotted not in steps.CLIPPING and "clip" in dotted.rsplit(".", 1)[-1] and not dotted.startswith(("torch.", "numpy."))
 
 
-def _torch(script: Script) -> list[Edit]:
-    known = any(dotted == "torch" and name == "torch" for (s, name), dotted in script.names.imports.items() if s == id(script.names.module))
-    return [] if known else [AddImport("import torch")]
-
-
 def _scaler(script: Script, stepping: list[steps.Step], turns: list[Turn]) -> Iterator[Hit]:
     scaler = scaler_name(script)
     updates: dict[steps.Step, list[Edit]] = {}
@@ -170,25 +170,25 @@ def _scaler(script: Script, stepping: list[steps.Step], turns: list[Turn]) -> It
             edits.append(Before(script.span(s.clips[0]), f"{scaler}.unscale_({optimizer})"))
         yield Hit(s.call, "the step goes through the scaler", tuple(edits))
     state = list(_state(script, scaler))
-    yield _made(script, stepping, scaler, state)
+    yield _made(script, stepping, scaler, [*(s.call for s in stepping), *script.roles.backwards, *(hit.node for hit in state if hit.edits)])
     yield from state
 
 
-def _made(script: Script, stepping: list[steps.Step], scaler: str, state: list[Hit]) -> Hit:
+def _made(script: Script, stepping: list[steps.Step], scaler: str, users: list[ast.AST]) -> Hit:
     """The scaler is made beside the optimizer where everything that uses it sees it, otherwise at module level before the first function that does."""
     code = f"{scaler} = torch.amp.GradScaler({script.ddp}.device().type)"
     last = stepping[-1]
     writes = [w for key in script.values.keys(last.receiver) for w in script.roles.writes(key)]
-    users = [*(s.call for s in stepping), *script.roles.backwards, *(hit.node for hit in state)]
+    own = [u for u in users if script.names.module_of(u) is script.names.module_of(last.call)]  # other files reach it through the module of these
     inside = [[script.names.function(u), *script.names.ancestors(u)] for u in users]
     home = script.names.function(writes[-1]) if writes else None
-    if home is not None and (scaler.startswith("self.") or home is script.names.tree or all(home in scopes for scopes in inside)):
+    if home is not None and (scaler.startswith("self.") or all(home in scopes for scopes in inside)):
         place = writes[-1]
         for a in itertools.takewhile(lambda a: isinstance(a, ast.If | ast.Try) and not is_main_guard(a), script.names.ancestors(place)):
             assert isinstance(a, ast.stmt)
             place = a
-        return Hit(last.call, "a GradScaler is made beside the optimizer", (After(script.span(place), code),))
-    tops = [next(a for a in [u, *script.names.ancestors(u)] if script.names.parent.get(a) is script.names.tree) for u in users]
+        return Hit(last.call, "a GradScaler is made beside the optimizer", (After(script.span(place), code), *torch_at(script, place)))
+    tops = [next(a for a in [u, *script.names.ancestors(u)] if isinstance(script.names.parent[a], ast.Module)) for u in own]
     first = min(tops, key=lambda t: script.span(t).line)
     return Hit(last.call, "a GradScaler is made for the training step", (Before(script.span(first), code),))
 
@@ -196,20 +196,33 @@ def _made(script: Script, stepping: list[steps.Step], scaler: str, state: list[H
 def _state(script: Script, scaler: str) -> Iterator[Hit]:
     """The scaler's state goes where the optimizer's goes."""
     made = {o.call for o in script.roles.optimizers}
-    owner = script.names.cls(steps.steps(script.roles)[-1].call)
+    step = steps.steps(script.roles)[-1].call
     for call, func in script.methods("state_dict", "load_state_dict"):
         if not any(v.node in made for v in script.values.eval(func.value)):
             continue
-        if scaler.startswith("self.") and script.names.cls(call) is not owner:
+        if scaler.startswith("self.") and script.names.cls(call) is not script.names.cls(step):
             continue  # another self
+        name = _from_file(script, call, scaler, step)
         parent = script.names.parent[call]
-        if func.attr == "state_dict" and isinstance(parent, ast.Dict):
-            yield Hit(call, "the scaler's state is saved with the optimizer's", (SetItem(script.span(parent), "scaler", f"{scaler}.state_dict()"),))
+        if name is None:
+            advice = f"save and load {scaler}.state_dict() with the optimizer's, from the file of the training step"
+            yield Hit(call, "the scaler's state is not seen here, and does not go where the optimizer's goes", severity=Severity.WARNING, advice=advice)
+        elif func.attr == "state_dict" and isinstance(parent, ast.Dict):
+            yield Hit(call, "the scaler's state is saved with the optimizer's", (SetItem(script.span(parent), "scaler", f"{name}.state_dict()"),))
         elif func.attr == "load_state_dict" and isinstance(parent, ast.Expr) and call.args and _is_item(call.args[0]):
             assert isinstance(call.args[0], ast.Subscript)
             held = script.text(call.args[0].value)
-            code = f'if "scaler" in {held}:\n    {scaler}.load_state_dict({held}["scaler"])'
+            code = f'if "scaler" in {held}:\n    {name}.load_state_dict({held}["scaler"])'
             yield Hit(call, "the scaler's state is loaded with the optimizer's", (After(script.span(parent), code),))
+
+
+def _from_file(script: Script, node: ast.AST, scaler: str, step: ast.AST) -> str | None:
+    """What the file of a node calls the scaler of the file of the training step; None where it has no name for that file."""
+    home = script.names.module_of(step)
+    if scaler.startswith("self.") or script.names.module_of(node) is home:
+        return scaler
+    word = module_word(script.names, home, script.names.scope_of[node])
+    return f"{word}.{scaler}" if word is not None else None
 
 
 def _is_item(node: ast.expr) -> bool:

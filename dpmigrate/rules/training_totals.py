@@ -28,7 +28,8 @@ A meter outside of the program is told: its numbers are rank 0's. So are tables 
 (`self.losses.append(loss.item())`) and values that go on from batch to batch (`worst = max(worst, loss.item())`).
 Numbers shown while the loop runs are those of rank 0, and so are lists of anything but counts and losses, and sums that go on from one epoch to the
 next. Where the kind of one total cannot be told none is reduced, because half a ratio is worse than none; the report names them all. A list of the losses of
-batches (`losses.append(loss.item())`) is averaged element by element: it then holds the losses of the global batches, as the original's did.
+batches (`losses.append(loss.item())`) is averaged element by element: it then holds the losses of the global batches, as the original's did. A list from
+outside the function is filled anew in its place (`history[:] = ddp.mean_all(history)`).
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def training_totals(script: Script) -> Iterator[Hit]:
 
 def _lines(script: Script, loop: BatchLoop, found: Totals) -> list[str]:
     over = f", over={script.text(loop.source)}" if loop.branches else ""  # an evaluation in this loop sees the full set on every rank
-    lines = [*reduced(script, "sum_all", found.sums, over), *reduced(script, "mean_all", found.means, over)]
+    lines = [*reduced(script, loop.node, "sum_all", found.sums, over), *reduced(script, loop.node, "mean_all", found.means, over)]
     return [*lines, *found.again] if lines else []
 
 

@@ -32,6 +32,9 @@ def _distributed(text: str) -> str:
     "text",
     [
         pytest.param("", id="torch.distributed imported and not used"),
+        pytest.param("def init():\n    dist.init_process_group('nccl')", id="in a function that nothing calls"),
+        pytest.param("def reduced(x):\n    dist.all_reduce(x)\n    return x", id="sums in a function that nothing calls"),
+        pytest.param("def init():\n    import deepspeed\n    deepspeed.initialize()", id="a framework in a function that nothing calls"),
         pytest.param("from torch.nn.parallel import DistributedDataParallel as DDP", id="an import that nothing uses"),
         pytest.param("import deepspeed\nimport horovod.torch as hvd", id="frameworks that nothing uses"),
         pytest.param("from torch.utils.data.distributed import DistributedSampler", id="a sampler that nothing uses"),
@@ -63,7 +66,7 @@ def test_runs_on_one_process(text: str) -> None:
             id="a sampler",
         ),
         pytest.param(
-            "def mean(x):\n    if dist.is_initialized():\n        dist.all_reduce(x)",
+            "def mean(x):\n    if dist.is_initialized():\n        dist.all_reduce(x)\nmean(1)",
             "a process group that code outside of this program sets up",
             id="numbers that are summed",
         ),

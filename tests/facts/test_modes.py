@@ -29,7 +29,7 @@ args = p.parse_args()
 def left(text: str) -> str | None:
     """What is left of the text; None where there is no default path."""
     found = default_path(Names(ast.parse(_TOP + text)))
-    return None if found is None else ast.unparse(found.tree).removeprefix(ast.unparse(ast.parse(_TOP))).strip()
+    return None if found is None else ast.unparse(found.trees[-1]).removeprefix(ast.unparse(ast.parse(_TOP))).strip()
 
 
 def start(test: str) -> str:

@@ -83,7 +83,7 @@ def test_whether_the_program_comes_to_a_loop(around: str, answer: bool) -> None:
         pytest.param("def run(l=loader):\n{param}loader = DataLoader(data)\nfor epoch in range(3):\n    run()", None, id="a default"),
         pytest.param(
             "def run(l):\n{param}def step(d):\n    run(d['a'])\nd = {{'a': DataLoader(data)}}\nfor epoch in range(3):\n    step(d)",
-            None,
+            "d['a']",
             id="a part of an argument",
         ),
         pytest.param(

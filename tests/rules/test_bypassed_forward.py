@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import COUNTING, STEP, found, refused, whole
+from tests.rules.program import COUNTING, STEP, after, found, refused, whole
 
 _NET = """
 class Net(nn.Module):
@@ -112,3 +112,12 @@ def test_refused(parts: dict[str, str], pointed: str) -> None:
 
 def test_inside_a_class_of_models_it_is_the_model_itself() -> None:
     assert found("DPM108", net=_NET, defs=_BODY, step=STEP) == []
+
+
+def test_a_loss_that_uses_nothing_of_the_model() -> None:
+    """It is no pass: the module behind the wrapper has it."""
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n"
+    net += "    def forward(self, x):\n        return self.fc(x)\n    def loss(self, out, y):\n        return F.cross_entropy(out, y)\n"
+    parts = {"net": net, "step": STEP.replace("F.cross_entropy(model(x), y)", "model.loss(model(x), y)")}
+    assert found("DPM108", **parts) == []
+    assert "loss = model.module.loss(model(x), y)" in after(**parts)

@@ -186,3 +186,10 @@ def test_per_rank_batches() -> None:
     settings = Settings(batch="per-rank")
     loader = "loader = DataLoader(train_set, **dict(a=1, batch_size=4))"
     assert "loader = ddp.distribute(DataLoader(train_set, **dict(a=1, batch_size=4)), keep_batch_size=True)" in after(settings, loader=loader)
+
+
+def test_loaders_of_a_dict_that_another_function_makes() -> None:
+    """What is divided has its name where it is made, not where it is used."""
+    make = "def get(train_set):\n    made = {k: DataLoader(train_set, batch_size=16, shuffle=True) for k in ('train', 'val')}\n    return made\n"
+    lines = whole(defs=make, loader="loaders = get(train_set)", batches="for x, y in loaders['train']:").splitlines()
+    assert "    made['train'] = ddp.distribute(made['train'])" in lines

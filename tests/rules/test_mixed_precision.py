@@ -6,8 +6,10 @@ from textwrap import dedent, indent
 
 import pytest
 
+from dpmigrate import rules
+from dpmigrate.model import Severity
 from dpmigrate.settings import Settings
-from tests.pipeline import migrate
+from tests.pipeline import migrate, script_of
 from tests.rules.program import STEP, after, found, hits, migrated, program, refused, whole
 
 AMP = Settings(amp=True)
@@ -365,3 +367,72 @@ def test_state_that_another_object_saves() -> None:
     """
     result = migrate(dedent(text), AMP)
     assert result is not None and "self.scaler.step(self.optimizer)" in result and "scaler.state_dict()" not in result
+
+
+_ENGINE = """
+from torch import nn
+criterion = nn.CrossEntropyLoss()
+
+def train_epoch(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        {step}
+"""
+_TRAIN = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+{imports}
+
+model = torch.nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.zeros(64).long()), batch_size=16, shuffle=True)
+for epoch in range(2):
+    train_epoch(model, loader, optimizer)
+torch.save({{"optimizer": optimizer.state_dict()}}, "a")
+"""
+
+
+def test_a_step_of_another_file_than_its_backward() -> None:
+    files = {
+        "tools": "def advance(optimizer):\n    optimizer.step()\n",
+        "engine": "from tools import advance" + _ENGINE.format(step="advance(optimizer)"),
+        "train": _TRAIN.format(imports="from engine import train_epoch"),
+    }
+    stopped = [f.message for f in rules.check(script_of(files, AMP)) if f.code == "DPM321" and f.severity is Severity.BLOCKER]
+    assert stopped == ["the scaler cannot be placed: backward passes and optimizer steps stand in several files"]
+
+
+def test_state_that_a_file_saves_which_does_not_see_the_scaler() -> None:
+    files = {"engine": _ENGINE.format(step="optimizer.step()"), "train": _TRAIN.format(imports="from engine import train_epoch")}
+    (told,) = [f for f in rules.check(script_of(files, AMP)) if f.code == "DPM321" and f.severity is Severity.WARNING]
+    assert told.message.startswith("the scaler's state is not seen here") and told.edits == ()
+
+
+def test_an_optimizer_that_the_object_is_given_from_outside() -> None:
+    """Its scaler is no attribute of what gives it."""
+    text = """
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Trainer:
+        def fit(self, loader):
+            for x, y in loader:
+                loss = torch.nn.functional.cross_entropy(self.net(x), y)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+
+    def main():
+        trainer = Trainer()
+        trainer.net = torch.nn.Linear(8, 2)
+        trainer.optimizer = torch.optim.SGD(trainer.net.parameters(), lr=0.1)
+        for epoch in range(2):
+            trainer.fit(DataLoader(TensorDataset(torch.randn(64, 8), torch.zeros(64).long()), batch_size=16, shuffle=True))
+
+    if __name__ == "__main__":
+        main()
+    """
+    result = migrate(dedent(text), AMP)
+    assert result is not None and "            scaler.step(self.optimizer)" in result

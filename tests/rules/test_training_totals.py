@@ -244,3 +244,31 @@ def test_a_method() -> None:
     body = "".join(f"            {s}\n" for s in STEP.splitlines())
     defs = f"class T:\n    def turn(self, model, loader, optimizer):\n        total = 0.0\n        for x, y in loader:\n{body}            total += loss.item()\n        return total"
     assert "total = ddp.mean_all(total)" in after(defs=defs, before="t = T()", batches="if True:", step="t.turn(model, loader, optimizer)")
+
+
+_TURN = "def turn(model, batches, optimizer, kept{default}):\n    for x, y in batches:\n{step}"
+
+
+def _turned(kept: str, call: str, **parts: str) -> dict[str, str | bool]:
+    step = "".join(f"        {s}\n" for s in (STEP + kept).splitlines())
+    defs = parts.pop("top", "") + "\n" + _TURN.format(default=parts.pop("default", ""), step=step)
+    return {"defs": defs, "batches": "if True:", "step": call, **parts}
+
+
+def test_a_list_from_outside_is_filled_anew() -> None:
+    """Its name in the function is the function's own; what the others see is the list."""
+    parts = _turned("kept.append(loss.item())", "turn(model, loader, optimizer, kept)", before="kept = []")
+    assert "kept[:] = ddp.mean_all(kept)" in after(**parts)
+    parts = _turned("history.append(loss.item())", "turn(model, loader, optimizer, 1)", top="history = []", end="print(history)")
+    assert "history[:] = ddp.mean_all(history)" in after(**parts)
+    parts["defs"] = str(parts["defs"]).replace("    for x", "    global history\n    for x")
+    assert "history = ddp.mean_all(history)" in after(**parts)
+
+
+@pytest.mark.parametrize(
+    ("before", "given"),
+    [pytest.param("kept = collections.deque()", "kept", id="another kind"), pytest.param("", "f()", id="made in the call")],
+)
+def test_what_is_given_may_be_no_list(before: str, given: str) -> None:
+    (one,) = hits("DPM602", **_turned("kept.append(loss.item())", f"turn(model, loader, optimizer, {given})", before=before))
+    assert not one.edits and "the list kept" in one.message

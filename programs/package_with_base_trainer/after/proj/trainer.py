@@ -16,6 +16,7 @@ class BaseTrainer:
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=config.LR)
         ddp.seed_ranks()
         for epoch in range(config.EPOCHS):
+            self.loaders['train'].sampler.set_epoch(epoch)
             loss = self.train_epoch()
             acc = self.evaluate()
             is_best = acc > self.best
@@ -29,10 +30,10 @@ class Trainer(BaseTrainer):
     def train_epoch(self):
         self.model.train()
         total = 0.0
-        for x, y in ddp.next_epoch(self.loaders["train"]):
+        for x, y in self.loaders["train"]:
             x, y = x.to(self.device), y.to(self.device)
             self.optimizer.zero_grad()
-            loss = ddp.method(self.model, "loss")(self.model(x), y)
+            loss = self.model.module.loss(self.model(x), y)
             loss.backward()
             self.optimizer.step()
             total += loss.item()

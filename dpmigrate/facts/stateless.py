@@ -1,0 +1,94 @@
+"""Methods of models that use nothing of the model that is trained or kept: a loss of the outputs, which may be called on the module behind a wrapper.
+
+What is not seen to be so counts as use: it goes through the wrapper's forward.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts import criteria
+from dpmigrate.facts.definitions import is_static, parameters
+from dpmigrate.facts.names import FunctionNode
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.roles import Roles
+    from dpmigrate.facts.values import Vals
+
+#: what the losses of torch are given that holds no tensor
+_PLAIN = frozenset({"reduction", "ignore_index", "label_smoothing", "beta", "delta", "margin", "blank", "zero_infinity", "log_target"})
+
+
+def stateless(roles: Roles, models: Vals, name: str) -> bool:
+    """Whether the method of every one of the models uses no parameter, buffer or module of it."""
+    classes = [v.cls for m in models for v in roles.values.inner(m)]
+    return bool(classes) and all(cls is not None and _is_free(roles, cls, name, frozenset()) for cls in classes)
+
+
+def _is_free(roles: Roles, cls: ast.ClassDef, name: str, seen: frozenset[str]) -> bool:
+    method = roles.values.defs.method(cls, name)
+    if method is None:
+        return False
+    if name in seen:
+        return True
+    given = parameters(method)
+    own = None if is_static(method) or not given else given[0]
+    inside = list(ast.walk(method))
+    if any(isinstance(n, ast.Call) and _may_run_model(roles, method, n, own) for n in inside):
+        return False
+    used = [n for n in inside if isinstance(n, ast.Name) and n.id in (own, "super", "__class__")]
+    return all(n.id == own and _is_plain_use(roles, cls, n, seen | {name}) for n in used)
+
+
+def _may_run_model(roles: Roles, method: FunctionNode, call: ast.Call, own: str | None) -> bool:
+    """A call of a model, or of something that the method is given."""
+    root = call.func
+    while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    handed = isinstance(call.func, ast.Name) and call.func.id in parameters(method)
+    return handed or (not (isinstance(root, ast.Name) and root.id == own) and bool(roles.model_vals(call.func)))
+
+
+def _is_plain_use(roles: Roles, cls: ast.ClassDef, node: ast.Name, seen: frozenset[str]) -> bool:
+    """``self.other(…)``, a method like this one; ``self.margin``, a number; ``self.criterion(…)``, a loss of torch without weights."""
+    above = roles.names.parent[node]
+    if not isinstance(above, ast.Attribute) or not isinstance(above.ctx, ast.Load):
+        return False
+    if roles.values.defs.method(cls, above.attr) is not None:
+        call = roles.names.parent[above]
+        return isinstance(call, ast.Call) and call.func is above and _is_free(roles, cls, above.attr, seen)
+    given = [*_of_class(roles, cls, above.attr), *_of_objects(roles, above.attr)]
+    return bool(given) and not _registered(roles, above.attr) and all(e is not None and _holds_nothing(roles, e) for e in given)
+
+
+def _of_class(roles: Roles, cls: ast.ClassDef, attribute: str) -> list[ast.expr | None]:
+    """What the bodies of the class and its bases give the attribute."""
+    stored = (s for c in roles.values.defs.bases(cls) for s in c.body if isinstance(s, ast.Assign | ast.AnnAssign))
+    pairs = ((t, s.value) for s in stored for t in (s.targets if isinstance(s, ast.Assign) else [s.target]))
+    return [value for target, value in pairs if isinstance(target, ast.Name) and target.id == attribute]
+
+
+def _of_objects(roles: Roles, attribute: str) -> list[ast.expr | None]:
+    """What attributes of this name are given, whatever object has them; None for what is not a plain assignment."""
+    stored = [a for a in roles.names.attributes(attribute) if not isinstance(a.ctx, ast.Load)]
+    above = [roles.names.parent[a] for a in stored]
+    return [s.value if isinstance(s, ast.Assign) else None for s in above]
+
+
+def _registered(roles: Roles, attribute: str) -> bool:
+    """``self.register_buffer("weight", …)``"""
+    calls = (c for word in ("register_buffer", "register_parameter", "add_module", "register_module", "setattr") for c in roles.names.calls(word))
+    return any(isinstance(n, ast.Constant) and n.value == attribute for c in calls for n in ast.walk(c))
+
+
+def _holds_nothing(roles: Roles, value: ast.expr) -> bool:
+    """A number, a text, a choice of these; a loss of torch that is given no tensor."""
+    if isinstance(value, ast.UnaryOp):
+        return _holds_nothing(roles, value.operand)
+    if isinstance(value, ast.BinOp):
+        return _holds_nothing(roles, value.left) and _holds_nothing(roles, value.right)
+    if not isinstance(value, ast.Call):
+        return isinstance(value, ast.Constant)
+    module, _, name = roles.names.dotted(value.func).rpartition(".")
+    return module == "torch.nn" and name in criteria.MODULES and not value.args and all(k.arg in _PLAIN for k in value.keywords)

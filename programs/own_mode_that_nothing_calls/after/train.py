@@ -1,0 +1,32 @@
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from model import Net
+from utils import log
+import dpmigrate_runtime as ddp
+from torch.utils.data.distributed import DistributedSampler
+
+
+def main():
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(64, 10), torch.randint(0, 2, (64,)))
+    loader = DataLoader(data, batch_size=ddp.local_batch(8), sampler=DistributedSampler(data, seed=0))
+    model = ddp.wrap(Net())
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    ddp.seed_ranks()
+    for epoch in range(5):
+        loader.sampler.set_epoch(epoch)
+        for x, y in loader:
+            loss = criterion(model(x.to(ddp.device())), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            log(loss.item())
+    ddp.save(model.module.state_dict(), "model.pt")
+
+
+if __name__ == "__main__":
+    ddp.setup()
+    main()
+    ddp.cleanup()

@@ -1,0 +1,47 @@
+"""Definitions that nothing in the program uses."""
+
+from __future__ import annotations
+
+import ast
+from textwrap import dedent
+
+import pytest
+
+from dpmigrate.facts.dormant import dormant
+from dpmigrate.facts.names import FunctionNode, Names
+
+_RUNS = "print(1)\n"
+
+
+def unused(text: str, library: str = "") -> set[str]:
+    """The names of the definitions that nothing uses, of a script and of the module ``lib``."""
+    names = Names(ast.parse(dedent(text)), [ast.parse(dedent(library))], {(1, "lib"): 0})
+    return {n.name for n in dormant(names) if isinstance(n, FunctionNode | ast.ClassDef)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("def f():\n    pass", id="a file that runs nothing"),
+        pytest.param("def f():\n    pass\nf()", id="called"),
+        pytest.param("def f():\n    pass\nprint(f)", id="handed out"),
+        pytest.param("@keep\ndef f():\n    pass\nprint(1)", id="decorated"),
+        pytest.param("class A:\n    pass\nclass B(A):\n    pass\nprint(B)", id="a base"),
+        pytest.param("import lib\nclass A(lib.Base):\n    def hook(self):\n        pass\nprint(A)", id="a method that a base may call"),
+        pytest.param("class A:\n    def __len__(self):\n        return 1\nprint(A)", id="a method that Python calls"),
+        pytest.param("class A:\n    def go(self):\n        pass\nA().go()", id="a method"),
+        pytest.param("def f():\n    pass\nglobals()['f']()", id="by name"),
+        pytest.param("import fire\ndef f():\n    pass\nfire.Fire()", id="by the command line"),
+        pytest.param("import lib\ndef f():\n    pass\ngetattr(lib, name)()", id="by a name of a module"),
+    ],
+)
+def test_used(text: str) -> None:
+    assert unused(text) == set()
+
+
+def test_unused() -> None:
+    assert unused(_RUNS + "def f():\n    g()\ndef g():\n    f()\ndef h():\n    h()") == {"h"}  # f and g might be called by each other: told of none
+    assert unused(_RUNS + "def f():\n    g()\ndef g():\n    pass") == {"f", "g"}
+    assert unused(_RUNS + "class A:\n    def go(self):\n        f()\ndef f():\n    pass\ngetattr(A(), name, 'go')\ngetattr(x, 'a')") == {"go", "f"}
+    assert unused("import lib\nlib.f()", "def f():\n    pass\ndef g():\n    pass") == {"g"}
+    assert unused("from lib import f, g\nf()", "def f():\n    pass\ndef g():\n    pass") == {"g"}

@@ -1,0 +1,67 @@
+"""What may go into what is differentiated."""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+
+import pytest
+
+from tests.facts.probe import probed
+
+_TOP = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+model = nn.Linear(8, 2)
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+
+
+def reaches(turn: str, defs: str = "", end: str = "") -> bool:
+    text = _TOP + dedent(defs) + "\nfor epoch in range(2):\n    for x, y in DataLoader(data):\n" + indent(dedent(turn), " " * 8) + "\n" + dedent(end) + "\n"
+    found, node = probed(text)
+    return found.roles.into_loss(node)
+
+
+@pytest.mark.parametrize(
+    ("turn", "defs", "end"),
+    [
+        pytest.param("loss = criterion(model(x), y)\nloss.backward()\nprobe(other)", "", "", id="another variable"),
+        pytest.param("loss = model(x)\nloss.backward()\nwith torch.no_grad():\n    loss = criterion(aux, y)\nprobe(aux)", "", "", id="under no_grad"),
+        pytest.param(
+            "loss = model(x)\nloss.backward()",
+            "",
+            "for x, y in DataLoader(data):\n    loss = criterion(model(x), aux)\n    print(loss)\nprobe(aux)",
+            id="in an evaluation",
+        ),
+        pytest.param(
+            "loss = model(x)\nloss.backward()", "def report(aux):\n    loss = criterion(aux)\n    probe(aux)\nreport(1)", "", id="in another function"
+        ),
+        pytest.param("loss = f(x)\nloss.backward()\nprobe(aux)", "@torch.no_grad()\ndef f(x):\n    return aux", "", id="of a function under no_grad"),
+        pytest.param(
+            "loss = model(x)\nloss.backward()", "class Head(nn.Module):\n    def forward(self, x):\n        probe(x)\n        return x", "", id="of a module"
+        ),
+    ],
+)
+def test_not_into_the_loss(turn: str, defs: str, end: str) -> None:
+    assert not reaches(turn, defs, end)
+
+
+@pytest.mark.parametrize(
+    ("turn", "defs"),
+    [
+        pytest.param("loss = criterion(model(x), y)\nprobe(loss)\nloss.backward()", "", id="the loss"),
+        pytest.param("a: int = model(x)\nb = a\nb += 1\nprobe(a)\nb.backward()", "", id="through assignments"),
+        pytest.param("criterion(a, y).backward()\nprobe(a)", "", id="in the call"),
+        pytest.param("box.loss = model(x)\nbox.loss.backward()\nprobe(box.loss)", "box = open(0)", id="an attribute"),
+        pytest.param("loss = f(x)\nloss.backward()", "def f(x):\n    out = model(x)\n    probe(out)\n    return out", id="what a function returns"),
+        pytest.param("out = model(x)\nprobe(out)\nf(out)", "def f(loss):\n    loss.backward()", id="what a function is given"),
+        pytest.param(
+            "loss = table['f'](x)\nloss.backward()", "def f(x):\n    out = model(x)\n    probe(out)\n    return out", id="of a function that nothing calls"
+        ),
+    ],
+)
+def test_into_the_loss(turn: str, defs: str) -> None:
+    assert reaches(turn, defs)
