@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from dpmigrate.facts.scopes import Binding, Links, Scope, Variable, imported_names, packages
+from dpmigrate.facts.imported import Imported
+from dpmigrate.facts.scopes import Binding, Links, Scope, Variable
 from dpmigrate.facts.stars import meaning
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -34,14 +35,10 @@ class Names:
         self._indexed: dict[tuple[str, str], list[ast.AST]] = {}  # (call | attribute | read, name) -> nodes
         self._dotted: dict[ast.AST, str] = {}
         self._meant: dict[ast.AST, Variable | None] = {}
-        self._linked: dict[tuple[int, str], list[Variable]] = {}  # (id of scope, name) -> what it is in modules of the program; '' is a module itself
-        self._other_words: dict[tuple[int, str], set[str]] = {}  # a variable -> the names under which other modules import it
-        self._brought: dict[int, list[Scope]] = {}  # id of a module's scope -> the program's modules of which it has star imports
         self._modules = [Scope(t, None, "") for t in self.trees]
         self.module = self._modules[-1]
-        self._named, self._inside = packages(self._modules, links or {})
-        for scope in self._modules:
-            self.opened[scope.node] = scope
+        self._imported = Imported(self._modules, links or {})
+        self.opened |= {scope.node: scope for scope in self._modules}
         for scope in self._modules:
             self._walk(scope.node, scope)
 
@@ -132,38 +129,18 @@ class Names:
                 name = alias.asname or alias.name.split(".")[0]
                 self.imports[id(scope), name] = alias.name if alias.asname else name
                 self._add(scope, name, Binding(node, "import"))
-                self._link(scope, name, alias.name if alias.asname else name, "")
+                self._imported.note(scope, name, alias.name if alias.asname else name, "")
         elif isinstance(node, ast.ImportFrom):
             base = "." * node.level + (node.module or "")
             for alias in node.names:
                 if alias.name == "*":
-                    self._star(scope, base)
+                    if not self._imported.note_star(scope, base):
+                        self.stars.append(base)
                     continue
                 name = alias.asname or alias.name
                 self.imports[id(scope), name] = f"{base}.{alias.name}"
                 self._add(scope, name, Binding(node, "import"))
-                self._link(scope, name, base, alias.name)
-
-    def _link(self, scope: Scope, name: str, base: str, attribute: str) -> None:
-        """Note what an imported name is in the program's own modules: a module, or what one of them binds."""
-        whole = f"{base}{'' if base.endswith('.') else '.'}{attribute}" if attribute else base
-        module, part = self._named.get((id(scope.module), base)), self._named.get((id(scope.module), whole))
-        if attribute and module is not None and (part is None or (attribute in module.bindings and module is not scope.module)):
-            target = (module, attribute)
-            self._other_words.setdefault((id(module), attribute), set()).add(name)
-        elif part is not None:
-            target = (part, "")
-        else:
-            return
-        if target not in self._linked.setdefault((id(scope), name), []):
-            self._linked[id(scope), name].append(target)
-
-    def _star(self, scope: Scope, base: str) -> None:
-        module = self._named.get((id(scope.module), base))
-        if module is None:
-            self.stars.append(base)
-        else:
-            self._brought.setdefault(id(scope.module), []).append(module)
+                self._imported.note(scope, name, base, alias.name)
 
     def _target(self, scope: Scope, target: ast.AST, value: ast.AST, path: tuple[int | str, ...], how: str) -> None:
         if isinstance(target, ast.Tuple | ast.List):
@@ -234,7 +211,7 @@ class Names:
             owner = self.owner(scope, name)
             if owner is None:
                 return self._from_star(scope.module, name, frozenset())
-            linked = self._linked.get((id(owner), name), [])
+            linked = self._imported.targets(owner, name)
             if len(linked) != 1 or (id(owner), name) in seen or self._given_anew(owner, name):
                 return owner, name
             seen.add((id(owner), name))
@@ -244,7 +221,7 @@ class Names:
 
     def _from_star(self, module: Scope, name: str, seen: frozenset[int]) -> Variable | None:
         """What the star imports of the program's own modules bring in; the last one holds."""
-        for source in reversed(self._brought.get(id(module), [])):
+        for source in reversed(self._imported.stars(module)):
             if id(source) not in seen and not name.startswith("_"):
                 found = self.variable(source, name) if name in source.bindings else self._from_star(source, name, seen | {id(module)})
                 if found is not None:
@@ -253,12 +230,7 @@ class Names:
 
     def run_by(self, statement: ast.Import | ast.ImportFrom) -> list[ast.Module]:
         """The program's modules that an import statement runs, where nothing has imported them before."""
-        found = []
-        for dotted in imported_names(statement):
-            module = self._named.get((id(self.scope_of[statement].module), dotted))
-            if module is not None and isinstance(module.node, ast.Module) and module.node not in found:
-                found.append(module.node)
-        return found
+        return self._imported.run_by(statement, self.scope_of[statement].module)
 
     def meant(self, node: ast.AST) -> Variable | None:
         """The variable that a Name means, or an Attribute of one of the program's own modules (``utils.save``)."""
@@ -269,7 +241,7 @@ class Names:
     def _means(self, node: ast.AST) -> Variable | None:
         if isinstance(node, ast.Name):
             owner = self.owner(self.scope_of[node], node.id)
-            linked = self._linked.get((id(owner), node.id), [])
+            linked = self._imported.targets(owner, node.id) if owner is not None else []
             if owner is None or len(linked) != 1 or not self._given_anew(owner, node.id):
                 return self.variable(self.scope_of[node], node.id)
             if self._rebound(owner, node.id, node):
@@ -284,13 +256,12 @@ class Names:
     def _member(self, module: Scope, name: str) -> Variable | None:
         """What a module holds under a name: a variable, or a module inside it."""
         found = self.variable(module, name)
-        if found is None and (id(module), name) in self._inside:
-            return self._inside[id(module), name], ""
-        return found
+        inside = self._imported.inside(module, name) if found is None else None
+        return (inside, "") if inside is not None else found
 
     def alternatives(self, scope: Scope, name: str) -> list[Variable]:
         """What several import statements of one name bring, of which one runs: ``try: from fast import Net``, ``except ImportError: from slow import Net``."""
-        linked = self._linked.get((id(scope), name), [])
+        linked = self._imported.targets(scope, name)
         return [v for target in linked if target[1] and (v := self.variable(*target)) is not None] if len(linked) > 1 else []
 
     def uses(self, scope: Scope, name: str) -> list[ast.Name | ast.Attribute]:
@@ -299,8 +270,7 @@ class Names:
         if variable is None:
             return [n for n in self.reads(name) if self.variable(self.scope_of[n], n.id) is None]
         owner, own = variable
-        words = {own, *self._other_words.get((id(owner), own), ())}
-        found: list[ast.Name | ast.Attribute] = [n for w in sorted(words) for n in self.reads(w) if self.meant(n) == variable]
+        found: list[ast.Name | ast.Attribute] = [n for w in self._imported.words(owner, own) for n in self.reads(w) if self.meant(n) == variable]
         if owner.is_module and len(self.trees) > 1:
             found += [a for a in self.attributes(own) if isinstance(a.ctx, ast.Load) and self.meant(a) == variable]
         return found
@@ -308,8 +278,7 @@ class Names:
     def calls_of(self, definition: FunctionNode | ast.ClassDef) -> list[ast.Call]:
         """The calls by the name of a function or class, or by one under which it is imported; of a method, those of anything's method of that name."""
         scope = self.scope_of[definition]
-        words = {definition.name, *self._other_words.get((id(scope), definition.name), ())}
-        found = [c for w in sorted(words) for c in self.calls(w)]
+        found = [c for w in self._imported.words(scope, definition.name) for c in self.calls(w)]
         if scope.is_class:
             return [c for c in found if isinstance(c.func, ast.Attribute) and self.meant(c.func) is None]
         return [c for c in found if self.meant(c.func) == (scope, definition.name)]
@@ -343,7 +312,7 @@ class Names:
             while found is not None and not found[1] and parts:  # utils.nn.Linear: what a module of the program has imported
                 found = self._member(found[0], parts.pop())
             base = self.imports.get((id(found[0]), found[1]), "") if found is not None else ""
-            if found is None or not base or (id(found[0]), found[1]) in self._linked or self._rebound(*found, node):
+            if found is None or not base or self._imported.targets(*found) or self._rebound(*found, node):
                 return ""
         return ".".join([base, *reversed(parts)])
 

@@ -46,3 +46,8 @@ def leaves(target: ast.AST, path: Path) -> Iterator[tuple[ast.AST, Path]]:
             yield from leaves(t, (*path, i))
     else:
         yield target, path
+
+
+def wrap_argument(call: ast.Call) -> ast.expr | None:
+    """The module that a DataParallel call is given."""
+    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "module"), None)

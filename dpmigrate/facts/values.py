@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_static
 from dpmigrate.facts.names import FunctionNode, Names, last
-from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, leaves
+from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, leaves, wrap_argument
 from dpmigrate.facts.order import Order
 from dpmigrate.facts.parts import Parts
 from dpmigrate.facts.scopes import Binding, Scope
@@ -389,11 +389,6 @@ class Values:
                         elements = elements[item : item + 1]
                     vals = vals.union(*(self._returned(call, function, e) for e in elements))
         return vals
-
-
-def wrap_argument(call: ast.Call) -> ast.expr | None:
-    """The module that a DataParallel call is given."""
-    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "module"), None)
 
 
 def _model_argument(call: ast.Call) -> ast.expr | None:

@@ -15,9 +15,10 @@ from itertools import combinations
 
 from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.names import FunctionNode, Names, position
+from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.told import PLACE, Told
-from dpmigrate.facts.values import Key, Val, Values, WrapSite, wrap_argument
+from dpmigrate.facts.values import Key, Val, Values, WrapSite
 from dpmigrate.model import is_main_guard
 
 #: what may be done to a model before or after the wrap alike

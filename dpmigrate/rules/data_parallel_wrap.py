@@ -30,8 +30,8 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Delete, DropArg, Edit, Replace, SetArg, Wrap
+from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.values import wrap_argument
 from dpmigrate.facts.wraps import Wrap as Wrapping
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
