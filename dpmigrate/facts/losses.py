@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dpmigrate.facts import copies, criteria, passes, weights
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.numbers import Numbers
+from dpmigrate.facts.reductions import over_batch
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.weights import Weighted
 
@@ -234,6 +235,8 @@ class Losses:
         inner = self.norm(what)
         if inner.norm in (Norm.SUM, Norm.WEIGHTED):
             return inner
+        if inner.norm is Norm.UNKNOWN and over_batch(self.names, what):
+            return Loss(Norm.UNKNOWN, node, "it is made of a sum over the batch, and no mean of what each sample gives")
         self._means[id(node)] = node
         return Loss(Norm.MEAN, node)
 

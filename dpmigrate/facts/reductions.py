@@ -1,0 +1,58 @@
+"""Which expressions reduce a tensor over the batch: a ratio of such sums (Dice, IoU) is no mean of what each sample gives."""
+
+from __future__ import annotations
+
+import ast
+
+from dpmigrate.facts.names import Names, last
+
+_REDUCES = frozenset({"sum", "mean", "prod", "nansum", "nanmean"})
+DEPTH_LIMIT = 5  # of variables that are followed
+
+
+def over_batch(names: Names, node: ast.AST, depth: int = DEPTH_LIMIT) -> bool:
+    """Whether a part of the expression, or of what its variables were given, is reduced over axes of which the first may be one."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Call) and last(n.func) in _REDUCES and _of_tensor(names, n) and not _beside_batch(names, _axes(names, n)):
+            return True
+        if isinstance(n, ast.Name) and depth:
+            scope = names.scope_of[n]
+            values = [b.value for b in scope.bindings.get(n.id, ()) if b.how == "assign" and b.value is not None and not names.is_inside(n, b.value)]
+            if any(over_batch(names, v, depth - 1) for v in values):
+                return True
+    return False
+
+
+def _of_tensor(names: Names, call: ast.Call) -> bool:
+    dotted = names.dotted(call.func)
+    return isinstance(call.func, ast.Attribute) and (not dotted or dotted.startswith("torch."))
+
+
+def _axes(names: Names, call: ast.Call) -> list[ast.expr]:
+    return [k.value for k in call.keywords if k.arg in ("dim", "axis")] or call.args[1 if names.dotted(call.func) else 0 :]
+
+
+def _beside_batch(names: Names, axes: list[ast.expr]) -> bool:
+    """Whether the axes are named, and all of them lie behind the first: ``1``, ``(2, 3)``, ``-1``; of ``-3`` nobody knows without the shape."""
+    found = [i for a in axes for i in _numbers(names, a, DEPTH_LIMIT)]
+    return bool(found) and all(i is not None and (i > 0 or i in (-1, -2)) for i in found)
+
+
+def _numbers(names: Names, node: ast.expr, depth: int) -> list[int | None]:
+    """The numbers that the expression may be or hold; None for what cannot be read."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return [i for e in node.elts for i in _numbers(names, e, depth)]
+    if isinstance(node, ast.IfExp):
+        return [*_numbers(names, node.body, depth), *_numbers(names, node.orelse, depth)]
+    if isinstance(node, ast.Name) and depth:
+        bound = list(names.bindings(names.scope_of[node], node.id))
+        if bound and all(b.how == "assign" and isinstance(b.value, ast.expr) and not b.path for b in bound):
+            return [i for b in bound for i in _numbers(names, b.value, depth - 1)]  # type: ignore[arg-type]
+        return [None]
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return [None]
+    if isinstance(value, bool):
+        return []  # keepdim
+    return [value if isinstance(value, int) else None]
