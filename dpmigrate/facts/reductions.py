@@ -25,11 +25,11 @@ def over_batch(names: Names, node: ast.AST, depth: int = DEPTH_LIMIT) -> bool:
 
 def _of_tensor(names: Names, call: ast.Call) -> bool:
     dotted = names.dotted(call.func)
-    return isinstance(call.func, ast.Attribute) and (not dotted or dotted.startswith("torch."))
+    return isinstance(call.func, ast.Attribute) and (not dotted or dotted.startswith(("torch.", "?.")))
 
 
 def _axes(names: Names, call: ast.Call) -> list[ast.expr]:
-    return [k.value for k in call.keywords if k.arg in ("dim", "axis")] or call.args[1 if names.dotted(call.func) else 0 :]
+    return [k.value for k in call.keywords if k.arg in ("dim", "axis")] or call.args[int(names.dotted(call.func).startswith("torch.")) :]
 
 
 def _beside_batch(names: Names, axes: list[ast.expr]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import weakref
 from collections.abc import Iterator
@@ -26,6 +27,10 @@ _KEPT = (
     "prefetch_factor",
     "persistent_workers",
 )
+#: what a clone has of its own: DataLoader forbids setting most of it afterwards
+_OWN = frozenset(
+    {"batch_size", "drop_last", "sampler", "batch_sampler", "generator", "_DataLoader__initialized", "_DataLoader__multiprocessing_context", "_dataset_kind"}
+)
 _SHARDS: weakref.WeakKeyDictionary[DataLoader[Any], dict[bool, DataLoader[Any]]] = weakref.WeakKeyDictionary()
 
 
@@ -49,10 +54,13 @@ def _rebuild(loader: DataLoader[Any], **changed: Any) -> DataLoader[Any]:
         kept["pin_memory_device"] = loader.pin_memory_device
     if not getattr(loader, "in_order", True):
         kept["in_order"] = False
-    try:
-        return type(loader)(loader.dataset, **kept)
-    except TypeError as error:
-        raise TypeError(f"{type(loader).__name__} cannot be rebuilt for one rank, its constructor differs from DataLoader's: {error}") from error
+    plain: DataLoader[Any] = DataLoader(loader.dataset, **kept)
+    if type(loader) is DataLoader:
+        return plain
+    # a class of the script's own may have any constructor: its object is copied, and gets what has changed
+    clone = copy.copy(loader)
+    clone.__dict__ |= {name: value for name, value in plain.__dict__.items() if name in _OWN} | {"_iterator": None}
+    return clone
 
 
 def _parts(loader: DataLoader[Any]) -> tuple[Any, int | None, bool]:
@@ -79,7 +87,7 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
     are not equal. With ``keep_batch_size`` a rank's batches are as large as the loader's. The rest is kept. In one process samples,
     batches and drop_last are those of the original.
 
-    Raises TypeError for an IterableDataset (only its author can split it) and for a loader that cannot be rebuilt, ValueError when
+    An object of a class of the script's own stays one. Raises TypeError for an IterableDataset (only its author can split it), ValueError when
     the batch cannot be divided: its size, or because the data set makes it (``batch_size=None``).
     """
     if not isinstance(loader, DataLoader):

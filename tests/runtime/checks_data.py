@@ -210,7 +210,18 @@ def distribute_unbatched() -> None:
 def distribute_what_cannot_be() -> None:
     raises(TypeError, "IterableDataset", lambda: ddp.distribute(DataLoader(Stream())))
     raises(TypeError, "not list", lambda: ddp.distribute([1]))  # type: ignore[arg-type]
-    raises(TypeError, "Named cannot be rebuilt", lambda: ddp.distribute(Named("x")))
+
+
+@check
+def distribute_a_class_of_the_scripts_own() -> None:
+    """Its constructor may take anything: the object is copied, with the sampler and the batch size of this rank."""
+    source = Named("x")
+    loader = ddp.distribute(source)
+    assert type(loader) is Named and loader.name == "x" and source.batch_size == loader.batch_size * ddp.world_size()  # type: ignore[operator]
+    loader.sampler.set_epoch(1)  # type: ignore[attr-defined]
+    for _ in range(2):
+        assert sorted(flat(everyone(batches(loader)))) == list(range(len(source.dataset)))  # type: ignore[arg-type]
+    assert sorted(flat(batches(source))) == list(range(len(source.dataset)))  # type: ignore[arg-type]
 
 
 @check
