@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.names import FunctionNode, last, position
 from dpmigrate.facts.outside import TRACKERS, changes_files, waits_for_somebody
 from dpmigrate.facts.roles import Roles
 
@@ -37,6 +37,12 @@ def run_by_all(roles: Roles, node: ast.AST) -> bool:
             seen.add(function)
             todo += [roles.names.function(c) for c in roles.values.callers.get(function, [])]
     return False
+
+
+def for_samples(roles: Roles, node: ast.AST) -> bool:
+    """Whether a data set runs the node, in worker processes that know no GPU."""
+    classes = (roles.names.cls(place) for place in leading_to(roles, node))
+    return any(last(b).endswith("Dataset") for c in classes if c is not None for k in roles.values.defs.bases(c) for b in k.bases)
 
 
 # ------------------------------------------------------------------ tests that may part them

@@ -16,7 +16,7 @@ checkpoint = torch.load(path, map_location=ddp.device())
 ```
 
 ## When it is not fixed
-When the arguments are hidden behind `**`.
+When the arguments are hidden behind `**`. What a data set loads, sample by sample, is left where its workers have it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, SetArg
+from dpmigrate.facts.ranks import for_samples
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -35,6 +36,7 @@ def load_without_map_location(script: Script) -> Iterator[Hit]:
     for call in script.calls("torch.load"):
         given = script.argument(call, "map_location", 1)
         nowhere = isinstance(given, ast.Dict) or (isinstance(given, ast.Constant) and given.value is None)
-        if nowhere or (given is None and not any(k.arg is None for k in call.keywords)):
+        told = nowhere or (given is None and not any(k.arg is None for k in call.keywords))
+        if told and not for_samples(script.roles, call):
             edits = (SetArg(script.span(call), "map_location", f"{script.ddp}.device()", 1), AddImport(script.import_line))
             yield Hit(call, "every rank would load onto the GPU that the file was saved from", edits)

@@ -43,3 +43,16 @@ def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) 
 
 def test_in_a_method() -> None:
     assert after(defs="class T:\n    def read(self, p):\n        return torch.load(p)") == ["return torch.load(p, map_location=ddp.device())"]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        pytest.param("torch.load(self.files[i])", id="in the data set"),
+        pytest.param("read(self.files[i])", id="in a function that it calls"),
+    ],
+)
+def test_what_a_data_set_loads_stays_with_its_workers(item: str) -> None:
+    defs = "def read(f):\n    return torch.load(f)\n" if "read" in item else ""
+    defs += f"class Files(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return {item}\n"
+    assert found("DPM405", defs=defs, before="files = Files()\nprint(files[0])") == []
