@@ -129,11 +129,16 @@ class Roles:
     @cached_property
     def loader_calls(self) -> tuple[ast.Call, ...]:
         """The calls that make a DataLoader, here or in a function of another file."""
-        return tuple(c for c in self.calls if self.makes_loader(c) or self._fetches_loader(c))
+        return tuple(c for c in self.calls if self.makes_loader(c) or self._makes_own_loader(c) or self._fetches_loader(c))
 
     def makes_loader(self, call: ast.Call) -> bool:
         """Whether the call is that of ``DataLoader`` itself, whose arguments can be read."""
         return self.names.dotted(call.func) in DATA_LOADER or any(v.kind == "ext" and v.qual in DATA_LOADER for v in self.values.eval(call.func))
+
+    def _makes_own_loader(self, call: ast.Call) -> bool:
+        """Whether the call makes an object of a class of this program that derives from ``DataLoader``; ``ddp.distribute`` divides it when it is finished."""
+        made = [v.cls for v in self.values.eval(call) if v.kind == "object" and v.node is call and v.cls is not None]
+        return any(self.names.dotted(b) in DATA_LOADER for c in made for k in self.values.defs.bases(c) for b in k.bases)
 
     def _fetches_loader(self, call: ast.Call) -> bool:
         """``train_loader = utils.get_loader(args)``: what code of another file gives, where a name says what it is.
