@@ -1,4 +1,4 @@
-"""The file trains, but nothing in it starts the training.
+"""The program trains, but nothing in its script starts the training.
 
 ## What it finds
 A module with a training loop and no statement at module level that runs anything.
@@ -31,6 +31,6 @@ def no_entry(script: Script) -> Iterator[Hit]:
     if script.entry is None:
         yield Hit(
             script.roles.backwards[0],
-            "this module trains, but another script must start it",
-            advice="programs of several files are not migrated yet: put the training and its start into one file",
+            "this program trains, but nothing in its script starts that",
+            advice="give the script that is started: it is migrated together with the files that it imports; a package needs a call in its __main__.py",
         )
