@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,9 @@ from dpmigrate.facts.carried import Carried
 from dpmigrate.facts.counters import Counter, Counting, collected
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.losses import Norm
-from dpmigrate.facts.names import Names
+from dpmigrate.facts.names import Names, of_self
 from dpmigrate.facts.numbers import Numbers
+from dpmigrate.facts.objects import Val
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -80,7 +81,7 @@ def totals(script: Script, loop: BatchLoop) -> Totals:
     _lists(script, loop, count, losses, found)
     known = {c.name for c in count.counters} | {name for names in found.by_kind.values() for name in names} | set(unknown)
     found.told += [Told(Unclear.GROWS, place, (name,)) for place, name in other_totals(script, count.carried, known)]
-    found.told += [Told(Unclear.FOREIGN_METER, place, (name,)) for place, name in foreign_meters(count.carried)]
+    found.told += [Told(Unclear.FOREIGN_METER, place, (name,)) for place, name in foreign_meters(count.carried, {m.meter.name for m in count.meters})]
     found.told += [Told(Unclear.LIST, place, (name,)) for place, name in other_lists(script, count.carried, count.rows)]
     return found
 
@@ -244,21 +245,48 @@ def other_lists(script: Script, carried: Carried, known: Sequence[str]) -> Itera
             yield call, name
 
 
-def foreign_meters(carried: Carried) -> Iterator[tuple[ast.Call, str]]:
-    """Calls that give numbers of a batch to an object of another file, or in a container, that is read after the loop: ``losses.update(loss.item(), n)``."""
+def foreign_meters(carried: Carried, known: Collection[str]) -> Iterator[tuple[ast.Call, str]]:
+    """Calls that give numbers of a batch to an object that is read after the loop, of a class that is not seen or not ``known`` for a meter, or in a container.
+
+    ``losses.update(loss.item(), n)``, ``self.metrics.update("loss", loss.item())``.
+    """
     for call in (n for n in _turn(carried.loop) if isinstance(n, ast.Call)):
         func = call.func
         if not isinstance(func, ast.Attribute) or func.attr not in ("update", "add"):
             continue
         held = isinstance(func.value, ast.Subscript)  # meters["loss"], whatever it is
         base = func.value.value if isinstance(func.value, ast.Subscript) else func.value
-        if not isinstance(base, ast.Name):
+        if not isinstance(base, ast.Name) and not (isinstance(base, ast.Attribute) and of_self(base)):
             continue
         made = carried.roles.values.eval(func.value)
         foreign = held or (bool(made) and all(v.kind == "call" and v.qual and not v.qual.startswith(("torch.", "?.", "tqdm")) for v in made))
+        foreign = foreign or (ast.unparse(func.value) not in known and any(_keeps(carried, v, func.attr) for v in made))
         numbers = any(isinstance(n, ast.Attribute) and n.attr in _OF_A_BATCH for a in call.args for n in ast.walk(a))
-        if foreign and numbers and carried.read_after(base.id):
+        if foreign and numbers and (carried.read_after(base.id) if isinstance(base, ast.Name) else _asked_elsewhere(carried, base)):
             yield call, ast.unparse(func.value)
+
+
+def _keeps(carried: Carried, made: Val, method: str) -> bool:
+    """Whether a method of a class of this program keeps something of what it is given."""
+    function = carried.roles.values.defs.method(made.cls, method) if made.kind == "object" and made.cls is not None else None
+    return function is not None and any(isinstance(n, ast.AugAssign | ast.Subscript | ast.Attribute) and _of_own(n) for n in ast.walk(function))
+
+
+def _of_own(node: ast.AST) -> bool:
+    """A change of what an object holds: ``self.total += x``, ``self.rows[key] = x``, ``self.rows.append(x)``."""
+    if isinstance(node, ast.AugAssign):
+        return True
+    return (isinstance(node, ast.Attribute) and node.attr in ("append", "extend")) or (
+        not isinstance(node, ast.Name) and isinstance(getattr(node, "ctx", None), ast.Store)
+    )
+
+
+def _asked_elsewhere(carried: Carried, attribute: ast.Attribute) -> bool:
+    """Whether anybody outside of the loop asks the object for something, more than to begin anew."""
+    names = carried.names
+    reads = (a for a in names.attributes(attribute.attr) if isinstance(a.ctx, ast.Load) and not names.is_inside(a, carried.loop.node))
+    above = ((a, names.parent[a]) for a in reads)
+    return any(not (isinstance(p, ast.Attribute) and p.value is a and p.attr in ("reset", "update", "add")) for a, p in above)
 
 
 def _turn(loop: BatchLoop) -> Iterator[ast.AST]:

@@ -66,6 +66,7 @@ def test_put_together(add: str, start: str, sums: list[str], means: list[str], a
 
 
 _METER = "class M:\n    def __init__(self):\n        self.sum = self.n = 0\n    def add(self, v, n):\n        self.sum += v * n\n        self.n += n\n        self.avg = self.sum / self.n"
+_TABLE = "class K:\n    def __init__(self):\n        self.rows = {}\n    def update(self, k, v):\n        self.rows[k] = self.rows.get(k, 0) + v"
 _KEEPER = "class T:\n    def __init__(self):\n        self.total, self.losses = 0, []\nt = T()"
 
 
@@ -84,6 +85,7 @@ def test_a_meter() -> None:
         pytest.param("v['a'] += len(x)", "v = {'a': 0}\nv['a'] = 5", "print(v)", {}, Unclear.COUNTER, ("v['a']",), id="an entry that is set before"),
         pytest.param("v.add(loss.item(), len(x))", "", "print(v.avg)", {"defs": _METER, "before": "v = M()"}, Unclear.METER, ("v",), id="a meter that goes on"),
         pytest.param("v.update(loss.item(), 3)", "v = Meter()", "print(v)", {"imports": "from lib import Meter"}, Unclear.FOREIGN_METER, ("v",), id="a meter of another file"),
+        pytest.param("v.update('a', loss.item())", "v = K()", "print(v.rows)", {"defs": _TABLE}, Unclear.FOREIGN_METER, ("v",), id="a table with a method of its own"),
         pytest.param("v['a'].update(loss.item())", "v = f()", "print(v)", {}, Unclear.FOREIGN_METER, ("v['a']",), id="a meter in a dict"),
         pytest.param("t.total += loss.item()", "", "print(t.total)", {"defs": _KEEPER}, Unclear.GROWS, ("t.total",), id="an attribute"),
         pytest.param("v += loss.item()", "v = f()", "print(v)", {}, Unclear.GROWS, ("v",), id="from somewhere"),
@@ -122,3 +124,27 @@ def test_a_list_of_a_loop_that_also_evaluates() -> None:
     found = script(program(defs=defs, batches="if True:", step="run(model, loader, optimizer)", end="run(model, DataLoader(val_set))"))
     (loop,) = found.roles.train_loops
     assert totals(found, loop).means == ["kept"]
+
+
+_TRAINER = """
+class K:
+    def __init__(self):
+        self.rows = {}
+    def update(self, k, v):
+        self.rows[k] = self.rows.get(k, 0) + v
+    def show(self, v):
+        print(v)
+"""
+
+
+@pytest.mark.parametrize(
+    ("add", "end", "told"),
+    [
+        pytest.param("v.show(loss.item())", "print(v.rows)", False, id="a method that keeps nothing"),
+        pytest.param("v.update('a', loss.item())", "pass", False, id="nobody asks for it"),
+        pytest.param("v.update('a', 3)", "print(v.rows)", False, id="no number of the batch"),
+        pytest.param("v.update('a', loss.item())", "print(v.rows)", True, id="kept and read"),
+    ],
+)
+def test_tables_with_methods_of_their_own(add: str, end: str, told: bool) -> None:
+    assert bool(_totals(add, "v = K()", end, defs=_TRAINER).told) == told
