@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from dpmigrate.facts.names import last
+
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _LOOKS_UP = frozenset({"globals", "locals", "eval", "exec", "vars", "dir"})
 _BY_NAME = frozenset({"getattr", "hasattr", "import_module", "__import__", "attrgetter", "methodcaller"})
@@ -63,8 +65,8 @@ class _Alive:
         if isinstance(definition, ast.ClassDef):
             for part in (*definition.bases, *definition.keywords, *definition.decorator_list):
                 self._use(part, module)
-            # a library calls what it likes of the classes that derive from its own: forward, collate_fn, get_lr
-            self._enter(definition.body, module, inside=True, whole=not all(_last(b) in self._own for b in definition.bases))
+            # a library calls what it likes of the classes that derive from its own (forward, collate_fn, get_lr), and of the script's objects
+            self._enter(definition.body, module, inside=True, whole=not module or not all(last(b) in self._own for b in definition.bases))
         else:
             self._use(definition, module)
 
@@ -86,7 +88,7 @@ class _Alive:
             elif isinstance(n, ast.Attribute):
                 self.words.add(n.attr)
                 if n.attr == "__dict__":
-                    self._open.add(_last(n.value))
+                    self._open.add(last(n.value))
             elif isinstance(n, ast.Constant) and isinstance(n.value, str):
                 self.words.update(n.value.split(".") if n.value.replace(".", "").isidentifier() else ())
             elif isinstance(n, ast.alias):
@@ -95,12 +97,12 @@ class _Alive:
                 self._looked_up(n, module)
 
     def _looked_up(self, call: ast.Call, module: str) -> None:
-        called = _last(call.func)
+        called = last(call.func)
         if called in _LOOKS_UP:
             self._open.add(module)
         elif called in _BY_NAME and not all(isinstance(a, ast.Constant) for a in call.args[1 if called in ("getattr", "hasattr") else 0 :]):
             self._any_method = True
-            self._open.add(_last(call.args[0]) if call.args else module)
+            self._open.add(last(call.args[0]) if call.args else module)
 
 
 def _strip(holder: ast.Module | ast.ClassDef, alive: _Alive) -> None:
@@ -116,7 +118,7 @@ def _kept(body: list[ast.stmt], alive: _Alive) -> list[ast.stmt]:
 
 
 def _nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of running code, docstrings and annotations left out."""
+    """The nodes of running code, docstrings left out."""
     stack = [node]
     while stack:
         n = stack.pop()
@@ -131,7 +133,3 @@ def _lists_names(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assign | ast.AugAssign) and any(
         isinstance(t, ast.Name) and t.id == "__all__" for t in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
     )
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

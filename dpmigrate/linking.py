@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dpmigrate.alive import without_dead
+from dpmigrate.facts.names import last
 from dpmigrate.facts.scopes import imported_names
 from dpmigrate.facts.suppressions import suppressions
 from dpmigrate.model import Problem, is_main_guard
@@ -228,7 +229,7 @@ def _path(module: _Module, node: ast.expr, depth: int) -> Path | None:
 
 
 def _called(module: _Module, node: ast.Call, depth: int) -> Path | None:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+    name = last(node.func)
     if not node.args:  # Path(__file__).resolve()
         inner = _path(module, node.func.value, depth) if isinstance(node.func, ast.Attribute) and name in ("resolve", "absolute", "as_posix") else None
         return inner if inner is not None else Path.cwd() if name in ("getcwd", "cwd") else None

@@ -68,6 +68,11 @@ def test_what_is_left(script: str, module: str, kept: list[str]) -> None:
     assert left(script, module) == kept
 
 
+def test_what_only_a_library_calls_of_the_script_runs_all_the_same() -> None:
+    script = "import lib, trainer\nclass Hook:\n    def after_epoch(self):\n        lib.used()\ntrainer.run(Hook())"
+    assert left(script, _TWO) == ["used"]
+
+
 def test_the_script_itself_stays_whole() -> None:
     script = ast.parse("import lib\nclass Solver:\n    def train(self): ...\ndef spare(): ...\n")
     before = ast.dump(script)
