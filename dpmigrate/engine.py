@@ -130,7 +130,7 @@ def _check(name: str, data: bytes, settings: Settings) -> Planned:
 
     if settings.follow and transaction.unfinished(Path(name)):
         return _failed(name, Problem("an apply was interrupted while it wrote this program: 'dpmigrate apply' finishes it, 'dpmigrate undo' takes it back"))
-    half = migration.half_done(script.program)
+    half = migration.half_done(script)
     if half:
         return _planned(script, Outcome(name, Status.REFUSED, migration.files(script.program, ()), half))
     found = rules.check(script)
@@ -188,7 +188,7 @@ def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:
         return Planned(replace(script, status=status, reason=finished + script.reason))
     from dpmigrate import migration, rules
 
-    half = migration.half_done(script.program)
+    half = migration.half_done(script)
     if half:
         return _planned(script, Outcome(name, Status.REFUSED, migration.files(script.program, ()), finished + half))
     found = rules.check(script)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.edit import AddImport, Edit
-from dpmigrate.model import File, Finding, Problem, Span, is_main_guard
+from dpmigrate.model import File, Finding, Problem, Span
 from dpmigrate.program import Part, Program, placed
 from dpmigrate.source import Source, parse
 
@@ -33,40 +33,18 @@ def files(program: Program, found: Sequence[Finding], texts: Texts | None = None
     return tuple(File(p.source.name, tuple(said[p]), p.source.text, new.get(p)) for p in shown)
 
 
-def half_done(program: Program) -> str:
+def half_done(script: Script) -> str:
     """What to do about a program whose files were rewritten with another script and that does not start the ranks itself; '' for any other."""
-    done = [p for p in program.parts if _uses_runtime(p)]
-    script = program.parts[-1]
-    if not done or any(_starts_ranks(p) for p in program.parts) or not (script not in done or _is_started(script)):
+    program, names = script.program, script.names
+    if not any(MODULE.encode() in p.source.data for p in program.parts):
         return ""
-    told = f"{done[0].source.name} was migrated with another script" if script not in done else "it was migrated as a module of another script"
+    used = {program.part(Span.of(n)) for n in names.nodes if isinstance(n, ast.Name | ast.Attribute) and names.dotted(n).startswith(f"{MODULE}.")}
+    done = [p for p in program.parts if p in used]
+    own = program.parts[-1] in used
+    if not done or (own and script.entry is None) or any(True for _ in script.calls(f"{MODULE}.setup", "torch.distributed.init_process_group")):
+        return ""
+    told = "it was migrated as a module of another script" if own else f"{done[0].source.name} was migrated with another script"
     return f"{told}, and nothing here calls {ALIAS}.setup(): undo that (dpmigrate undo THAT_SCRIPT), and give both scripts at once"
-
-
-def _uses_runtime(part: Part) -> bool:
-    """Whether what runs of the file uses the runtime."""
-    if MODULE.encode() not in part.source.data:
-        return False
-    nodes = list(ast.walk(part.tree))
-    names = {a.asname or a.name for n in nodes if isinstance(n, ast.Import) for a in n.names if a.name == MODULE}
-    names |= {a.asname or a.name for n in nodes if isinstance(n, ast.ImportFrom) and n.module == MODULE for a in n.names}
-    return any(isinstance(n, ast.Name) and n.id in names for n in nodes)
-
-
-def _starts_ranks(part: Part) -> bool:
-    """Whether the file calls what sets up the processes, the runtime's function or torch's own."""
-    calls = (n.func for n in ast.walk(part.tree) if isinstance(n, ast.Call))
-    return any((f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else "") in ("setup", "init_process_group") for f in calls)
-
-
-def _is_started(part: Part) -> bool:
-    """Whether the file does something when it is started, as no plain module does."""
-    body = part.tree.body
-    return any(is_main_guard(s) or isinstance(s, ast.For | ast.While | ast.With) or _is_call(s) for s in body)
-
-
-def _is_call(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
 
 
 def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Finding] = ()) -> Texts | Problem:
