@@ -13,7 +13,7 @@ DEPTH_LIMIT = 5  # of variables that are followed
 def over_batch(names: Names, node: ast.AST, depth: int = DEPTH_LIMIT) -> bool:
     """Whether a part of the expression, or of what its variables were given, is reduced over axes of which the first may be one."""
     for n in ast.walk(node):
-        if isinstance(n, ast.Call) and last(n.func) in _REDUCES and _of_tensor(names, n) and not _beside_batch(names, _axes(names, n)):
+        if isinstance(n, ast.Call) and last(n.func) in _REDUCES and _of_tensor(names, n) and not _beside_batch(axes(names, n)):
             return True
         if isinstance(n, ast.Name) and depth:
             scope = names.scope_of[n]
@@ -28,13 +28,14 @@ def _of_tensor(names: Names, call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and (not dotted or dotted.startswith(("torch.", "?.")))
 
 
-def _axes(names: Names, call: ast.Call) -> list[ast.expr]:
-    return [k.value for k in call.keywords if k.arg in ("dim", "axis")] or call.args[int(names.dotted(call.func).startswith("torch.")) :]
+def axes(names: Names, call: ast.Call) -> list[int | None]:
+    """The axes that a reduction is told, None for what cannot be read; empty where it goes over everything."""
+    given = [k.value for k in call.keywords if k.arg in ("dim", "axis")] or call.args[int(names.dotted(call.func).startswith("torch.")) :]
+    return [i for a in given for i in _numbers(names, a, DEPTH_LIMIT)]
 
 
-def _beside_batch(names: Names, axes: list[ast.expr]) -> bool:
+def _beside_batch(found: list[int | None]) -> bool:
     """Whether the axes are named, and all of them lie behind the first: ``1``, ``(2, 3)``, ``-1``; of ``-3`` nobody knows without the shape."""
-    found = [i for a in axes for i in _numbers(names, a, DEPTH_LIMIT)]
     return bool(found) and all(i is not None and (i > 0 or i in (-1, -2)) for i in found)
 
 
@@ -53,6 +54,6 @@ def _numbers(names: Names, node: ast.expr, depth: int) -> list[int | None]:
         value = ast.literal_eval(node)
     except ValueError:
         return [None]
-    if isinstance(value, bool):
-        return []  # keepdim
+    if value is None or isinstance(value, bool):
+        return []  # over everything; keepdim
     return [value if isinstance(value, int) else None]

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.passes import entered, methods_of_model
+from dpmigrate.facts.reductions import axes
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.stateless import stateless
 from dpmigrate.model import Severity
@@ -75,8 +76,8 @@ def _statistic(script: Script, call: ast.Call) -> bool:
         return True
     if not (isinstance(call.func, ast.Attribute) and call.func.attr in ("std", "var")) or (dotted and not dotted.startswith("torch.")):
         return False
-    axes = [k.value for k in call.keywords if k.arg in ("dim", "axis")] or call.args[1 if dotted else 0 :][:1]
-    return not axes or (isinstance(axes[0], ast.Constant) and axes[0].value in (0, None))
+    found = axes(script.names, call)
+    return not found or 0 in found
 
 
 def _reaches_loss(script: Script, call: ast.Call, methods: set[FunctionNode]) -> bool:

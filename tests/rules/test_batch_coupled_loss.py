@@ -109,6 +109,8 @@ def test_known_names_are_refused(parts: dict[str, str], call: str) -> None:
         pytest.param("loss = loss + F.relu(1 - z.std(dim=0)).mean()", "z.std(dim=0)", id="method, keyword"),
         pytest.param("s = torch.var(z, 0)\nloss = loss + s.sum()", "torch.var(z, 0)", id="function, position, by a name"),
         pytest.param("loss += z.std()", "z.std()", id="over everything"),
+        pytest.param("loss += z.std(None)", "z.std(None)", id="over everything, said so"),
+        pytest.param("loss += z[None].var(dim=(0, 2)).mean()", "z[None].var(dim=(0, 2))", id="the first of several axes"),
         pytest.param("loss = loss + torch.cov(z).sum()", "torch.cov(z)", id="cov"),
         pytest.param("loss = loss + spread(z)", "z.std(0)", id="a function"),
         pytest.param("loss = loss + model.spread(z)", "z.std(0)", id="a method of the model"),
