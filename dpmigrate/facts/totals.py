@@ -259,26 +259,18 @@ def foreign_meters(carried: Carried, known: Collection[str]) -> Iterator[tuple[a
         if not isinstance(base, ast.Name) and not (isinstance(base, ast.Attribute) and of_self(base)):
             continue
         made = carried.roles.values.eval(func.value)
-        foreign = held or (bool(made) and all(v.kind == "call" and v.qual and not v.qual.startswith(("torch.", "?.", "tqdm")) for v in made))
-        foreign = foreign or (ast.unparse(func.value) not in known and any(_keeps(carried, v, func.attr) for v in made))
+        unseen = bool(made) and all(v.kind == "call" and v.qual and not v.qual.startswith(("torch.", "?.", "tqdm")) for v in made)
+        unclear = held or unseen or (ast.unparse(func.value) not in known and any(_keeps(carried, v, func.attr) for v in made))
         numbers = any(isinstance(n, ast.Attribute) and n.attr in _OF_A_BATCH for a in call.args for n in ast.walk(a))
-        if foreign and numbers and (carried.read_after(base.id) if isinstance(base, ast.Name) else _asked_elsewhere(carried, base)):
+        if unclear and numbers and (carried.read_after(base.id) if isinstance(base, ast.Name) else _asked_elsewhere(carried, base)):
             yield call, ast.unparse(func.value)
 
 
-def _keeps(carried: Carried, made: Val, method: str) -> bool:
-    """Whether a method of a class of this program keeps something of what it is given."""
-    function = carried.roles.values.defs.method(made.cls, method) if made.kind == "object" and made.cls is not None else None
-    return function is not None and any(isinstance(n, ast.AugAssign | ast.Subscript | ast.Attribute) and _of_own(n) for n in ast.walk(function))
-
-
-def _of_own(node: ast.AST) -> bool:
-    """A change of what an object holds: ``self.total += x``, ``self.rows[key] = x``, ``self.rows.append(x)``."""
-    if isinstance(node, ast.AugAssign):
-        return True
-    return (isinstance(node, ast.Attribute) and node.attr in ("append", "extend")) or (
-        not isinstance(node, ast.Name) and isinstance(getattr(node, "ctx", None), ast.Store)
-    )
+def _keeps(carried: Carried, made: Val, name: str) -> bool:
+    """Whether a method of a class of this program changes what its object holds: ``self.total += x``, ``self.rows[key] = x``, ``self.rows.append(x)``."""
+    method = carried.roles.values.defs.method(made.cls, name) if made.kind == "object" and made.cls is not None else None
+    changed = (n for n in ast.walk(method) if isinstance(n, ast.Attribute | ast.Subscript)) if method is not None else ()
+    return any(not isinstance(n.ctx, ast.Load) or (isinstance(n, ast.Attribute) and n.attr in ("append", "extend", "update", "add")) for n in changed)
 
 
 def _asked_elsewhere(carried: Carried, attribute: ast.Attribute) -> bool:
