@@ -121,11 +121,12 @@ class _Proof:
         """``len(dataset)``: every rank has the same data, whatever object it is in."""
         if last(call.func) != "len" or len(call.args) != 1 or not isinstance(call.args[0], ast.Name | ast.Attribute):
             return False
-        names = [n for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)]
+        counted: list[ast.expr] = [call.args[0]]
         if isinstance(call.args[0], ast.Attribute) and of_self(call.args[0]):
-            names = [n for v in stored_values(self.names, call.args[0]) for n in ([v] if isinstance(v, ast.Name) else [])]
-            if any(_DATA.search(_made_by(v)) for v in stored_values(self.names, call.args[0])):
+            counted = stored_values(self.names, call.args[0])
+            if any(_DATA.search(_made_by(v)) for v in counted):
                 return True
+        names = [n for v in counted for n in ast.walk(v) if isinstance(n, ast.Name)]
         bound = [b for n in names for b in self.names.bindings(self.names.scope_of[n], n.id)]
         made = any(self._data(b, frozenset()) for b in bound)
         used = any(isinstance(p := self.names.parent[r], ast.Call) and _DATA.search(last(p.func)) for n in names for r in self.names.reads(n.id))

@@ -11,16 +11,14 @@ from dpmigrate.facts.names import Names, of_self
 def class_of(names: Names, node: ast.AST) -> ast.ClassDef | None:
     """The class of this program whose object the variable is."""
     if isinstance(node, ast.Attribute) and of_self(node):
-        found = {_class_made(names, v) for v in stored_values(names, node)}
-        return found.pop() if len(found) == 1 else None
-    if not isinstance(node, ast.Name):
+        values = stored_values(names, node)
+    elif isinstance(node, ast.Name):
+        bound = names.bindings(names.scope_of[node], node.id)
+        values = [b.value for b in bound if b.how == "assign" and isinstance(b.value, ast.expr) and not b.path]
+    else:
         return None
-    for b in names.bindings(names.scope_of[node], node.id):
-        if b.how == "assign" and isinstance(b.value, ast.Call) and isinstance(b.value.func, ast.Name):
-            for made in names.bindings(names.scope_of[b.value.func], b.value.func.id):
-                if isinstance(made.target, ast.ClassDef):
-                    return made.target
-    return None
+    found = {_class_made(names, v) for v in values}
+    return found.pop() if len(found) == 1 else None
 
 
 def stored_values(names: Names, node: ast.Attribute) -> list[ast.expr]:
