@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import last
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.passes import written_names
 from dpmigrate.facts.roles import Roles
@@ -37,51 +37,25 @@ def counts(roles: Roles, node: ast.expr, depth: int = _DEPTH) -> bool:
         if dotted in _COUNTED:
             return True
         if dotted == "?.len" and len(node.args) == 1:
-            return isinstance(node.args[0], ast.Name | ast.Attribute) and bool(_LISTED.fullmatch(_last(node.args[0])))
+            return isinstance(node.args[0], ast.Name | ast.Attribute) and bool(_LISTED.fullmatch(last(node.args[0])))
         if dotted in ("?.int", "?.float", "?.max") and node.args:
             held = [a for a in node.args if not isinstance(a, ast.Constant)]
             return len(held) == 1 and counts(roles, held[0], depth)
         return False
     if not isinstance(node, ast.Name | ast.Attribute) or not depth:
         return False
-    given = _given(roles, node)
+    given = roles.given(node)
     if not given:
-        return bool(_COUNT.fullmatch(_last(node)))
+        return bool(_COUNT.fullmatch(last(node)))
     told = [v for v in given if not isinstance(v, ast.Constant)]
     if not told:  # n_gpu = 4
-        return bool(_COUNT.fullmatch(_last(node)))
+        return bool(_COUNT.fullmatch(last(node)))
     return all(counts(roles, v, depth - 1) or _option(node, v) for v in told)
 
 
 def _option(node: ast.Name | ast.Attribute, value: ast.expr) -> bool:
     """``ngpu = int(os.environ["NGPU"])``: where the value is not known, the name says what it is."""
-    return bool(_COUNT.fullmatch(_last(node))) and not isinstance(value, ast.BinOp)
-
-
-def _last(node: ast.Name | ast.Attribute) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr
-
-
-def _given(roles: Roles, node: ast.Name | ast.Attribute) -> list[ast.expr]:
-    """What the variable or parameter is given in the program."""
-    if isinstance(node, ast.Attribute):
-        return [v for key in roles.values.keys(node) for v in roles.written(key)]
-    out: list[ast.expr] = []
-    for b in roles.names.bindings(roles.names.scope_of[node], node.id):
-        function = roles.names.function(b.target)
-        if b.how == "param" and isinstance(function, FunctionNode):
-            out += [p for c in roles.values.callers.get(function, []) if (p := roles.passed(c, function, node.id)) is not None]
-        elif b.how == "assign" and isinstance(b.value, ast.expr):
-            out.append(_element(b.value, b.path))
-    return out
-
-
-def _element(value: ast.expr, path: tuple[int | str, ...]) -> ast.expr:
-    for index in path:
-        if not (isinstance(value, ast.Tuple | ast.List) and isinstance(index, int) and index < len(value.elts)):
-            return value
-        value = value.elts[index]
-    return value
+    return bool(_COUNT.fullmatch(last(node))) and not isinstance(value, ast.BinOp)
 
 
 # ---------------------------------------------------------------------- what the copies give
@@ -228,7 +202,7 @@ def _joined(roles: Roles, listed: ast.AST) -> ast.expr | None:
 
 
 def _named(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+    return last(call.func)
 
 
 def _reaches(roles: Roles, known: set[str], wanted: set[str]) -> bool:

@@ -49,17 +49,14 @@ def distributed_at(script: Script, call: ast.Call) -> list[ast.expr]:
 
 def _results(script: Script, source: ast.expr) -> Iterator[ast.Call]:
     """The calls that give the loader to the variables through which it comes: ``loader = get_loader(args)``, then ``Solver(loader)``, ``self.loader``."""
-    todo, seen = [key for key, _ in script.roles.roots(source)], set()
+    todo, seen = [source], set()
     while todo:
-        key = todo.pop()
-        if key in seen:
-            continue
-        seen.add(key)
-        for value in script.roles.written(key):
-            if isinstance(value, ast.Call):
-                yield value
-            elif isinstance(value, ast.Name | ast.Attribute):
-                todo += [k for k, _ in script.roles.roots(value)]
+        node = todo.pop()
+        if isinstance(node, ast.Call):
+            yield node
+        elif isinstance(node, ast.Name | ast.Attribute) and node not in seen:
+            seen.add(node)
+            todo += script.roles.given(node)
 
 
 def distributed_after(script: Script, call: ast.Call) -> dict[str, ast.stmt]:

@@ -338,6 +338,19 @@ class Roles:
         leaves = [t for x in targets for t in (x.elts if isinstance(x, ast.Tuple | ast.List) else [x])]
         return next(t for t in leaves if key in list(self.values.keys(t)))
 
+    def given(self, node: ast.Name | ast.Attribute) -> list[ast.expr]:
+        """What the variable, attribute or parameter is given anywhere in the program; of an unpacked value the element, where it can be seen."""
+        if isinstance(node, ast.Attribute):
+            return [v for key in self.values.keys(node) for v in self.written(key)]
+        out: list[ast.expr] = []
+        for b in self.names.bindings(self.names.scope_of[node], node.id):
+            function = self.names.function(b.target)
+            if b.how == "param" and isinstance(function, FunctionNode):
+                out += [p for c in self.values.callers.get(function, []) if (p := self.passed(c, function, node.id)) is not None]
+            elif b.how == "assign" and isinstance(b.value, ast.expr):
+                out.append(_element(b.value, b.path))
+        return out
+
     def written(self, key: Key) -> Iterator[ast.expr]:
         """The expressions that the variable is given, also as one of several: ``a, b = f(), g()``."""
         for stmt in self.writes(key):
@@ -348,3 +361,12 @@ class Roles:
                 if isinstance(target, ast.Tuple | ast.List) and isinstance(stmt.value, ast.Tuple | ast.List) and len(target.elts) == len(stmt.value.elts):
                     pairs = list(zip(target.elts, stmt.value.elts, strict=True))
                 yield from (value for t, value in pairs if key in self.values.keys(t))
+
+
+def _element(value: ast.expr, path: tuple[int | str, ...]) -> ast.expr:
+    """The part of a tuple or list that the path names; the whole where it cannot be seen."""
+    for index in path:
+        if not (isinstance(value, ast.Tuple | ast.List) and isinstance(index, int) and index < len(value.elts)):
+            return value
+        value = value.elts[index]
+    return value
