@@ -28,9 +28,7 @@ _KEPT = (
     "persistent_workers",
 )
 #: what a clone has of its own: DataLoader forbids setting most of it afterwards
-_OWN = frozenset(
-    {"batch_size", "drop_last", "sampler", "batch_sampler", "generator", "_DataLoader__initialized", "_DataLoader__multiprocessing_context", "_dataset_kind"}
-)
+_OWN = ("batch_size", "drop_last", "sampler", "batch_sampler", "generator")
 _SHARDS: weakref.WeakKeyDictionary[DataLoader[Any], dict[bool, DataLoader[Any]]] = weakref.WeakKeyDictionary()
 
 
@@ -59,7 +57,7 @@ def _rebuild(loader: DataLoader[Any], **changed: Any) -> DataLoader[Any]:
         return plain
     # a class of the script's own may have any constructor: its object is copied, and gets what has changed
     clone = copy.copy(loader)
-    clone.__dict__ |= {name: value for name, value in plain.__dict__.items() if name in _OWN} | {"_iterator": None}
+    clone.__dict__ |= {name: getattr(plain, name) for name in _OWN} | {"_iterator": None}
     return clone
 
 
