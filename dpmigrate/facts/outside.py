@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from dpmigrate.facts.names import Names
+from dpmigrate.facts.names import Names, last
 from dpmigrate.facts.values import Values
 
 TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.")
@@ -72,7 +72,7 @@ def downloads(names: Names, node: ast.AST) -> bool:
                 return True
             if k.arg == "weights" and not off and names.dotted(c.func).startswith("torchvision."):
                 return True
-        name = c.func.attr if isinstance(c.func, ast.Attribute) else c.func.id if isinstance(c.func, ast.Name) else ""
+        name = last(c.func)
         dotted = names.dotted(c.func)
         if name == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.hub.download", "nltk.download", "gdown.", "torch.utils.model_zoo.")):
             return True

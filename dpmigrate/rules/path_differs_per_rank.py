@@ -25,7 +25,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
-from dpmigrate.facts.names import Loop
+from dpmigrate.facts.names import Loop, last
 from dpmigrate.facts.ranks import left_to_main, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -66,7 +66,7 @@ def path_differs_per_rank(script: Script) -> Iterator[Hit]:
 def _goes_into_path(script: Script, node: ast.AST, depth: int) -> bool:
     """Whether the value of the expression is part of a path argument, directly or through names."""
     for a in script.names.ancestors(node):
-        if isinstance(a, ast.Call) and _last(a.func) in _PATHS and not script.names.is_inside(node, a.func):
+        if isinstance(a, ast.Call) and last(a.func) in _PATHS and not script.names.is_inside(node, a.func):
             return True
         if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub):
             return False  # a duration
@@ -82,7 +82,3 @@ def _name_in_path(script: Script, target: ast.expr, depth: int) -> bool:
             if _goes_into_path(script, n, depth - 1):
                 return True
     return False
-
-
-def _last(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""

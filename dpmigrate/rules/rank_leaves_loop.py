@@ -37,7 +37,7 @@ from dpmigrate.edit import AddImport
 from dpmigrate.facts import steps
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.exits import exits, is_exit, of_data
-from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.names import FunctionNode, Loop, last
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -102,7 +102,7 @@ def _asks_finite(script: Script, test: ast.expr) -> bool:
 def _called(node: ast.expr) -> str:
     if not isinstance(node, ast.Call):
         return ""
-    return node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+    return last(node.func)
 
 
 def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[ast.AST]) -> Iterator[Hit]:

@@ -39,6 +39,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.loaders import WorkerStart, worker_starts
+from dpmigrate.facts.names import last
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -91,7 +92,7 @@ def _seeds(script: Script, start: WorkerStart) -> Iterator[tuple[ast.expr, str]]
 def _given(script: Script, function: ast.AST, seen: frozenset[ast.AST]) -> Iterator[ast.expr]:
     """The seeds that the function sets, and what it hands to others of the file that set one."""
     for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
-        called = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+        called = last(call.func)
         inner = [f for f, _ in script.values.targets(call) if f not in seen]
         if any(True for f in inner for _ in _given(script, f, seen | {f})):
             yield from (*call.args, *(k.value for k in call.keywords))

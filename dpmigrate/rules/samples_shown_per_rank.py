@@ -30,6 +30,7 @@ from itertools import takewhile
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.names import last
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -112,7 +113,7 @@ def _shown(script: Script, loop: BatchLoop, node: ast.AST) -> bool:
         if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Div | ast.FloorDiv) and a.right is inner:
             return False
         if isinstance(a, ast.Call):
-            called = a.func.attr if isinstance(a.func, ast.Attribute) else a.func.id if isinstance(a.func, ast.Name) else ""
+            called = last(a.func)
             if called not in _SHOWING:
                 return False
         inner = a
