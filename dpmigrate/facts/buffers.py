@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.samples import of_batch
 from dpmigrate.facts.unused import own_classes
 from dpmigrate.facts.values import Vals
-
-_SHAPE = frozenset({"shape", "size", "device", "dtype", "dim", "ndim", "numel"})
-_DEPTH = 6
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,7 +32,7 @@ def updates(roles: Roles, models: Vals) -> list[Update]:
             if not isinstance(function, FunctionNode) or "init" in function.name:
                 continue
             for name, value in _written(stmt):
-                if name in names and _of_batch(roles, value, _DEPTH):
+                if name in names and of_batch(roles, value):
                     found.setdefault((cls, name), Update(stmt, name))
     return sorted({u.node: u for u in found.values()}.values(), key=lambda u: position(u.node))
 
@@ -74,38 +72,3 @@ def _attribute(node: ast.expr) -> str:
     while isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr == "data"):
         node = node.value
     return node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self" else ""
-
-
-def _of_batch(roles: Roles, node: ast.AST, depth: int) -> bool:
-    """Whether the value is made of samples or of their number: not of other sizes, of types, or of what the model holds."""
-    return any(_sample(roles, n, depth) for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-
-
-def _sample(roles: Roles, node: ast.Name, depth: int) -> bool:
-    if not depth or node.id == "self" or _other_size(roles, node):
-        return False
-    scope = roles.names.scope_of[node]
-    for b in roles.names.bindings(scope, node.id):
-        if b.how == "param" and isinstance(b.target, ast.arg):
-            function = roles.names.scope_of[b.target].node
-            if not isinstance(function, FunctionNode) or function.name == "forward":
-                return True
-            given = [roles.passed(c, function, node.id) for c in roles.values.callers.get(function, [])]
-            if any(e is not None and _of_batch(roles, e, depth - 1) for e in given):
-                return True
-        elif b.how == "assign" and b.value is not None and not roles.names.is_inside(node, b.value):
-            if b.path and b.path[0] != 0 and isinstance(b.value, ast.Attribute) and b.value.attr == "shape":
-                continue  # the length of n, length, dim = x.shape
-            if _of_batch(roles, b.value, depth - 1):
-                return True
-    return False
-
-
-def _other_size(roles: Roles, node: ast.Name) -> bool:
-    """``x.shape[1]``, ``x.size(-1)``, ``x.device``: what is the same for every part of the batch."""
-    above = roles.names.parent[node]
-    if not isinstance(above, ast.Attribute) or above.attr not in _SHAPE:
-        return False
-    outer = roles.names.parent[above]
-    index = outer.slice if isinstance(outer, ast.Subscript) else outer.args[0] if isinstance(outer, ast.Call) and outer.args else None
-    return not (isinstance(index, ast.Constant) and index.value == 0) and not (above.attr == "shape" and index is None)

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import Names
+from dpmigrate.facts.reductions import statistic
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.samples import of_batch
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -31,6 +33,13 @@ def batch_norm(names: Names) -> ast.AST | None:
         if isinstance(node, ast.Attribute | ast.Name) and (names.dotted(node).startswith("torch.nn.BatchNorm") or _ready_made(names, node)):
             return node
     return None
+
+
+def by_hand(roles: Roles) -> Iterator[ast.Call]:
+    """Statistics over the batch that a model computes in training by itself: ``x / x.std(0)``."""
+    for call in roles.calls:
+        if roles.inside_module(call) and statistic(roles.names, call) and roles.region(call) in ("train", "both") and of_batch(roles, call):
+            yield call
 
 
 def unseen(script: Script) -> bool:

@@ -34,6 +34,17 @@ def axes(names: Names, call: ast.Call) -> list[int | None]:
     return [i for a in given for i in _numbers(names, a, DEPTH_LIMIT)]
 
 
+def statistic(names: Names, call: ast.Call) -> bool:
+    """``x.std(dim=0)``, ``torch.var(x)``, ``torch.cov(x.T)``: over the samples of a batch, and no sum of what each gives."""
+    dotted = names.dotted(call.func)
+    if dotted in ("torch.cov", "torch.corrcoef"):
+        return True
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr in ("std", "var")) or (dotted and not dotted.startswith("torch.")):
+        return False
+    found = axes(names, call)
+    return not found or 0 in found
+
+
 def _beside_batch(found: list[int | None]) -> bool:
     """Whether the axes are named, and all of them lie behind the first: ``1``, ``(2, 3)``, ``-1``; of ``-3`` nobody knows without the shape."""
     return bool(found) and all(i is not None and (i > 0 or i in (-1, -2)) for i in found)

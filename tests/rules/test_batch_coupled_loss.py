@@ -74,10 +74,112 @@ def test_attention_inside_the_model_is_no_comparison_of_samples() -> None:
 
 
 def test_a_function_that_only_models_call_is_part_of_them() -> None:
-    defs = "def near(x):\n    return far(x) @ x\ndef far(x):\n    return x @ x.t()"
+    defs = "def near(x):\n    return far(x) @ x\ndef far(x):\n    return x @ x.transpose(-2, -1)"
     net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n    def forward(self, x):\n        return self.fc(near(x))"
     assert found("DPM303", net=net, defs=defs) == []
-    assert refused("DPM303", net=net, defs=defs, step=_STEP.format("loss = loss + far(z).mean()")) == ["x @ x.t()"]
+    assert refused("DPM303", net=net, defs=defs, step=_STEP.format("loss = loss + far(z).mean()")) == ["x @ x.transpose(-2, -1)"]
+
+
+_MODEL = """class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 2)
+        self.weight = nn.Parameter(torch.randn(2, 2))
+        self.register_buffer("table", torch.eye(2))
+        self.head = nn.Linear(2, 2)
+    def forward(self, x):
+        z = self.fc(x)
+        {}
+        return z + s.mean()
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("s = z @ self.weight.t()", id="a parameter"),
+        pytest.param("s = F.normalize(z).mm(F.normalize(self.weight).t())", id="a parameter, normalised"),
+        pytest.param("w = F.normalize(self.head.weight)\n        s = torch.mm(z, w.t())", id="the weight of a layer, by a name"),
+        pytest.param("s = z @ self.table.T", id="a buffer"),
+        pytest.param("s = torch.einsum('nc,kc->nk', z, self.weight)", id="einsum with a parameter"),
+        pytest.param("s = torch.cdist(z, self.weight)", id="distances to a parameter"),
+        pytest.param("t = z.new_zeros((z.size(1), 2))\n        s = torch.einsum('nc,kc->nk', [z, t])", id="a table of the batch's type"),
+        pytest.param(
+            "n, c = z.size()\n        t = z.new_tensor(list(range(c)))\n        s = torch.einsum('nc,kc->nk', [z, t[:, None]])", id="a table of another size"
+        ),
+        pytest.param("s = torch.cdist(z[:, :, None], z[:, :, None])", id="distances, of how many dimensions nobody knows"),
+        pytest.param("s = sum(z[i] @ z[i].t() for i in range(len(z)))", id="for each sample"),
+        pytest.param("s = 0\n        for i in range(len(z)):\n            one = z[i]\n            s = s + one @ one.t()", id="for each sample, by a name"),
+        pytest.param("s = z[:, None] @ z.unsqueeze(2)", id="nothing transposed"),
+        pytest.param("s = z[:, None].permute(0, 2, 1) @ z[:, None]", id="three dimensions"),
+        pytest.param("s = F.cosine_similarity(z.unsqueeze(1), z[:, :, None])", id="cosine within a sample"),
+    ],
+)
+def test_products_of_a_model_within_its_samples(line: str) -> None:
+    assert found("DPM303", net=_MODEL.format(line), step=_STEP.format("")) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "pointed"),
+    [
+        pytest.param("s = z @ z.t()", "z @ z.t()", id="t"),
+        pytest.param("s = z @ z.T.contiguous()", "z @ z.T.contiguous()", id="T"),
+        pytest.param("s = torch.mm(z, z.transpose(1, 0))", "torch.mm(z, z.transpose(1, 0))", id="transpose"),
+        pytest.param("s = torch.mm(z, torch.transpose(z, 0, 1))", "torch.mm(z, torch.transpose(z, 0, 1))", id="torch.transpose"),
+        pytest.param("s = torch.mm(z, z.permute(1, 0))", "torch.mm(z, z.permute(1, 0))", id="permute"),
+        pytest.param("t = z.t()\n        s = self.weight.mean() * z @ t", "self.weight.mean() * z @ t", id="by a name, scaled by a parameter"),
+        pytest.param("s = torch.einsum('i d, j d -> i j', z, x[:, :2])", "torch.einsum('i d, j d -> i j', z, x[:, :2])", id="einsum"),
+        pytest.param("s = F.cosine_similarity(z.unsqueeze(0), z[:, None], dim=-1)", "F.cosine_similarity(z.unsqueeze(0), z[:, None], dim=-1)", id="cosine"),
+        pytest.param("s = F.cosine_similarity(z[None, :], z[:, None], dim=-1)", "F.cosine_similarity(z[None, :], z[:, None], dim=-1)", id="cosine, None"),
+        pytest.param("for layer in [self.head]:\n            z = layer(z)\n        s = z @ z.t()", "z @ z.t()", id="after a loop over layers"),
+    ],
+)
+def test_products_of_a_model_with_other_samples(line: str, pointed: str) -> None:
+    assert refused("DPM303", net=_MODEL.format(line), step=_STEP.format("")) == [pointed]
+
+
+def test_a_loss_with_parameters_of_its_own() -> None:
+    defs = "class Pairs(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.scale = nn.Parameter(torch.ones(()))\n"
+    defs += "    def forward(self, z, y):\n        return (self.scale * z @ z.t()).mean()"
+    parts = {"defs": defs, "before": "criterion = Pairs()", "step": _STEP.format("loss = loss + criterion(z, y)")}
+    assert refused("DPM303", **parts) == ["self.scale * z @ z.t()"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("F.cross_entropy(z, torch.arange(2))", id="a fixed number"),
+        pytest.param("F.cross_entropy(z, torch.arange(ways))", id="a setting"),
+        pytest.param("F.cross_entropy(z, torch.arange(z.size(1)))", id="another size"),
+        pytest.param("F.cross_entropy(z, y)", id="labels of the data"),
+        pytest.param("F.cross_entropy(z)", id="nothing given"),
+        pytest.param("F.cross_entropy(z, helper(y))", id="labels of a function"),
+        pytest.param("F.cross_entropy(z, torch.arange())", id="an empty range"),
+        pytest.param("F.mse_loss(z, torch.arange(len(z)))", id="no classes"),
+        pytest.param("F.cross_entropy(z, y[0])", id="an element"),
+    ],
+)
+def test_labels_that_number_no_samples(line: str) -> None:
+    assert found("DPM303", before="ways = 2", defs="def helper(y):\n    return y", step=_STEP.format(f"loss = loss + {line}")) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "lines", "pointed"),
+    [
+        pytest.param("", "{}", "F.cross_entropy(z, torch.arange(len(z)))", id="len"),
+        pytest.param("", "{}", "F.cross_entropy(z, target=torch.arange(0, z.size(0), device=z.device))", id="keyword, size"),
+        pytest.param("", "n, c = z.shape\nt = torch.arange(n).to(z.device)\n{}", "F.cross_entropy(z, t)", id="unpacked, by a name"),
+        pytest.param("batch_size = 8", "{}", "F.cross_entropy(z, torch.arange(end=batch_size))", id="a setting named so"),
+        pytest.param("criterion = nn.CrossEntropyLoss()", "{}", "criterion(z, torch.arange(len(z)).long())", id="an object"),
+    ],
+)
+def test_labels_that_number_the_samples(before: str, lines: str, pointed: str) -> None:
+    assert refused("DPM303", before=before, step=_STEP.format(lines.format(f"loss = loss + {pointed}"))) == [pointed]
+
+
+def test_the_product_is_named_rather_than_its_labels() -> None:
+    line = "loss = loss + F.cross_entropy(z @ z.t(), torch.arange(len(z)))"
+    assert refused("DPM303", step=_STEP.format(line)) == ["z @ z.t()"]
 
 
 def test_a_loss_module_of_this_file_is_no_model() -> None:

@@ -39,3 +39,41 @@ def test_noted(parts: dict[str, str], pointed: str) -> None:
 
 def test_not_with_sync_bn() -> None:
     assert found("DPM115", Settings(sync_bn=True), end="nn.BatchNorm1d(2)") == []
+
+
+_NET = """class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 2)
+        self.scale = nn.Parameter(torch.ones(2, 2))
+    def forward(self, x):
+        z = self.fc(x)
+        return {}
+"""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("z / z.std(1)", id="of each sample"),
+        pytest.param("z / self.scale.std(0)", id="of a parameter"),
+        pytest.param("z - z.mean(0)", id="a mean, which may go over time"),
+    ],
+)
+def test_a_model_without_statistics_of_the_batch(value: str) -> None:
+    assert found("DPM115", net=_NET.format(value)) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "pointed"),
+    [
+        pytest.param("z / z.std(0)", "z.std(0)", id="position"),
+        pytest.param("z / torch.var(z, dim=0)", "torch.var(z, dim=0)", id="function, keyword"),
+        pytest.param("z / z.std()", "z.std()", id="over everything"),
+    ],
+)
+def test_a_statistic_by_hand(value: str, pointed: str) -> None:
+    assert found("DPM115", net=_NET.format(value)) == [pointed]
+    assert found("DPM115", Settings(sync_bn=True), net=_NET.format(value)) == [pointed]
+    model = "model = nn.DataParallel(Net())"
+    assert found("DPM115", net=_NET.format(value), model=model) == []

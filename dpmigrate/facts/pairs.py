@@ -1,0 +1,141 @@
+"""Where the samples of a batch meet each other: products and distances of every sample with every sample, and labels that number the samples."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.passes import written_names
+from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.samples import of_batch
+
+_TRANSPOSES = frozenset({"t", "transpose", "permute", "swapaxes"})
+_KEPT = frozenset({"contiguous", "detach", "float", "clone"})
+_BATCH_SIZE = re.compile(r"(n|num)?_?(batch|bs|bsz)_?(size|sz)?", re.IGNORECASE)
+_ENTROPY = ("torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Product:
+    """A product or distance of the rows of two operands. ``flat``: both have rows and columns only, so that no row is compared within its own sample."""
+
+    node: ast.expr
+    operands: tuple[ast.expr, ...]
+    flat: bool
+
+
+def products(roles: Roles) -> Iterator[Product]:
+    """The products of rows with rows that a program writes."""
+    for node in roles.names.nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            yield from _of_rows(roles, node, [node.left, node.right])
+        elif isinstance(node, ast.Call):
+            yield from _call(roles, node)
+
+
+def _call(roles: Roles, node: ast.Call) -> Iterator[Product]:
+    dotted = roles.names.dotted(node.func)
+    if dotted in ("torch.mm", "torch.matmul"):
+        yield from _of_rows(roles, node, node.args)
+    elif dotted in ("torch.cdist", "torch.nn.functional.pdist", "torch.pdist"):
+        yield Product(node, tuple(node.args), flat=False)
+    elif dotted.endswith(".cosine_similarity"):
+        places = [_new_axis(a) for a in node.args]
+        if sum(p is not None for p in places) == 2:
+            yield Product(node, tuple(node.args), flat=0 in places)
+    elif dotted == "torch.einsum" and node.args and isinstance(node.args[0], ast.Constant):
+        if _outer(str(node.args[0].value)):
+            listed = node.args[1] if len(node.args) == 2 else None
+            yield Product(node, tuple(listed.elts if isinstance(listed, ast.List | ast.Tuple) else node.args[1:]), flat=True)
+    elif isinstance(node.func, ast.Attribute) and node.func.attr in ("mm", "matmul"):
+        yield from _of_rows(roles, node, [node.func.value, *node.args])
+
+
+def _of_rows(roles: Roles, node: ast.expr, operands: list[ast.expr]) -> Iterator[Product]:
+    turned = [t for e in operands if (t := _transposed(roles, e)) is not None]
+    if turned:
+        yield Product(node, tuple(operands), flat=any(turned))
+
+
+def _transposed(roles: Roles, node: ast.expr) -> bool | None:
+    """Whether a transposed tensor has rows and columns only; None where nothing is transposed, or where each sample is by itself."""
+    if isinstance(node, ast.Name):
+        given = roles.given(node)
+        return _transposed(roles, given[0]) if len(given) == 1 and not isinstance(given[0], ast.Name) else None
+    if isinstance(node, ast.Attribute):
+        return node.attr == "T" if node.attr in ("T", "mT") else None
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return None
+    if node.func.attr in _KEPT:
+        return _transposed(roles, node.func.value)
+    if node.func.attr not in _TRANSPOSES:
+        return None
+    method = not roles.names.dotted(node.func).startswith("torch.")
+    axes = [a.value for a in node.args[0 if method else 1 :] if isinstance(a, ast.Constant)]
+    if any(isinstance(i, int) and i >= 2 for i in axes) or (node.func.attr == "permute" and len(axes) != 2):
+        return None  # of three dimensions or more: a product for each sample by itself
+    return node.func.attr == "t" or sorted(axes, key=str) == [0, 1]
+
+
+def _new_axis(node: ast.expr) -> int | None:
+    """Where an operand is given an axis of its own: 0 before the samples, 1 elsewhere."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "unsqueeze":
+            return int(not (n.args and isinstance(n.args[-1], ast.Constant) and n.args[-1].value == 0))
+        if isinstance(n, ast.Subscript):
+            parts = n.slice.elts if isinstance(n.slice, ast.Tuple) else [n.slice]
+            new = [isinstance(p, ast.Constant) and p.value is None for p in parts]
+            if any(new):
+                return int(not new[0])
+    return None
+
+
+def _outer(equation: str) -> bool:
+    """``id,jd->ij``: two operands that keep a letter each."""
+    left, _, right = equation.replace(" ", "").partition("->")
+    parts = left.split(",")
+    return len(parts) == 2 and len(right) == 2 and right[0] in parts[0] and right[1] in parts[1] and right[0] not in parts[1] and right[1] not in parts[0]
+
+
+def of_samples(roles: Roles, product: Product) -> bool:
+    """Whether all operands are made of samples: no parameter, no table."""
+    return all(of_batch(roles, e) for e in product.operands)
+
+
+def of_one_sample(roles: Roles, product: Product) -> bool:
+    """Whether the product stands in a loop over samples, or over parts of one, whose element it takes."""
+    names = {n for e in product.operands for n in ast.walk(e) if isinstance(n, ast.Name)}
+    read = {n.id for n in names} | written_names(*(v for n in names for v in roles.given(n)))
+    for a in roles.names.ancestors(product.node):
+        if isinstance(a, FunctionNode):
+            return False
+        targets = [g.target for g in a.generators] if isinstance(a, ast.ListComp | ast.GeneratorExp) else [a.target] if isinstance(a, ast.For) else []
+        if written_names(*targets) & read:
+            return True
+    return False
+
+
+# ---------------------------------------------------------------------- labels
+def numbered(roles: Roles) -> Iterator[ast.Call]:
+    """Cross entropies whose classes are the samples of the batch: ``F.cross_entropy(z, torch.arange(len(z)))``."""
+    for call in roles.calls:
+        if roles.names.dotted(call.func) in _ENTROPY or any(v.qual in _ENTROPY for v in roles.values.eval(call.func)):
+            labels = next((k.value for k in call.keywords if k.arg == "target"), call.args[1] if len(call.args) > 1 else None)
+            if labels is not None and _counts_samples(roles, labels, frozenset()):
+                yield call
+
+
+def _counts_samples(roles: Roles, node: ast.expr, seen: frozenset[ast.expr]) -> bool:
+    if isinstance(node, ast.Name | ast.Attribute):
+        return any(_counts_samples(roles, v, seen | {v}) for v in roles.given(node) if v not in seen)
+    if not isinstance(node, ast.Call):
+        return False
+    if roles.names.dotted(node.func) != "torch.arange":
+        return isinstance(node.func, ast.Attribute) and _counts_samples(roles, node.func.value, seen)  # .to(device), .long()
+    last_one = next((k.value for k in node.keywords if k.arg == "end"), node.args[-1] if node.args else None)
+    return last_one is not None and (
+        of_batch(roles, last_one) or (isinstance(last_one, ast.Name | ast.Attribute) and bool(_BATCH_SIZE.fullmatch(last(last_one))))
+    )
