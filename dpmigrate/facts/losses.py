@@ -38,6 +38,7 @@ class Loss:
 
 
 _FUNCTIONAL = "torch.nn.functional."
+_SELECTED = "over what is selected of the batch, of which every rank has another number"
 _KEEP = frozenset({"to", "cuda", "float", "double", "contiguous", "squeeze", "unsqueeze", "view", "reshape", "clone", "scale", "requires_grad_", "half"})
 
 
@@ -232,10 +233,12 @@ class Losses:
             axes = axes[1:]
         if axes:
             return Loss(Norm.UNKNOWN, node)
+        if weights.chosen(self.roles, what):
+            return self._mean_of(weights.of_chosen(self.roles, node, what), Loss(Norm.WEIGHTED, node, f"a mean {_SELECTED}"))
         inner = self.norm(what)
         if inner.norm in (Norm.SUM, Norm.WEIGHTED):
             return inner
-        if inner.norm is Norm.UNKNOWN and over_batch(self.names, what):
+        if inner.norm is Norm.UNKNOWN and over_batch(self.roles, what):
             return Loss(Norm.UNKNOWN, node, "it is made of a sum over the batch, and no mean of what each sample gives")
         self._means[id(node)] = node
         return Loss(Norm.MEAN, node)
@@ -316,15 +319,15 @@ class Losses:
             return Loss(Norm.UNKNOWN, node, f"{name} with reduction='none'")
         if name in criteria.UNWEIGHTED:
             return Loss(Norm.MEAN, node)
+        if any(over_batch(self.roles, e) for e in (*node.args, *(k.value for k in node.keywords), *made.args, *(k.value for k in made.keywords))):
+            return Loss(Norm.UNKNOWN, node, f"{name} is given what is taken over the batch, of which every rank has its part")
         cross = name in ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss")
         if cross and ("weight" in given or "ignore_index" in given or (not call and made.args) or (call and len(made.args) > 2)):
             known = weights.of_targets(self.roles, node, None if call else made)
             return self._mean_of(known, Loss(Norm.WEIGHTED, made, f"{name} divides by class weights or by the number of valid targets"))
         if weights.selected(self.roles, node):
             known = weights.of_targets(self.roles, node, None) if cross else weights.of_elements(self.roles, node)
-            return self._mean_of(
-                known, Loss(Norm.WEIGHTED, node, f"{name} is a mean over what is selected of the batch, of which every rank has another number")
-            )
+            return self._mean_of(known, Loss(Norm.WEIGHTED, node, f"{name} is a mean {_SELECTED}"))
         self._means[id(node)] = node
         return Loss(Norm.MEAN, node)
 

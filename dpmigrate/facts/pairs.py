@@ -32,6 +32,8 @@ def products(roles: Roles) -> Iterator[Product]:
     for node in roles.names.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             yield from _of_rows(roles, node, [node.left, node.right])
+        elif isinstance(node, ast.BinOp) and {_new_axis(roles, node.left), _new_axis(roles, node.right)} == {0, 1}:
+            yield Product(node, (node.left, node.right), flat=True)
         elif isinstance(node, ast.Call):
             yield from _call(roles, node)
 
@@ -43,13 +45,15 @@ def _call(roles: Roles, node: ast.Call) -> Iterator[Product]:
     elif dotted in ("torch.cdist", "torch.nn.functional.pdist", "torch.pdist"):
         yield Product(node, tuple(node.args), flat=False)
     elif dotted.endswith(".cosine_similarity"):
-        places = [_new_axis(a) for a in node.args]
+        places = [_new_axis(roles, a) for a in node.args]
         if sum(p is not None for p in places) == 2:
             yield Product(node, tuple(node.args), flat=0 in places)
     elif dotted == "torch.einsum" and node.args and isinstance(node.args[0], ast.Constant):
         if _outer(str(node.args[0].value)):
             listed = node.args[1] if len(node.args) == 2 else None
             yield Product(node, tuple(listed.elts if isinstance(listed, ast.List | ast.Tuple) else node.args[1:]), flat=True)
+    elif last(node.func) in ("addmm", "addmm_"):
+        yield from _of_rows(roles, node, [a for a in node.args if not _is_number(a)][-2:])
     elif isinstance(node.func, ast.Attribute) and node.func.attr in ("mm", "matmul"):
         yield from _of_rows(roles, node, [node.func.value, *node.args])
 
@@ -80,17 +84,29 @@ def _transposed(roles: Roles, node: ast.expr) -> bool | None:
     return node.func.attr == "t" or sorted(axes, key=str) == [0, 1]
 
 
-def _new_axis(node: ast.expr) -> int | None:
-    """Where an operand is given an axis of its own: 0 before the samples, 1 elsewhere."""
-    for n in ast.walk(node):
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "unsqueeze":
-            return int(not (n.args and isinstance(n.args[-1], ast.Constant) and n.args[-1].value == 0))
-        if isinstance(n, ast.Subscript):
-            parts = n.slice.elts if isinstance(n.slice, ast.Tuple) else [n.slice]
-            new = [isinstance(p, ast.Constant) and p.value is None for p in parts]
-            if any(new):
-                return int(not new[0])
-    return None
+def _new_axis(roles: Roles, node: ast.expr) -> int | None:
+    """Where an operand is given an axis of its own: 0 before the samples, 1 behind them; None for none."""
+    if isinstance(node, ast.Subscript):
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        new = [isinstance(p, ast.Constant) and p.value is None for p in parts]
+        return int(not new[0]) if any(new) else _new_axis(roles, node.value)
+    if isinstance(node, ast.Attribute):
+        return _new_axis(roles, node.value)
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return None
+    function = roles.names.dotted(node.func).startswith("torch.")
+    given = [*node.args[int(function) :], *(k.value for k in node.keywords if k.arg == "dim")]
+    numbers = [ast.unparse(a) for a in given]
+    if node.func.attr == "unsqueeze" and numbers:
+        return int(numbers[0] != "0")
+    if node.func.attr in ("view", "reshape") and numbers in (["1", "-1"], ["-1", "1"]):
+        return int(numbers[0] != "1")
+    inner = node.args[0] if function and node.args else node.func.value
+    return _new_axis(roles, inner)
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
 def _outer(equation: str) -> bool:
@@ -116,6 +132,49 @@ def of_one_sample(roles: Roles, product: Product) -> bool:
         if written_names(*targets) & read:
             return True
     return False
+
+
+# ---------------------------------------------------------------------- order and scale
+#: functions along an axis, with the place of that axis behind the tensor
+_SORTS = {"sort": 0, "argsort": 0, "msort": 9, "topk": 1, "kthvalue": 1, "median": 0, "nanmedian": 0, "quantile": 1}
+_ALONG = {"softmax": 0, "log_softmax": 0, "softmin": 0, "logsumexp": 0, "normalize": 1, "cumsum": 0, "cumprod": 0, "logcumsumexp": 0}
+_WHOLE = frozenset({"median", "nanmedian", "quantile"})  # over everything, where no axis is named
+_SAME_ROWS = frozenset({"detach", "clone", "cpu", "cuda", "to", "float", "double", "numpy", "abs", "neg", "contiguous"})
+
+
+def along_batch(roles: Roles, call: ast.Call) -> bool:
+    """Whether the samples of the batch are put in order, summed up in their order, or scaled by each other: ``losses.topk(k)``, ``z.softmax(0)``."""
+    dotted, word = roles.names.dotted(call.func), last(call.func)
+    place = _SORTS.get(word, _ALONG.get(word))
+    if place is None or not isinstance(call.func, ast.Attribute) or (dotted and not dotted.startswith(("torch.", "numpy."))):
+        return False
+    tensor, given = (call.args[0], call.args[1:]) if dotted and call.args else (call.func.value, call.args)
+    axis = next((k.value for k in call.keywords if k.arg in ("dim", "axis")), given[place] if place < len(given) else None)
+    if not of_batch(roles, tensor):
+        return False
+    if axis is not None:
+        return isinstance(axis, ast.Constant) and axis.value == 0 and not isinstance(axis.value, bool)
+    return word in _SORTS and (word in _WHOLE or _one_number_each(roles, tensor, frozenset()))
+
+
+def _one_number_each(roles: Roles, node: ast.expr, seen: frozenset[ast.expr]) -> bool:
+    """Whether the tensor has one axis, along which the samples lie: losses that are not reduced, and what is made flat."""
+    if isinstance(node, ast.Name):
+        return any(_one_number_each(roles, v, seen | {v}) for v in roles.given(node) if v not in seen)
+    if isinstance(node, ast.UnaryOp):
+        return _one_number_each(roles, node.operand, seen)
+    if isinstance(node, ast.Attribute):
+        return node.attr == "data" and _one_number_each(roles, node.value, seen)
+    if not isinstance(node, ast.Call):
+        return False
+    made = [node, *(v.node for v in roles.values.eval(node.func) if isinstance(v.node, ast.Call))]
+    if any(k.arg == "reduction" and isinstance(k.value, ast.Constant) and k.value.value == "none" for c in made for k in c.keywords):
+        return True
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr in ("view", "reshape", "flatten", "ravel"):
+        return [ast.unparse(a) for a in node.args] in ([], ["-1"])
+    return node.func.attr in _SAME_ROWS and _one_number_each(roles, node.func.value, seen)
 
 
 # ---------------------------------------------------------------------- labels

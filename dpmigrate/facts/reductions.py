@@ -5,27 +5,36 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.facts.names import Names, last
+from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.samples import of_batch, one_by_one
 
-_REDUCES = frozenset({"sum", "mean", "prod", "nansum", "nanmean"})
+_REDUCES = frozenset({"sum", "mean", "prod", "nansum", "nanmean", "norm"})
+_COUNTS = frozenset({"bincount", "histc", "unique"})  # of the classes that the batch happens to hold
+_EXTREMES = frozenset({"max", "min", "amax", "amin"})
 DEPTH_LIMIT = 5  # of variables that are followed
 
 
-def over_batch(names: Names, node: ast.AST, depth: int = DEPTH_LIMIT) -> bool:
+def over_batch(roles: Roles, node: ast.AST, depth: int = DEPTH_LIMIT) -> bool:
     """Whether a part of the expression, or of what its variables were given, is reduced over axes of which the first may be one."""
     for n in ast.walk(node):
-        if isinstance(n, ast.Call) and last(n.func) in _REDUCES and _of_tensor(names, n) and not _beside_batch(axes(names, n)):
+        if isinstance(n, ast.Call) and _reduces(roles, n) and not _beside_batch(axes(roles.names, n)) and of_batch(roles, n) and not one_by_one(roles, n):
             return True
-        if isinstance(n, ast.Name) and depth:
-            scope = names.scope_of[n]
-            values = [b.value for b in scope.bindings.get(n.id, ()) if b.how == "assign" and b.value is not None and not names.is_inside(n, b.value)]
-            if any(over_batch(names, v, depth - 1) for v in values):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and depth:
+            if any(over_batch(roles, v, depth - 1) for v in roles.given(n) if not roles.names.is_inside(n, v)):
                 return True
     return False
 
 
-def _of_tensor(names: Names, call: ast.Call) -> bool:
-    dotted = names.dotted(call.func)
-    return isinstance(call.func, ast.Attribute) and (not dotted or dotted.startswith(("torch.", "?.")))
+def _reduces(roles: Roles, call: ast.Call) -> bool:
+    """A reduction or a count; of extremes those that something is scaled by, as ``x / x.max()``: others are sizes and bounds."""
+    dotted, word = roles.names.dotted(call.func), last(call.func)
+    if word in _COUNTS:
+        return True
+    if not isinstance(call.func, ast.Attribute) or (dotted and not dotted.startswith(("torch.", "?."))):
+        return False
+    return word in _REDUCES or (
+        word in _EXTREMES and isinstance(above := roles.names.parent[call], ast.BinOp) and isinstance(above.op, ast.Div | ast.Mult | ast.Sub)
+    )
 
 
 def axes(names: Names, call: ast.Call) -> list[int | None]:

@@ -28,6 +28,16 @@ def of_batch(roles: Roles, node: ast.AST, seen: set[Hashable] | None = None) -> 
     return False
 
 
+def one_by_one(roles: Roles, node: ast.AST) -> bool:
+    """Whether the expression is about an element that a loop or a comprehension takes of something else than a loader: one sample at a time."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            bound = list(roles.names.bindings(roles.names.scope_of[n], n.id))
+            if bound and all(b.how == "for" and b.value is not None and not any(roles.loaders_of(e) for e in ast.walk(b.value)) for b in bound):
+                return True
+    return False
+
+
 def _held(roles: Roles, node: ast.Attribute, seen: set[Hashable]) -> bool:
     key = tuple(sorted(map(str, roles.values.keys(node))))
     if key in seen:

@@ -54,16 +54,25 @@ _SELECTS = frozenset({"pack_padded_sequence", "masked_select", "nonzero"})
 
 def selected(roles: Roles, call: ast.Call, depth: int = 3) -> bool:
     """Whether a loss is given a choice of what is in the batch, of which every rank has another number: ``x[mask]``, packed sequences."""
-    return any(_chosen(roles, a, depth) for a in [*call.args[:2], *(k.value for k in call.keywords if k.arg in ("input", "target"))])
+    return any(chosen(roles, a, depth) for a in [*call.args[:2], *(k.value for k in call.keywords if k.arg in ("input", "target"))])
 
 
-def _chosen(roles: Roles, node: ast.expr, depth: int) -> bool:
+def of_chosen(roles: Roles, mean: ast.Call, what: ast.expr) -> Weighted | None:
+    """The weight of ``x[mask].mean()``: the number of elements chosen. None where it cannot be written down."""
+    parts = {ast.unparse(n): n for n in ast.walk(what) if isinstance(n, ast.Subscript | ast.Name) and pure(n) and chosen(roles, n)}
+    inner = {t for t, n in parts.items() if any(m is not n and n in ast.walk(m) for m in parts.values())}
+    outer = [n for t, n in parts.items() if t not in inner]
+    return Weighted(mean, outer[0], elements=True) if len(outer) == 1 and _trained_here(roles, mean) else None
+
+
+def chosen(roles: Roles, node: ast.expr, depth: int = 3) -> bool:
+    """Whether the expression chooses of what is in the batch: ``x[mask]``, ``x.masked_select(mask)``, packed sequences."""
     for n in ast.walk(node):
         if isinstance(n, ast.Subscript) and _is_mask(roles, n.slice, depth):
             return True
         if isinstance(n, ast.Call) and (n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")) in _SELECTS:
             return True
-        if isinstance(n, ast.Name) and any(_chosen(roles, v, depth - 1) for v in _assigned(roles, n, depth)):
+        if isinstance(n, ast.Name) and any(chosen(roles, v, depth - 1) for v in _assigned(roles, n, depth)):
             return True
     return False
 

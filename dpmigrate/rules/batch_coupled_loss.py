@@ -1,9 +1,10 @@
 """The loss compares the samples of a batch with each other.
 
 ## What it finds
-Similarity matrices of a batch with itself (`z @ z.T`, `torch.mm(a, b.t())`), in a loss or in the model, classes that number the samples
-(`cross_entropy(logits, torch.arange(len(z)))`), losses known for it (NT-Xent, SupCon, triplet mining), and statistics of the batch that go into the loss
-(`z.std(dim=0)`, `torch.cov(z.T)`). Products with parameters and tables (`z @ self.weight.t()`) compare no samples, and neither does attention.
+Similarity matrices of a batch with itself (`z @ z.T`, `torch.mm(a, b.t())`, `z[:, None] - z[None]`), in a loss or in the model, classes that number
+the samples (`cross_entropy(logits, torch.arange(len(z)))`), losses known for it (NT-Xent, SupCon, triplet mining), statistics of the batch that go into
+the loss (`z.std(dim=0)`, `torch.cov(z.T)`), and choices among its samples (`losses.topk(k)`, `z.softmax(0)`). Products with parameters and tables
+(`z @ self.weight.t()`) compare no samples, and neither does attention.
 
 ## Why it matters
 With the batch divided, each rank compares only its own samples: fewer negatives, another objective (83 % gradient error measured).
@@ -25,7 +26,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.pairs import Product, numbered, of_one_sample, of_samples, products
+from dpmigrate.facts.pairs import Product, along_batch, numbered, of_one_sample, of_samples, products
 from dpmigrate.facts.passes import entered, methods_of_model
 from dpmigrate.facts.reductions import statistic
 from dpmigrate.facts.script import Script
@@ -49,6 +50,10 @@ def batch_coupled_loss(script: Script) -> Iterator[Hit]:
     for call in script.roles.calls:
         if statistic(script.names, call) and _reaches_loss(script, call, methods):
             yield Hit(call, f"{script.text(call)} is a statistic of the batch: of a part of the batch it is another one", advice=advice)
+        elif along_batch(script.roles, call) and _reaches_loss(script, call, methods):
+            yield Hit(
+                call, f"{script.text(call)} puts the samples of the batch in order or in proportion: in a part of the batch it is another one", advice=advice
+            )
     for call in script.roles.calls:
         if script.roles.region(call) in ("train", "both") and any(w in name.lower() for name in _called(script, call) for w in _NAMES):
             yield Hit(call, f"{script.text(call.func)} compares the samples of a batch with each other", advice=advice)

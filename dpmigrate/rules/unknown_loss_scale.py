@@ -1,7 +1,8 @@
 """How the loss depends on the batch size cannot be established.
 
 ## What it finds
-A loss that comes from a function outside of the program, from the model itself, or mixes means and sums.
+A loss that comes from a function outside of the program, from the model itself, or mixes means and sums; a loss of torch that is given a sum, a mean or a
+count over the batch (`bce(z - z.mean(), y)`, `pos_weight=neg.sum() / pos.sum()`).
 
 ## Why it matters
 A mean over the batch stays right under DDP. A sum becomes W times too small, and a loss that compares the samples of a batch with each other

@@ -9,8 +9,9 @@ from tests.facts.probe import probed
 
 
 def reduces(text: str) -> bool:
-    found, expression = probed("import torch\nimport math\n" + text)
-    return over_batch(found.names, expression)
+    body = "\n".join(f"    {line}" for line in text.splitlines())
+    found, expression = probed(f"import torch\nimport math\ndef forward(self, x, y):\n{body}")
+    return over_batch(found.roles, expression)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,11 @@ def reduces(text: str) -> bool:
         pytest.param("probe(math.prod(x))", id="another library's"),
         pytest.param("probe(sum(x))", id="Python's sum"),
         pytest.param("s = s * 2\nprobe(s)", id="a name that is made of itself"),
+        pytest.param("probe(self.weight.sum())", id="of a parameter"),
+        pytest.param("probe(torch.ones(x.size(1)).mean())", id="of a table"),
+        pytest.param("probe(torch.stack([one.mean() for one in x]))", id="of each sample"),
+        pytest.param("probe(torch.arange(x.max()))", id="a bound"),
+        pytest.param("probe(x.max() + y)", id="a shift"),
     ],
 )
 def test_it_does_not(text: str) -> None:
@@ -45,6 +51,9 @@ def test_it_does_not(text: str) -> None:
         pytest.param("probe(x.sum(dim=d()))", id="axes of a call"),
         pytest.param("probe(x.sum(dim='batch'))", id="a name of an axis"),
         pytest.param("probe(torch.mean(x, 0))", id="function"),
+        pytest.param("probe(torch.bincount(y, minlength=3) / 3)", id="a count of classes"),
+        pytest.param("probe(x / x.max())", id="scaled by an extreme"),
+        pytest.param("probe(x / x.norm())", id="scaled by a norm"),
         pytest.param("i = (x * y).sum()\nu = x + y\nprobe((i + 1) / u)", id="by a name"),
     ],
 )

@@ -227,6 +227,62 @@ def test_statistics_of_the_batch(line: str, pointed: str) -> None:
     assert refused("DPM303", net=wanted, defs=defs if "model.spread" not in line else "", step=_STEP.format(line)) == [pointed]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("loss = loss + z.softmax(1).mean()", id="softmax of each sample"),
+        pytest.param("loss = loss + F.log_softmax(z, dim=-1).mean()", id="log_softmax, keyword"),
+        pytest.param("loss = loss + z.topk(1)[0].mean()", id="topk of each sample"),
+        pytest.param("loss = loss + z.sort(descending=True)[0].mean()", id="sorted within each sample"),
+        pytest.param("best = z.topk(1, 0)", id="only looked at"),
+        pytest.param("loss = loss + F.normalize(weights, dim=0).sum()", id="a parameter"),
+        pytest.param("loss = loss + sorted(helper(z))[0]", id="Python's sorted"),
+        pytest.param("loss = loss + z.median(dim=False)[0].mean()", id="no axis"),
+        pytest.param("loss = loss + -(z.view(-1, 2).topk(1)[0]).mean()", id="made of two axes"),
+        pytest.param("loss = loss + (z.view(-1, 1) * y.view(-1, 1)).mean()", id="row by row"),
+        pytest.param("loss = loss + (z[:, None] - z.unsqueeze(1)).mean()", id="axes of their own in the same place"),
+        pytest.param("loss = loss + (z[:, 0] - z[:, 1]).mean()", id="columns"),
+        pytest.param("loss = loss + torch.addmm(z, z, torch.ones(2, 2)).mean()", id="addmm with a table"),
+    ],
+)
+def test_order_and_proportions_within_a_sample(line: str) -> None:
+    defs = "weights = torch.ones(3, requires_grad=True)\ndef helper(z):\n    return z"
+    assert found("DPM303", defs=defs, step=_STEP.format(line)) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "pointed"),
+    [
+        pytest.param("loss = loss + z.softmax(0).mean()", "z.softmax(0)", id="softmax over the batch"),
+        pytest.param("loss = loss + F.normalize(z, 2, 0).mean()", "F.normalize(z, 2, 0)", id="normalised over the batch, position"),
+        pytest.param("loss = loss + torch.logcumsumexp(z, dim=0).mean()", "torch.logcumsumexp(z, dim=0)", id="summed up in the order of the batch"),
+        pytest.param("each = F.cross_entropy(z, y, reduction='none')\nloss = each.topk(2)[0].mean()", "each.topk(2)", id="hard examples"),
+        pytest.param(
+            "each = F.mse_loss(z, z).view(-1)\nworst, _ = torch.sort(each, descending=True)\nloss = loss + worst[:2].mean()",
+            "torch.sort(each, descending=True)",
+            id="flat",
+        ),
+        pytest.param(
+            "import numpy as np\neach = c(z, y)\nchosen = np.argsort(-each.data.cpu())\nloss = each[chosen[:2]].mean()",
+            "np.argsort(-each.data.cpu())",
+            id="numpy, an object",
+        ),
+        pytest.param("loss = loss * z.median()", "z.median()", id="over everything"),
+        pytest.param("loss = loss + (z[:, None] - z[None]).mean()", "z[:, None] - z[None]", id="differences, None"),
+        pytest.param(
+            "loss = loss + (z.unsqueeze(0) * torch.unsqueeze(z, dim=1).abs()).mean()",
+            "z.unsqueeze(0) * torch.unsqueeze(z, dim=1).abs()",
+            id="products, unsqueeze",
+        ),
+        pytest.param("loss = loss + (z[:, 0].view(-1, 1) - z[:, 0].view(1, -1)).mean()", "z[:, 0].view(-1, 1) - z[:, 0].view(1, -1)", id="differences, view"),
+        pytest.param("d = torch.zeros(len(z), len(z))\nd.addmm_(z, z.t(), beta=1, alpha=-2)", "d.addmm_(z, z.t(), beta=1, alpha=-2)", id="addmm_"),
+        pytest.param("d = torch.addmm(1, torch.zeros(()), -2, z, z.t())", "torch.addmm(1, torch.zeros(()), -2, z, z.t())", id="addmm, with numbers"),
+    ],
+)
+def test_order_and_proportions_of_the_batch(lines: str, pointed: str) -> None:
+    assert refused("DPM303", before="c = nn.CrossEntropyLoss(reduction='none')", step=_STEP.format(lines)) == [pointed]
+
+
 def test_a_layer_that_normalises_by_the_batch_is_no_loss() -> None:
     net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n    def forward(self, x):\n        return self.fc(x / x.std(0))\n"
     assert found("DPM303", net=net, step=_STEP.format("")) == []

@@ -44,3 +44,30 @@ def test_in_a_method_and_a_parameter() -> None:
     assert found("DPM305", imports="import lib", defs=defs, step="optimizer.zero_grad()\nT().back(lib.loss(model(x)))\noptimizer.step()") == [
         "value.backward()"
     ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("loss = F.cross_entropy(z - z.mean(1, keepdim=True), y)", id="of each sample"),
+        pytest.param("loss = F.mse_loss(z / weights.norm(), z)", id="of a parameter"),
+        pytest.param("loss = F.ctc_loss(z, y, torch.full((len(y),), 2), y)", id="lengths"),
+    ],
+)
+def test_criteria_that_are_given_nothing_of_the_batch(line: str) -> None:
+    assert found("DPM305", before="weights = torch.ones(2)", step=_STEP.format("z = model(x)\n" + line)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("loss = F.binary_cross_entropy_with_logits(z - z.mean(), torch.ones_like(z))", id="relative to the mean"),
+        pytest.param("centre = z.mean(0)\nloss = nn.MSELoss()(z, centre.expand_as(z))", id="an object, by a name"),
+        pytest.param("p = (y == 1).float()\nloss = F.binary_cross_entropy_with_logits(z[:, 0], p, pos_weight=(1 - p).sum() / p.sum())", id="a weight, keyword"),
+        pytest.param("loss = nn.CrossEntropyLoss(weight=1 / torch.bincount(y, minlength=2))(z, y)", id="a weight of an object"),
+        pytest.param("loss = F.mse_loss(z / z.max(), z)", id="scaled"),
+    ],
+)
+def test_criteria_that_are_given_something_of_the_whole_batch(line: str) -> None:
+    (one,) = hits("DPM305", step=_STEP.format("z = model(x)\n" + line))
+    assert "taken over the batch" in one.message and not one.edits

@@ -155,3 +155,20 @@ def test_what_is_selected_of_the_batch(lines: str, target: str) -> None:
 def test_a_selection_that_is_made_on_the_way_is_refused() -> None:
     line = "loss = F.mse_loss(model(x)[y > 0], torch.masked_select(y, y > 0))"
     assert refused("DPM302", step=_STEP.format(line)) == [line.removeprefix("loss = ")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "counted"),
+    [
+        pytest.param("each = F.mse_loss(model(x), y, reduction='none')\nloss = each[each > 0.1].mean()", "each[each > 0.1]", id="method"),
+        pytest.param("each = (model(x) - y) ** 2\nm = y > 0\nloss = torch.mean(each[m])", "each[m]", id="function, a mask by a name"),
+        pytest.param("each = (model(x) - y) ** 2\nhard = each[each > 0.1]\nloss = hard.sqrt().mean()", "hard", id="by a name, computed with"),
+        pytest.param("m = y > 0\nloss = ((model(x) - y)[m] ** 2).mean()", "", id="made on the way"),
+        pytest.param("m = y > 0\nz = model(x)\nloss = (z[m] - y[m]).abs().mean()", "", id="of two"),
+    ],
+)
+def test_means_of_what_is_selected(lines: str, counted: str) -> None:
+    if counted:
+        assert f", {counted}.numel())\n" in whole(step=_STEP.format(lines))
+    else:
+        assert len(refused("DPM302", step=_STEP.format(lines))) == 1
