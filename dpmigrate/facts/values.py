@@ -17,6 +17,7 @@ from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, leaves
 from dpmigrate.facts.order import Order
 from dpmigrate.facts.parts import Parts
 from dpmigrate.facts.scopes import Binding, Scope
+from dpmigrate.facts.unwraps import Unwraps
 
 __all__ = ["DATA_PARALLEL", "NONE", "Key", "Val", "Vals", "Values", "WrapSite", "wrap_argument"]
 
@@ -43,6 +44,7 @@ class Values:
         self.wraps: list[WrapSite] = []
         self.callers: dict[ast.AST, list[ast.Call]] = {}
         self.order = Order(names, self.callers)
+        self._unwraps = Unwraps(names)
         self._callers_seen: set[tuple[int, int]] = set()
         self._handed_back = self.defs.returns_of_parameters()
         self._changed = True
@@ -102,7 +104,7 @@ class Values:
         for target, skip in self.targets(call):
             for name, argument in arguments(call, target, skip):
                 if target is function and name == parameter:
-                    return self.eval(argument)
+                    return self._unwraps.narrowed(value, self.eval(argument))
         return self.eval(value)
 
     def _generates(self, function: ast.AST) -> list[ast.expr]:
@@ -224,8 +226,8 @@ class Values:
             vals = frozenset().union(*(w.inner for w in self.new_wraps if w.wrapped == v))
         return frozenset(x for x in vals if x.kind != "wrapped")
 
-    def _ordered(self, node: ast.AST, key: Key, vals: Vals) -> Vals:
-        """Before a self-wrap of the variable: without the wrapper; after it, in the same function: only the wrapper."""
+    def _ordered(self, node: ast.Name | ast.Attribute, key: Key, vals: Vals) -> Vals:
+        """Before a self-wrap of the variable: without the wrapper; after it, in the same function: only the wrapper. Where it is taken off: without it."""
         for w in self.wraps:
             if w.key != key:
                 continue
@@ -234,7 +236,7 @@ class Values:
                 vals -= {w.wrapped}
             elif when == "after":
                 vals -= w.inner
-        return vals
+        return self._unwraps.narrowed(node, vals)
 
     # ------------------------------------------------------------------ evaluation
     def keys(self, node: ast.AST) -> Iterator[Key]:
