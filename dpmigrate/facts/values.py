@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_static
+from dpmigrate.facts.flows import flows
 from dpmigrate.facts.names import FunctionNode, Names, last
 from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, leaves, wrap_argument
 from dpmigrate.facts.order import Order
@@ -52,6 +53,7 @@ class Values:
         self._cut = 0  # the least depth at which the evaluation in progress met itself
         self._parts = Parts(self)
         self._known: dict[ast.AST, Vals] = {}  # what holds until a variable is given more
+        self._flows = flows(names, self._handed_back)
         self._settle()
         self._find_wraps()
         if self.wraps:  # now that the wraps are known, again with order
@@ -61,6 +63,8 @@ class Values:
     # ------------------------------------------------------------------ building
     def _settle(self) -> None:
         self._grown()
+        for g in self._flows.fixed:
+            self._put(g.key, self._bound(g.binding, g.scope, g.name))
         for _ in range(PASS_LIMIT):
             if not self._changed:
                 break
@@ -74,18 +78,14 @@ class Values:
     def _pass(self) -> None:
         for site in self.new_wraps:
             self._put(site.key, frozenset({site.wrapped}))
-        for scope in self.names.opened.values():
-            for name, bindings in scope.bindings.items():
-                owner = self.names.owner(scope, name) if name in scope.outer else scope
-                key: Key = ("v", id(owner or scope), name)
-                for b in bindings:
-                    self._put(key, self._bound(b, scope, name))
-        for node in self.names.nodes:
+        for g in self._flows.given:
+            self._put(g.key, self._bound(g.binding, g.scope, g.name))
+        for node in self._flows.steps:
             if isinstance(node, ast.Assign | ast.AnnAssign):
                 self._assign(node)
             elif isinstance(node, ast.Call):
                 self._call(node)
-            elif isinstance(node, ast.Return) and node.value is not None and node not in self._handed_back:
+            elif isinstance(node, ast.Return):
                 self._more(self.returns.setdefault(self.names.function(node), set()), self.eval(node.value))
             elif isinstance(node, ast.Lambda):
                 self._more(self.returns.setdefault(node, set()), self.eval(node.body))
@@ -157,8 +157,6 @@ class Values:
         return self.eval(default(a, arg))
 
     def _assign(self, node: ast.Assign | ast.AnnAssign) -> None:
-        if node.value is None:
-            return
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             for t, path in leaves(target, ()):
                 if isinstance(t, ast.Attribute):
