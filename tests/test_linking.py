@@ -153,7 +153,9 @@ def test_folders_above_by_number(linked: Callable[..., Program], top: str) -> No
     assert names(linked({"tools/train.py": start, "models.py": ""}, "tools/train.py")) == ["models.py", "tools/train.py"]
 
 
-@pytest.mark.parametrize("top", ["FILE.parents[99]", "FILE.parents[n]", "FILE.parents[-1]", "FILE.parents['a']", "FILE.parents[1:]", "unknown.parents[1]", "FILE.parts[1]"])
+@pytest.mark.parametrize(
+    "top", ["FILE.parents[99]", "FILE.parents[n]", "FILE.parents[-1]", "FILE.parents['a']", "FILE.parents[1:]", "unknown.parents[1]", "FILE.parts[1]"]
+)
 def test_folders_that_cannot_be_read(linked: Callable[..., Program], top: str) -> None:
     start = f"import sys\nfrom pathlib import Path\nFILE = Path(__file__).resolve()\nsys.path.append(str({top}))\nimport models\n"
     assert names(linked({"tools/train.py": start, "models.py": ""}, "tools/train.py")) == ["tools/train.py"]

@@ -40,7 +40,9 @@ def _models(vals: frozenset[Val]) -> list[Val]:
         pytest.param("if isinstance(net, DataParallel):\n    probe(net)", id="the side with the wrapper"),
         pytest.param("if not isinstance(net, DataParallel):\n    net = DataParallel(net)\n    probe(net)", id="wrapped where there was none"),
         pytest.param("if isinstance(other, DataParallel):\n    return\nprobe(net)", id="another variable"),
-        pytest.param("if isinstance(net, DataParallel):\n    def later():\n        pass\nelse:\n    def later():\n        probe(net)", id="a function that runs later"),
+        pytest.param(
+            "if isinstance(net, DataParallel):\n    def later():\n        pass\nelse:\n    def later():\n        probe(net)", id="a function that runs later"
+        ),
         pytest.param("if flag:\n    if isinstance(net, DataParallel):\n        return\nprobe(net)", id="returned under another test"),
         pytest.param("if isinstance(net, DataParallel):\n    save(net)\nprobe(net)", id="not returned"),
     ],
@@ -61,7 +63,9 @@ def test_it_may_be_the_wrapper(body: str) -> None:
         pytest.param("probe(net if not hasattr(net, 'module') else net.module)", id="one expression, the other way round"),
         pytest.param("if isinstance(net, DataParallel):\n    bare = net.module\nelse:\n    bare = net\nprobe(bare)", id="another name, by branches"),
         pytest.param("bare = net.module if isinstance(net, DataParallel) else net\nprobe(bare)", id="another name, by an expression"),
-        pytest.param("def unwrap(m):\n    if isinstance(m, DataParallel):\n        return m.module\n    return m\nprobe(unwrap(net))", id="a function that returns early"),
+        pytest.param(
+            "def unwrap(m):\n    if isinstance(m, DataParallel):\n        return m.module\n    return m\nprobe(unwrap(net))", id="a function that returns early"
+        ),
     ],
 )
 def test_it_is_the_model(body: str) -> None:
@@ -89,6 +93,8 @@ def test_attributes() -> None:
 
 def test_at_module_level() -> None:
     """A function may run before the variable is given the bare model."""
-    found, nodes = all_probed(_HEAD + "def show():\n    probe(model)\nprobe(model)\nif hasattr(model, 'module'):\n    model = model.module\nprobe(model)\nshow()\n")
+    found, nodes = all_probed(
+        _HEAD + "def show():\n    probe(model)\nprobe(model)\nif hasattr(model, 'module'):\n    model = model.module\nprobe(model)\nshow()\n"
+    )
     values = Values(found.names)
     assert [any(v.kind == "wrapped" for v in values.eval(n)) for n in nodes] == [True, True, False]
