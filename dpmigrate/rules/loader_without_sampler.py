@@ -16,8 +16,8 @@ becomes
 loader = DataLoader(train_set, batch_size=ddp.local_batch(64), sampler=DistributedSampler(train_set, seed=args.seed))
 ```
 The sampler's seed is that of the loader's generator, or the script's own where it can be read (`torch.manual_seed(args.seed)`). Otherwise it is
-`ddp.common_seed()`: what torch is seeded with when the program comes there, also by a number in another file. A program that seeds itself by functions outside of the program
-then has the same order in each run, and one that does not seed itself another one, as before; all ranks have the same.
+`ddp.common_seed()`: what torch is seeded with when the program comes there, also by a number in another file. A program that seeds itself by
+functions outside of the program then has the same order in each run, and one that does not seed itself another one, as before; all ranks have the same.
 
 A loader whose arguments cannot be read (`**kwargs` built at run time, a factory that serves training and evaluation) is handed
 to `ddp.distribute(loader)`, which builds the same from the finished loader. A sampler of the script's own is kept: every rank makes the
