@@ -111,7 +111,7 @@ def _filled(roles: Roles, node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
                 yield b.value
             elif b.how == "param" and isinstance(function := names.scope_of[b.target].node, FunctionNode):
                 yield from (e for c in roles.values.callers.get(function, []) if (e := roles.passed(c, function, node.id)) is not None)
-        others: list[ast.expr] = [r for r in names.reads(node.id) if names.scope_of[r] is names.scope_of[node]]
+        others: list[ast.Name] | list[ast.Attribute] = [r for r in names.reads(node.id) if names.scope_of[r] is names.scope_of[node]]
     else:
         text = ast.unparse(node)
         others = [a for a in names.attributes(node.attr) if ast.unparse(a) == text]

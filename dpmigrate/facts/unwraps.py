@@ -29,8 +29,8 @@ class Unwraps:
         for node in names.nodes:
             if isinstance(node, ast.If | ast.IfExp):
                 self._branch(node)
-            elif _takes_off(node):
-                self._below.setdefault(ast.unparse(node.targets[0]), []).append(self._with_test(node))  # type: ignore[attr-defined]
+            elif isinstance(node, ast.Assign) and _takes_off(node):
+                self._below.setdefault(ast.unparse(node.targets[0]), []).append(self._with_test(node))
         self._asked = {text for text, _ in self._branches.values()} | set(self._below)
         self._last = {text.rpartition(".")[2] for text in self._asked}
 
@@ -90,11 +90,10 @@ class Unwraps:
         return any(ast.unparse(n) == text for n in found)
 
 
-def _takes_off(node: ast.AST) -> bool:
+def _takes_off(node: ast.Assign) -> bool:
     """``net = net.module``"""
     return (
-        isinstance(node, ast.Assign)
-        and len(node.targets) == 1
+        len(node.targets) == 1
         and isinstance(node.value, ast.Attribute)
         and node.value.attr == "module"
         and ast.unparse(node.value.value) == ast.unparse(node.targets[0])

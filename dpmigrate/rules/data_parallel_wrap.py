@@ -119,14 +119,14 @@ def _taken_out(script: Script, call: ast.Call) -> Iterator[Edit]:
 def _holds_already(script: Script, stmt: ast.Assign, model: ast.expr) -> bool:
     """Whether the variable was given the model just before: ``self.net = net.to(device)``, and then ``if …: self.net = DataParallel(net)``."""
     wanted, text = ast.unparse(stmt.targets[0]), ast.unparse(model)
-    at: ast.stmt = stmt
+    at: ast.AST = stmt
     while isinstance(at, ast.stmt) and not isinstance(at, FunctionNode | ast.ClassDef):
         block = script.names.block(at)
         for earlier in reversed(block[: block.index(at)]):
             stored = {ast.unparse(n) for n in ast.walk(earlier) if isinstance(n, ast.Name | ast.Attribute) and not isinstance(n.ctx, ast.Load)}
             if stored & {wanted, text}:
                 return isinstance(earlier, ast.Assign) and stored == {wanted} and ast.unparse(_itself(earlier.value)) == text
-        at = script.names.parent[at]  # type: ignore[assignment]
+        at = script.names.parent[at]
     return False
 
 
