@@ -56,6 +56,22 @@ def test_check_json_is_one_document(tmp_path: Path) -> None:
     assert (first["fixed"], first["left"]) == (True, False)
 
 
+def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    """They are taken for code of others, which may not be what the user thinks."""
+    told = b"utils.py is imported and taken for code of others: syntax error: "
+    put(tmp_path, b"print 'a'\n", "utils.py")
+    put(tmp_path, b"import utils\n" + TRAINS)
+    assert b"train.py: " + told in run("check", "train.py", cwd=tmp_path).stdout
+    assert b"  " + told in run("apply", "--diff", "train.py", cwd=tmp_path).stdout
+    assert told not in run("check", "--explain-roles", "train.py", cwd=tmp_path).stdout
+    put(tmp_path, b"import utils\n" + REFUSED.read_bytes())
+    assert b"  " + told in run("apply", "train.py", cwd=tmp_path).stdout
+    put(tmp_path, b"import utils\n")
+    assert b"train.py: " + told in run("check", "train.py", cwd=tmp_path).stdout
+    assert b"  " + told in run("apply", "train.py", cwd=tmp_path).stdout
+    assert run("check", "--explain-roles", "train.py", cwd=tmp_path).stdout == b"train.py: no roles: nothing is trained in this file\n"
+
+
 _SAVES = b"import torch\ndef save(net):\n    torch.save(net.state_dict(), 'a.pt')\n"
 
 

@@ -3,7 +3,7 @@
 An object is the place that makes it (a call, a display, a ``def``). Assignments, attributes of self, parameters, returns,
 tuples and dicts with literal keys are followed, whatever the order of the file; the rest is the empty set, which means
 *unknown*. Re-binding a name to its own DataParallel wrap (``net = DataParallel(net)``) is the one case where order counts:
-there the bare model is meant before that statement and the wrapper after it.
+there the bare model is meant before that statement and the wrapper after it; and below a statement that takes it off again, the bare model.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class Values:
                 self._call(node)
             elif isinstance(node, ast.Return):
                 self._more(self.returns.setdefault(self.names.function(node), set()), self.eval(node.value))
-            elif isinstance(node, ast.Lambda):
+            else:
+                assert isinstance(node, ast.Lambda)
                 self._more(self.returns.setdefault(node, set()), self.eval(node.body))
 
     def _given_back(self, call: ast.Call, function: ast.AST) -> Vals:

@@ -107,6 +107,7 @@ def check_summary(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
     """What apply would do with what was found."""
     for o in outcomes:
         path = safe(o.path)
+        yield from (f"{path}: {safe(n)}" for n in o.notes)
         if o.status is Status.REFUSED:
             yield f"{style.paint(path, '1')}: apply will refuse this program: {safe(o.reason)}"
         if o.status is not Status.FINDINGS:
@@ -149,6 +150,7 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: b
         yield from findings(outcome, style, source=False)
     elif outcome.status is Status.UNCHANGED:
         yield f"{path}: unchanged: {safe(outcome.reason)}"
+        yield from _notes(outcome)
     elif outcome.status is Status.REFUSED:
         commented = any(f.after is not None for f in outcome.files)
         if diff and commented:
@@ -160,10 +162,15 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: b
                 yield f"  {safe(file.path)}:{f.span.line}: {f.code} {safe(f.message)}"
                 if f.advice:
                     yield f"    help: {safe(f.advice)}"
+        yield from _notes(outcome)
     else:
         if diff:
             yield from unified(outcome, style)
         yield from _migrated(outcome, style, written)
+
+
+def _notes(outcome: Outcome) -> Iterator[str]:
+    yield from (f"  {safe(n)}" for n in outcome.notes)
 
 
 def _migrated(outcome: Outcome, style: Style, written: str | None) -> Iterator[str]:
@@ -174,7 +181,7 @@ def _migrated(outcome: Outcome, style: Style, written: str | None) -> Iterator[s
     yield f"{style.paint(path + target, '1')}: {style.paint(what, '32')}"
     if _others(outcome):
         yield f"  Files changed: {', '.join(map(safe, outcome.changed))}"
-    yield from (f"  {safe(n)}" for n in outcome.notes)
+    yield from _notes(outcome)
     for where, f in _places(outcome, _edited):
         if f.advice:
             yield f"  Changed for you, {where} of the original: {safe(f.advice)} ({f.code})"
