@@ -185,7 +185,7 @@ class Values:
         """The functions of this module that the call may enter, with the number of parameters that are bound already."""
         for v in self.eval(call.func):
             if v.kind == "func" and isinstance(v.node, FunctionNode):
-                bound = isinstance(call.func, ast.Attribute) and self.defs.method_class(v.node) is not None
+                bound = isinstance(call.func, ast.Attribute | ast.Call) and self.defs.method_class(v.node) is not None
                 yield v.node, int(bound and not is_static(v.node) and not self._on_class(call.func))
             elif v.kind == "class" and v.cls is not None:
                 init = self.defs.method(v.cls, "__init__")
@@ -358,7 +358,7 @@ class Values:
             elif v.kind == "class" and v.cls is not None:
                 out.add(Val("object", node, cls=v.cls))
             elif v.kind == "ext":
-                out.add(Val("call", node, v.qual))
+                out |= self._parts.given(node, v.qual)
             elif v.kind == "call" and v.qual in _FOUND:
                 out.add(Val("call", node, ""))
         if not out and not callees:
