@@ -30,6 +30,7 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/repositories.py
 	$(BIN)/python benchmarks/verify.py
 
 clean:

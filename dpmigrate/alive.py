@@ -8,7 +8,7 @@ so is what a look-up by a computed name may find.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dpmigrate.facts.names import last
 
@@ -38,7 +38,7 @@ class _Alive:
         self._open: set[str] = set()  # last words of the modules of which everything may be found by a computed name
         self._waiting: list[tuple[_Definition, bool, str]] = []  # definition, whether it stands in a class, its module
         self._modules = {id(tree): word for word, tree in imported}
-        self._own = {"object", *(n.name for _, tree in imported for n in ast.walk(tree) if isinstance(n, ast.ClassDef))}
+        self._own = _own_classes(n for _, tree in imported for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
 
     def run(self, tree: ast.Module, *, whole: bool) -> None:
         """Note what runs when a module is imported, or all of the script."""
@@ -65,7 +65,7 @@ class _Alive:
         if isinstance(definition, ast.ClassDef):
             for part in (*definition.bases, *definition.keywords, *definition.decorator_list):
                 self._use(part, module)
-            # a library calls what it likes of the classes that derive from its own (forward, collate_fn, get_lr), and of the script's objects
+            # a library calls what it likes of the classes that derive from its own (forward, collate_fn, get_lr), over any number of classes between
             self._enter(definition.body, module, inside=True, whole=not module or not all(last(b) in self._own for b in definition.bases))
         else:
             self._use(definition, module)
@@ -103,6 +103,17 @@ class _Alive:
         elif called in _BY_NAME and not all(isinstance(a, ast.Constant) for a in call.args[1 if called in ("getattr", "hasattr") else 0 :]):
             self._any_method = True
             self._open.add(last(call.args[0]) if call.args else module)
+
+
+def _own_classes(classes: Iterable[ast.ClassDef]) -> set[str]:
+    """The names of the classes that derive from none of a library's."""
+    bases: dict[str, set[str]] = {"object": set()}
+    for c in classes:
+        bases.setdefault(c.name, set()).update(last(b) for b in c.bases)
+    own = set(bases)
+    while foreign := {name for name in own if not bases[name] <= own}:
+        own -= foreign
+    return own
 
 
 def _strip(holder: ast.Module | ast.ClassDef, alive: _Alive) -> None:

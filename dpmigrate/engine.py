@@ -19,6 +19,7 @@ from dpmigrate.transaction import Change
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
+    from dpmigrate.program import Program
     from dpmigrate.source import Source
 
 __all__ = ["Target", "Writing", "apply", "check", "explain"]
@@ -143,12 +144,12 @@ def _check(name: str, data: bytes, settings: Settings) -> Planned:
 def _explain(name: str, data: bytes, settings: Settings) -> Planned:
     script = _script(name, data, settings, TRAINING)
     if isinstance(script, Outcome):
-        return Planned(script)
+        return Planned(replace(script, notes=()))
     from dpmigrate.facts.explain import explained
 
     told = tuple(f"{script.program.place(r.line)}: {r.part}: {r.what} ({r.evidence})" for r in explained(script))
     outcome = Outcome(name, Status.CLEAN, (File(name, before=script.program.entry.text),), script.exempt, notes=told)
-    return _planned(script, outcome)
+    return replace(_planned(script, outcome), outcome=outcome)
 
 
 def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, ...]) -> Script | Outcome:
@@ -166,7 +167,8 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
         return Outcome(name, Status.FAILED, problem=source)
     program = link(Path(name), source) if follow else Program.of(source)
     if not any(_relevant(p.source.data, literals) for p in program.parts):
-        return Outcome(name, Status.CLEAN, reason="nothing is trained in this file" + (" or those that it imports" if len(program.parts) > 1 else ""))
+        reason = "nothing is trained in this file" + (" or those that it imports" if len(program.parts) > 1 else "")
+        return Outcome(name, Status.CLEAN, reason=reason, notes=_unread(program))
     return Script(program, settings)
 
 
@@ -209,7 +211,12 @@ def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:
     files = {Path(p.source.name): p.source.data for p in script.program.parts}
+    outcome = replace(outcome, notes=(*outcome.notes, *_unread(script.program)))
     return Planned(outcome, files, tuple(Change(Path(source.name), source.data, data) for source, data in new))
+
+
+def _unread(program: Program) -> tuple[str, ...]:
+    return tuple(f"{name} is imported and taken for code of others: {problem.message}" for name, problem in program.unread)
 
 
 def _starts(name: str, written: Path | None) -> tuple[Start, ...]:

@@ -220,6 +220,10 @@ def _path(module: _Module, node: ast.expr, depth: int) -> Path | None:
     if isinstance(node, ast.Attribute) and node.attr == "parent":
         inner = _path(module, node.value, depth)
         return inner.parent if inner is not None else None
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "parents":  # Path(__file__).parents[1]
+        inner, up = _path(module, node.value.value, depth), node.slice
+        above = list(Path(os.path.normpath(inner)).parents) if inner is not None else []
+        return above[up.value] if isinstance(up, ast.Constant) and isinstance(up.value, int) and 0 <= up.value < len(above) else None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add) and isinstance(node.right, ast.Constant) and isinstance(node.right.value, str):
         inner = _path(module, node.left, depth)
         return inner / node.right.value.lstrip("/") if inner is not None else None

@@ -23,14 +23,17 @@ Texts = Mapping[Part, str]
 
 def files(program: Program, found: Sequence[Finding], texts: Texts | None = None) -> tuple[File, ...]:
     """What is said of each file, and its new text; the script first, then the others of which there is something to say."""
+    from dpmigrate.rewrite.compose import span_of
+
     new = texts or {}
+    edited = {program.part(span_of(e)) for f in found for e in f.edits if not isinstance(e, AddImport)}
     said: dict[Part, list[Finding]] = {p: [] for p in reversed(program.parts)}
     for f in found:
         part = program.part(f.span)
         said[part].append(replace(f, span=part.own(f.span)))
     script, *others = said
-    shown = [script, *(p for p in reversed(others) if said[p] or p in new)]
-    return tuple(File(p.source.name, tuple(said[p]), p.source.text, new.get(p)) for p in shown)
+    shown = [script, *(p for p in reversed(others) if said[p] or p in new or p in edited)]
+    return tuple(File(p.source.name, tuple(said[p]), p.source.text, new.get(p), p in edited) for p in shown)
 
 
 def half_done(script: Script) -> str:

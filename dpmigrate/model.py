@@ -93,12 +93,16 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file in a result: what is said of it (lines are the file's own), its text with the newlines as they are, and its new text where it changes."""
+    """One file in a result: what is said of it (lines are the file's own), its text with the newlines as they are, and its new text where it changes.
+
+    ``edited``: what was found in the program brings edits to the file, also where none are carried out.
+    """
 
     path: str
     findings: tuple[Finding, ...] = ()
     before: str = ""
     after: str | None = None
+    edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,13 @@ class Outcome:
     def findings(self) -> tuple[Finding, ...]:
         """What was found in all files."""
         return tuple(f for file in self.files for f in file.findings)
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The files that change, or that apply would change after a check; the script first where it is one."""
+        if self.status is Status.FINDINGS:
+            return () if blockers(self.findings) else tuple(file.path for file in self.files if file.edited)
+        return tuple(file.path for file in self.files if file.after is not None)
 
     @property
     def before(self) -> str:

@@ -109,7 +109,7 @@ def carried_out(planned: Sequence[Planned], how: Writing) -> Iterator[Outcome]:
     for plan in planned:
         if plan not in done:
             group = _sharing(plan, planned)
-            done |= _stopped(group, how) or {p: _written(p, how) for p in group}
+            done |= _stopped(group, how) or {p: _written(p, [o for o in group if o is not p], how) for p in group}
         yield done[plan]
 
 
@@ -142,15 +142,15 @@ def _obstacle(plan: Planned, how: Writing) -> Problem | None:
     return next((problem for problem in found if problem is not None), None)
 
 
-def _written(plan: Planned, how: Writing) -> Outcome:
-    """Write the files of one program."""
+def _written(plan: Planned, others: Sequence[Planned], how: Writing) -> Outcome:
+    """Write the files of one program; the others share some of them."""
     if not (how.write and plan.changes):
         return plan.outcome
     from dpmigrate import writing
 
     script = Path(plan.outcome.path)
     if how.output is None:
-        problem = transaction.write(script, plan.changes)
+        problem = transaction.write(script, plan.changes, [Path(o.outcome.path) for o in others])
     elif len(plan.changes) == 1:
         problem = writing.create(how.output, plan.changes[0].after)
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,8 @@ def kinds(paths: Sequence[Path], literals: tuple[bytes, ...]) -> Kinds:
         if b"__main__" in data:
             guarded.add(path)
     leading = _leading(imported, training)
-    scripts = [p for p in paths if p in unread or (p in leading and (p in guarded or not _is_imported(p, imported)))]
+    uses = Counter(word for words in imported.values() for word in words)
+    scripts = [p for p in paths if p in unread or (p in leading and (p in guarded or uses[_name(p)] == (_name(p) in imported[p])))]
     chosen = set(scripts)
     return Kinds(scripts, [p for p in paths if p in leading and p not in chosen], [p for p in paths if p in imported and p not in leading])
 
@@ -81,7 +83,3 @@ def _leading(imported: dict[Path, frozenset[bytes]], training: set[Path]) -> set
                 found.add(importer)
                 todo.append(importer)
     return found
-
-
-def _is_imported(path: Path, imported: dict[Path, frozenset[bytes]]) -> bool:
-    return any(_name(path) in words for other, words in imported.items() if other != path)

@@ -34,10 +34,11 @@ class Change:
     after: bytes
 
 
-def write(script: Path, changes: Sequence[Change]) -> Problem | None:
+def write(script: Path, changes: Sequence[Change], beside: Sequence[Path] = ()) -> Problem | None:
     """Replace the files of the program that ``script`` starts, all or none, if each still holds what was read.
 
     A file that another program has just been given in the same way is not written again; it is recorded, so that undoing the other keeps it.
+    ``beside`` are the scripts that are written with this one, in whatever folders: they may need its files.
     """
     shared = [c.path for c in changes if c.before != c.after and c.path.is_file() and _content(c.path) == c.after]
     changes = [c for c in changes if c.path not in shared]
@@ -46,7 +47,7 @@ def write(script: Path, changes: Sequence[Change]) -> Problem | None:
         if problem is not None:
             return _named(change.path, problem, changes)
     try:
-        place = _prepare(script, changes, shared)
+        place = _prepare(script, changes, shared, beside)
         _carry_out(place, changes)
     except OSError as e:
         return Problem(f"cannot be written: {e.strerror or e}")
@@ -87,8 +88,9 @@ def undo(script: Path) -> Sequence[Path] | Problem:
         for other in _others(place):
             needed = [c.path for c in changes if os.path.abspath(c.path) in _needed(other)]
             if needed:
-                names = ", ".join(map(str, needed))
-                return Problem(f"{other.name} was migrated with it and needs {names} as it is: first 'dpmigrate undo {script.parent / other.name}'")
+                names = ", ".join(os.path.normpath(path) for path in needed)
+                first = os.path.normpath(_script(other))
+                return Problem(f"{first} was migrated with it and needs {names} as it is: first 'dpmigrate undo {first}'")
         back = [Change(c.path, _content(c.path), c.before) for c in changes]
         problem = write(script, back)
         if problem is None:
@@ -98,7 +100,7 @@ def undo(script: Path) -> Sequence[Path] | Problem:
     return problem if problem is not None else [c.path for c in changes]
 
 
-def _prepare(script: Path, changes: Sequence[Change], shared: Sequence[Path]) -> Path:
+def _prepare(script: Path, changes: Sequence[Change], shared: Sequence[Path], beside: Sequence[Path]) -> Path:
     """Put both contents of every file where they survive; from the last step on the new program holds."""
     place = _place(script)
     place.parent.mkdir(exist_ok=True)
@@ -113,7 +115,8 @@ def _prepare(script: Path, changes: Sequence[Change], shared: Sequence[Path]) ->
         _store(new / f"{i}.old", c.before)
         _store(new / f"{i}.new", c.after)
         plan.append({"path": os.path.relpath(c.path, script.parent), "old": _digest(c.before), "new": _digest(c.after)})
-    _store(new / _PLAN, json.dumps({"files": plan, "shared": [os.path.relpath(path, script.parent) for path in shared]}, indent=1).encode())
+    told = {"files": plan, "shared": _from(script, shared), "beside": _from(script, beside)}
+    _store(new / _PLAN, json.dumps(told, indent=1).encode())
     _sync_folder(new)
     if place.exists():
         shutil.rmtree(place)
@@ -144,8 +147,11 @@ def _read(place: Path) -> list[Change]:
 
 
 def _others(place: Path) -> list[Path]:
-    """The records of other scripts of the folder."""
-    return [p for p in sorted(place.parent.iterdir()) if p != place and not p.name.startswith(_NEW) and (p / _PLAN).is_file()]
+    """The records of other scripts: those of the folder, and those that were written with this one."""
+    near = [p for p in sorted(place.parent.iterdir()) if not p.name.startswith(_NEW)]
+    beside = [_place(place.parent.parent / name) for name in json.loads((place / _PLAN).read_text()).get("beside", [])]
+    found = {os.path.abspath(p): p for p in (*near, *beside) if (p / _PLAN).is_file()}
+    return [p for path, p in found.items() if path != os.path.abspath(place)]
 
 
 def _needed(place: Path) -> frozenset[str]:
@@ -159,6 +165,15 @@ def _needed(place: Path) -> frozenset[str]:
 
 def _place(script: Path) -> Path:
     return script.parent / FOLDER / script.name
+
+
+def _script(place: Path) -> Path:
+    return place.parent.parent / place.name
+
+
+def _from(script: Path, paths: Sequence[Path]) -> list[str]:
+    """The paths as the folder of the script sees them."""
+    return [os.path.relpath(path, script.parent) for path in paths]
 
 
 def _named(path: Path, problem: Problem, changes: Sequence[Change]) -> Problem:

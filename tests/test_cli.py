@@ -53,6 +53,43 @@ def test_check_json_is_one_document(tmp_path: Path) -> None:
     assert document["summary"] == {"findings": 1}
     first = document["files"][0]["findings"][0]
     assert (first["code"], first["line"], first["column"], first["fix"]) == ("DPM102", 54, 9, "safe")
+    assert (first["fixed"], first["left"]) == (True, False)
+
+
+def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    """They are taken for code of others, which may not be what the user thinks."""
+    told = b"utils.py is imported and taken for code of others: syntax error: "
+    put(tmp_path, b"print 'a'\n", "utils.py")
+    put(tmp_path, b"import utils\n" + TRAINS)
+    assert b"train.py: " + told in run("check", "train.py", cwd=tmp_path).stdout
+    assert b"  " + told in run("apply", "--diff", "train.py", cwd=tmp_path).stdout
+    assert told not in run("check", "--explain-roles", "train.py", cwd=tmp_path).stdout
+    put(tmp_path, b"import utils\n" + REFUSED.read_bytes())
+    assert b"  " + told in run("apply", "train.py", cwd=tmp_path).stdout
+    put(tmp_path, b"import utils\n")
+    assert b"train.py: " + told in run("check", "train.py", cwd=tmp_path).stdout
+    assert b"  " + told in run("apply", "train.py", cwd=tmp_path).stdout
+    assert run("check", "--explain-roles", "train.py", cwd=tmp_path).stdout == b"train.py: no roles: nothing is trained in this file\n"
+
+
+_SAVES = b"import torch\ndef save(net):\n    torch.save(net.state_dict(), 'a.pt')\n"
+
+
+def test_a_program_of_several_files_is_told_as_one(tmp_path: Path) -> None:
+    """Its script, the files that change, and what is left to the user; nothing changes where it is refused."""
+    put(tmp_path, b"from saving import save\n" + TRAINS + b"    save(model)\n")
+    put(tmp_path, _SAVES, "saving.py")
+    put(tmp_path, b"", "other.py")
+    for words, first in ((("check", "."), b"train.py: apply will make "), (("apply", "--diff", "."), b"train.py: would be migrated, ")):
+        lines = run(*words, cwd=tmp_path).stdout.splitlines()
+        (at,) = [i for i, line in enumerate(lines) if line.startswith(first)]
+        assert b" in 2 files" in lines[at]
+        assert lines[at + 1] in (b"  Files: train.py, saving.py", b"  Files changed: train.py, saving.py")
+        told = json.loads(run(*words[:1], "--output-format", "json", *words[1:], cwd=tmp_path).stdout)["files"]
+        assert [(p["path"], p["changed"]) for p in told] == [("train.py", ["train.py", "saving.py"]), ("other.py", [])]
+    put(tmp_path, b"from saving import save\n" + REFUSED.read_bytes())
+    (program,) = json.loads(run("check", "--output-format", "json", "train.py", cwd=tmp_path).stdout)["files"]
+    assert program["changed"] == []
 
 
 def test_lines_that_start_the_program_are_told_with_their_new_commands(tmp_path: Path) -> None:

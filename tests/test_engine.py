@@ -217,6 +217,24 @@ def test_a_script_that_was_brought_back_in_another_way_needs_nothing() -> None:
     assert {name: Path(name).read_bytes() for name in before} == before
 
 
+def test_scripts_of_other_folders_are_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    scripts = ("tools/train.py", "more/jobs/train2.py")
+    put({".git/HEAD": "", "engine.py": ENGINE, **dict.fromkeys(scripts, TRAIN)})
+    before = {name: Path(name).read_bytes() for name in ("engine.py", *scripts)}
+    assert set(statuses(applied(*scripts)).values()) == {Status.CHANGED}
+    problem = transaction.undo(Path("tools/train.py"))
+    assert isinstance(problem, Problem)
+    assert problem.message == "more/jobs/train2.py was migrated with it and needs engine.py as it is: first 'dpmigrate undo more/jobs/train2.py'"
+    monkeypatch.chdir("tools")
+    problem = transaction.undo(Path("train.py"))
+    assert isinstance(problem, Problem)
+    assert "first 'dpmigrate undo ../more/jobs/train2.py'" in problem.message
+    assert isinstance(transaction.undo(Path("../more/jobs/train2.py")), list)
+    assert isinstance(transaction.undo(Path("train.py")), list)
+    monkeypatch.chdir("..")
+    assert {name: Path(name).read_bytes() for name in before} == before
+
+
 # ------------------------------------------------------------------ together or not at all
 def test_a_failed_proof_stops_those_that_share_a_file() -> None:
     put({"train.py": TRAIN, "train2.py": TRAIN, "engine.py": ENGINE, "alone.py": TRAIN.replace("engine", "own"), "own.py": ENGINE})

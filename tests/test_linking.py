@@ -147,6 +147,20 @@ def test_a_script_in_a_folder_of_its_own_finds_what_lies_above(linked: Callable[
     assert names(linked({"tools/train.py": start, "models.py": ""}, "tools/train.py")) == ["models.py", "tools/train.py"]
 
 
+@pytest.mark.parametrize("top", ["Path(__file__).resolve().parents[1]", "FILE.parents[1]", "FILE.parents[0].parent"])
+def test_folders_above_by_number(linked: Callable[..., Program], top: str) -> None:
+    start = f"import sys\nfrom pathlib import Path\nFILE = Path(__file__).resolve()\nROOT = {top}\nsys.path.append(str(ROOT))\nimport models\n"
+    assert names(linked({"tools/train.py": start, "models.py": ""}, "tools/train.py")) == ["models.py", "tools/train.py"]
+
+
+@pytest.mark.parametrize(
+    "top", ["FILE.parents[99]", "FILE.parents[n]", "FILE.parents[-1]", "FILE.parents['a']", "FILE.parents[1:]", "unknown.parents[1]", "FILE.parts[1]"]
+)
+def test_folders_that_cannot_be_read(linked: Callable[..., Program], top: str) -> None:
+    start = f"import sys\nfrom pathlib import Path\nFILE = Path(__file__).resolve()\nsys.path.append(str({top}))\nimport models\n"
+    assert names(linked({"tools/train.py": start, "models.py": ""}, "tools/train.py")) == ["tools/train.py"]
+
+
 def test_nothing_is_searched_above_the_repository(linked: Callable[..., Program], tmp_path: Path) -> None:
     (tmp_path / "repo" / ".git").mkdir(parents=True)
     assert names(linked({"repo/train.py": "import models\n", "models.py": ""}, "repo/train.py")) == ["repo/train.py"]

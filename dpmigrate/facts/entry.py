@@ -28,6 +28,8 @@ _IDLE_METHODS = frozenset(
         "format",
         "split",
         "join",
+        "resolve",
+        "absolute",
     }
 )
 

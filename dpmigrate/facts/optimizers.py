@@ -84,6 +84,7 @@ def _stepped(roles: Roles, call: ast.Call) -> bool:
 def _receivers(roles: Roles, todo: list[ast.expr]) -> Iterator[ast.expr]:
     """What stands before ``.parameters()`` in the expressions, through names, lists that are filled, and functions of this module."""
     seen: set[int] = set()
+    written: set[str] = set()  # attributes, which are followed by what they are called
     stack: list[ast.AST] = list(todo)
     while stack:
         for n in ast.walk(stack.pop()):
@@ -94,7 +95,10 @@ def _receivers(roles: Roles, todo: list[ast.expr]) -> Iterator[ast.expr]:
                 if isinstance(n.func, ast.Attribute) and n.func.attr in _PARAMETERS:
                     yield n.func.value
                 stack += [f for f, _ in roles.values.targets(n) if not roles.values.defs.method_class(f)]
-            elif isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load):
+            elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+                stack += _filled(roles, n)
+            elif isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and (text := ast.unparse(n)) not in written:
+                written.add(text)
                 stack += _filled(roles, n)
 
 
@@ -107,10 +111,11 @@ def _filled(roles: Roles, node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
                 yield b.value
             elif b.how == "param" and isinstance(function := names.scope_of[b.target].node, FunctionNode):
                 yield from (e for c in roles.values.callers.get(function, []) if (e := roles.passed(c, function, node.id)) is not None)
-        others: list[ast.expr] = [r for r in names.reads(node.id) if names.scope_of[r] is names.scope_of[node]]
+        others: list[ast.Name] | list[ast.Attribute] = [r for r in names.reads(node.id) if names.scope_of[r] is names.scope_of[node]]
     else:
-        others = [a for a in names.attributes(node.attr) if ast.unparse(a) == ast.unparse(node)]
-        stored = [names.statement(a) for a in names.attributes(node.attr) if isinstance(a.ctx, ast.Store) and ast.unparse(a) == ast.unparse(node)]
+        text = ast.unparse(node)
+        others = [a for a in names.attributes(node.attr) if ast.unparse(a) == text]
+        stored = [names.statement(a) for a in others if isinstance(a.ctx, ast.Store)]
         yield from (s.value for s in stored if isinstance(s, ast.Assign | ast.AugAssign | ast.AnnAssign) and s.value is not None)
     for other in others:
         above = names.parent[other]

@@ -40,6 +40,16 @@ class Parts:
             out |= self._values.items.get((v.node, path[0]), NONE) if path[0] != "*" else NONE
         return self.pick(out, path[1:], subscript)
 
+    def given(self, call: ast.Call, qual: str) -> Vals:
+        """What a library's function gives: an object of its own, or a method that ``getattr`` finds by names that are known: ``getattr(hook, event)(self)``."""
+        if qual == "?.getattr" and len(call.args) > 1:
+            classes = [v.cls for v in self._values.eval(call.args[0]) if v.kind == "object" and v.cls is not None]
+            names = [v.node.value for v in self._values.eval(call.args[1]) if isinstance(v.node, ast.Constant) and isinstance(v.node.value, str)]
+            methods = [self._values.defs.method(c, name) for c in classes for name in names]
+            if found := frozenset(Val("func", m) for m in methods if m is not None):
+                return found
+        return frozenset({Val("call", call, qual)})
+
     def _element(self, v: Val, item: int | str, subscript: bool) -> Vals:
         node, extra = v.node, frozenset(self._values.items.get((v.node, "*"), ()))
         if isinstance(node, ast.Tuple | ast.List | ast.Set):

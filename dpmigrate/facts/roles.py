@@ -36,6 +36,7 @@ class Roles:
         self.values = values
         self.calls = [n for n in names.nodes if isinstance(n, ast.Call)]
         self._reach: dict[ast.AST, bool] = {}
+        self._regions: dict[ast.AST, str] = {}
 
     # ------------------------------------------------------------------ models and optimizers
     @cached_property
@@ -255,20 +256,28 @@ class Roles:
         return isinstance(loop.iter, ast.Tuple | ast.List) or any(self.loaders_of(n) for n in ast.walk(loop.target) if isinstance(n, ast.Name))
 
     # ------------------------------------------------------------------ regions
-    def region(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> str:
+    @cached_property
+    def _loop_of(self) -> dict[ast.AST, BatchLoop]:
+        return {b.node: b for b in self.batch_loops}
+
+    def region(self, node: ast.AST) -> str:
         """Where the node runs: ``train``, ``eval``, ``both`` or ``outside`` of any loop over a loader."""
+        if node not in self._regions:
+            self._regions[node] = self._region(node, frozenset())
+        return self._regions[node]
+
+    def _region(self, node: ast.AST, seen: frozenset[ast.AST]) -> str:
         function = self.names.function(node)
-        loops = {b.node: b for b in self.batch_loops}
         quiet = self.quiet(node)
         for a in self.names.ancestors(node):
             if a is function:
                 break
-            b = loops.get(a)  # type: ignore[call-overload]
+            b = self._loop_of.get(a)
             if b is not None and (b.trains or b.evaluates):
                 return "eval" if quiet or not b.trains else "both" if b.branches else "train"
         if not isinstance(function, FunctionNode) or function in seen:
             return "outside"
-        found = {self.region(c, seen | {function}) for c in self.values.callers.get(function, [])}
+        found = {self._region(c, seen | {function}) for c in self.values.callers.get(function, [])}
         if quiet and found & {"train", "both"}:
             return "eval"
         if "both" in found or {"train", "eval"} <= found:

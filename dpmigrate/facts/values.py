@@ -3,7 +3,7 @@
 An object is the place that makes it (a call, a display, a ``def``). Assignments, attributes of self, parameters, returns,
 tuples and dicts with literal keys are followed, whatever the order of the file; the rest is the empty set, which means
 *unknown*. Re-binding a name to its own DataParallel wrap (``net = DataParallel(net)``) is the one case where order counts:
-there the bare model is meant before that statement and the wrapper after it.
+there the bare model is meant before that statement and the wrapper after it; and below a statement that takes it off again, the bare model.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_static
+from dpmigrate.facts.flows import flows
 from dpmigrate.facts.names import FunctionNode, Names, last
 from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, leaves, wrap_argument
 from dpmigrate.facts.order import Order
 from dpmigrate.facts.parts import Parts
 from dpmigrate.facts.scopes import Binding, Scope
+from dpmigrate.facts.unwraps import Unwraps
 
 __all__ = ["DATA_PARALLEL", "NONE", "Key", "Val", "Vals", "Values", "WrapSite", "wrap_argument"]
 
@@ -43,6 +45,7 @@ class Values:
         self.wraps: list[WrapSite] = []
         self.callers: dict[ast.AST, list[ast.Call]] = {}
         self.order = Order(names, self.callers)
+        self._unwraps = Unwraps(names)
         self._callers_seen: set[tuple[int, int]] = set()
         self._handed_back = self.defs.returns_of_parameters()
         self._changed = True
@@ -50,6 +53,7 @@ class Values:
         self._cut = 0  # the least depth at which the evaluation in progress met itself
         self._parts = Parts(self)
         self._known: dict[ast.AST, Vals] = {}  # what holds until a variable is given more
+        self._flows = flows(names, self._handed_back)
         self._settle()
         self._find_wraps()
         if self.wraps:  # now that the wraps are known, again with order
@@ -59,6 +63,8 @@ class Values:
     # ------------------------------------------------------------------ building
     def _settle(self) -> None:
         self._grown()
+        for g in self._flows.fixed:
+            self._put(g.key, self._bound(g.binding, g.scope, g.name))
         for _ in range(PASS_LIMIT):
             if not self._changed:
                 break
@@ -72,20 +78,17 @@ class Values:
     def _pass(self) -> None:
         for site in self.new_wraps:
             self._put(site.key, frozenset({site.wrapped}))
-        for scope in self.names.opened.values():
-            for name, bindings in scope.bindings.items():
-                owner = self.names.owner(scope, name) if name in scope.outer else scope
-                key: Key = ("v", id(owner or scope), name)
-                for b in bindings:
-                    self._put(key, self._bound(b, scope, name))
-        for node in self.names.nodes:
+        for g in self._flows.given:
+            self._put(g.key, self._bound(g.binding, g.scope, g.name))
+        for node in self._flows.steps:
             if isinstance(node, ast.Assign | ast.AnnAssign):
                 self._assign(node)
             elif isinstance(node, ast.Call):
                 self._call(node)
-            elif isinstance(node, ast.Return) and node.value is not None and node not in self._handed_back:
+            elif isinstance(node, ast.Return):
                 self._more(self.returns.setdefault(self.names.function(node), set()), self.eval(node.value))
-            elif isinstance(node, ast.Lambda):
+            else:
+                assert isinstance(node, ast.Lambda)
                 self._more(self.returns.setdefault(node, set()), self.eval(node.body))
 
     def _given_back(self, call: ast.Call, function: ast.AST) -> Vals:
@@ -102,7 +105,7 @@ class Values:
         for target, skip in self.targets(call):
             for name, argument in arguments(call, target, skip):
                 if target is function and name == parameter:
-                    return self.eval(argument)
+                    return self._unwraps.narrowed(value, self.eval(argument))
         return self.eval(value)
 
     def _generates(self, function: ast.AST) -> list[ast.expr]:
@@ -155,8 +158,6 @@ class Values:
         return self.eval(default(a, arg))
 
     def _assign(self, node: ast.Assign | ast.AnnAssign) -> None:
-        if node.value is None:
-            return
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             for t, path in leaves(target, ()):
                 if isinstance(t, ast.Attribute):
@@ -184,7 +185,7 @@ class Values:
         """The functions of this module that the call may enter, with the number of parameters that are bound already."""
         for v in self.eval(call.func):
             if v.kind == "func" and isinstance(v.node, FunctionNode):
-                bound = isinstance(call.func, ast.Attribute) and self.defs.method_class(v.node) is not None
+                bound = isinstance(call.func, ast.Attribute | ast.Call) and self.defs.method_class(v.node) is not None
                 yield v.node, int(bound and not is_static(v.node) and not self._on_class(call.func))
             elif v.kind == "class" and v.cls is not None:
                 init = self.defs.method(v.cls, "__init__")
@@ -224,8 +225,8 @@ class Values:
             vals = frozenset().union(*(w.inner for w in self.new_wraps if w.wrapped == v))
         return frozenset(x for x in vals if x.kind != "wrapped")
 
-    def _ordered(self, node: ast.AST, key: Key, vals: Vals) -> Vals:
-        """Before a self-wrap of the variable: without the wrapper; after it, in the same function: only the wrapper."""
+    def _ordered(self, node: ast.Name | ast.Attribute, key: Key, vals: Vals) -> Vals:
+        """Before a self-wrap of the variable: without the wrapper; after it, in the same function: only the wrapper. Where it is taken off: without it."""
         for w in self.wraps:
             if w.key != key:
                 continue
@@ -234,7 +235,7 @@ class Values:
                 vals -= {w.wrapped}
             elif when == "after":
                 vals -= w.inner
-        return vals
+        return self._unwraps.narrowed(node, vals)
 
     # ------------------------------------------------------------------ evaluation
     def keys(self, node: ast.AST) -> Iterator[Key]:
@@ -357,7 +358,7 @@ class Values:
             elif v.kind == "class" and v.cls is not None:
                 out.add(Val("object", node, cls=v.cls))
             elif v.kind == "ext":
-                out.add(Val("call", node, v.qual))
+                out |= self._parts.given(node, v.qual)
             elif v.kind == "call" and v.qual in _FOUND:
                 out.add(Val("call", node, ""))
         if not out and not callees:

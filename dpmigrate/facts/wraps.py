@@ -60,17 +60,23 @@ class Wrapping:
         self.wraps: list[Wrap] = []
         self.removed: set[ast.Call] = set()
         self.problems: list[tuple[ast.AST, Told]] = []
+        self._known = (0, 0)
         self._existing()
         self._refresh()
         self._new()
+        self._refresh()
         if self.wraps or self.removed:
-            self._refresh()
             self._verify()
 
     def plan(self) -> WrapPlan:
         return WrapPlan(tuple(self.wraps), frozenset(self.removed), tuple(self.problems))
 
     def _refresh(self) -> None:
+        """Look again, if something has been found that changes what variables mean."""
+        known = len(self.sites), len(self.removed)
+        if known == self._known:
+            return
+        self._known = known
         self.values = Values(self.names, self.sites, frozenset(self.removed))
         self.roles = Roles(self.names, self.values)
 

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpmigrate import __version__
-from dpmigrate.model import Finding, Outcome
+from dpmigrate.model import Finding, Outcome, left
 from dpmigrate.report.text import column, split
 
 
 def document(outcomes: Sequence[Outcome]) -> str:
-    """All outcomes; lines and columns from 1, columns in characters, ``end_column`` exclusive."""
+    """All outcomes, one a program: by its script, with the files that change and what is found in each of them.
+
+    Lines and columns from 1, columns in characters, ``end_column`` exclusive. ``fixed``: apply changes it; ``left``: it is left to the user.
+    """
     from dpmigrate.rules import all_rules
 
     names = {r.code: r.name for r in all_rules()}
@@ -33,7 +36,7 @@ def _file(o: Outcome, names: dict[str, str]) -> dict[str, Any]:
         "notes": list(o.notes),
         "starts": [{"path": s.path, "line": s.line, "command": s.command} for s in o.starts],
         "findings": [_finding(f, names, file.path, split(file.before)) for file in o.files for f in file.findings],
-        "changed": [file.path for file in o.files if file.after is not None],
+        "changed": list(o.changed),
     }
 
 
@@ -51,5 +54,7 @@ def _finding(f: Finding, names: dict[str, str], path: str, lines: list[str]) -> 
         "end_column": column(last, f.span.end_col),
         "message": f.message,
         "fix": f.fix.value,
+        "fixed": bool(f.edits),
+        "left": bool(left((f,))),
         "advice": f.advice,
     }

@@ -80,6 +80,16 @@ def _count(n: int, word: str) -> str:
     return f"{n} {word}" + ("" if n == 1 else "s")
 
 
+def _much(changes: int, outcome: Outcome) -> str:
+    """``13 changes in 4 files``"""
+    return _count(changes, "change") + (f" in {_count(len(outcome.changed), 'file')}" if _others(outcome) else "")
+
+
+def _others(outcome: Outcome) -> bool:
+    """Whether files beside the script change."""
+    return any(path != outcome.path for path in outcome.changed)
+
+
 def roles(outcome: Outcome, style: Style) -> Iterator[str]:
     """What each thing of a program was taken for."""
     path = safe(outcome.path)
@@ -97,6 +107,7 @@ def check_summary(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
     """What apply would do with what was found."""
     for o in outcomes:
         path = safe(o.path)
+        yield from (f"{path}: {safe(n)}" for n in o.notes)
         if o.status is Status.REFUSED:
             yield f"{style.paint(path, '1')}: apply will refuse this program: {safe(o.reason)}"
         if o.status is not Status.FINDINGS:
@@ -106,7 +117,9 @@ def check_summary(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
             yield f"{style.paint(path, '1')}: apply will refuse this program:"
             yield from (f"  {where}: {safe(f.message)} ({f.code})" for where, f in _places(o, blockers))
             continue
-        yield f"{style.paint(path, '1')}: apply will make {_count(len(fixed), 'change')} by itself."
+        yield f"{style.paint(path, '1')}: apply will make {_much(len(fixed), o)} by itself."
+        if _others(o):
+            yield f"  Files: {', '.join(map(safe, o.changed))}"
         if left(o.findings):
             yield "  Left to you:"
             yield from (f"  {where}: {safe(f.message)} ({f.code}){'; ' + safe(f.advice) if f.advice else ''}" for where, f in _places(o, left))
@@ -137,6 +150,7 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: b
         yield from findings(outcome, style, source=False)
     elif outcome.status is Status.UNCHANGED:
         yield f"{path}: unchanged: {safe(outcome.reason)}"
+        yield from _notes(outcome)
     elif outcome.status is Status.REFUSED:
         commented = any(f.after is not None for f in outcome.files)
         if diff and commented:
@@ -148,22 +162,26 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: b
                 yield f"  {safe(file.path)}:{f.span.line}: {f.code} {safe(f.message)}"
                 if f.advice:
                     yield f"    help: {safe(f.advice)}"
+        yield from _notes(outcome)
     else:
         if diff:
             yield from unified(outcome, style)
         yield from _migrated(outcome, style, written)
 
 
+def _notes(outcome: Outcome) -> Iterator[str]:
+    yield from (f"  {safe(n)}" for n in outcome.notes)
+
+
 def _migrated(outcome: Outcome, style: Style, written: str | None) -> Iterator[str]:
     path = safe(outcome.path)
-    changes, others = len(_edited(outcome.findings)), [f.path for f in outcome.files if f.after is not None and f.path != outcome.path]
-    much = _count(changes, "change") + (f" in {_count(len(others) + (outcome.after is not None), 'file')}" if others else "")
+    much = _much(len(_edited(outcome.findings)), outcome)
     what = f"migrated, {much}" if written is not None else f"would be migrated, {much}; nothing was written"
     target = f" -> {safe(written)}" if written is not None and written != outcome.path else ""
     yield f"{style.paint(path + target, '1')}: {style.paint(what, '32')}"
-    if others:
-        yield f"  Files changed: {', '.join(safe(p) for p in ([outcome.path] if outcome.after is not None else []) + others)}"
-    yield from (f"  {safe(n)}" for n in outcome.notes)
+    if _others(outcome):
+        yield f"  Files changed: {', '.join(map(safe, outcome.changed))}"
+    yield from _notes(outcome)
     for where, f in _places(outcome, _edited):
         if f.advice:
             yield f"  Changed for you, {where} of the original: {safe(f.advice)} ({f.code})"

@@ -17,7 +17,8 @@ ddp.save(model.module.state_dict(), "model.pt")
 ```
 
 ## When it is not fixed
-Training passes through methods (DPM108). Where the name may mean the bare model or the wrapper, `ddp.unwrap(model)` is written, which is right for both.
+Training passes through methods (DPM108). Where the name may mean the bare model or the wrapper, `ddp.unwrap(model)` is written, which is right for both;
+so it is where nobody in the program calls the function, and an attribute is called as the one that holds the wrapper: `trainer.model.state_dict()` in a hook.
 """
 
 from __future__ import annotations
@@ -57,13 +58,15 @@ _BOTH = frozenset(
 @rule("DPM107", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
     roles = script.roles
+    held = {w.target.rpartition(".")[2] for w in script.wraps.wraps if "." in w.target}
     detours = {id(n) for p in roles.detours for n in ast.walk(p.call.func)}
     for node in script.names.nodes:
         if roles.inside_module(node) or id(node) in detours:
             continue
         for value in _behind(script, node):
-            if any(v.kind == "wrapped" for v in roles.model_vals(value)):
-                keys = isinstance(node, ast.Attribute) and node.attr in ("state_dict", "load_state_dict")
+            keys = isinstance(node, ast.Attribute) and node.attr in ("state_dict", "load_state_dict")
+            by_name = keys and isinstance(value, ast.Attribute) and value.attr in held and not script.values.eval(value.value)
+            if by_name or any(v.kind == "wrapped" for v in roles.model_vals(value)):
                 # DPM404 takes every prefix off the keys that are loaded
                 plain = keys and script.from_data_parallel and compiled(script.roles)
                 template = "{}.module" if roles.wrapped(value) and not plain else f"{script.ddp}.unwrap({{}})"

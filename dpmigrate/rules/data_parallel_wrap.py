@@ -30,6 +30,8 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Delete, DropArg, Edit, Replace, SetArg, Wrap
+from dpmigrate.facts.definitions import SAME
+from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.wraps import Wrap as Wrapping
@@ -108,11 +110,31 @@ def _taken_out(script: Script, call: ast.Call) -> Iterator[Edit]:
     stmt = script.names.statement(call)
     arg = wrap_argument(call)
     assert arg is not None
-    text = script.text(arg)
-    if isinstance(stmt, ast.Assign) and stmt.value is call and ast.unparse(stmt.targets[0]) == ast.unparse(arg):
+    if isinstance(stmt, ast.Assign) and stmt.value is call and (ast.unparse(stmt.targets[0]) == ast.unparse(arg) or _holds_already(script, stmt, arg)):
         yield Delete(script.span(stmt))
     else:
-        yield Replace(script.span(call), text)
+        yield Replace(script.span(call), script.text(arg))
+
+
+def _holds_already(script: Script, stmt: ast.Assign, model: ast.expr) -> bool:
+    """Whether the variable was given the model just before: ``self.net = net.to(device)``, and then ``if …: self.net = DataParallel(net)``."""
+    wanted, text = ast.unparse(stmt.targets[0]), ast.unparse(model)
+    at: ast.AST = stmt
+    while isinstance(at, ast.stmt) and not isinstance(at, FunctionNode | ast.ClassDef):
+        block = script.names.block(at)
+        for earlier in reversed(block[: block.index(at)]):
+            stored = {ast.unparse(n) for n in ast.walk(earlier) if isinstance(n, ast.Name | ast.Attribute) and not isinstance(n.ctx, ast.Load)}
+            if stored & {wanted, text}:
+                return isinstance(earlier, ast.Assign) and stored == {wanted} and ast.unparse(_itself(earlier.value)) == text
+        at = script.names.parent[at]
+    return False
+
+
+def _itself(node: ast.expr) -> ast.expr:
+    """The model of ``model.to(device)``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
+        node = node.func.value
+    return node
 
 
 def _after(script: Script, call: ast.Call) -> Iterator[Edit]:

@@ -16,8 +16,8 @@ becomes
 loader = DataLoader(train_set, batch_size=ddp.local_batch(64), sampler=DistributedSampler(train_set, seed=args.seed))
 ```
 The sampler's seed is that of the loader's generator, or the script's own where it can be read (`torch.manual_seed(args.seed)`). Otherwise it is
-`ddp.common_seed()`: what torch is seeded with when the program comes there. A program that seeds itself by functions outside of the program
-then has the same order in each run, and one that does not seed itself another one, as before; all ranks have the same.
+`ddp.common_seed()`: what torch is seeded with when the program comes there, also by a number in another file. A program that seeds itself by
+functions outside of the program then has the same order in each run, and one that does not seed itself another one, as before; all ranks have the same.
 
 A loader whose arguments cannot be read (`**kwargs` built at run time, a factory that serves training and evaluation) is handed
 to `ddp.distribute(loader)`, which builds the same from the finished loader. A sampler of the script's own is kept: every rank makes the
@@ -107,7 +107,7 @@ def _seed(script: Script, loader: ast.Call) -> str:
         if here is not script.names.function(loader) and not isinstance(here, ast.Module):
             continue
         if isinstance(value, ast.Constant) and isinstance(value.value, int) and not _conditional(script, place):
-            return script.text(value)
+            return script.text(value) if not _seeded_elsewhere(script, place, loader) else f"{script.ddp}.common_seed()"
         base = value.value if isinstance(value, ast.Attribute) else value
         if isinstance(value, ast.Name | ast.Attribute) and isinstance(base, ast.Name) and not _conditional(script, place):
             owner, seen = (script.names.owner(script.names.scope_of[n], base.id) for n in (base, loader))
@@ -116,6 +116,12 @@ def _seed(script: Script, loader: ast.Call) -> str:
             if owner is seen and known:
                 return script.text(value)
     return f"{script.ddp}.common_seed()"
+
+
+def _seeded_elsewhere(script: Script, place: ast.Call, loader: ast.Call) -> bool:
+    """Whether another file has set the seed before the loader is built: its number is not repeated here, where another script may want another one."""
+    apart = script.program.part(script.span(place)) is not script.program.part(script.span(loader))
+    return apart and script.values.order.when(loader, script.names.statement(place)) == "after"
 
 
 def _brought(script: Script, call: ast.Call, value: ast.expr | None) -> tuple[ast.Call, ast.expr | None]:

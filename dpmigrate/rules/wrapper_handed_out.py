@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import Wrap
 from dpmigrate.facts.passes import goes_into_loss
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.unwraps import tests_for_wrapper
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
@@ -64,7 +65,8 @@ def _bare(script: Script, call: ast.Call, arguments: list[ast.expr]) -> Iterator
 
 def _asks_class(script: Script, call: ast.Call) -> bool:
     """``isinstance(model, Net)``, ``type(model)``: false or another name for the wrapper. A DataParallel program had a wrapper before."""
-    return script.names.dotted(call.func) in ("?.isinstance", "?.type") and not script.from_data_parallel
+    asks = script.names.dotted(call.func) in ("?.isinstance", "?.type") and not script.from_data_parallel
+    return asks and tests_for_wrapper(script.names, call) is None
 
 
 def _traces(script: Script, call: ast.Call) -> bool:

@@ -13,37 +13,46 @@ from tests.pipeline import Case, Several, cases, migrate, programs
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 ALL: tuple[Case | Several, ...] = (*cases(), *programs())
-RUNNABLE = [c for c in ALL if c.facts["expect"] == "migrate" and c.facts.get("run")]
+RUNNABLE = [c for c in ALL if c.facts.get("run") and set(c.facts["expect"] if isinstance(c.facts["expect"], list) else [c.facts["expect"]]) == {"migrate"}]
 CHOSEN = [c for c in RUNNABLE if c.facts.get("e2e")]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     everything = metafunc.config.getoption("--all-runs")
-    runs = [pytest.param(c, 2, id=f"{c.name}-two ranks") for c in (RUNNABLE if everything else CHOSEN)]
-    runs += [pytest.param(c, 0, id=f"{c.name}-plain") for c in RUNNABLE if everything or c.facts.get("plain")]
-    metafunc.parametrize(("case", "ranks"), runs)
+    runs = [pytest.param(c, s, 2, id=f"{c.name}{_beside(c, s)}-two ranks") for c in (RUNNABLE if everything else CHOSEN) for s in _scripts(c)]
+    runs += [pytest.param(c, s, 0, id=f"{c.name}{_beside(c, s)}-plain") for c in RUNNABLE if everything or c.facts.get("plain") for s in _scripts(c)]
+    metafunc.parametrize(("case", "script", "ranks"), runs)
 
 
-def test_migrated_program_trains_like_the_original(case: Case | Several, ranks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _scripts(case: Case | Several) -> list[str]:
+    """The scripts that the case starts."""
+    return case.facts.get("paths", [case.entry]) if isinstance(case, Several) else ["train.py"]
+
+
+def _beside(case: Case | Several, script: str) -> str:
+    return "" if script == _scripts(case)[0] else f" {script}"
+
+
+def test_migrated_program_trains_like_the_original(case: Case | Several, script: str, ranks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    script, after = _migrated(case, tmp_path)
+    after = _migrated(case, tmp_path, tmp_path / script)
     arguments = tuple(str(a) for a in case.facts.get("args", []))
     wish = Wish(ranks, steps=None, float64=not case.settings.amp, timeout=120, arguments=arguments)
-    found = prove(script, after, wish, paths=[RUNTIME])
+    found = prove(tmp_path / script, after, wish, paths=[RUNTIME])
     assert found.holds, _said(found)
 
 
-def _migrated(case: Case | Several, folder: Path) -> tuple[Path, dict[Path, bytes]]:
-    """The original in the folder, and the new content of its files."""
+def _migrated(case: Case | Several, folder: Path, script: Path) -> dict[Path, bytes]:
+    """Write the original into the folder; the new content of its files."""
     if isinstance(case, Several):
-        script = case.copied_to(folder)
+        case.copied_to(folder)
         _, files = proving.migration(Path(os.path.relpath(script)), case.settings)
         assert files is not None
-        return script, dict(files)
-    script, after = folder / "train.py", migrate(case.before, case.settings)
+        return dict(files)
+    after = migrate(case.before, case.settings)
     assert after is not None
     script.write_bytes(case.before.encode())
-    return script, {script: after.encode()}
+    return {script: after.encode()}
 
 
 def _said(found: Proof) -> str:

@@ -36,6 +36,9 @@ _GUARD = "if __name__ == '__main__':"
         pytest.param(f"import argparse\np = argparse.ArgumentParser()\np.add_argument('a')\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="options"),
         pytest.param(f"try:\n    import a\nexcept ImportError:\n    a = f()\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="an import that may fail"),
         pytest.param(f"import torch\nif torch.cuda.is_available():\n    x = 3\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="a question to the machine"),
+        pytest.param(
+            f"from pathlib import Path\nTOP = Path(__file__).resolve().parents[1]\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="a folder above"
+        ),
         pytest.param('"""doc"""\ntrain()', ("train()", False, "train()"), id="a docstring"),
         pytest.param("try:\n    train()\nexcept OSError:\n    pass\ntest()", ("try:", False, "test()"), id="work in a try"),
         pytest.param("if a:\n    train()\nimport b\ntest()", ("if a:", False, "test()"), id="a compound statement among the imports"),

@@ -221,3 +221,34 @@ def test_a_chain_longer_than_the_passes() -> None:
     near, far = (found.values.eval(n) for n in nodes)
     assert [_said(v) for v in near] == ["call nn.ReLU()"]
     assert {_said(v) for v in far} <= {"call nn.ReLU()"}
+
+
+_HOOKS = """
+class Hook:
+    def start(self, t):
+        probe(t)
+    def end(self, t): ...
+class T:
+    def __init__(self, hooks):
+        self.hooks = hooks
+    def notify(self, event):
+        for hook in self.hooks:
+            {}
+t = T([Hook()])
+t.notify("start")
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        pytest.param("getattr(hook, event)(self)", ["object T"], id="a name that is handed on"),
+        pytest.param("getattr(hook, 'start')(self)", ["object T"], id="a literal"),
+        pytest.param("getattr(hook, 'end')(self)", [], id="another method"),
+        pytest.param("getattr(hook, 'other', None)(self)", [], id="none of its own"),
+        pytest.param("getattr(hook, event + '_of')(self)", [], id="a computed name"),
+        pytest.param("getattr(event, 'start')(self)", [], id="of something else"),
+    ],
+)
+def test_methods_found_by_name(call: str, meant: list[str]) -> None:
+    assert sorted({said.partition("(")[0] for said in _means(_HOOKS.format(call))}) == meant

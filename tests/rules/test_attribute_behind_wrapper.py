@@ -83,6 +83,48 @@ def test_self_attribute() -> None:
     assert 'ddp.save(self.model.module.state_dict(), "m.pt")' in after(**parts)
 
 
+_HOOK = """
+class Saver(Hook):
+    def after_epoch(self, trainer):
+        torch.save(trainer.model.{}, "a.pt")
+
+class Trainer:
+    def __init__(self, loader):
+        self.loader = loader
+        self.model = Net()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def run(self):
+        for epoch in range(2):
+            for x, y in self.loader:
+                self.optimizer.zero_grad()
+                loss = F.cross_entropy(self.model(x), y)
+                loss.backward()
+                self.optimizer.step()
+            {}
+"""
+_HOOKED = {
+    "imports": "from hooks import Hook, call",
+    "model": "",
+    "optimizer": "",
+    "epochs": "if True:",
+    "batches": "if True:",
+    "step": "Trainer(loader).run()",
+}
+
+
+@pytest.mark.parametrize(
+    ("attribute", "calls", "line"),
+    [
+        pytest.param("state_dict()", "call(self, [Saver()])", "ddp.save(ddp.unwrap(trainer.model).state_dict(), 'a.pt')", id="a hook that a library calls"),
+        pytest.param("name", "call(self, [Saver()])", "ddp.save(trainer.model.name, 'a.pt')", id="another attribute may be anything's"),
+        pytest.param("state_dict()", "getattr(Saver(), 'after_epoch')(self)", "ddp.save(trainer.model.module.state_dict(), 'a.pt')", id="called by name"),
+    ],
+)
+def test_hooks(attribute: str, calls: str, line: str) -> None:
+    assert line in [new.replace('"', "'") for new in after(**_HOOKED, defs=_HOOK.format(attribute, calls))]
+
+
 def test_where_it_may_be_either_unwrap_is_written() -> None:
     """A function that is given the bare model in one call and the wrapper in another."""
     defs = "def show(m):\n    print(m.fc)"

@@ -89,6 +89,39 @@ def test_on_an_attribute() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        pytest.param("self.net = net.to('cpu')", False, id="given before"),
+        pytest.param("self.net = net\n        self.other = 3", False, id="and another attribute"),
+        pytest.param("self.net = net\n        net = tidy(net)", True, id="the variable is given something else"),
+        pytest.param("self.net = Net()", True, id="another model"),
+        pytest.param("self.size = 3", True, id="not given"),
+    ],
+)
+def test_an_attribute_that_holds_the_model_already(given: str, kept: bool) -> None:
+    defs = f"""
+    class Trainer:
+        def __init__(self, net):
+            {given.replace(chr(10), chr(10) + "    ")}
+            if torch.cuda.device_count() > 1:
+                self.net = nn.DataParallel(net, device_ids=[0])
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def run(self, loader):
+            for epoch in range(2):
+                for x, y in loader:
+                    self.opt.zero_grad()
+                    loss = F.cross_entropy(self.net(x), y)
+                    loss.backward()
+                    self.opt.step()
+    """
+    parts = {"defs": defs, "model": "", "optimizer": "", "epochs": "if True:", "batches": "if True:", "step": "Trainer(Net()).run(loader)"}
+    lines = after(**parts)
+    assert "self.net = ddp.wrap(self.net)" in lines
+    assert ("self.net = net" in lines) is kept
+
+
+@pytest.mark.parametrize(
     ("test", "line"),
     [
         pytest.param("isinstance(model, nn.DataParallel)", 'print(hasattr(model, "module"))', id="attribute"),

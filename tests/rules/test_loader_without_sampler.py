@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from dpmigrate import rules
+from dpmigrate.edit import SetArg
 from dpmigrate.settings import Settings
+from tests.pipeline import script_of
 from tests.rules.program import after, found, whole
 
 _KW = "batch_size=ddp.local_batch(4)"
@@ -193,3 +196,35 @@ def test_loaders_of_a_dict_that_another_function_makes() -> None:
     make = "def get(train_set):\n    made = {k: DataLoader(train_set, batch_size=16, shuffle=True) for k in ('train', 'val')}\n    return made\n"
     lines = whole(defs=make, loader="loaders = get(train_set)", batches="for x, y in loaders['train']:").splitlines()
     assert "    made['train'] = ddp.distribute(made['train'])" in lines
+
+
+_SCRIPT = """\
+import torch
+from torch import nn
+import data
+model = nn.DataParallel(nn.Linear(4, 1))
+{}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x in loader:
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+"""
+_DATA = "from torch.utils.data import DataLoader\n{}\n"
+_FUNCTION = "def get():\n    return DataLoader(train_set, batch_size=4, shuffle=True)"
+
+
+@pytest.mark.parametrize(
+    ("data", "start", "seed"),
+    [
+        pytest.param(_FUNCTION, "torch.manual_seed(7)\nloader = data.get()", "ddp.common_seed()", id="set before a function of another file is called"),
+        pytest.param(_FUNCTION, "loader = data.get()\ntorch.manual_seed(7)", "7", id="set after it is called"),
+        pytest.param("loader = DataLoader(train_set, 4, True)", "torch.manual_seed(7)\nloader = data.loader", "7", id="built when the other file is imported"),
+    ],
+)
+def test_a_number_that_another_file_sets(data: str, start: str, seed: str) -> None:
+    """Two scripts that share a file may seed it differently."""
+    script = script_of({"data": _DATA.format(data), "train": _SCRIPT.format(start)})
+    (edit,) = [e for f in rules.check(script) if f.code == "DPM201" for e in f.edits if isinstance(e, SetArg) and e.name == "sampler"]
+    assert edit.value.endswith(f"seed={seed})")

@@ -1,0 +1,100 @@
+"""Where the program itself tests for a wrapper, or takes it off: below ``if isinstance(net, DataParallel): net = net.module`` the bare model is meant."""
+
+from __future__ import annotations
+
+import ast
+
+from dpmigrate.facts.names import FunctionNode, Names, last
+from dpmigrate.facts.objects import Vals
+
+
+def tests_for_wrapper(names: Names, node: ast.AST) -> ast.expr | None:
+    """The model that ``isinstance(net, nn.DataParallel)`` or ``hasattr(net, "module")`` asks about; None for anything else."""
+    if not (isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords):
+        return None
+    asked, what = names.dotted(node.func), node.args[1]
+    classes = what.elts if isinstance(what, ast.Tuple) else [what]
+    if asked == "?.isinstance" and classes and all(names.dotted(c).endswith("DataParallel") for c in classes):
+        return node.args[0]
+    return node.args[0] if asked == "?.hasattr" and isinstance(what, ast.Constant) and what.value == "module" else None
+
+
+class Unwraps:
+    """The tests for wrappers in a program, and the statements below which a variable holds none."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self._branches: dict[ast.AST, tuple[str, bool]] = {}  # if -> what is asked about, whether the body is the side with the wrapper
+        self._below: dict[str, list[ast.stmt]] = {}
+        for node in names.nodes:
+            if isinstance(node, ast.If | ast.IfExp):
+                self._branch(node)
+            elif isinstance(node, ast.Assign) and _takes_off(node):
+                self._below.setdefault(ast.unparse(node.targets[0]), []).append(self._with_test(node))
+        self._asked = {text for text, _ in self._branches.values()} | set(self._below)
+        self._last = {text.rpartition(".")[2] for text in self._asked}
+
+    def narrowed(self, node: ast.expr, held: Vals) -> Vals:
+        """What the variable holds where it is read, of all that it is given: no wrapper where that was taken off."""
+        return frozenset(v for v in held if v.kind != "wrapped") if self._bare(node) else held
+
+    def _bare(self, node: ast.expr) -> bool:
+        if last(node) not in self._last or node not in self.names.parent:
+            return False
+        text = ast.unparse(node)
+        return text in self._asked and (self._other_side(node, text) or any(self._stands_below(node, text, s) for s in self._below.get(text, ())))
+
+    def _branch(self, node: ast.If | ast.IfExp) -> None:
+        test, positive = node.test, True
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, positive = test.operand, False
+        model = tests_for_wrapper(self.names, test)
+        if model is None:
+            return
+        self._branches[node] = ast.unparse(model), positive
+        if positive and isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue):
+            self._below.setdefault(ast.unparse(model), []).append(node)
+
+    def _with_test(self, stmt: ast.Assign) -> ast.stmt:
+        """The statement, or the test for the wrapper under which it stands."""
+        above = self.names.parent[stmt]
+        wanted = ast.unparse(stmt.targets[0]), True
+        return above if isinstance(above, ast.If) and not above.orelse and self._branches.get(above) == wanted else stmt
+
+    def _other_side(self, node: ast.AST, text: str) -> bool:
+        """Whether it stands where a test has found no wrapper."""
+        for a in self.names.ancestors(node):
+            if isinstance(a, FunctionNode | ast.Lambda):
+                return False
+            if isinstance(a, ast.If | ast.IfExp) and a in self._branches and self._branches[a][0] == text:
+                side = a.orelse if self._branches[a][1] else a.body
+                nodes = side if isinstance(side, list) else [side]
+                if any(self.names.is_inside(node, s) for s in nodes):
+                    return not self._stored(text, nodes)
+        return False
+
+    def _stands_below(self, node: ast.AST, text: str, stmt: ast.stmt) -> bool:
+        if self.names.function(node) is not self.names.function(stmt):
+            return False
+        block = self.names.block(stmt)
+        between = []
+        for s in block[block.index(stmt) + 1 :]:
+            between.append(s)
+            if self.names.is_inside(node, s):
+                return not self._stored(text, between)
+        return False
+
+    @staticmethod
+    def _stored(text: str, nodes: list[ast.stmt] | list[ast.expr]) -> bool:
+        found = (n for s in nodes for n in ast.walk(s) if isinstance(n, ast.Name | ast.Attribute) and not isinstance(n.ctx, ast.Load))
+        return any(ast.unparse(n) == text for n in found)
+
+
+def _takes_off(node: ast.Assign) -> bool:
+    """``net = net.module``"""
+    return (
+        len(node.targets) == 1
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "module"
+        and ast.unparse(node.value.value) == ast.unparse(node.targets[0])
+    )

@@ -1,0 +1,47 @@
+import torch
+
+from base import BaseTrainer
+import dpmigrate_runtime as ddp
+
+
+class SequenceTrainer(BaseTrainer):
+    def __init__(self, model, optimizer, config, data_loader, valid_data_loader=None):
+        super().__init__(model, optimizer, config)
+        self.data_loader = data_loader
+        self.valid_data_loader = valid_data_loader
+        self.clip = config["clip"]
+
+    def _train_epoch(self, epoch):
+        self.model.train()
+        total_loss = 0
+        for batch_idx, (data, target) in enumerate(self.data_loader):
+            data, target = data.to(self.device), target.to(self.device)
+            model = self.model.module if hasattr(self.model, "module") else self.model
+            hidden = model.init_hidden(data.size(0))
+
+            self.optimizer.zero_grad()
+            output, hidden = self.model(data, hidden)
+            loss = model.loss(output, target)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+            self.optimizer.step()
+            total_loss += loss.item()
+        total_loss = ddp.mean_all(total_loss)
+
+        log = {"loss": total_loss / len(self.data_loader)}
+        if self.valid_data_loader is not None:
+            log.update(self._valid_epoch(epoch))
+        return log
+
+    def _valid_epoch(self, epoch):
+        self.model.eval()
+        total_val_loss = 0
+        with torch.no_grad():
+            ddp.sync_buffers(self.model)
+            for data, target in ddp.shard(self.valid_data_loader):
+                data, target = data.to(self.device), target.to(self.device)
+                model = self.model.module if hasattr(self.model, "module") else self.model
+                output, _ = self.model.module(data, model.init_hidden(data.size(0)))
+                total_val_loss += model.loss(output, target).item()
+            total_val_loss = ddp.sum_all(total_val_loss)
+        return {"val_loss": total_val_loss / len(self.valid_data_loader)}

@@ -1,0 +1,2 @@
+from .base_model import BaseModel
+from .base_trainer import BaseTrainer
