@@ -8,7 +8,7 @@ so is what a look-up by a computed name may find.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from dpmigrate.facts.names import last
 
@@ -17,9 +17,13 @@ _LOOKS_UP = frozenset({"globals", "locals", "eval", "exec", "vars", "dir"})
 _BY_NAME = frozenset({"getattr", "hasattr", "import_module", "__import__", "attrgetter", "methodcaller"})
 
 
-def without_dead(script: ast.Module, imported: Sequence[tuple[str, ast.Module]]) -> None:
-    """Take out of the imported modules, each with its last word (``utils`` of ``lib/utils.py``), the definitions that nothing can run."""
+def without_dead(script: ast.Module, imported: Sequence[tuple[str, ast.Module]], computed: Collection[str] = ()) -> None:
+    """Take out of the imported modules, each with its last word (``utils`` of ``lib/utils.py``), the definitions that nothing can run.
+
+    ``computed`` are the words of modules that are imported by a computed name: anything of theirs may be looked up.
+    """
     alive = _Alive(imported)
+    alive.open_up(computed)
     alive.run(script, whole=True)
     for _, tree in imported:
         alive.run(tree, whole=False)
@@ -43,6 +47,10 @@ class _Alive:
     def run(self, tree: ast.Module, *, whole: bool) -> None:
         """Note what runs when a module is imported, or all of the script."""
         self._enter(tree.body, self._modules.get(id(tree), ""), inside=False, whole=whole)
+
+    def open_up(self, modules: Collection[str]) -> None:
+        """Keep all definitions of the modules."""
+        self._open.update(modules)
 
     def settle(self) -> None:
         """Let definitions live whose names are used, until no more do."""

@@ -5,6 +5,7 @@ Facts, rules and rewriting are imported when the first file needs them: most fil
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -204,7 +205,7 @@ def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:
     if isinstance(new, Problem):
         return _planned(script, Outcome(name, Status.FAILED, files, problem=new))
     outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=rules.notes(script), starts=_starts(name, how.output))
-    return _planned(script, outcome, new)
+    return _planned(script, _started(outcome, how.output), new)
 
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:
@@ -216,6 +217,19 @@ def _starts(name: str, written: Path | None) -> tuple[Start, ...]:
     from dpmigrate.starts import starts
 
     return starts(Path(name), written)
+
+
+def _started(outcome: Outcome, written: Path | None) -> Outcome:
+    """With the module that the script is started as, if it is; the result has to lie in the same package."""
+    from dpmigrate.started import as_module
+
+    script = Path(outcome.path)
+    module = as_module(script)
+    if module is None or (written is not None and written.resolve().parent != script.resolve().parent):
+        return outcome
+    *package, own = module.name.split(".")
+    name = ".".join([*package, written.stem if written is not None and script.stem != "__main__" else own])
+    return replace(outcome, module=name, folder="" if module.folder == Path.cwd() else os.path.relpath(module.folder))
 
 
 def _refused(script: Script, found: tuple[Finding, ...], how: Writing) -> Planned:

@@ -90,7 +90,7 @@ class Definitions:
                     out.add(node)
         return out
 
-    def generates(self, function: FunctionNode) -> list[ast.expr]:
+    def generates(self, function: ast.AST) -> list[ast.expr]:
         """What a generator goes through while it yields, without ``enumerate`` and the like: ``loader`` in ``for batch in loader: yield batch``."""
         out = []
         for y in self._yields:

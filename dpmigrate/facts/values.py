@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_static
+from dpmigrate.facts.lookups import Lookups
 from dpmigrate.facts.names import FunctionNode, Names, last
 from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, leaves, wrap_argument
 from dpmigrate.facts.order import Order
@@ -49,6 +50,7 @@ class Values:
         self._busy: dict[int, int] = {}  # id of a node under evaluation -> its depth
         self._cut = 0  # the least depth at which the evaluation in progress met itself
         self._parts = Parts(self)
+        self.lookups = Lookups(self)
         self._known: dict[ast.AST, Vals] = {}  # what holds until a variable is given more
         self._settle()
         self._find_wraps()
@@ -72,6 +74,8 @@ class Values:
     def _pass(self) -> None:
         for site in self.new_wraps:
             self._put(site.key, frozenset({site.wrapped}))
+        for key, vals in self.lookups.decorated():
+            self._put(key, vals)
         for scope in self.names.opened.values():
             for name, bindings in scope.bindings.items():
                 owner = self.names.owner(scope, name) if name in scope.outer else scope
@@ -104,10 +108,6 @@ class Values:
                 if target is function and name == parameter:
                     return self.eval(argument)
         return self.eval(value)
-
-    def _generates(self, function: ast.AST) -> list[ast.expr]:
-        """What a generator function goes through and hands on item by item: ``for batch in loader: yield batch``."""
-        return self.defs.generates(function) if isinstance(function, FunctionNode) else []
 
     def handed_on(self, call: ast.Call) -> ast.expr | None:
         """The argument whose items a generator function of this module hands on: ``loader`` for ``cycle(loader)``."""
@@ -284,9 +284,9 @@ class Values:
         if isinstance(node, ast.Name):
             return self._name(node)
         if isinstance(node, ast.Attribute):
-            return self._attribute(node)
+            return self._attribute(node) or self.lookups.found(node)
         if isinstance(node, ast.Call):
-            return self._call_value(node)
+            return self.lookups.found(node) or self.lookups.made(node) or self.lookups.narrowed(node, self._call_value(node))
         if isinstance(node, ast.IfExp):
             return self.eval(node.body) | self.eval(node.orelse)
         if isinstance(node, ast.BoolOp):
@@ -299,7 +299,7 @@ class Values:
             item: int | str = "*"
             if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int | str):
                 item = node.slice.value
-            return self.pick(self.eval(node.value), (item,), subscript=True)
+            return self.pick(self.eval(node.value), (item,), subscript=True) or self.lookups.found(node)
         if isinstance(node, ast.Constant):
             return frozenset({Val("const", node)})
         if isinstance(node, ast.Lambda):
@@ -353,7 +353,7 @@ class Values:
         for v in callees:
             if v.kind == "func":
                 out |= self.returns.get(v.node, set()) | self._given_back(node, v.node)
-                out = out.union(*(self._returned(node, v.node, source) for source in self._generates(v.node)))
+                out = out.union(*(self._returned(node, v.node, source) for source in self.defs.generates(v.node)))
             elif v.kind == "class" and v.cls is not None:
                 out.add(Val("object", node, cls=v.cls))
             elif v.kind == "ext":
