@@ -139,6 +139,11 @@ def is_static(function: FunctionNode) -> bool:
     return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in function.decorator_list)
 
 
+def is_class_method(function: FunctionNode) -> bool:
+    """Whether a method is given the class in place of an object: another constructor."""
+    return any(isinstance(d, ast.Name) and d.id == "classmethod" for d in function.decorator_list)
+
+
 def default(a: ast.arguments, arg: ast.arg) -> ast.expr | None:
     """A parameter's default value."""
     plain = [*a.posonlyargs, *a.args]

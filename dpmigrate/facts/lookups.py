@@ -74,12 +74,19 @@ class Lookups:
             return self._any_of(self._modules(node.args[0], _DEPTH), node.args[1], node) if len(node.args) > 1 else NONE
         if isinstance(node.func, ast.Attribute) and node not in self._decorators:
             if name == "get" and node.args:
-                displays = frozenset(v for v in self._values.eval(node.func.value) if v.kind == "display" and isinstance(v.node, ast.Dict))
-                key = node.args[0].value if isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str) else "*"
-                return self._values.pick(displays, (key,), subscript=True)
+                found = self._entry(node)
+                if found:
+                    return found
             if _GETS.search(name):
                 return self._classes(self._registered(node.func.value))
         return NONE
+
+    def _entry(self, node: ast.Call) -> Vals:
+        """``TABLE.get(name)``, of a dict that is written out."""
+        assert isinstance(node.func, ast.Attribute)
+        tables = frozenset(v for v in self._values.eval(node.func.value) if v.kind == "display" and isinstance(v.node, ast.Dict))
+        key = node.args[0].value if isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str) else "*"
+        return self._values.pick(tables, (key,), subscript=True)
 
     def _any_of(self, modules: list[Scope], key: ast.expr, node: ast.AST) -> Vals:
         """What the modules hold under a name: one, or, where it is computed, any of their classes and functions."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_static
+from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_class_method, is_static
 from dpmigrate.facts.lookups import Lookups
 from dpmigrate.facts.names import FunctionNode, Names, last
 from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, leaves, wrap_argument
@@ -151,7 +151,8 @@ class Values:
         plain = [*a.posonlyargs, *a.args]
         cls = self.defs.method_class(node)
         if cls is not None and plain and plain[0] is arg and not is_static(node):
-            return frozenset(Val("object", c, cls=c) for c in self.defs.family(cls))
+            kind = "class" if is_class_method(node) else "object"
+            return frozenset(Val(kind, c, cls=c) for c in self.defs.family(cls))
         return self.eval(default(a, arg))
 
     def _assign(self, node: ast.Assign | ast.AnnAssign) -> None:
@@ -185,7 +186,7 @@ class Values:
         for v in self.eval(call.func):
             if v.kind == "func" and isinstance(v.node, FunctionNode):
                 bound = isinstance(call.func, ast.Attribute) and self.defs.method_class(v.node) is not None
-                yield v.node, int(bound and not is_static(v.node) and not self._on_class(call.func))
+                yield v.node, int(bound and not is_static(v.node) and (is_class_method(v.node) or not self._on_class(call.func)))
             elif v.kind == "class" and v.cls is not None:
                 init = self.defs.method(v.cls, "__init__")
                 if init is not None:

@@ -12,12 +12,13 @@ class Trainer:
         self.optimizer = optimizer
 
     def train(self, loader, epochs):
+        ddp.seed_ranks()
         for epoch in range(epochs):
             loader.sampler.set_epoch(epoch)
             for x, y in loader:
                 self.optimizer.zero_grad()
                 loss = self.criterion(self.model(x), y)
-                loss.backward()
+                ddp.sum_loss(loss).backward()
                 self.optimizer.step()
 
     def test(self, loader):
