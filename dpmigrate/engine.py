@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmigrate import transaction
-from dpmigrate.literals import FRAMEWORKS, TRAINING
+from dpmigrate.literals import BY_NAME, FRAMEWORKS, TRAINED_WITH, TRAINING
 from dpmigrate.model import File, Finding, Outcome, Problem, Start, Status, blockers, left
 from dpmigrate.plans import Planned, Writing, absolute, agreed, carried_out
 from dpmigrate.settings import Settings
@@ -155,7 +155,7 @@ def _explain(name: str, data: bytes, settings: Settings) -> Planned:
 def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, ...]) -> Script | Outcome:
     """The facts of a program, or its outcome where nothing in it is for us."""
     follow = settings.follow and b"import" in data
-    if not follow and not _relevant(data, literals):
+    if not follow and not _relevant([data], literals):
         return Outcome(name, Status.CLEAN, reason="nothing is trained in this file")
     from dpmigrate.facts.script import Script
     from dpmigrate.linking import link
@@ -166,14 +166,19 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     if isinstance(source, Problem):
         return Outcome(name, Status.FAILED, problem=source)
     program = link(Path(name), source) if follow else Program.of(source)
-    if not any(_relevant(p.source.data, literals) for p in program.parts):
+    if not _relevant([p.source.data for p in program.parts], literals):
         return Outcome(name, Status.CLEAN, reason="nothing is trained in this file" + (" or those that it imports" if len(program.parts) > 1 else ""))
     return Script(program, settings)
 
 
-def _relevant(data: bytes, literals: tuple[bytes, ...]) -> bool:
-    """Whether the byte filter lets the file through: it holds a literal, or cannot be trusted to show one."""
-    return any(literal in data for literal in literals) or b"\0" in data or data.startswith((b"\xff\xfe", b"\xfe\xff"))
+def _relevant(files: Sequence[bytes], literals: tuple[bytes, ...]) -> bool:
+    """Whether the byte filter lets the files of a program through: one holds a literal or cannot be trusted to show one, or its training may be found by name."""
+
+    def held(wanted: tuple[bytes, ...]) -> bool:
+        return any(literal in data for data in files for literal in wanted)
+
+    unclear = any(b"\0" in data or data.startswith((b"\xff\xfe", b"\xfe\xff")) for data in files)
+    return unclear or held(literals) or (held(BY_NAME) and held(TRAINED_WITH))
 
 
 def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:

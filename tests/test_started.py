@@ -48,7 +48,9 @@ def test_a_script_that_is_not_there(tmp_path: Path) -> None:
         pytest.param("proj/train.py", ("proj/__init__.py",), "from .net import Net\n", "proj.train", id="a relative import"),
         pytest.param("proj/train.py", (), "from . import net\n", "proj.train", id="a package without __init__"),
         pytest.param("proj/tools/train.py", (), "from ..net import Net\n", "proj.tools.train", id="two folders up"),
-        pytest.param("proj/tools/train.py", ("proj/__init__.py", "proj/tools/__init__.py"), "from .x import y\n", "proj.tools.train", id="a package in a package"),
+        pytest.param(
+            "proj/tools/train.py", ("proj/__init__.py", "proj/tools/__init__.py"), "from .x import y\n", "proj.tools.train", id="a package in a package"
+        ),
         pytest.param("proj/train.py", ("proj/__init__.py",), "from proj.net import Net\n", "proj.train", id="its package by name"),
         pytest.param("proj/train.py", ("proj/__init__.py",), "import proj.net as net\n", "proj.train", id="its package by name, as a module"),
         pytest.param("proj/__main__.py", ("proj/__init__.py",), "from .net import Net\n", "proj", id="__main__"),

@@ -7,6 +7,7 @@ the program does not show stays unknown, and ``corner`` says in words by what it
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -230,6 +231,11 @@ class Lookups:
         return found
 
     # ------------------------------------------------------------------ words
+    def behind(self, node: ast.expr) -> str:
+        """By what the object was found that an expression means, in words; '' where it was not."""
+        made = [v.node for v in self._values.eval(node) if v.kind == "call" and isinstance(v.node, ast.Call)]
+        return next((words for n in (node, *made) if (words := self.corner(n) or (self.corner(n.func) if isinstance(n, ast.Call) else ""))), "")
+
     def corner(self, node: ast.AST) -> str:
         """By what an expression is looked up when the program runs, in words; '' where it is not."""
         if isinstance(node, ast.Attribute):
@@ -238,7 +244,11 @@ class Lookups:
             computed = not isinstance(node.slice, ast.Constant)
             if computed and (self._namespaces(node.value) or last(node.value) == "__dict__" or _is_call_of(node.value, "globals", "locals", "vars")):
                 return "a name that is computed"
+            if isinstance(node.value, ast.Name) and any(isinstance(a, ast.Name) and a.id == node.value.id for c in self._execs for a in c.args):
+                return "exec()"
             return "a registry" if self._registered(node.value) else ""
+        if isinstance(node, ast.Name):
+            return "exec()" if self._left_by_exec(node) else ""
         if not isinstance(node, ast.Call):
             return ""
         name = last(node.func)
@@ -253,6 +263,14 @@ class Lookups:
         registry = node.func.value if isinstance(node.func, ast.Attribute) else None
         return "a registry" if registry is not None and self._registered(registry) and node not in self._decorators else ""
 
+    @cached_property
+    def _execs(self) -> list[ast.Call]:
+        return [c for c in self._names.calls("exec") if self._names.dotted(c.func) == "?.exec"]
+
+    def _left_by_exec(self, node: ast.Name) -> bool:
+        """Whether nothing but executed text can give the name a value."""
+        return bool(self._execs) and self._names.dotted(node) == f"?.{node.id}" and not hasattr(builtins, node.id)
+
     def _imports_by_name(self, node: ast.expr) -> bool:
         made = [node]
         if isinstance(node, ast.Name):
@@ -262,4 +280,3 @@ class Lookups:
 
 def _is_call_of(node: ast.AST, *names: str) -> bool:
     return isinstance(node, ast.Call) and last(node.func) in names
-

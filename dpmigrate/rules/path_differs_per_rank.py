@@ -25,7 +25,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
-from dpmigrate.facts.names import Loop, last
+from dpmigrate.facts.names import FunctionNode, Loop, last
 from dpmigrate.facts.ranks import left_to_main, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -64,14 +64,21 @@ def path_differs_per_rank(script: Script) -> Iterator[Hit]:
 
 
 def _goes_into_path(script: Script, node: ast.AST, depth: int) -> bool:
-    """Whether the value of the expression is part of a path argument, directly or through names."""
+    """Whether the value of the expression is part of a path argument, directly or through names and the functions that return it."""
+    inner = node
     for a in script.names.ancestors(node):
         if isinstance(a, ast.Call) and last(a.func) in _PATHS and not script.names.is_inside(node, a.func):
             return True
         if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub):
             return False  # a duration
+        if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Div) and inner is a.right:
+            return True  # root / name; nothing else is divided by a time
         if isinstance(a, ast.Assign) and depth:
             return any(_name_in_path(script, t, depth) for t in a.targets)
+        if isinstance(a, ast.Return) and depth:
+            function = script.names.function(a)
+            return isinstance(function, FunctionNode) and any(_goes_into_path(script, c, depth - 1) for c in script.values.callers.get(function, []))
+        inner = a
     return False
 
 
