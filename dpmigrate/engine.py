@@ -172,7 +172,7 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
 
 
 def _relevant(files: Sequence[bytes], literals: tuple[bytes, ...]) -> bool:
-    """Whether the byte filter lets the files of a program through: one holds a literal or cannot be trusted to show one, or its training may be found by name."""
+    """Whether the byte filter lets a program through: a file holds a literal or cannot be trusted to show one, or its training may be found by name."""
 
     def held(wanted: tuple[bytes, ...]) -> bool:
         return any(literal in data for data in files for literal in wanted)

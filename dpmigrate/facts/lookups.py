@@ -114,15 +114,13 @@ class Lookups:
         """The classes and functions that a module offers; of the node's own module the classes of modules alone, since the rest is the program itself."""
         names = {*module.bindings, *(n for s in self._names.imported.stars(module) for n in s.bindings)}
         own = self._names.module_of(node) is module
-        out = []
+        out: list[_Definition] = []
         for name in sorted(n for n in names if not n.startswith("_")):
             variable = self._names.variable(module, name)
             bound = variable[0].bindings.get(variable[1], []) if variable is not None else []
-            for b in bound:
-                if isinstance(b.value, ast.ClassDef) and (not own or self._values.defs.is_module_class(b.value)):
-                    out.append(b.value)
-                elif isinstance(b.value, FunctionNode) and not own:
-                    out.append(b.value)
+            classes = [b.value for b in bound if isinstance(b.value, ast.ClassDef)]
+            out += [c for c in classes if not own or self._values.defs.is_module_class(c)]
+            out += [b.value for b in bound if isinstance(b.value, FunctionNode) and not own]
         return out
 
     # ------------------------------------------------------------------ modules
@@ -145,7 +143,8 @@ class Lookups:
         if isinstance(node, ast.Name) and depth:
             bound = list(self._names.bindings(self._names.scope_of[node], node.id))
             values = [b.value for b in bound if b.how == "assign" and not b.path and isinstance(b.value, ast.expr)]
-            return [m for v in values for m in self._by_name(v, depth - 1)] if len(values) == len(bound) else []
+            found = [self._by_name(v, depth - 1) for v in values]
+            return [m for modules in found for m in modules] if len(values) == len(bound) and all(found) else []
         return []
 
     def _namespaces(self, node: ast.expr) -> list[Scope]:
@@ -171,7 +170,7 @@ class Lookups:
                 for d in n.decorator_list:
                     self._note(found, d.func if isinstance(d, ast.Call) else d, [n])
             elif isinstance(n, ast.Call) and "regist" in last(n.func):
-                self._note(found, n.func, [d for a in n.args if (d := self._definition(a)) is not None])
+                self._note(found, n.func, [found_one for a in n.args if (found_one := self._definition(a)) is not None])
         return found
 
     def _note(self, found: dict[Variable, list[_Definition]], method: ast.expr, definitions: list[_Definition]) -> None:
@@ -239,7 +238,7 @@ class Lookups:
     def corner(self, node: ast.AST) -> str:
         """By what an expression is looked up when the program runs, in words; '' where it is not."""
         if isinstance(node, ast.Attribute):
-            return self.corner(node.value) if isinstance(node.value, ast.Call | ast.Name) and self._imports_by_name(node.value) else ""
+            return next((self.corner(c) for c in self._imports_by_name(node.value)), "")
         if isinstance(node, ast.Subscript):
             computed = not isinstance(node.slice, ast.Constant)
             if computed and (self._namespaces(node.value) or last(node.value) == "__dict__" or _is_call_of(node.value, "globals", "locals", "vars")):
@@ -271,11 +270,12 @@ class Lookups:
         """Whether nothing but executed text can give the name a value."""
         return bool(self._execs) and self._names.dotted(node) == f"?.{node.id}" and not hasattr(builtins, node.id)
 
-    def _imports_by_name(self, node: ast.expr) -> bool:
+    def _imports_by_name(self, node: ast.expr) -> list[ast.expr]:
+        """The calls that import the module which an expression means by a computed name."""
         made = [node]
         if isinstance(node, ast.Name):
             made = [b.value for b in self._names.bindings(self._names.scope_of[node], node.id) if isinstance(b.value, ast.expr)]
-        return any(_is_call_of(m, *_IMPORTS) for m in made)
+        return [m for m in made if _is_call_of(m, *_IMPORTS)]
 
 
 def _is_call_of(node: ast.AST, *names: str) -> bool:

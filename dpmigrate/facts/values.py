@@ -74,8 +74,8 @@ class Values:
     def _pass(self) -> None:
         for site in self.new_wraps:
             self._put(site.key, frozenset({site.wrapped}))
-        for key, vals in self.lookups.decorated():
-            self._put(key, vals)
+        for parameter, vals in self.lookups.decorated():
+            self._put(parameter, vals)
         for scope in self.names.opened.values():
             for name, bindings in scope.bindings.items():
                 owner = self.names.owner(scope, name) if name in scope.outer else scope

@@ -5,8 +5,8 @@ Trained models of which the program says only at run time what they are, in a wa
 `hydra.utils.instantiate(cfg.model)`, `eval(name)`, a registry that nothing in the program fills.
 
 ## Why it matters
-The wrap is right for any model. What the class itself does is not seen, nor changed: layers that a step leaves out, by which DDP stops in the second step; counters and
-queues in buffers; losses that `forward` computes over the batch; fixed GPU numbers.
+The wrap is right for any model. What the class itself does is not seen, nor changed: layers that a step leaves out, by which DDP stops in the second
+step; counters and queues in buffers; losses that `forward` computes over the batch; fixed GPU numbers.
 
 ## Example
 ```python
@@ -22,8 +22,8 @@ model = Net()
 ```
 
 ## When it is not fixed
-Always: it is a warning. Names that are computed but begin with a package (`import_module(f"models.{name}")`), look-ups in modules of the program and in registries that
-decorators fill are followed: every class that they may find is looked at.
+Always: it is a warning. Names that are computed but begin with a package (`import_module(f"models.{name}")`), look-ups in modules of the program and in
+registries that decorators fill are followed: every class that they may find is looked at.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def class_unseen(script: Script) -> Iterator[Hit]:
         corner = script.values.lookups.behind(call)
         if corner:
             yield Hit(
-                call, f"the class of this model is found by {corner} when the program runs: not seen is whether a step leaves layers out, what its buffers count, "
-                "and what files that only it imports do",
+                call, f"the class of this model is found by {corner} when the program runs: not seen is whether a step leaves layers out, "
+                "what its buffers count, and what files that only it imports do",
                 advice="import the class by its name (from models.net import Net), or look for these in it yourself",
             )  # fmt: skip

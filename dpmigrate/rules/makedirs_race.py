@@ -40,7 +40,7 @@ from dpmigrate.rules._base import Hit, rule
 def makedirs_race(script: Script) -> Iterator[Hit]:
     for call in script.calls("os.makedirs", "os.mkdir"):
         given = script.argument(call, "exist_ok", 2)
-        if _caught(script, call) or _is_true(given):
+        if _caught(script, call) or _is_true(script, given):
             continue
         if given is not None and not _is_false(given):
             yield from _by_option(script, call, given)
@@ -53,7 +53,7 @@ def makedirs_race(script: Script) -> Iterator[Hit]:
         yield Hit(call, "two ranks may create this directory at the same time", tuple(edits))
     for call, _ in script.methods("mkdir"):
         given = script.argument(call, "exist_ok", 2)
-        if _caught(script, call) or _is_true(given) or (call.args and not _is_mode(call.args[0])):
+        if _caught(script, call) or _is_true(script, given) or (call.args and not _is_mode(call.args[0])):
             continue
         if given is not None and not _is_false(given):
             yield from _by_option(script, call, given)
@@ -108,8 +108,10 @@ def _is_mode(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
-def _is_true(given: ast.expr | None) -> bool:
-    return isinstance(given, ast.Constant) and given.value is True
+def _is_true(script: Script, given: ast.expr | None) -> bool:
+    """Whether it can only be True, as it stands or by what a variable is given."""
+    values = [given] if isinstance(given, ast.Constant) else [v.node for v in script.values.eval(given)]
+    return bool(values) and all(isinstance(v, ast.Constant) and v.value is True for v in values)
 
 
 def _is_false(given: ast.expr) -> bool:

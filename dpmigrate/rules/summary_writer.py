@@ -53,7 +53,7 @@ def summary_writer(script: Script) -> Iterator[Hit]:
 def _foreign_logger(script: Script, call: ast.Call) -> bool:
     """``Logger(path)`` outside of the program: what it writes cannot be seen here, that it writes says its name."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "SummaryWriter" and not script.names.dotted(call.func):
-        return not any(True for _ in script.values.targets(call))  # importlib.import_module(name).SummaryWriter(path)
+        return not any(v.kind in ("class", "func") for v in script.values.eval(call.func))  # importlib.import_module(name).SummaryWriter(path)
     dotted = script.names.dotted(call.func)
     name = dotted.rsplit(".", 1)[-1]
     if not dotted or dotted.startswith(("logging.", "torch.", "csv.", "wandb.", "mlflow.")) or not name.endswith(("Logger", "Writer")):

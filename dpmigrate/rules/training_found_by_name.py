@@ -1,8 +1,9 @@
 """What trains is found by name, or put in a function's place, when the program runs.
 
 ## What it finds
-Programs whose training is not in their text: a trainer or step that `importlib.import_module(name)`, `hydra.utils.instantiate(cfg)`, `eval`, `exec` or a registry gives and
-that nothing else shows; and decorators of the program's own that call the training function several times, with other arguments, or not at all; a `forward` that is set on the wrapper.
+Programs whose training is not in their text: a trainer or step that `importlib.import_module(name)`, `hydra.utils.instantiate(cfg)`, `eval`, `exec` or a
+registry gives and that nothing else shows; decorators of the program's own that call the training function several times, with other arguments, or not at
+all; a `forward` that is set on the wrapper.
 
 ## Why it matters
 Nothing that is not seen can be divided over ranks: each rank would train alone, over all of the data, and the program would look as if it trained nothing.
@@ -21,8 +22,8 @@ trainer.fit(model, loader, optimizer)
 ```
 
 ## When it is not fixed
-Always: it is a refusal. Decorators that call the function once and hand its arguments on (timers, loggers) are followed, and so are look-ups whose every candidate is in the
-program (DPM144).
+Always: it is a refusal. Decorators that call the function once and hand its arguments on (timers, loggers) are followed, and so are look-ups whose every
+candidate is in the program (DPM144).
 """
 
 from __future__ import annotations

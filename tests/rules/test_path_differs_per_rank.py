@@ -50,6 +50,27 @@ def test_found_and_fixed(line: str, clock: str, module_level: bool) -> None:
     assert after(**parts) == [line.split("\n")[0].replace(clock, f"ddp.from_main({clock})")]
 
 
+@pytest.mark.parametrize(
+    "setup",
+    [
+        pytest.param("run = Path('runs') / time.strftime('%H')", id="a path by /"),
+        pytest.param("run = time.strftime('%H')\nout = Path('runs') / 'a' / run", id="a path by /, through a variable"),
+        pytest.param("run = make_id()\nout = os.path.join('runs', run)", id="returned by a function"),
+        pytest.param("out = Path('runs') / make_id()", id="returned by a function, by /"),
+    ],
+)
+def test_other_ways_into_a_path(setup: str) -> None:
+    assert found("DPM506", imports=_IMPORTS + "\nfrom pathlib import Path", defs="def make_id():\n    return time.strftime('%H')", setup=setup) == ["time.strftime('%H')"]
+
+
+def test_a_class_method_makes_the_configuration() -> None:
+    defs = (
+        "class Options:\n    def __init__(self, args):\n        self.dir = os.path.join('runs', time.strftime('%H'))\n"
+        "    @classmethod\n    def parsed(cls, args):\n        return cls(args)"
+    )
+    assert found("DPM506", imports=_IMPORTS, defs=defs, setup="options = Options.parsed([])") == ["time.strftime('%H')"]
+
+
 def test_from_import_and_an_attribute() -> None:
     defs = "class T:\n    def __init__(self):\n        self.dir = now('x')\n        os.makedirs(self.dir, exist_ok=True)"
     parts = {"imports": "from time import strftime as now", "defs": defs, "before": "t = T()"}
