@@ -226,15 +226,12 @@ def _starts(name: str, written: Path | None) -> tuple[Start, ...]:
 
 def _started(outcome: Outcome, written: Path | None) -> Outcome:
     """With the module that the script is started as, if it is; the result has to lie in the same package."""
-    from dpmigrate.started import as_module
+    from dpmigrate.started import result_as_module
 
-    script = Path(outcome.path)
-    module = as_module(script)
-    if module is None or (written is not None and written.resolve().parent != script.resolve().parent):
+    module = result_as_module(Path(outcome.path), written)
+    if module is None:
         return outcome
-    *package, own = module.name.split(".")
-    name = ".".join([*package, written.stem if written is not None and script.stem != "__main__" else own])
-    return replace(outcome, module=name, folder="" if module.folder == Path.cwd() else os.path.relpath(module.folder))
+    return replace(outcome, module=module.name, folder="" if module.folder == Path.cwd() else os.path.relpath(module.folder))
 
 
 def _refused(script: Script, found: tuple[Finding, ...], how: Writing) -> Planned:

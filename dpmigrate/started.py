@@ -18,6 +18,17 @@ class Module:
     folder: Path
 
 
+def result_as_module(script: Path, written: Path | None) -> Module | None:
+    """The same for the result of a migration, which may lie in another file; outside of the package it is no module of it."""
+    module = as_module(script)
+    if module is None or written is None:
+        return module
+    if written.resolve().parent != script.resolve().parent:
+        return None
+    *package, own = module.name.split(".")
+    return Module(".".join([*package, own if script.stem == "__main__" else written.stem]), module.folder)
+
+
 def as_module(script: Path) -> Module | None:
     """The module that a script has to be started as; None where it is started by its path.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpmigrate.started import as_module
+from dpmigrate.started import as_module, result_as_module
 
 
 def module(folder: Path, script: str, *others: str, text: str) -> tuple[str, str] | None:
@@ -60,3 +60,18 @@ def test_a_script_that_is_not_there(tmp_path: Path) -> None:
 )
 def test_started_as_a_module(script: str, others: tuple[str, ...], text: str, name: str, tmp_path: Path) -> None:
     assert module(tmp_path, script, *others, text=text) == (name, ".")
+
+
+@pytest.mark.parametrize(
+    ("script", "written", "name"),
+    [
+        pytest.param("proj/train.py", None, "proj.train", id="in its place"),
+        pytest.param("proj/train.py", "proj/train_ddp.py", "proj.train_ddp", id="beside it"),
+        pytest.param("proj/__main__.py", "proj/__main__.py", "proj", id="__main__"),
+        pytest.param("proj/train.py", "other/train.py", "", id="elsewhere"),
+    ],
+)
+def test_the_result(script: str, written: str | None, name: str, tmp_path: Path) -> None:
+    module(tmp_path, script, "proj/__init__.py", text="from .net import Net\n")
+    found = result_as_module(tmp_path / script, tmp_path / written if written is not None else None)
+    assert (found.name if found is not None else "") == name

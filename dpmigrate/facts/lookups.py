@@ -70,8 +70,9 @@ class Lookups:
     def _called(self, node: ast.Call) -> Vals:
         name = last(node.func)
         if self._names.dotted(node.func) in ("?.getattr", "?.eval") and node.args:
-            if name == "eval":
-                return self._any_of([self._names.module_of(node)], node.args[0], node)
+            if name == "eval":  # it may be text of any kind; what is called at once is a name
+                called = getattr(self._names.parent[node], "func", None) is node
+                return self._any_of([self._names.module_of(node)], node.args[0], node) if called else NONE
             return self._any_of(self._modules(node.args[0], _DEPTH), node.args[1], node) if len(node.args) > 1 else NONE
         if isinstance(node.func, ast.Attribute) and node not in self._decorators:
             if name == "get" and node.args:
@@ -232,8 +233,12 @@ class Lookups:
     # ------------------------------------------------------------------ words
     def behind(self, node: ast.expr) -> str:
         """By what the object was found that an expression means, in words; '' where it was not."""
-        made = [v.node for v in self._values.eval(node) if v.kind == "call" and isinstance(v.node, ast.Call)]
-        return next((words for n in (node, *made) if (words := self.corner(n) or (self.corner(n.func) if isinstance(n, ast.Call) else ""))), "")
+        made: list[ast.expr] = [node, *self._made(node)]
+        made += [m for n in made if isinstance(n, ast.Call) for m in (n.func, *self._made(n.func))]
+        return next((words for n in made if (words := self.corner(n))), "")
+
+    def _made(self, node: ast.expr) -> list[ast.Call]:
+        return [v.node for v in self._values.eval(node) if v.kind == "call" and isinstance(v.node, ast.Call)]
 
     def corner(self, node: ast.AST) -> str:
         """By what an expression is looked up when the program runs, in words; '' where it is not."""

@@ -92,7 +92,7 @@ def _why(roles: Roles, decorator: FunctionNode, begin: str) -> Told | None:
         if len(calls) > 1 or any(isinstance(a, Loop) for a in roles.names.ancestors(call) if roles.names.is_inside(a, decorator)):
             return Told(f"{begin} calls it more than once ({PLACE})", call)
         inner = roles.names.function(call)
-        own = set(parameters(inner)) if isinstance(inner, FunctionNode) and inner is not decorator else set()
+        own = {a.arg for a in ast.walk(inner.args) if isinstance(a, ast.arg)} if isinstance(inner, FunctionNode) and inner is not decorator else set()
         changed = next((e for e in (*call.args, *(k.value for k in call.keywords)) if _changes(e, own)), None)
         if changed is not None:
             return Told(f"{begin} gives it something else, {ast.unparse(changed)} ({PLACE})", changed)

@@ -32,11 +32,12 @@ from collections.abc import Iterator
 
 from dpmigrate.facts.replaced import forwards_given, replacing, unseen_training
 from dpmigrate.facts.script import Script
+from dpmigrate.literals import BY_NAME, TRAINING
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
 
 
-@rule("DPM911", severity=Severity.BLOCKER)
+@rule("DPM911", severity=Severity.BLOCKER, literals=(*TRAINING, *BY_NAME))
 def training_found_by_name(script: Script) -> Iterator[Hit]:
     if not script.roles.backwards:
         for call, corner in unseen_training(script.roles):

@@ -84,7 +84,9 @@ def means(text: str, **files: str) -> set[str]:
         pytest.param("import sys\nfrom nets import Net\nprobe(getattr(sys.modules[__name__], name))", {"Net"}, id="its own module"),
         pytest.param("import sys\nprobe(getattr(sys.modules['a'], name)())", {"call "}, id="any module"),
         pytest.param("import importlib\nprobe(importlib.import_module('nets').Net)", {"Net"}, id="import_module"),
-        pytest.param("from importlib import import_module as load\nimport importlib\nm = importlib.import_module('nets')\nprobe(m.Wide())", {"Wide()"}, id="a variable"),
+        pytest.param(
+            "from importlib import import_module as load\nimport importlib\nm = importlib.import_module('nets')\nprobe(m.Wide())", {"Wide()"}, id="a variable"
+        ),
         pytest.param("m = __import__('nets')\nprobe(getattr(m, name)())", {"Net()", "Wide()"}, id="__import__"),
         pytest.param("import importlib\nm = importlib.import_module('nets')\nm = other()\nprobe(m.Net())", {"call "}, id="a variable of two values"),
         pytest.param("import importlib\ndef f(m):\n    probe(m.Net())", {"call "}, id="a parameter"),
@@ -128,7 +130,9 @@ def test_a_registry_of_a_library() -> None:
     ("keep", "found"),
     [
         pytest.param("def keep(entry):\n    TABLE[entry.__name__] = entry\n    return entry", {"A", "f"}, id="kept and handed back"),
-        pytest.param("def keep(entry):\n    TABLE[entry.__name__] = entry\n    return entry or 3", {"A"}, id="a function that is not handed back is not what it was"),
+        pytest.param(
+            "def keep(entry):\n    TABLE[entry.__name__] = entry\n    return entry or 3", {"A"}, id="a function that is not handed back is not what it was"
+        ),
         pytest.param("def keep(entry, other=3):\n    TABLE[other] = entry\n    return entry", set(), id="a decorator of two parameters"),
     ],
 )
@@ -178,7 +182,9 @@ def test_a_module_without_classes() -> None:
         pytest.param("probe(x.y)", "", id="an attribute"),
         pytest.param("probe(a + b)", "", id="a sum"),
         pytest.param("probe(getattr(x, name))", "getattr() with a name that is computed", id="getattr"),
-        pytest.param("import importlib\nprobe(getattr(importlib.import_module(m), 'Net')())", "getattr() with a name that is computed", id="of a module by name"),
+        pytest.param(
+            "import importlib\nprobe(getattr(importlib.import_module(m), 'Net')())", "getattr() with a name that is computed", id="of a module by name"
+        ),
         pytest.param("import importlib\nm = importlib.import_module(n)\nprobe(m.Net())", "import_module()", id="import_module"),
         pytest.param("import importlib\nprobe(importlib.import_module(n).Net())", "import_module()", id="import_module, at once"),
         pytest.param("probe(__import__(n).Net())", "__import__()", id="__import__"),

@@ -48,7 +48,9 @@ def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) 
     assert after(**parts) == [new]
 
 
-@pytest.mark.parametrize("line", ["os.makedirs('a', exist_ok={})", "os.makedirs('a', 0o777, {})", "Path('a').mkdir(exist_ok={})", "Path('a').mkdir(0o777, True, {})"])
+@pytest.mark.parametrize(
+    "line", ["os.makedirs('a', exist_ok={})", "os.makedirs('a', 0o777, {})", "Path('a').mkdir(exist_ok={})", "Path('a').mkdir(0o777, True, {})"]
+)
 @pytest.mark.parametrize(
     ("option", "new"),
     [

@@ -60,7 +60,9 @@ def test_found_and_fixed(line: str, clock: str, module_level: bool) -> None:
     ],
 )
 def test_other_ways_into_a_path(setup: str) -> None:
-    assert found("DPM506", imports=_IMPORTS + "\nfrom pathlib import Path", defs="def make_id():\n    return time.strftime('%H')", setup=setup) == ["time.strftime('%H')"]
+    assert found("DPM506", imports=_IMPORTS + "\nfrom pathlib import Path", defs="def make_id():\n    return time.strftime('%H')", setup=setup) == [
+        "time.strftime('%H')"
+    ]
 
 
 def test_a_class_method_makes_the_configuration() -> None:
