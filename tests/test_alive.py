@@ -53,6 +53,7 @@ def test_all_of_it_may_run(script: str, module: str) -> None:
 @pytest.mark.parametrize(
     ("script", "module", "kept"),
     [
+        pytest.param("import lib\nprint(make().__dict__)\nlib.used()", _TWO, ["used"], id="the dict of another object"),
         pytest.param("import lib\nlib.used()", _TWO, ["used"], id="called by nobody"),
         pytest.param("from lib import used, other\nused()", _TWO, ["used"], id="imported and not used"),
         pytest.param("import lib\nlib.used()", _TWO + "__all__ = ['used', 'other']\n", ["used"], id="named in __all__ only"),

@@ -40,16 +40,14 @@ class Lookups:
         self._names = values.names
 
     # ------------------------------------------------------------------ what is found
-    def found(self, node: ast.AST) -> Vals:
+    def found(self, node: ast.Attribute | ast.Subscript | ast.Call) -> Vals:
         """What the expression may find; empty where it looks nothing up, or nothing of it is known."""
         if isinstance(node, ast.Attribute):
             modules = self._by_name(node.value, _DEPTH)
             return NONE.union(*(self._member(m, node.attr) for m in modules))
         if isinstance(node, ast.Subscript):
             return self._any_of(self._namespaces(node.value), node.slice, node) or self._classes(self._registered(node.value))
-        if isinstance(node, ast.Call):
-            return self._called(node)
-        return NONE
+        return self._called(node)
 
     def made(self, call: ast.Call) -> Vals:
         """The objects that a call makes of what it finds by itself: ``MODELS.build(name)``, ``config.init_obj("arch", models)``."""

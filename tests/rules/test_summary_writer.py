@@ -51,7 +51,7 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
             "w = importlib.import_module('tensorboardX').SummaryWriter('r')",
             "w = ddp.main_only(importlib.import_module('tensorboardX').SummaryWriter, 'r')",
             id="a module imported by its name",
-        ),  # fmt: skip
+        ),
         pytest.param("from lib import *", "w = Logger('a')", "w = ddp.main_only(Logger, 'a')", id="star import"),
     ],
 )
