@@ -205,7 +205,7 @@ class Lookups:
     def _of_factory(self, call: ast.Call) -> Vals:
         """What a function gives that looks a name up in a module that it is handed: ``return getattr(module, name)(*args)``."""
         out = NONE
-        for function, skip in self._values.targets(call):
+        for function, skip in self._values.targets(call) if self._factories else ():
             parameter = self._factories.get(function)
             given = [a for p, a in arguments(call, function, skip) if p == parameter] if parameter else []
             for module in given:

@@ -1,7 +1,8 @@
 """A path is made from the time or a random name.
 
 ## What it finds
-`datetime.now()`, `time.strftime()`, `uuid` and `tempfile.mkdtemp()` that go into the name of a directory or file.
+`datetime.now()`, `time.strftime()`, `uuid` and `tempfile.mkdtemp()` that go into the name of a directory or file. `@hydra.main`, which makes such a directory
+itself, is told.
 
 ## Why it matters
 Every rank makes a name of its own: W run directories, and rank 0's checkpoint where no other rank looks for it.
@@ -56,6 +57,13 @@ _PATHS = frozenset(
 
 @rule("DPM506", severity=Severity.ERROR, fix=Fix.SAFE)
 def path_differs_per_rank(script: Script) -> Iterator[Hit]:
+    for function in (n for n in script.names.nodes if isinstance(n, FunctionNode) and script.roles.reaches_backward(n)):
+        for d in function.decorator_list:
+            if script.names.dotted(d.func if isinstance(d, ast.Call) else d) == "hydra.main":
+                yield Hit(
+                    d, "hydra names the folder of a run by the time: ranks that start in different seconds get different ones", severity=Severity.WARNING,
+                    advice="give it a name on the command line: hydra.run.dir=outputs/NAME",
+                )  # fmt: skip
     for call in script.calls(*_CLOCKS):
         if any(isinstance(a, Loop) for a in script.names.ancestors(call)) or not run_by_all(script.roles, call) or left_to_main(script.roles, call):
             continue
