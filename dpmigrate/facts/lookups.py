@@ -92,7 +92,19 @@ class Lookups:
         """What the modules hold under a name: one, or, where it is computed, any of their classes and functions."""
         if isinstance(key, ast.Constant):
             return NONE.union(*(self._member(m, str(key.value)) for m in modules))
-        return self._classes([d for m in modules for d in self._public(m, node)])
+        return self._classes([d for m in modules for d in self._public(m, node)]).union(
+            *(self._handed_on(m) for m in modules if m is not self._names.module_of(node))
+        )
+
+    def _handed_on(self, module: Scope) -> Vals:
+        """What a module imports from libraries only to offer it: nothing in the module itself reads it."""
+        out = NONE
+        for name, bound in module.bindings.items():
+            dotted = self._names.imports.get((id(module), name), "")
+            offered = all(isinstance(b.target, ast.ImportFrom) for b in bound) and not name.startswith("_") and not self._names.imported.targets(module, name)
+            if dotted and offered and not any(self._names.module_of(r) is module for r in self._names.reads(name)):
+                out |= {Val("ext", bound[0].target, dotted)}
+        return out
 
     def _member(self, module: Scope, name: str) -> Vals:
         variable = self._names.variable(module, name)

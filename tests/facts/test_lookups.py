@@ -121,6 +121,13 @@ def test_registries(text: str, found: set[str]) -> None:
     assert means(f"import registered\nfrom registry import LOSSES, MODELS\n{text}", registry=_REGISTRY, registered=_REGISTERED) == found
 
 
+def test_what_a_module_offers_of_libraries() -> None:
+    losses = (
+        "from torch.nn.functional import cross_entropy, mse_loss as mse\nfrom lib import other, _own\nimport torch\ndef mine(a, b):\n    return other(a, b)\n"
+    )
+    assert means("import losses\nprobe(getattr(losses, name))", losses=losses) == {"mine", "torch.nn.functional.cross_entropy", "torch.nn.functional.mse_loss"}
+
+
 def test_a_registry_of_a_library() -> None:
     text = "from mmengine import Registry\nR = Registry('m')\n@R.register_module()\nclass A:\n    pass\nprobe(R.build(dict(type='A')))"
     assert means(text) == {"A()"}
