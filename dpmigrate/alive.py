@@ -8,7 +8,7 @@ so is what a look-up by a computed name may find.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from dpmigrate.facts.names import last
 
@@ -17,9 +17,16 @@ _LOOKS_UP = frozenset({"globals", "locals", "eval", "exec", "vars", "dir"})
 _BY_NAME = frozenset({"getattr", "hasattr", "import_module", "__import__", "attrgetter", "methodcaller"})
 
 
-def without_dead(script: ast.Module, imported: Sequence[tuple[str, ast.Module]]) -> None:
-    """Take out of the imported modules, each with its last word (``utils`` of ``lib/utils.py``), the definitions that nothing can run."""
+def without_dead(script: ast.Module, imported: Sequence[tuple[str, ast.Module]], computed: Collection[str] = ()) -> None:
+    """Take out of the imported modules, each with its last word (``utils`` of ``lib/utils.py``), the definitions that nothing can run.
+
+    ``computed`` are the words of modules that are imported by a computed name: anything of theirs may be looked up.
+    """
     alive = _Alive(imported)
+    alive.note_names(script, "")
+    for word, tree in imported:
+        alive.note_names(tree, word)
+    alive.open_up(computed)
     alive.run(script, whole=True)
     for _, tree in imported:
         alive.run(tree, whole=False)
@@ -39,10 +46,23 @@ class _Alive:
         self._waiting: list[tuple[_Definition, bool, str]] = []  # definition, whether it stands in a class, its module
         self._modules = {id(tree): word for word, tree in imported}
         self._own = _own_classes(n for _, tree in imported for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
+        self._called: dict[tuple[str, str], str] = {}  # (module, a name there) -> last word of the module that it means
+
+    def note_names(self, tree: ast.Module, module: str) -> None:
+        """Note what the module calls other modules."""
+        words = set(self._modules.values())
+        for node in ast.walk(tree):
+            for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+                if (word := alias.name.rpartition(".")[2]) in words:
+                    self._called[module, alias.asname or word] = word
 
     def run(self, tree: ast.Module, *, whole: bool) -> None:
         """Note what runs when a module is imported, or all of the script."""
         self._enter(tree.body, self._modules.get(id(tree), ""), inside=False, whole=whole)
+
+    def open_up(self, modules: Collection[str]) -> None:
+        """Keep all definitions of the modules."""
+        self._open.update(modules)
 
     def settle(self) -> None:
         """Let definitions live whose names are used, until no more do."""
@@ -88,21 +108,29 @@ class _Alive:
             elif isinstance(n, ast.Attribute):
                 self.words.add(n.attr)
                 if n.attr == "__dict__":
-                    self._open.add(last(n.value))
+                    self._open_up(n.value, module)
             elif isinstance(n, ast.Constant) and isinstance(n.value, str):
                 self.words.update(n.value.split(".") if n.value.replace(".", "").isidentifier() else ())
             elif isinstance(n, ast.alias):
                 self.words.add(n.name.rpartition(".")[2])
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name | ast.Attribute):
+            if isinstance(n, ast.Call):
                 self._looked_up(n, module)
+
+    def _open_up(self, node: ast.expr, module: str) -> None:
+        """Keep all of the module that an expression means there, if it means one."""
+        if isinstance(node, ast.Name | ast.Attribute):
+            self._open.add(self._called.get((module, last(node)), last(node)))
 
     def _looked_up(self, call: ast.Call, module: str) -> None:
         called = last(call.func)
+        for given in (*call.args, *(k.value for k in call.keywords)):
+            if (module, last(given)) in self._called:
+                self._open_up(given, module)  # whoever is given a module looks into it
         if called in _LOOKS_UP:
             self._open.add(module)
         elif called in _BY_NAME and not all(isinstance(a, ast.Constant) for a in call.args[1 if called in ("getattr", "hasattr") else 0 :]):
             self._any_method = True
-            self._open.add(last(call.args[0]) if call.args else module)
+            self._open.add(module if not call.args else last(call.args[0]))
 
 
 def _own_classes(classes: Iterable[ast.ClassDef]) -> set[str]:

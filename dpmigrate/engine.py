@@ -5,13 +5,14 @@ Facts, rules and rewriting are imported when the first file needs them: most fil
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmigrate import transaction
-from dpmigrate.literals import FRAMEWORKS, TRAINING
+from dpmigrate.literals import BY_NAME, FRAMEWORKS, TRAINED_WITH, TRAINING
 from dpmigrate.model import File, Finding, Outcome, Problem, Start, Status, blockers, left
 from dpmigrate.plans import Planned, Writing, absolute, agreed, carried_out
 from dpmigrate.settings import Settings
@@ -155,7 +156,7 @@ def _explain(name: str, data: bytes, settings: Settings) -> Planned:
 def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, ...]) -> Script | Outcome:
     """The facts of a program, or its outcome where nothing in it is for us."""
     follow = settings.follow and b"import" in data
-    if not follow and not _relevant(data, literals):
+    if not follow and not _relevant([data], literals):
         return Outcome(name, Status.CLEAN, reason="nothing is trained in this file")
     from dpmigrate.facts.script import Script
     from dpmigrate.linking import link
@@ -166,15 +167,20 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     if isinstance(source, Problem):
         return Outcome(name, Status.FAILED, problem=source)
     program = link(Path(name), source) if follow else Program.of(source)
-    if not any(_relevant(p.source.data, literals) for p in program.parts):
+    if not _relevant([p.source.data for p in program.parts], literals):
         reason = "nothing is trained in this file" + (" or those that it imports" if len(program.parts) > 1 else "")
         return Outcome(name, Status.CLEAN, reason=reason, notes=_unread(program))
     return Script(program, settings)
 
 
-def _relevant(data: bytes, literals: tuple[bytes, ...]) -> bool:
-    """Whether the byte filter lets the file through: it holds a literal, or cannot be trusted to show one."""
-    return any(literal in data for literal in literals) or b"\0" in data or data.startswith((b"\xff\xfe", b"\xfe\xff"))
+def _relevant(files: Sequence[bytes], literals: tuple[bytes, ...]) -> bool:
+    """Whether the byte filter lets a program through: a file holds a literal or cannot be trusted to show one, or its training may be found by name."""
+
+    def held(wanted: tuple[bytes, ...]) -> bool:
+        return any(literal in data for data in files for literal in wanted)
+
+    unclear = any(b"\0" in data or data.startswith((b"\xff\xfe", b"\xfe\xff")) for data in files)
+    return unclear or held(literals) or (held(BY_NAME) and held(TRAINED_WITH))
 
 
 def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:
@@ -206,7 +212,7 @@ def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:
     if isinstance(new, Problem):
         return _planned(script, Outcome(name, Status.FAILED, files, problem=new))
     outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=rules.notes(script), starts=_starts(name, how.output))
-    return _planned(script, outcome, new)
+    return _planned(script, _started(outcome, how.output), new)
 
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:
@@ -223,6 +229,16 @@ def _starts(name: str, written: Path | None) -> tuple[Start, ...]:
     from dpmigrate.starts import starts
 
     return starts(Path(name), written)
+
+
+def _started(outcome: Outcome, written: Path | None) -> Outcome:
+    """With the module that the script is started as, if it is; the result has to lie in the same package."""
+    from dpmigrate.started import result_as_module
+
+    module = result_as_module(Path(outcome.path), written)
+    if module is None:
+        return outcome
+    return replace(outcome, module=module.name, folder="" if module.folder == Path.cwd() else os.path.relpath(module.folder))
 
 
 def _refused(script: Script, found: tuple[Finding, ...], how: Writing) -> Planned:

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from dpmigrate.alive import without_dead
+from dpmigrate.facts.computed import imports_by_name
 from dpmigrate.facts.names import last
 from dpmigrate.facts.scopes import imported_names
 from dpmigrate.facts.suppressions import suppressions
 from dpmigrate.model import Problem, is_main_guard
 from dpmigrate.program import Part, Program, placed
 from dpmigrate.source import Source, parse
+from dpmigrate.started import as_module
 
 #: files and bytes of one program; what it imports beyond that is taken for code of others, and told
 FILE_LIMIT = 200
 BYTE_LIMIT = 4_000_000
+#: modules that one computed name may mean; more are no choice but a search
+CHOICE_LIMIT = 60
 
 _TOP = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
 #: never the user's own, also where a copy of it lies beside the script
@@ -47,7 +52,10 @@ class _Linker:
         self._unread: dict[str, Problem] = {}
         self._shown = path.parent
         self._bytes = len(entry.data)
-        self._roots = dict.fromkeys([*_put_on_path(self._top), self._top.path.parent, *_above(self._top.path.parent)])
+        self._computed: set[Path] = set()  # what is imported by a computed name
+        module = as_module(path)
+        package = [module.folder] if module is not None else []
+        self._roots = dict.fromkeys([*_put_on_path(self._top), self._top.path.parent, *package, *_above(self._top.path.parent)])
 
     def follow(self) -> None:
         """Read every file of the program. Not recursive: chains of imports may be long."""
@@ -71,18 +79,31 @@ class _Linker:
         index = {m: i for i, m in enumerate(self._order)}
         for module in self._order:
             parts.append(placed(module.source, parts[-1].end if parts else 0, main=module is self._top))
-        words = (m.path.parent.name if m.path.stem == "__init__" else m.path.stem for m in self._order)
-        without_dead(parts[-1].tree, list(zip(words, (p.tree for p in parts[:-1]), strict=False)))
+        words = [_word(m.path) for m in self._order]
+        without_dead(parts[-1].tree, list(zip(words, (p.tree for p in parts[:-1]), strict=False)), set(map(_word, self._computed)))
         links = {(index[m], name): index[target] for (m, name), target in self._links.items()}
         return Program(tuple(parts), links, tuple(self._unread.items()))
 
     # ------------------------------------------------------------------ one import
-    @staticmethod
-    def _imports(module: _Module) -> Iterator[str]:
-        """The modules that a file may import, as it writes them."""
+    def _imports(self, module: _Module) -> Iterator[str]:
+        """The modules that a file may import, as it writes them; of a computed name all that it may mean."""
         for node in _running(module):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 yield from imported_names(node)
+        if b"import_module" in module.source.data or b"__import__" in module.source.data:
+            for _, words in imports_by_name(module.source.tree):
+                names = self._possible(module, words)
+                self._computed |= {path for name in names if (path := self._find(module, name)) is not None}
+                yield from (part for name in names for part in _with_packages(name))
+
+    def _possible(self, module: _Module, words: tuple[str, ...]) -> list[str]:
+        """The names of modules that match the words, by the files that there are; none where they are too many to be one choice."""
+        level = next(i for i, w in enumerate(words) if w)
+        for root in module.path.parents[level - 1 : level] if level else self._roots:
+            names = _matching(root, words[level:])
+            if names:
+                return ["." * level + name for name in names] if len(names) <= CHOICE_LIMIT else []
+        return []
 
     def _module(self, module: _Module, name: str) -> tuple[_Module | None, bool]:
         """The file that an imported name means in a file, and whether it is met for the first time."""
@@ -174,6 +195,31 @@ def _file(folder: Path, words: list[str]) -> Path | None:
         if candidate.is_file():
             return candidate
     return None
+
+
+def _matching(folder: Path, words: tuple[str, ...]) -> list[str]:
+    """The modules below a folder whose dotted names match the words, one regular expression each."""
+    first, *rest = words
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError:
+        return []
+    found = [(p.stem, p) for p in inside if (p.is_dir() or (p.suffix == ".py" and p.stem != "__init__")) and re.fullmatch(first, p.stem)]
+    if not rest:
+        return [stem for stem, p in found if _file(folder, [stem]) is not None]
+    return [f"{stem}.{name}" for stem, p in found if p.is_dir() for name in _matching(p, tuple(rest))]
+
+
+def _with_packages(name: str) -> Iterator[str]:
+    """A module's dotted name, those of its packages first."""
+    words = name.lstrip(".").split(".")
+    dots = name[: len(name) - len(name.lstrip("."))]
+    yield from (dots + ".".join(words[: i + 1]) for i in range(len(words)))
+
+
+def _word(path: Path) -> str:
+    """The last word of a module's name."""
+    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 def _above(folder: Path) -> Iterator[Path]:

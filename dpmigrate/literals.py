@@ -11,5 +11,9 @@ from typing import Final
 #: every rule speaks only of programs that train
 TRAINING: Final = (b".backward(", b".backward (")
 
+#: a program whose training is found by name holds one of these, and an optimizer or a loader: it says nothing of ``backward``
+BY_NAME: Final = (b"import_module", b"__import__", b"instantiate(", b"eval(", b"exec(")
+TRAINED_WITH: Final = (b"torch.optim", b"optim import", b"DataLoader")
+
 #: apply tells a program that trains by other means from one that does not train, so it reads these as well
 FRAMEWORKS: Final = (*TRAINING, b"torch", b"lightning", b"transformers")

@@ -128,6 +128,8 @@ class Outcome:
     problem: Problem | None = None
     notes: tuple[str, ...] = field(default=())  # what changed in meaning, for the end of the report
     starts: tuple[Start, ...] = ()  # where the program is started, with the new commands
+    module: str = ""  # what python -m calls the script, where it is started as a module of its package
+    folder: str = ""  # from where, if that is not the current one
 
     @property
     def findings(self) -> tuple[Finding, ...]:

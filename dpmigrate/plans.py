@@ -157,5 +157,8 @@ def _written(plan: Planned, others: Sequence[Planned], how: Writing) -> Outcome:
         names = ", ".join(str(c.path) for c in plan.changes)
         problem = Problem(f"--output takes one file, and this program changes in {len(plan.changes)}: {names}")
     if problem is None and how.vendor and plan.migrates:
-        problem = writing.vendor((how.output or script).parent)
+        from dpmigrate.started import result_as_module
+
+        module = result_as_module(script, how.output)  # python -m looks where it is started, not beside the script
+        problem = writing.vendor(module.folder if module is not None else (how.output or script).parent)
     return plan.outcome if problem is None else plan.left(Status.FAILED, problem=problem).outcome

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dpmigrate.model import Start
+from dpmigrate.started import as_module
 
 _SHELL = frozenset({".sh", ".bash", ".zsh", ".slurm", ".sbatch", ".pbs", ".mk"})
 _MAKE = frozenset({"Makefile", "makefile", "GNUmakefile"})
@@ -41,17 +42,18 @@ def starts(script: Path, written: Path | None = None) -> tuple[Start, ...]:
     except OSError:
         return ()
     out: list[Start] = []
-    for folder in _folders(target.parent):
+    module = as_module(script)
+    for folder in _folders(target.parent, module.folder if module is not None else target.parent):
         for file in _files(folder):
             name = str(file) if script.is_absolute() else os.path.relpath(file)
             out += (Start(name, line, command) for line, command in _found(file, _Program(target, (written or script).resolve(), folder)))
     return tuple(out[:_MOST])
 
 
-def _folders(folder: Path) -> list[Path]:
-    """The folder and those above it, up to the repository's top; of what is no repository only the folder itself."""
+def _folders(folder: Path, start: Path) -> list[Path]:
+    """The folder and those above it, up to the repository's top; of what is no repository those up to where the program is started."""
     chain = [folder, *folder.parents]
-    top = next((i for i, f in enumerate(chain) if (f / ".git").exists()), 0)
+    top = next((i for i, f in enumerate(chain) if (f / ".git").exists()), chain.index(start))
     return chain[: top + 1]
 
 
@@ -94,7 +96,8 @@ class _Program:
         return word if self.written == self.path else self._elsewhere()
 
     def module(self, word: str) -> str | None:
-        if (self.here / (word.replace(".", "/") + ".py")).resolve() != self.path:
+        place = self.here / word.replace(".", "/")
+        if self.path not in (place.with_name(f"{place.name}.py").resolve(), (place / "__main__.py").resolve()):
             return None
         return f"-m {word}" if self.written == self.path else self._elsewhere()
 

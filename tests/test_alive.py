@@ -33,6 +33,11 @@ _NET = "class Net:\n    def __init__(self): ...\n    def forward(self): ...\n   
         pytest.param("import lib\nlib.TABLE['x']()", _TWO + "TABLE = {'x': used, 'y': other}\n", id="a table of the module"),
         pytest.param("import lib\nlib.__dict__[name]()", _TWO, id="by the module's dict"),
         pytest.param("import lib\ngetattr(lib, name)()", _TWO, id="by a computed name"),
+        pytest.param("import lib as tools\ngetattr(tools, name)()", _TWO, id="by a computed name, under an alias"),
+        pytest.param("from proj import lib as tools\nvars(tools)[name]()", _TWO, id="by vars, under an alias"),
+        pytest.param("import lib as tools\ntools.__dict__[name]()", _TWO, id="by the module's dict, under an alias"),
+        pytest.param("import lib\noptions.make('a', lib)", _TWO, id="the module is handed over"),
+        pytest.param("import lib as tools\noptions.make('a', holder=tools)", _TWO, id="the module is handed over by keyword"),
         pytest.param("import lib\nlib.find('used')", "def find(n):\n    return globals()[n]\n" + _TWO, id="by globals()"),
         pytest.param("import lib", "@register\ndef used(): ...\n@register\ndef other(): ...\n", id="decorated"),
         pytest.param("from lib import used as f\nfrom lib import other as g\nf(); g()", _TWO, id="under other names"),
@@ -48,6 +53,7 @@ def test_all_of_it_may_run(script: str, module: str) -> None:
 @pytest.mark.parametrize(
     ("script", "module", "kept"),
     [
+        pytest.param("import lib\nprint(make().__dict__)\nlib.used()", _TWO, ["used"], id="the dict of another object"),
         pytest.param("import lib\nlib.used()", _TWO, ["used"], id="called by nobody"),
         pytest.param("from lib import used, other\nused()", _TWO, ["used"], id="imported and not used"),
         pytest.param("import lib\nlib.used()", _TWO + "__all__ = ['used', 'other']\n", ["used"], id="named in __all__ only"),

@@ -190,6 +190,18 @@ def test_output_and_vendor(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "dpmigrate_runtime" / "__init__.py").exists()
 
 
+def test_a_module_of_a_package(tmp_path: Path) -> None:
+    (tmp_path / "proj").mkdir()
+    path = put(tmp_path / "proj", b"from . import net\n" + (MIGRATED / "before.py").read_bytes())
+    (path.parent / "net.py").touch()
+    command = b"Start it with: torchrun --standalone --nproc-per-node=NUMBER_OF_GPUS -m proj."
+    assert command + b"train\n" in run("apply", "--diff", "proj/train.py", cwd=tmp_path).stdout
+    assert command + b"train  (in ..)\n" in run("apply", "--diff", "train.py", cwd=path.parent).stdout
+    assert command + b"ddp\n" in run("apply", "proj/train.py", "-o", "proj/ddp.py", "--vendor", cwd=tmp_path).stdout
+    assert (tmp_path / "dpmigrate_runtime" / "__init__.py").exists()
+    assert b'"module": "proj.train"' in run("apply", "--diff", "--output-format", "json", "proj/train.py", cwd=tmp_path).stdout
+
+
 def test_explain_and_rules(tmp_path: Path) -> None:
     assert b"DPM301 sum-loss" in run("explain", "dpm301", cwd=tmp_path).stdout
     assert run("explain", "DPM000", cwd=tmp_path).returncode == 2

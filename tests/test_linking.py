@@ -63,6 +63,29 @@ def test_a_file_that_cannot_be_parsed_is_named(linked: Callable[..., Program]) -
     assert name == "utils.py" and problem.line == 1
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param("import_module(args.model)", id="any name at all"),
+        pytest.param("import_module(f'n.{x}')", id="of a folder that is not there"),
+        pytest.param("import_module(f'm.{x}')", id="of more than one chooses from"),
+    ],
+)
+def test_names_that_mean_no_files(linked: Callable[..., Program], call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linking, "CHOICE_LIMIT", 1)
+    assert names(linked({"train.py": f"{call}\n", "m/a.py": "", "m/b.py": ""})) == ["train.py"]
+
+
+def test_what_a_computed_name_may_find_is_alive(linked: Callable[..., Program]) -> None:
+    program = linked({"train.py": "import importlib\nimportlib.import_module(f'm.{x}').run()\n", "m/a.py": "def run(): ...\ndef other(): ...\n"})
+    assert len(program.parts[0].tree.body) == 2
+
+
+def test_the_package_of_a_script_is_found_from_above_it(linked: Callable[..., Program]) -> None:
+    program = linked({"proj/train.py": "from proj.net import Net\n", "proj/__init__.py": "", "proj/net.py": "class Net: ...\n"}, "proj/train.py")
+    assert names(program) == ["proj/__init__.py", "proj/net.py", "proj/train.py"]
+
+
 def test_what_is_too_much_is_named(linked: Callable[..., Program], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linking, "FILE_LIMIT", 3)
     program = linked({"train.py": "import a, b, c\n", "a.py": "", "b.py": "", "c.py": ""})
@@ -124,6 +147,15 @@ def test_the_block_of_an_imported_main_guard_does_not_run(linked: Callable[..., 
             id="sys.path, by an imported file",
         ),
         pytest.param({"train.py": "import a\n", "src/a.py": ""}, ["src/a.py"], id="src"),
+        pytest.param({"train.py": "import_module('m.a')\n", "m/__init__.py": "", "m/a.py": "", "m/b.py": ""}, ["m/__init__.py", "m/a.py"], id="by a name"),
+        pytest.param(
+            {"train.py": "import_module(f'm.{x}')\n", "m/a.py": "", "m/b/__init__.py": "", "m/c.txt": ""}, ["m/a.py", "m/b/__init__.py"], id="by any name"
+        ),
+        pytest.param({"train.py": "import_module(f'm.{x}_net')\n", "m/a_net.py": "", "m/b.py": ""}, ["m/a_net.py"], id="by names of one end"),
+        pytest.param({"train.py": "import_module(f'm.{x}.net')\n", "m/a/net.py": "", "m/b/other.py": "", "m/c.py": ""}, ["m/a/net.py"], id="in any folder"),
+        pytest.param(
+            {"train.py": "import p\n", "p/__init__.py": "import_module('.' + x, __package__)\n", "p/a.py": ""}, ["p/a.py", "p/__init__.py"], id="beside it"
+        ),
     ],
 )
 def test_files_are_found(linked: Callable[..., Program], files: Files, order: list[str]) -> None:

@@ -108,6 +108,15 @@ def test_a_readme_is_read_where_it_shows_code(repository: Path) -> None:
     assert [(s.line, s.command[-2:]) for s in starts(repository / "train.py")] == [(2, "-a"), (5, "-d"), (9, "-e"), (10, "-f")]
 
 
+def test_a_package_is_started_from_above_it(tmp_path: Path) -> None:
+    (tmp_path / "proj").mkdir()
+    for name, text in {"__init__": "", "__main__": "from . import net\n", "train": "from . import net\n"}.items():
+        (tmp_path / "proj" / f"{name}.py").write_text(text)
+    (tmp_path / "run.sh").write_text("python -m proj.train --lr 1\npython -m proj\npython -m proj.net\n")
+    assert [s.command for s in starts(tmp_path / "proj" / "train.py")] == [f"{RUN}=NUMBER_OF_GPUS -m proj.train --lr 1"]
+    assert [s.command for s in starts(tmp_path / "proj" / "__main__.py")] == [f"{RUN}=NUMBER_OF_GPUS -m proj"]
+
+
 def test_the_folders_up_to_the_top_of_the_repository_are_looked_at(repository: Path) -> None:
     (repository.parent / "run.sh").write_text(f"python {repository.name}/src/deep/fit.py")
     (repository / "run.sh").write_text("cd src\npython deep/fit.py\n")

@@ -90,7 +90,7 @@ class Definitions:
                     out.add(node)
         return out
 
-    def generates(self, function: FunctionNode) -> list[ast.expr]:
+    def generates(self, function: ast.AST) -> list[ast.expr]:
         """What a generator goes through while it yields, without ``enumerate`` and the like: ``loader`` in ``for batch in loader: yield batch``."""
         out = []
         for y in self._yields:
@@ -137,6 +137,11 @@ def parameters(function: FunctionNode) -> list[str]:
 def is_static(function: FunctionNode) -> bool:
     """Whether a method is called without an object."""
     return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in function.decorator_list)
+
+
+def is_class_method(function: FunctionNode) -> bool:
+    """Whether a method is given the class in place of an object: another constructor."""
+    return any(isinstance(d, ast.Name) and d.id == "classmethod" for d in function.decorator_list)
 
 
 def default(a: ast.arguments, arg: ast.arg) -> ast.expr | None:

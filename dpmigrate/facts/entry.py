@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.names import FunctionNode, Names, last
 from dpmigrate.model import is_main_guard
 
 #: calls at module level that neither print, draw random numbers, open files nor build anything
@@ -55,8 +55,8 @@ def find_entry(names: Names) -> Entry | None:
         return Entry(_first_running(names, body), False, guard.body[-1])
     if not work:
         return None
-    last = [s for s in body if not isinstance(s, FunctionNode | ast.ClassDef)][-1]
-    return Entry(_first_running(names, body), False, last)
+    end = [s for s in body if not isinstance(s, FunctionNode | ast.ClassDef) or _runs_at_once(s)][-1]
+    return Entry(_first_running(names, body), False, end)
 
 
 def _first_running(names: Names, body: list[ast.stmt]) -> ast.stmt:
@@ -86,12 +86,17 @@ def _later_import(names: Names, body: list[ast.stmt], stmt: ast.stmt) -> bool:
 def _works(names: Names, stmt: ast.stmt, seen: frozenset[ast.Module] = frozenset()) -> bool:
     """Whether a module-level statement does anything that set-up must come before; an import does what the module does."""
     if isinstance(stmt, FunctionNode | ast.ClassDef):
-        return False
+        return _runs_at_once(stmt)
     if isinstance(stmt, ast.Import | ast.ImportFrom):
         return any(_works(names, s, seen | {module}) for module in names.run_by(stmt) if module not in seen for s in module.body)
     if isinstance(stmt, ast.Try) and all(isinstance(x, ast.Import | ast.ImportFrom) for x in stmt.body):
         return any(_works(names, s, seen) for s in stmt.body)
     return any(isinstance(n, ast.Call) and not _idle(names, n) for n in ast.walk(stmt))
+
+
+def _runs_at_once(stmt: FunctionNode | ast.ClassDef) -> bool:
+    """``@experiment.automain``: the decorator itself runs the function, where the file is started."""
+    return any(last(d) == "automain" for d in stmt.decorator_list)
 
 
 def _idle(names: Names, call: ast.Call) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 from dpmigrate.facts.scopes import Links, Scope, Variable, imported_names, packages
@@ -54,6 +55,12 @@ class Imported:
     def inside(self, module: Scope, name: str) -> Scope | None:
         """The module of this name in a package."""
         return self._inside.get((id(module), name))
+
+    def named(self, module: Scope, words: tuple[str, ...]) -> list[Scope]:
+        """The modules that a module imports under names whose words match these regular expressions, in order."""
+        pattern = re.compile(r"\.".join(words))
+        found = (target for (here, dotted), target in sorted(self._named.items(), key=lambda n: n[0][1]) if here == id(module) and pattern.fullmatch(dotted))
+        return list(dict.fromkeys(found))
 
     def run_by(self, statement: ast.Import | ast.ImportFrom, module: Scope) -> list[ast.Module]:
         """The modules that an import statement of ``module`` runs, where nothing has imported them before."""

@@ -39,6 +39,7 @@ class Loss:
 
 _FUNCTIONAL = "torch.nn.functional."
 _SELECTED = "over what is selected of the batch, of which every rank has another number"
+_CHOICE = "the loss is a mean or a sum, by which function the program chooses"
 _KEEP = frozenset({"to", "cuda", "float", "double", "contiguous", "squeeze", "unsqueeze", "view", "reshape", "clone", "scale", "requires_grad_", "half"})
 
 
@@ -267,7 +268,7 @@ class Losses:
                 found += [self._inner(x, node, item) for x in self.roles.values.inner(v)] or [Loss(Norm.UNKNOWN, node)]
             else:
                 found.append(Loss(Norm.UNKNOWN, node))
-        return _join(node, found or self._of_model(node, item))
+        return _join(node, found or self._of_model(node, item), _CHOICE)
 
     def _of_model(self, node: ast.Call, item: int) -> list[Loss]:
         """A method of a model behind a wrapper: what each class that it may be of gives."""
@@ -332,7 +333,7 @@ class Losses:
         return Loss(Norm.MEAN, node)
 
 
-def _join(node: ast.AST, found: list[Loss]) -> Loss:
+def _join(node: ast.AST, found: list[Loss], mixed: str = "part of the loss is a mean and part a sum") -> Loss:
     """The norm of a sum or a choice: equal parts keep theirs, parts that do not depend on the batch give way."""
     for norm in (Norm.WEIGHTED, Norm.UNKNOWN):
         hits = [x for x in found if x.norm is norm]
@@ -342,7 +343,7 @@ def _join(node: ast.AST, found: list[Loss]) -> Loss:
     if not kinds:
         return Loss(Norm.CONST, node)
     if len(kinds) > 1:
-        return Loss(Norm.UNKNOWN, node, "part of the loss is a mean and part a sum")
+        return Loss(Norm.UNKNOWN, node, mixed)
     norm = kinds.pop()
     if norm is Norm.SUM and any(x.norm is Norm.CONST and not isinstance(x.node, ast.Constant) for x in found):
         return Loss(Norm.UNKNOWN, node, "a sum over the batch and a term that does not depend on it")

@@ -37,7 +37,7 @@ class Names:
         self._meant: dict[ast.AST, Variable | None] = {}
         self._modules = [Scope(t, None, "") for t in self.trees]
         self.module = self._modules[-1]
-        self._imported = Imported(self._modules, links or {})
+        self.imported = Imported(self._modules, links or {})
         self.opened |= {scope.node: scope for scope in self._modules}
         for scope in self._modules:
             self._walk(scope.node, scope)
@@ -129,18 +129,18 @@ class Names:
                 name = alias.asname or alias.name.split(".")[0]
                 self.imports[id(scope), name] = alias.name if alias.asname else name
                 self._add(scope, name, Binding(node, "import"))
-                self._imported.note(scope, name, alias.name if alias.asname else name, "")
+                self.imported.note(scope, name, alias.name if alias.asname else name, "")
         elif isinstance(node, ast.ImportFrom):
             base = "." * node.level + (node.module or "")
             for alias in node.names:
                 if alias.name == "*":
-                    if not self._imported.note_star(scope, base):
+                    if not self.imported.note_star(scope, base):
                         self.stars.append(base)
                     continue
                 name = alias.asname or alias.name
                 self.imports[id(scope), name] = f"{base}.{alias.name}"
                 self._add(scope, name, Binding(node, "import"))
-                self._imported.note(scope, name, base, alias.name)
+                self.imported.note(scope, name, base, alias.name)
 
     def _target(self, scope: Scope, target: ast.AST, value: ast.AST, path: tuple[int | str, ...], how: str) -> None:
         if isinstance(target, ast.Tuple | ast.List):
@@ -211,7 +211,7 @@ class Names:
             owner = self.owner(scope, name)
             if owner is None:
                 return self._from_star(scope.module, name, frozenset())
-            linked = self._imported.targets(owner, name)
+            linked = self.imported.targets(owner, name)
             if len(linked) != 1 or (id(owner), name) in seen or self._given_anew(owner, name):
                 return owner, name
             seen.add((id(owner), name))
@@ -221,7 +221,7 @@ class Names:
 
     def _from_star(self, module: Scope, name: str, seen: frozenset[int]) -> Variable | None:
         """What the star imports of the program's own modules bring in; the last one holds."""
-        for source in reversed(self._imported.stars(module)):
+        for source in reversed(self.imported.stars(module)):
             if id(source) not in seen and not name.startswith("_"):
                 found = self.variable(source, name) if name in source.bindings else self._from_star(source, name, seen | {id(module)})
                 if found is not None:
@@ -230,7 +230,7 @@ class Names:
 
     def run_by(self, statement: ast.Import | ast.ImportFrom) -> list[ast.Module]:
         """The program's modules that an import statement runs, where nothing has imported them before."""
-        return self._imported.run_by(statement, self.scope_of[statement].module)
+        return self.imported.run_by(statement, self.scope_of[statement].module)
 
     def meant(self, node: ast.AST) -> Variable | None:
         """The variable that a Name means, or an Attribute of one of the program's own modules (``utils.save``)."""
@@ -241,7 +241,7 @@ class Names:
     def _means(self, node: ast.AST) -> Variable | None:
         if isinstance(node, ast.Name):
             owner = self.owner(self.scope_of[node], node.id)
-            linked = self._imported.targets(owner, node.id) if owner is not None else []
+            linked = self.imported.targets(owner, node.id) if owner is not None else []
             if owner is None or len(linked) != 1 or not self._given_anew(owner, node.id):
                 return self.variable(self.scope_of[node], node.id)
             if self._rebound(owner, node.id, node):
@@ -256,12 +256,12 @@ class Names:
     def _member(self, module: Scope, name: str) -> Variable | None:
         """What a module holds under a name: a variable, or a module inside it."""
         found = self.variable(module, name)
-        inside = self._imported.inside(module, name) if found is None else None
+        inside = self.imported.inside(module, name) if found is None else None
         return (inside, "") if inside is not None else found
 
     def alternatives(self, scope: Scope, name: str) -> list[Variable]:
         """What several import statements of one name bring, of which one runs: ``try: from fast import Net``, ``except ImportError: from slow import Net``."""
-        linked = self._imported.targets(scope, name)
+        linked = self.imported.targets(scope, name)
         return [v for target in linked if target[1] and (v := self.variable(*target)) is not None] if len(linked) > 1 else []
 
     def uses(self, scope: Scope, name: str) -> list[ast.Name | ast.Attribute]:
@@ -270,7 +270,7 @@ class Names:
         if variable is None:
             return [n for n in self.reads(name) if self.variable(self.scope_of[n], n.id) is None]
         owner, own = variable
-        found: list[ast.Name | ast.Attribute] = [n for w in self._imported.words(owner, own) for n in self.reads(w) if self.meant(n) == variable]
+        found: list[ast.Name | ast.Attribute] = [n for w in self.imported.words(owner, own) for n in self.reads(w) if self.meant(n) == variable]
         if owner.is_module and len(self.trees) > 1:
             found += [a for a in self.attributes(own) if isinstance(a.ctx, ast.Load) and self.meant(a) == variable]
         return found
@@ -278,7 +278,7 @@ class Names:
     def calls_of(self, definition: FunctionNode | ast.ClassDef) -> list[ast.Call]:
         """The calls by the name of a function or class, or by one under which it is imported; of a method, those of anything's method of that name."""
         scope = self.scope_of[definition]
-        found = [c for w in self._imported.words(scope, definition.name) for c in self.calls(w)]
+        found = [c for w in self.imported.words(scope, definition.name) for c in self.calls(w)]
         if scope.is_class:
             return [c for c in found if isinstance(c.func, ast.Attribute) and self.meant(c.func) is None]
         return [c for c in found if self.meant(c.func) == (scope, definition.name)]
@@ -312,7 +312,7 @@ class Names:
             while found is not None and not found[1] and parts:  # utils.nn.Linear: what a module of the program has imported
                 found = self._member(found[0], parts.pop())
             base = self.imports.get((id(found[0]), found[1]), "") if found is not None else ""
-            if found is None or not base or self._imported.targets(*found) or self._rebound(*found, node):
+            if found is None or not base or self.imported.targets(*found) or self._rebound(*found, node):
                 return ""
         return ".".join([base, *reversed(parts)])
 

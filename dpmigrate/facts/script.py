@@ -14,6 +14,7 @@ from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.phases import Phases, phases
+from dpmigrate.facts.replaced import unseen_training
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.spelling import spelled_by_caller
@@ -75,7 +76,7 @@ class Script:
             return f"{self.distributed}; {self.own_start}" if self.own_start and not migrated else self.distributed
         if not any(d == "torch" or d.startswith("torch.") for d in self.names.imports.values()) and not self.names.stars:
             return "torch is not imported in this program"
-        if not self.roles.backwards:
+        if not self.roles.backwards and not any(True for _ in unseen_training(self.roles)):
             return "no backward() in this program: nothing is trained here"
         return ""
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_static
+from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_class_method, is_static
 from dpmigrate.facts.flows import flows
+from dpmigrate.facts.lookups import Lookups
 from dpmigrate.facts.names import FunctionNode, Names, last
 from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, leaves, wrap_argument
 from dpmigrate.facts.order import Order
@@ -52,6 +53,7 @@ class Values:
         self._busy: dict[int, int] = {}  # id of a node under evaluation -> its depth
         self._cut = 0  # the least depth at which the evaluation in progress met itself
         self._parts = Parts(self)
+        self.lookups = Lookups(self)
         self._known: dict[ast.AST, Vals] = {}  # what holds until a variable is given more
         self._flows = flows(names, self._handed_back)
         self._settle()
@@ -78,6 +80,8 @@ class Values:
     def _pass(self) -> None:
         for site in self.new_wraps:
             self._put(site.key, frozenset({site.wrapped}))
+        for parameter, vals in self.lookups.decorated():
+            self._put(parameter, vals)
         for g in self._flows.given:
             self._put(g.key, self._bound(g.binding, g.scope, g.name))
         for node in self._flows.steps:
@@ -107,10 +111,6 @@ class Values:
                 if target is function and name == parameter:
                     return self._unwraps.narrowed(value, self.eval(argument))
         return self.eval(value)
-
-    def _generates(self, function: ast.AST) -> list[ast.expr]:
-        """What a generator function goes through and hands on item by item: ``for batch in loader: yield batch``."""
-        return self.defs.generates(function) if isinstance(function, FunctionNode) else []
 
     def handed_on(self, call: ast.Call) -> ast.expr | None:
         """The argument whose items a generator function of this module hands on: ``loader`` for ``cycle(loader)``."""
@@ -154,7 +154,8 @@ class Values:
         plain = [*a.posonlyargs, *a.args]
         cls = self.defs.method_class(node)
         if cls is not None and plain and plain[0] is arg and not is_static(node):
-            return frozenset(Val("object", c, cls=c) for c in self.defs.family(cls))
+            kind = "class" if is_class_method(node) else "object"
+            return frozenset(Val(kind, c, cls=c) for c in self.defs.family(cls))
         return self.eval(default(a, arg))
 
     def _assign(self, node: ast.Assign | ast.AnnAssign) -> None:
@@ -186,7 +187,7 @@ class Values:
         for v in self.eval(call.func):
             if v.kind == "func" and isinstance(v.node, FunctionNode):
                 bound = isinstance(call.func, ast.Attribute | ast.Call) and self.defs.method_class(v.node) is not None
-                yield v.node, int(bound and not is_static(v.node) and not self._on_class(call.func))
+                yield v.node, int(bound and not is_static(v.node) and (is_class_method(v.node) or not self._on_class(call.func)))
             elif v.kind == "class" and v.cls is not None:
                 init = self.defs.method(v.cls, "__init__")
                 if init is not None:
@@ -285,9 +286,9 @@ class Values:
         if isinstance(node, ast.Name):
             return self._name(node)
         if isinstance(node, ast.Attribute):
-            return self._attribute(node)
+            return self._attribute(node) or self.lookups.found(node)
         if isinstance(node, ast.Call):
-            return self._call_value(node)
+            return self.lookups.found(node) or self.lookups.made(node) or self.lookups.narrowed(node, self._call_value(node))
         if isinstance(node, ast.IfExp):
             return self.eval(node.body) | self.eval(node.orelse)
         if isinstance(node, ast.BoolOp):
@@ -300,7 +301,7 @@ class Values:
             item: int | str = "*"
             if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int | str):
                 item = node.slice.value
-            return self.pick(self.eval(node.value), (item,), subscript=True)
+            return self.pick(self.eval(node.value), (item,), subscript=True) or self.lookups.found(node)
         if isinstance(node, ast.Constant):
             return frozenset({Val("const", node)})
         if isinstance(node, ast.Lambda):
@@ -354,7 +355,7 @@ class Values:
         for v in callees:
             if v.kind == "func":
                 out |= self.returns.get(v.node, set()) | self._given_back(node, v.node)
-                out = out.union(*(self._returned(node, v.node, source) for source in self._generates(v.node)))
+                out = out.union(*(self._returned(node, v.node, source) for source in self.defs.generates(v.node)))
             elif v.kind == "class" and v.cls is not None:
                 out.add(Val("object", node, cls=v.cls))
             elif v.kind == "ext":

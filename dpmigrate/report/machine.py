@@ -34,6 +34,7 @@ def _file(o: Outcome, names: dict[str, str]) -> dict[str, Any]:
         "reason": o.reason,
         "problem": problem,
         "notes": list(o.notes),
+        "module": o.module or None,
         "starts": [{"path": s.path, "line": s.line, "command": s.command} for s in o.starts],
         "findings": [_finding(f, names, file.path, split(file.before)) for file in o.files for f in file.findings],
         "changed": list(o.changed),

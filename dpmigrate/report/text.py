@@ -189,7 +189,9 @@ def _migrated(outcome: Outcome, style: Style, written: str | None) -> Iterator[s
         yield f"  Left to you, {where} of the original: {safe(f.message)} ({f.code})"
         if f.advice:
             yield f"    help: {safe(f.advice)}"
-    yield f"  Start it with: torchrun --standalone --nproc-per-node=NUMBER_OF_GPUS {safe(shlex.quote(written or outcome.path))}"
+    program = f"-m {outcome.module}" if outcome.module else safe(shlex.quote(written or outcome.path))
+    where = f"  (in {safe(outcome.folder)})" if outcome.folder else ""
+    yield f"  Start it with: torchrun --standalone --nproc-per-node=NUMBER_OF_GPUS {program}{where}"
     yield from _starts(outcome)
 
 

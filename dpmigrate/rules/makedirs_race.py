@@ -1,7 +1,8 @@
 """Ranks race to create a directory.
 
 ## What it finds
-`os.mkdir`, `os.makedirs` and `Path.mkdir` without `exist_ok=True`, also behind `if not os.path.exists(…)`.
+`os.mkdir`, `os.makedirs` and `Path.mkdir` without `exist_ok=True`, also behind `if not os.path.exists(…)`. Where `exist_ok` is the program's own
+decision, rank 0 creates the directory first, by that decision.
 
 ## Why it matters
 Two ranks see that the directory is missing, one creates it, the other fails with FileExistsError.
@@ -27,8 +28,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Edit, Replace, SetArg
+from dpmigrate.edit import AddImport, Edit, Enclose, Replace, SetArg
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.ranks import ends_before, local_tests, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -37,7 +39,11 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM505", severity=Severity.ERROR, fix=Fix.SAFE)
 def makedirs_race(script: Script) -> Iterator[Hit]:
     for call in script.calls("os.makedirs", "os.mkdir"):
-        if _exist_ok(script, call, 2) or _caught(script, call):
+        given = script.argument(call, "exist_ok", 2)
+        if _caught(script, call) or _is_true(script, given):
+            continue
+        if given is not None and not _is_false(given):
+            yield from _by_option(script, call, given)
             continue
         edits: list[Edit] = [SetArg(script.span(call), "exist_ok", "True", 2)]
         if script.names.dotted(call.func) == "os.mkdir":
@@ -46,8 +52,29 @@ def makedirs_race(script: Script) -> Iterator[Hit]:
             edits += [] if plain else [AddImport("import os")]
         yield Hit(call, "two ranks may create this directory at the same time", tuple(edits))
     for call, _ in script.methods("mkdir"):
-        if not _exist_ok(script, call, 2) and not _caught(script, call) and (not call.args or _is_mode(call.args[0])):
+        given = script.argument(call, "exist_ok", 2)
+        if _caught(script, call) or _is_true(script, given) or (call.args and not _is_mode(call.args[0])):
+            continue
+        if given is not None and not _is_false(given):
+            yield from _by_option(script, call, given)
+        else:
             yield Hit(call, "two ranks may create this directory at the same time", (SetArg(script.span(call), "exist_ok", "True", 2),))
+
+
+def _by_option(script: Script, call: ast.Call, given: ast.expr) -> Iterator[Hit]:
+    """The program decides whether the directory may be there: rank 0 looks first, and for the others it may."""
+    stmt = script.is_statement(call)
+    apart = any(True for _ in local_tests(script.roles, call)) or any(True for _ in ends_before(script.roles, call))
+    if stmt is not None and run_by_all(script.roles, call) and not apart:
+        own = f"({script.text(given)})" if isinstance(given, ast.IfExp | ast.NamedExpr) else script.text(given)
+        value = f"{own} or not {script.ddp}.is_main()"
+        edits = (SetArg(script.span(call), "exist_ok", value, 2), Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.main_first():"))
+        yield Hit(call, "two ranks may create this directory at the same time", (*edits, AddImport(script.import_line)))
+    else:
+        yield Hit(
+            call, "two ranks may create this directory at the same time, and the second would stop where exist_ok is false",
+            advice="write exist_ok=True, and look before the training whether the directory may be used",
+        )  # fmt: skip
 
 
 def _caught(script: Script, call: ast.Call) -> bool:
@@ -81,6 +108,11 @@ def _is_mode(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
-def _exist_ok(script: Script, call: ast.Call, index: int) -> bool:
-    given = script.argument(call, "exist_ok", index)
-    return given is not None and not (isinstance(given, ast.Constant) and given.value is False)
+def _is_true(script: Script, given: ast.expr | None) -> bool:
+    """Whether it can only be True, as it stands or by what a variable is given."""
+    values = [given] if isinstance(given, ast.Constant) else [v.node for v in script.values.eval(given)]
+    return bool(values) and all(isinstance(v, ast.Constant) and v.value is True for v in values)
+
+
+def _is_false(given: ast.expr) -> bool:
+    return isinstance(given, ast.Constant) and given.value is False

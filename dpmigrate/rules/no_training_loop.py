@@ -165,5 +165,7 @@ def _place(script: Script, found: Feed, backward: ast.Call) -> str:
 def _instead(script: Script, backward: ast.Call) -> str:
     loop = next(rounds(script.roles, backward), None)
     if isinstance(loop, ast.For | ast.AsyncFor):
-        return f"it is not seen that {short(loop.iter)} gives the batches of a DataLoader"
+        corner = script.values.lookups.behind(loop.iter)
+        by_name = f", which is found by {corner} when the program runs," if corner else ""
+        return f"it is not seen that {short(loop.iter)}{by_name} gives the batches of a DataLoader"
     return "it is not seen where the while loop has its batches from" if loop is not None else "it stands in no loop"

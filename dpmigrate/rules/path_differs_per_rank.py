@@ -1,7 +1,8 @@
 """A path is made from the time or a random name.
 
 ## What it finds
-`datetime.now()`, `time.strftime()`, `uuid` and `tempfile.mkdtemp()` that go into the name of a directory or file.
+`datetime.now()`, `time.strftime()`, `uuid` and `tempfile.mkdtemp()` that go into the name of a directory or file. `@hydra.main`, which makes such a directory
+itself, is told.
 
 ## Why it matters
 Every rank makes a name of its own: W run directories, and rank 0's checkpoint where no other rank looks for it.
@@ -25,7 +26,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
-from dpmigrate.facts.names import Loop, last
+from dpmigrate.facts.names import FunctionNode, Loop, last
 from dpmigrate.facts.ranks import left_to_main, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -56,6 +57,13 @@ _PATHS = frozenset(
 
 @rule("DPM506", severity=Severity.ERROR, fix=Fix.SAFE)
 def path_differs_per_rank(script: Script) -> Iterator[Hit]:
+    for function in (n for n in script.names.nodes if isinstance(n, FunctionNode) and script.roles.reaches_backward(n)):
+        for d in function.decorator_list:
+            if script.names.dotted(d.func if isinstance(d, ast.Call) else d) == "hydra.main":
+                yield Hit(
+                    d, "hydra names the folder of a run by the time: ranks that start in different seconds get different ones", severity=Severity.WARNING,
+                    advice="give it a name on the command line: hydra.run.dir=outputs/NAME",
+                )  # fmt: skip
     for call in script.calls(*_CLOCKS):
         if any(isinstance(a, Loop) for a in script.names.ancestors(call)) or not run_by_all(script.roles, call) or left_to_main(script.roles, call):
             continue
@@ -64,14 +72,21 @@ def path_differs_per_rank(script: Script) -> Iterator[Hit]:
 
 
 def _goes_into_path(script: Script, node: ast.AST, depth: int) -> bool:
-    """Whether the value of the expression is part of a path argument, directly or through names."""
+    """Whether the value of the expression is part of a path argument, directly or through names and the functions that return it."""
+    inner = node
     for a in script.names.ancestors(node):
         if isinstance(a, ast.Call) and last(a.func) in _PATHS and not script.names.is_inside(node, a.func):
             return True
         if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub):
             return False  # a duration
+        if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Div) and inner is a.right:
+            return True  # root / name; nothing else is divided by a time
         if isinstance(a, ast.Assign) and depth:
             return any(_name_in_path(script, t, depth) for t in a.targets)
+        if isinstance(a, ast.Return) and depth:
+            function = script.names.function(a)
+            return isinstance(function, FunctionNode) and any(_goes_into_path(script, c, depth - 1) for c in script.values.callers.get(function, []))
+        inner = a
     return False
 
 

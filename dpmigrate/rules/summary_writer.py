@@ -1,7 +1,8 @@
 """Every rank opens an event or log file of its own.
 
 ## What it finds
-`SummaryWriter` of `torch.utils.tensorboard` and `tensorboardX`, and classes outside of the program that are called a Logger or Writer.
+`SummaryWriter` of `torch.utils.tensorboard` and `tensorboardX`, also of a module that is imported by a computed name, and classes outside of the program that
+are called a Logger or Writer.
 
 ## Why it matters
 W event files in one folder: the curves of all ranks, mixed.
@@ -51,6 +52,8 @@ def summary_writer(script: Script) -> Iterator[Hit]:
 
 def _foreign_logger(script: Script, call: ast.Call) -> bool:
     """``Logger(path)`` outside of the program: what it writes cannot be seen here, that it writes says its name."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "SummaryWriter" and not script.names.dotted(call.func):
+        return not any(v.kind in ("class", "func") for v in script.values.eval(call.func))  # importlib.import_module(name).SummaryWriter(path)
     dotted = script.names.dotted(call.func)
     name = dotted.rsplit(".", 1)[-1]
     if not dotted or dotted.startswith(("logging.", "torch.", "csv.", "wandb.", "mlflow.")) or not name.endswith(("Logger", "Writer")):

@@ -21,6 +21,7 @@ Always: the program is migrated, and the author has to look at this one line.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.losses import Norm
@@ -34,7 +35,10 @@ def unknown_loss_scale(script: Script) -> Iterator[Hit]:
     for call in script.roles.backwards:
         loss = script.losses.of_backward(call)
         if loss.norm in (Norm.UNKNOWN, Norm.CONST):
-            why = loss.why or f"what {script.text(loss.node)[:60].splitlines()[0]} is normalised by is not known"
+            what = script.text(loss.node)[:60].splitlines()[0]
+            corner = script.values.lookups.behind(loss.node.func) if isinstance(loss.node, ast.Call) else ""
+            unseen = f" ({ast.unparse(loss.node.func)} is found by {corner} when the program runs)" if corner and isinstance(loss.node, ast.Call) else ""
+            why = loss.why or f"what {what} is normalised by is not known{unseen}"
             yield Hit(
                 call, f"{why}: right only if the loss is a mean over the samples of the batch",
                 advice="if it is a sum, write ddp.sum_loss(loss).backward(); if it compares samples with each other, gather them first",

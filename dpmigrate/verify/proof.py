@@ -108,7 +108,7 @@ def _attempt(original: Path, migrated: Mapping[Path, bytes] | Path, wish: Wish, 
 
     def config(side: str, place: scratch.Place, copy: scratch.Place, ranks: int) -> Config:
         root, origin, script, start = map(str, (copy.root, place.root, copy.script, copy.folder))
-        return Config(str(folder / f"{side}-out"), root, origin, script, start, ranks, wish.steps, wish.epochs, wish.float64, cpu=wish.cpu)
+        return Config(str(folder / f"{side}-out"), root, origin, script, start, ranks, wish.steps, wish.epochs, wish.float64, cpu=wish.cpu, module=copy.module)
 
     found = _prove(config("original", before, copies[0], 0), config("migrated", after, copies[1], wish.ranks), wish, paths, heard)
     touched = scratch.changed([link for copy in copies for link in copy.links], since)

@@ -32,6 +32,7 @@ class Config:
     float64: bool = True
     still: bool = True  # no dropout, no statistics of a batch, augmentation and noise by the sample
     cpu: bool = True
+    module: str = ""  # what python -m calls the script, where it is started so
     start: str = ""  # what the run that went first has left: the weights to start from, and what to compare with
     replay: list[tuple[str, int, bool, list[list[int]], str]] = field(default_factory=list)
 
@@ -62,12 +63,12 @@ def run(arguments: Sequence[str], config: Config, *, timeout: float, paths: Sequ
     out = Path(config.out)
     out.mkdir(parents=True, exist_ok=True)
     (out / "config.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
-    name = os.path.relpath(config.script, config.folder)
-    command = [sys.executable, name, *arguments]
+    program = ["-m", config.module] if config.module else [os.path.relpath(config.script, config.folder)]
+    command = [sys.executable, *program, *arguments]
     logs = out / "logs"
     if config.ranks:
         launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={config.ranks}", f"--log-dir={logs}", "--redirects=3"]
-        command = [sys.executable, *launcher, name, *arguments]
+        command = [sys.executable, *launcher, *program, *arguments]
     began = time.monotonic()
     stacks: tuple[str, ...] = ()
     with (out / "stdout.txt").open("w") as stdout, (out / "stderr.txt").open("w") as stderr:

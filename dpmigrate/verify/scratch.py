@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpmigrate.started import as_module
+
 #: folders that hold neither code nor data of the program
 _LEFT_OUT = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".venv"})
 #: bytes up to which files are copied; larger ones are linked
@@ -30,27 +32,31 @@ class Place:
     folder: Path
     links: tuple[Path, ...] = ()
     code: tuple[Path, ...] = ()
+    module: str = ""  # what python -m calls the script, where it is started so
 
     def copied_to(self, target: Path) -> Place:
         """Copy the root to ``target`` and give the same place there. OSError if that cannot be done."""
         whole = {place for path in (self.script, self.folder, *self.code) for place in (path, *path.parents)}
         links = tuple(_copy(self.root, target, whole))
         copied = target / self.script.relative_to(self.root)
-        return Place(copied, target, target / self.folder.relative_to(self.root), links)
+        return Place(copied, target, target / self.folder.relative_to(self.root), links, module=self.module)
 
 
 def place(script: Path, started_in: Path, others: Sequence[Path] = ()) -> Place:
     """What belongs to a script: the repository round it, otherwise its own folder, and as much above it as holds the other files of its program.
 
-    It starts where the user stands, if that is inside, as ``python script`` would; otherwise in its own folder.
+    It starts where the user stands, if that is inside, as ``python script`` would; otherwise in its own folder. A module of a package starts above that.
     """
+    module = as_module(script)
     script, started_in = script.resolve(), started_in.resolve()
     homes = {Path.home().resolve(), Path("/")}
     repository = next((p for p in script.parents if p not in homes and any((p / mark).exists() for mark in (".git", ".hg"))), None)
     root = repository or script.parent
-    for other in () if repository else others:
-        above = Path(os.path.commonpath([root, other.parent]))
+    for folder in () if repository else (*(p.parent for p in others), *([module.folder] if module is not None else [])):
+        above = Path(os.path.commonpath([root, folder]))
         root = root if above in homes else above
+    if module is not None and module.folder.is_relative_to(root):
+        return Place(script, root, module.folder, code=tuple(others), module=module.name)
     return Place(script, root, started_in if started_in.is_relative_to(root) else script.parent, code=tuple(others))
 
 

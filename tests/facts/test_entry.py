@@ -42,6 +42,8 @@ _GUARD = "if __name__ == '__main__':"
         pytest.param('"""doc"""\ntrain()', ("train()", False, "train()"), id="a docstring"),
         pytest.param("try:\n    train()\nexcept OSError:\n    pass\ntest()", ("try:", False, "test()"), id="work in a try"),
         pytest.param("if a:\n    train()\nimport b\ntest()", ("if a:", False, "test()"), id="a compound statement among the imports"),
+        pytest.param("from a import ex\n@ex.automain\ndef main(): pass", ("@ex.automain", False, "@ex.automain"), id="a function that its decorator runs"),
+        pytest.param("from a import ex\nex.add(3)\n@ex.automain\ndef main(): pass", ("ex.add(3)", False, "@ex.automain"), id="work before that"),
         pytest.param("import a\ntrain()\ntest()\ndef f(): pass", ("train()", False, "test()"), id="no guard"),
         pytest.param(
             "'''doc'''\nimport a\ntry:\n    import b\nexcept ImportError:\n    pass\ntrain()", ("train()", False, "train()"), id="below imports that may fail"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found
+from tests.rules.program import after, found, hits
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,35 @@ def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) 
     parts: dict[str, str | bool] = {"imports": imports, "end": line, "module_level": module_level}
     assert found("DPM505", **parts) == [line]
     assert after(**parts) == [new]
+
+
+@pytest.mark.parametrize(
+    "line", ["os.makedirs('a', exist_ok={})", "os.makedirs('a', 0o777, {})", "Path('a').mkdir(exist_ok={})", "Path('a').mkdir(0o777, True, {})"]
+)
+@pytest.mark.parametrize(
+    ("option", "new"),
+    [
+        pytest.param("args.again", "args.again or not ddp.is_main()", id="an option"),
+        pytest.param("os.environ.get('AGAIN') == '1'", "os.environ.get('AGAIN') == '1' or not ddp.is_main()", id="a comparison"),
+        pytest.param("False if args.a else True", "(False if args.a else True) or not ddp.is_main()", id="a choice"),
+    ],
+)
+def test_the_program_decides_whether_it_may_be_there(line: str, option: str, new: str) -> None:
+    setup = "import argparse\nargs = argparse.ArgumentParser().parse_args()"
+    found_lines = after(imports="from pathlib import Path", setup=setup, before=line.format(option))
+    assert [f for f in found_lines if "arg" not in f or "mkdir" in f or "makedirs" in f] == ["with ddp.main_first():", line.format(new)]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param("made = os.makedirs('a', exist_ok=bool(args.a))", id="no statement of its own"),
+        pytest.param("if torch.rand(1) > 0.5:\n    os.makedirs('a', exist_ok=bool(args.a))", id="under a test that ranks may answer differently"),
+    ],
+)
+def test_where_ranks_do_not_come_together_it_is_told(before: str) -> None:
+    (hit,) = hits("DPM505", imports="import argparse", setup="args = argparse.ArgumentParser().parse_args()", before=before)
+    assert not hit.edits and "the second would stop" in hit.message and "exist_ok=True" in hit.advice
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,12 @@ _ARRAY = "part = torch.from_numpy(x[i:i + 2])\nmodel(part).sum().backward()\nopt
         pytest.param(
             {"batches": "for x, y in missing:"}, "the loop goes over missing, which nothing in this program gives a value (line 18)", "make the", id="no value"
         ),
+        pytest.param(
+            {"imports": "import importlib", "loader": "batches = __import__(os.environ['A'])", "batches": "for x, y in batches:"},
+            "it is not seen that batches, which is found by __import__() when the program runs, gives the batches of a DataLoader",
+            "a Dataset",
+            id="found by name",
+        ),
         pytest.param({"batches": "for x, y in 3 * [0]:"}, "it is not seen that 3 * [0] gives the batches of a DataLoader", "a Dataset", id="unknown"),
         pytest.param({"batches": "while epoch:", "step": "x = y = object()\n" + STEP}, "where the while loop has its batches from", "a Dataset", id="while"),
         pytest.param({"batches": "if True:", "epochs": "if True:", "step": "x = y = object()\n" + STEP}, "it stands in no loop", "a Dataset", id="no loop"),

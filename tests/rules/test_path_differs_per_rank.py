@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found
+from tests.rules.program import after, found, hits
 
 _IMPORTS = "import datetime, shutil, tempfile, time, uuid\nimport matplotlib.pyplot as plt"
 
@@ -48,6 +48,47 @@ def test_found_and_fixed(line: str, clock: str, module_level: bool) -> None:
     parts: dict[str, str | bool] = {"imports": _IMPORTS, "setup": line, "module_level": module_level}
     assert found("DPM506", **parts) == [clock]
     assert after(**parts) == [line.split("\n")[0].replace(clock, f"ddp.from_main({clock})")]
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        pytest.param("run = Path('runs') / time.strftime('%H')", id="a path by /"),
+        pytest.param("run = time.strftime('%H')\nout = Path('runs') / 'a' / run", id="a path by /, through a variable"),
+        pytest.param("run = make_id()\nout = os.path.join('runs', run)", id="returned by a function"),
+        pytest.param("out = Path('runs') / make_id()", id="returned by a function, by /"),
+    ],
+)
+def test_other_ways_into_a_path(setup: str) -> None:
+    assert found("DPM506", imports=_IMPORTS + "\nfrom pathlib import Path", defs="def make_id():\n    return time.strftime('%H')", setup=setup) == [
+        "time.strftime('%H')"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("imports", "decorator"),
+    [
+        pytest.param("import hydra", "hydra.main(config_path='conf')", id="called"),
+        pytest.param("from hydra import main as configured", "configured()", id="from-import with alias"),
+        pytest.param("import hydra", "hydra.main", id="not called"),
+    ],
+)
+def test_the_folder_of_hydra_is_told(imports: str, decorator: str) -> None:
+    defs = f"@{decorator}\ndef train(cfg):\n    F.cross_entropy(Net()(cfg.x), cfg.y).backward()"
+    (hit,) = hits("DPM506", imports=imports, defs=defs)
+    assert "hydra.run.dir=" in hit.advice and not hit.edits
+
+
+def test_a_function_of_hydra_that_does_not_train() -> None:
+    assert found("DPM506", imports="import hydra", defs="@hydra.main()\ndef show(cfg):\n    print(cfg)") == []
+
+
+def test_a_class_method_makes_the_configuration() -> None:
+    defs = (
+        "class Options:\n    def __init__(self, args):\n        self.dir = os.path.join('runs', time.strftime('%H'))\n"
+        "    @classmethod\n    def parsed(cls, args):\n        return cls(args)"
+    )
+    assert found("DPM506", imports=_IMPORTS, defs=defs, setup="options = Options.parsed([])") == ["time.strftime('%H')"]
 
 
 def test_from_import_and_an_attribute() -> None:

@@ -12,6 +12,10 @@ from tests.rules.program import after, found, whole
     [
         pytest.param({"end": "print('SummaryWriter()')  # SummaryWriter()"}, id="in a string and a comment"),
         pytest.param({"defs": "class SummaryWriter:\n    pass", "before": "w = SummaryWriter()"}, id="a class of this file"),
+        pytest.param(
+            {"defs": "class Own:\n    pass\nclass Tools:\n    pass", "before": "t = Tools()\nt.SummaryWriter = Own\nw = t.SummaryWriter()"},
+            id="a class of this file, kept by an object",
+        ),
         pytest.param({"imports": "import logging", "before": "w = logging.getLogger('a')"}, id="logging"),
         pytest.param({"imports": "import logging", "before": "w = logging.Logger('a')"}, id="a logger of the library"),
         pytest.param({"imports": "import csv", "before": "w = csv.DictWriter(None, [])"}, id="csv writes into an open file"),
@@ -42,6 +46,12 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param("import visdom", "w = visdom.Visdom()", "w = ddp.main_only(visdom.Visdom)", id="visdom"),
         pytest.param("from lib import Logger", "w = Logger('a')", "w = ddp.main_only(Logger, 'a')", id="a logger of another file"),
         pytest.param("import lib", "w = lib.ResultWriter('a')", "w = ddp.main_only(lib.ResultWriter, 'a')", id="a writer of another file"),
+        pytest.param(
+            "import importlib",
+            "w = importlib.import_module('tensorboardX').SummaryWriter('r')",
+            "w = ddp.main_only(importlib.import_module('tensorboardX').SummaryWriter, 'r')",
+            id="a module imported by its name",
+        ),
         pytest.param("from lib import *", "w = Logger('a')", "w = ddp.main_only(Logger, 'a')", id="star import"),
     ],
 )

@@ -187,6 +187,15 @@ def test_what_is_changed_outside_of_the_copy_is_told(tmp_path: Path) -> None:
     assert module.read_text() == "x = 1\n"
 
 
+def test_a_module_of_a_package_starts_above_it(tmp_path: Path) -> None:
+    script = tmp_path / "proj" / "tools" / "train.py"
+    script.parent.mkdir(parents=True)
+    for folder in (script.parent, script.parent.parent):
+        (folder / "__init__.py").touch()
+    script.write_text("from ..net import Net\n")
+    assert scratch.place(script, tmp_path / "proj") == scratch.Place(script, tmp_path, tmp_path, module="proj.tools.train")
+
+
 def test_where_a_program_belongs(tmp_path: Path) -> None:
     (tmp_path / "a" / "tools").mkdir(parents=True)
     script = tmp_path / "a" / "tools" / "train.py"

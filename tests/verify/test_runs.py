@@ -23,6 +23,17 @@ def _ran(folder: Path, text: str, *arguments: str) -> Ran:
     return run(arguments, config, timeout=60)
 
 
+def test_a_module_is_started_as_one(tmp_path: Path) -> None:
+    script = tmp_path / "user" / "proj" / "train.py"
+    script.parent.mkdir(parents=True)
+    (script.parent / "net.py").write_text("name = 'net'\n")
+    script.write_text("from . import net\nprint(net.name, __package__)\n")
+    place = scratch.place(script, tmp_path)
+    copy = place.copied_to((tmp_path / "copy").resolve())
+    config = Config(str(tmp_path / "out"), str(copy.root), str(place.root), str(copy.script), str(copy.folder), 0, module=copy.module)
+    assert run((), config, timeout=60).stdout == ("net proj\n",)
+
+
 def _user(folder: Path) -> Path:
     """A folder with a large checkpoint, which is linked, and a folder of data, which is linked as well."""
     user = folder / "user"

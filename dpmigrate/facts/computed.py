@@ -1,0 +1,82 @@
+"""Imports whose module is computed when the program runs: ``importlib.import_module(f"models.{name}")`` means the modules of the folder ``models``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dpmigrate.facts.names import last
+
+#: part of a module's name that only the program knows
+_ANY = r"\w+"
+_DEPTH = 6
+#: letters that say enough of a name's first word: ``model_…``
+_BEGINNING = 3
+
+
+def imports_by_name(tree: ast.Module) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
+    """The calls that import a module by a computed name, each with the words of that name as regular expressions; leading dots as in an import."""
+    for node in ast.walk(tree):
+        words = imported(node, tree) if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Call) and words is not None:
+            yield node, words
+
+
+def imported(call: ast.Call, tree: ast.Module) -> tuple[str, ...] | None:
+    """The words of the name of the module that a call imports; None where it imports none, or nothing is known of the name's beginning."""
+    if last(call.func) not in ("import_module", "__import__") or not call.args:
+        return None
+    pieces = list(_pieces(call.args[0], tree, _DEPTH))
+    package = next((k.value for k in call.keywords if k.arg == "package"), call.args[1] if len(call.args) > 1 else None)
+    if last(call.func) == "import_module" and isinstance(package, ast.Constant) and isinstance(package.value, str) and pieces[:1] != [None]:
+        pieces.insert(0, package.value)
+    text = "".join(_ANY if p is None else re.escape(p) for p in pieces)
+    words = tuple(text.replace(r"\.", ".").split("."))
+    known = len(words[0].replace(_ANY, ""))
+    return words if any(words) and (not words[0] or known == len(words[0]) or known >= _BEGINNING) else None
+
+
+def _pieces(node: ast.expr, tree: ast.Module, depth: int) -> Iterator[str | None]:
+    """The text that an expression is made of; None for what is not known."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        for part in node.values:
+            yield from _pieces(part, tree, depth)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        yield from _pieces(node.left, tree, depth)
+        yield from _pieces(node.right, tree, depth)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
+        yield from _filled_in(str(node.left.value), r"%[sd]")
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant):
+        text = str(node.func.value.value)
+        if node.func.attr == "format":
+            yield from _filled_in(text, r"\{\w*\}")
+        elif node.func.attr == "join" and node.args and isinstance(node.args[0], ast.List | ast.Tuple):
+            for i, element in enumerate(node.args[0].elts):
+                yield from (text,) if i else ()
+                yield from _pieces(element, tree, depth)
+        else:
+            yield None
+    elif isinstance(node, ast.Name) and depth and (given := _given(node.id, tree)) is not None:
+        yield from _pieces(given, tree, depth - 1)
+    else:
+        yield None
+
+
+def _filled_in(text: str, hole: str) -> Iterator[str | None]:
+    for i, part in enumerate(re.split(hole, text)):
+        yield from (None,) if i else ()
+        yield from (part,) if part else ()
+
+
+def _given(name: str, tree: ast.Module) -> ast.expr | None:
+    """What the only assignment to a name in the file gives it; None for parameters and the like."""
+    given: list[ast.expr | None] = []
+    for n in ast.walk(tree):
+        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in n.targets):
+            given.append(n.value)
+        elif isinstance(n, ast.arg | ast.For) and (n.arg if isinstance(n, ast.arg) else getattr(n.target, "id", "")) == name:
+            given.append(None)
+    return given[0] if len(given) == 1 else None

@@ -1,0 +1,75 @@
+"""How a script is started today: by its path, or as a module of its package (``python -m package.train``). Reads the script alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_MISSING = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What ``python -m`` calls a script, and the folder from which it does."""
+
+    name: str
+    folder: Path
+
+
+def result_as_module(script: Path, written: Path | None) -> Module | None:
+    """The same for the result of a migration, which may lie in another file; outside of the package it is no module of it."""
+    module = as_module(script)
+    if module is None or written is None:
+        return module
+    if written.resolve().parent != script.resolve().parent:
+        return None
+    *package, own = module.name.split(".")
+    return Module(".".join([*package, own if script.stem == "__main__" else written.stem]), module.folder)
+
+
+def as_module(script: Path) -> Module | None:
+    """The module that a script has to be started as; None where it is started by its path.
+
+    It has to where it imports relatively to itself, or names the package that it lies in: by its path, Python does not know of a package.
+    """
+    try:
+        tree = ast.parse(script.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    script = script.resolve()
+    level = max(_levels(tree, caught=False), default=0)
+    folder, words = script.parent, [script.stem]
+    while (level > len(words) - 1 or (folder / "__init__.py").is_file()) and folder != folder.parent:
+        words.insert(0, folder.name)
+        folder = folder.parent
+    if words[-1] == "__main__":
+        words = words[:-1]
+        needed = bool(words)
+    else:
+        needed = bool(level) or _names_its_package(tree, script.parent, words)
+    return Module(".".join(words), folder) if needed and all(w.isidentifier() for w in words) else None
+
+
+def _levels(node: ast.AST, *, caught: bool) -> Iterator[int]:
+    """How many folders the relative imports go up; those count not whose failure the script catches: it runs both ways."""
+    for child in ast.iter_child_nodes(node):
+        inside = caught or (isinstance(node, ast.Try) and child in node.body and any(_catches(h) for h in node.handlers))
+        if isinstance(child, ast.ImportFrom) and child.level and not inside:
+            yield child.level
+        yield from _levels(child, caught=inside)
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    return handler.type is None or any(isinstance(n, ast.Name) and n.id in _MISSING for n in ast.walk(handler.type))
+
+
+def _names_its_package(tree: ast.Module, folder: Path, words: list[str]) -> bool:
+    """Whether the script imports from its own package by that package's name, and nothing else shows that it is found in another way."""
+    if len(words) < 2 or "sys.path" in ast.unparse(tree):
+        return False
+    roots = {a.name.partition(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+    roots |= {n.module.partition(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module and not n.level}
+    beside = any((folder / f"{root}.py").is_file() or (folder / root).is_dir() for root in roots)
+    return words[0] in roots and not beside

@@ -1,0 +1,10 @@
+import torch.nn.functional as F
+import dpmigrate_runtime as ddp
+
+
+def train_epoch(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y, reduction="sum") * 0.1
+        ddp.sum_loss(loss).backward()
+        optimizer.step()

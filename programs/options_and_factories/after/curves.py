@@ -1,0 +1,15 @@
+import importlib
+import dpmigrate_runtime as ddp
+
+
+class Curves:
+    def __init__(self, folder, library):
+        self.writer = None
+        try:
+            self.writer = ddp.main_only(importlib.import_module(library).SummaryWriter, str(folder))
+        except ImportError:
+            print("no curves:", library, "is not installed")
+
+    def add(self, name, value, step):
+        if self.writer is not None:
+            self.writer.add_scalar(name, value, step)
