@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import arguments
-from dpmigrate.facts.flows import Flows
+from dpmigrate.facts.destinations import Destinations
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.numbers import Numbers
 
@@ -55,7 +55,7 @@ class Sizes:
         self.roles = script.roles
         self.names = script.names
         self.numbers = Numbers(script.roles)
-        self.flows = Flows(script.roles)
+        self.flows = Destinations(script.roles)
         self._known: dict[Hashable, frozenset[Hashable]] = {}
 
     # ------------------------------------------------------------------ what means it

@@ -41,7 +41,7 @@ _SHOWS = frozenset(
 _COLLECTS = frozenset({"append", "add", "insert", "extend", "update", "register_buffer", "appendleft", "setdefault", "setattr"})
 
 
-class Flows:
+class Destinations:
     """Where values of one program go."""
 
     def __init__(self, roles: Roles) -> None:
