@@ -104,35 +104,7 @@ class Carried:
     @cached_property
     def _later(self) -> set[ast.Name]:
         """The reads of the loop's own function before which nothing else is stored for certain once the loop has ended."""
-        names = self.names
-        stmt: ast.stmt = self.loop.node
-        found = set(_early_reads(names, self.loop.node.orelse, set()))
-        given: set[str] = set()  # what has been stored since the loop ended
-        while True:
-            above = names.parent[stmt]
-            found.update(_early_reads(names, _below(names, stmt), given))
-            outer = above if isinstance(above, ast.stmt | ast.Module) else names.parent[above]  # a handler's, a case's statement
-            if isinstance(outer, Loop):
-                found.update(self._of_next_turn(outer, given))
-                given = set()  # a break may have left out the rest
-            elif isinstance(outer, _TRY):
-                found.update(_in_other_parts(names, outer, above, given))
-                given = set() if above is outer else given  # an exception may have
-            elif _swallows(names, outer):
-                given = set()
-            if isinstance(outer, FunctionNode | ast.ClassDef | ast.Module):
-                return found
-            assert isinstance(outer, ast.stmt)
-            stmt = outer
-
-    def _of_next_turn(self, outer: Loop, given: set[str]) -> Iterator[ast.Name]:
-        """What the next turn of a loop round this one may read, and what follows when the turns are over."""
-        skipped = any(isinstance(n, ast.Continue) and position(n) > position(self.loop.node) for n in ast.walk(outer))
-        turn = (set() if skipped else set(given)) | _targets(outer)
-        if isinstance(outer, ast.While):
-            yield from _reads_of(self.names, [outer.test], turn)
-        yield from _early_reads(self.names, outer.body, turn)
-        yield from _early_reads(self.names, outer.orelse, set())
+        return set(_early_reads(self.names, self.loop.node.orelse, set())) | later(self.names, self.loop.node)
 
     # ------------------------------------------------------------------ what it is when the loop begins
     def last_value(self, name: str) -> ast.expr | None:
@@ -286,6 +258,40 @@ def _all_zero(node: ast.expr) -> bool:
 
 def _is_empty_list(node: ast.expr) -> bool:
     return isinstance(node, ast.List) and not node.elts
+
+
+# ------------------------------------------------------------------ reads after a statement
+def later(names: Names, stmt: ast.stmt) -> set[ast.Name]:
+    """The reads of the statement's own function that come after it without anything else being stored for certain between the two."""
+    found: set[ast.Name] = set()
+    given: set[str] = set()  # what has been stored since the statement ended
+    first = stmt
+    while True:
+        above = names.parent[stmt]
+        found.update(_early_reads(names, _below(names, stmt), given))
+        outer = above if isinstance(above, ast.stmt | ast.Module) else names.parent[above]  # a handler's, a case's statement
+        if isinstance(outer, Loop):
+            found.update(_of_next_turn(names, outer, given, first))
+            given = set()  # a break may have left out the rest
+        elif isinstance(outer, _TRY):
+            found.update(_in_other_parts(names, outer, above, given))
+            given = set() if above is outer else given  # an exception may have
+        elif _swallows(names, outer):
+            given = set()
+        if isinstance(outer, FunctionNode | ast.ClassDef | ast.Module):
+            return found
+        assert isinstance(outer, ast.stmt)
+        stmt = outer
+
+
+def _of_next_turn(names: Names, outer: Loop, given: set[str], first: ast.stmt) -> Iterator[ast.Name]:
+    """What the next turn of a loop round a statement may read, and what follows when the turns are over."""
+    skipped = any(isinstance(n, ast.Continue) and position(n) > position(first) for n in ast.walk(outer))
+    turn = (set() if skipped else set(given)) | _targets(outer)
+    if isinstance(outer, ast.While):
+        yield from _reads_of(names, [outer.test], turn)
+    yield from _early_reads(names, outer.body, turn)
+    yield from _early_reads(names, outer.orelse, set())
 
 
 # ------------------------------------------------------------------ reads before stores

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.facts.definitions import TRANSPARENT
-from dpmigrate.facts.loops import rounds
+from dpmigrate.facts.loops import chosen, rounds
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.randomness import DRAWS
 from dpmigrate.facts.roles import Roles
@@ -46,7 +46,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Feed:
-    """``kind``: state · library · own · chained · made · drawn · unassigned · uncalled · elsewhere · cut · whole · unknown.
+    """``kind``: state · library · own · chained · chosen · made · drawn · unassigned · uncalled · elsewhere · cut · whole · unknown.
 
     ``node`` shows it, ``what`` is the state, the stream, the class or the call, as written; ``by`` what makes it, where that has a name.
     """
@@ -188,6 +188,8 @@ class _Search:
             for function, _ in self.roles.values.targets(value) if isinstance(value, ast.Call) else ():
                 if any(isinstance(n, ast.Yield) for n in ast.walk(function)):
                     return Feed("made", loop, what, function.name)
+        if any(self.roles.loaders_of(part) for part in chosen(self.roles, expr)):
+            return Feed("chosen", loop, what)
         return self._from_afar(loop, expr, made)
 
     def _from_afar(self, loop: Loop, expr: ast.expr, made: list[ast.expr]) -> Feed | None:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
 
 #: built-in and itertools functions that go through several iterables in step
-_IN_STEP = frozenset({"?.zip", "itertools.zip_longest"})
+IN_STEP = frozenset({"?.zip", "itertools.zip_longest"})
+_END_TO_END = frozenset({"itertools.chain", "itertools.chain.from_iterable"})
+#: functions that choose among the items of an iterable, or turn them round, with the place of the iterable in their arguments
+_CHOOSING = {"?.filter": 1, "itertools.filterfalse": 1, "itertools.takewhile": 1, "itertools.dropwhile": 1, "?.reversed": 0}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,6 +37,7 @@ class BatchLoop:
     branches: bool = False  # backward stands under a test that may be false: one loop for both
     drawn: ast.Call | None = None
     several: bool = False  # the loop takes batches from other loaders as well
+    made: bool = False  # the loop goes over something that is made of the loader, and that need not give its batches one by one as they are
 
     @property
     def over(self) -> ast.expr:
@@ -51,26 +55,68 @@ def batch_loops(roles: Roles) -> tuple[BatchLoop, ...]:
 
 
 def _over(roles: Roles, node: ast.For | ast.AsyncFor) -> list[BatchLoop]:
-    sources = [(s, loaders) for s in in_step(roles, node.iter) if (loaders := roles.loaders_of(s))]
-    if not sources:
-        return []
     body = ast.Module(node.body, [])
     trains = any(roles.reaches_backward(s) for s in node.body)
+    parts = in_step(roles, node.iter)
+    sources = [(s, loaders) for s in parts if (loaders := roles.loaders_of(s))]
+    made = parts != [node.iter]
+    if not sources and not trains:
+        sources, made = [(s, loaders) for s in chosen(roles, node.iter) if (loaders := roles.loaders_of(s))], True
+    if not sources:
+        return []
     calls = not trains and (roles.calls_model(body) or any(roles.calls_model(f) for f in roles.all_entered(body)))
     branches = trains and roles.branches(node)
-    return [BatchLoop(node, source(roles, s), loaders, trains, calls, branches, None, len(sources) > 1) for s, loaders in sources]
+    return [BatchLoop(node, source(roles, s), loaders, trains, calls, branches, None, len(sources) > 1, made) for s, loaders in sources]
 
 
-def in_step(roles: Roles, node: ast.expr) -> list[ast.expr]:
-    """The iterables that a loop goes through in step: the arguments of ``zip``, inside ``enumerate`` and ``tqdm`` too."""
+def in_step(roles: Roles, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> list[ast.expr]:
+    """The iterables that a loop goes through, batch by batch: the arguments of ``zip``, ``chain`` and ``map``, what a generator expression goes through."""
     inner = source(roles, node)
     if isinstance(inner, ast.Name):
         bound = list(roles.names.bindings(roles.names.scope_of[inner], inner.id))
-        if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path and isinstance(bound[0].value, ast.Call):
+        if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path and isinstance(bound[0].value, ast.Call | ast.GeneratorExp):
             inner = bound[0].value
-    if isinstance(inner, ast.Call) and roles.names.dotted(inner.func) in _IN_STEP:
-        return [a for a in inner.args if not isinstance(a, ast.Starred)]
-    return [node]
+    parts = _parts(roles, inner)
+    if parts is None or inner in seen:
+        return [node]
+    return [p for part in parts for p in in_step(roles, part, seen | {inner})]
+
+
+def _parts(roles: Roles, node: ast.expr) -> list[ast.expr] | None:
+    """What an expression goes through, item by item; None where it is no such expression, or goes through something twice."""
+    if isinstance(node, ast.GeneratorExp | ast.ListComp):
+        return [node.generators[0].iter] if len(node.generators) == 1 and not node.generators[0].ifs else None
+    if not isinstance(node, ast.Call):
+        return None
+    dotted = roles.names.dotted(node.func)
+    if dotted == "?.map":
+        return node.args[1:]
+    if dotted in IN_STEP:
+        return [a for a in node.args if not isinstance(a, ast.Starred)]
+    if dotted not in _END_TO_END or not node.args:
+        return None
+    listed = node.args[0].value if isinstance(node.args[0], ast.Starred) else node.args[0] if dotted.endswith("from_iterable") else None
+    parts = node.args if listed is None else listed.elts if isinstance(listed, ast.Tuple | ast.List) else []
+    once = len({ast.dump(p) for p in parts}) == len(parts) > 0 and not any(isinstance(p, ast.Starred) for p in parts)
+    return parts if once else None
+
+
+def chosen(roles: Roles, node: ast.expr) -> list[ast.expr]:
+    """What an expression takes some items of, or whatever an object of the program makes of what it is given: ``list(loader)[:3]``, ``First(loader, 3)``."""
+    inner = source(roles, node)
+    if isinstance(inner, ast.Name):
+        inner = next((g for g in roles.given(inner) if isinstance(g, ast.Call | ast.Subscript | ast.GeneratorExp | ast.ListComp)), inner)
+    if isinstance(inner, ast.Subscript):
+        return in_step(roles, inner.value)
+    if isinstance(inner, ast.GeneratorExp | ast.ListComp):
+        return in_step(roles, inner.generators[0].iter)
+    if not isinstance(inner, ast.Call):
+        return []
+    at = _CHOOSING.get(roles.names.dotted(inner.func))
+    if at is not None:
+        return in_step(roles, inner.args[at]) if at < len(inner.args) else []
+    made = any(v.kind == "object" and v.node is inner for v in roles.values.eval(inner))
+    return [*inner.args, *(k.value for k in inner.keywords)] if made or roles.names.dotted(inner.func) in _END_TO_END else []
 
 
 def source(roles: Roles, node: ast.expr) -> ast.expr:

@@ -13,6 +13,7 @@ class Why(enum.Enum):
     # what the loop is
     SEVERAL_LOADERS = "its batches come from several loaders or from next()"
     OTHER_BATCHES = "{}() gives other batches than the loader"
+    MADE = "{} need not give the batches of the loader as they are"
     KEPT_BATCHES = "the batches in {} are used by another loop"
     NO_MODEL = "no call of a model is seen in it"
     MODEL_ELSEWHERE = "the model, whose buffers would have to be synchronised, is not called in the loop itself"

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from dpmigrate.facts import passes, sources
 from dpmigrate.facts.definitions import arguments
-from dpmigrate.facts.loops import BatchLoop, batch_loops
+from dpmigrate.facts.loops import IN_STEP, BatchLoop, batch_loops, in_step, source
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
 from dpmigrate.facts.optimizers import Optimizer, optimizers
 from dpmigrate.facts.values import NONE, Key, Vals, Values
@@ -158,7 +158,13 @@ class Roles:
         return bound or bool(_LOADER.search(last(call.func)))
 
     def loaders_of(self, node: ast.AST) -> Vals:
-        return frozenset(v for v in self.values.eval(node) if isinstance(v.node, ast.Call) and v.node in self.loader_calls)
+        """The loaders that the expression means, or hands batches on from: ``loader``, ``enumerate(loader)``, ``map(f, loader)``."""
+        found = frozenset(v for v in self.values.eval(node) if isinstance(v.node, ast.Call) and v.node in self.loader_calls)
+        inner = source(self, node) if not found and isinstance(node, ast.Call | ast.GeneratorExp | ast.ListComp) else None
+        if inner is None or (isinstance(inner, ast.Call) and self.names.dotted(inner.func) in IN_STEP):
+            return found
+        parts = in_step(self, inner)
+        return NONE.union(*(self.loaders_of(p) for p in parts)) if parts != [inner] else found
 
     @cached_property
     def batch_loops(self) -> tuple[BatchLoop, ...]:

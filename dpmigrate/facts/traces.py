@@ -39,6 +39,8 @@ def trace(roles: Roles, loop: BatchLoop, own: Collection[int]) -> Reason | None:
     chosen = next((c for c in makers.values() if any(_chooses(f) for f, _ in roles.values.targets(c))), None)
     if chosen is not None:
         return Reason(Why.OTHER_BATCHES, chosen, ast.unparse(chosen.func))
+    if loop.made:
+        return Reason(Why.MADE, loop.node, ast.unparse(loop.over))
     index = _index(loop.node.target) if "enumerate" in makers else ""
     found = (_of_node(roles, n, index, own) for s in loop.node.body for n in ast.walk(s))
     return next((r for r in found if r is not None), None)

@@ -1,10 +1,14 @@
 """The batch size is used for something else than the loader.
 
 ## What it finds
-The variable of a training loader's batch size in `view`, `reshape`, `torch.zeros` and the like in the training loop, and in a model's constructor.
+The batch size of a training loader, under whatever name, where it counts the samples of a training step: in shapes (`view`, `torch.zeros`,
+`Tensor(batch_size, 3)`), draws (`noise.sample((batch_size,))`), slices (`scores[:batch_size]`), `torch.split`, comparisons (`x.size(0) != batch_size`), also
+above the loops, where what is made is used in the training step, and in a function that is given it. A tensor that meets no batch, as noise for pictures,
+stays as it is.
 
 ## Why it matters
-The setting stays the global batch size; a rank's batch is a part of it. A shape made from the setting does not fit the rank's tensors.
+The setting stays the global batch size; a rank's batch is a part of it. A shape made from the setting does not fit the rank's tensors, a target of one column
+is broadcast against them, and a slice behind the end of a batch is empty: without an error.
 
 ## Example
 ```python
@@ -16,101 +20,60 @@ x = x.view(ddp.local_batch(args.batch_size), -1)
 ```
 
 ## When it is not fixed
-In a model's constructor, and in functions that training and evaluation share.
+In a model's constructor, in functions that training and evaluation share without being given the size, where positions in the data set are counted in batches
+(`scores[i * batch_size : (i + 1) * batch_size]`), and in a loop over the samples of a batch that adds to the loss. What the program does with a size in other
+ways (`total += batch_size`) is not looked at.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from dpmigrate.edit import Replace, Wrap
+from dpmigrate.edit import AddImport, Replace, Wrap
 from dpmigrate.facts.copies import counts
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.values import Key
+from dpmigrate.facts.sizes import Count, Sizes
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
-_SHAPES = frozenset(
-    [
-        "view",
-        "reshape",
-        "expand",
-        "zeros",
-        "ones",
-        "randn",
-        "rand",
-        "full",
-        "empty",
-        "repeat",
-        "resize_",
-        "new_zeros",
-        "new_ones",
-        "new_full",
-        "unflatten",
-        "arange",
-        "randperm",
-        "permutation",
-        "eye",
-        "normal",
-        "tile",
-    ]
-)
-
-_BATCH_SIZE = re.compile(r"(train_?)?(batch_?(size|sz)?|bs|bsz)", re.IGNORECASE)
+_SMALLER = "a rank's batch is smaller than the global batch size"
 
 
 @rule("DPM203", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def batch_size_elsewhere(script: Script) -> Iterator[Hit]:
     if script.settings.batch == "per-rank":
         return
-    sizes = [s for c in script.train_loader_calls for s in _sizes(script, c)]
-    settings = {ast.unparse(s) for s in sizes if isinstance(s, ast.Attribute)}
-    variables = {key for s in sizes for key, _ in script.roles.roots(s)}
+    sizes = Sizes(script)
     for node in script.names.nodes:
-        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
-            continue
-        if not (_means(script, node, variables) if isinstance(node, ast.Name) else ast.unparse(node) in settings):
-            continue
-        if _divides_a_count(script, node):
-            yield Hit(node, "a rank's count of a batch is divided by the global batch size", (Wrap(script.span(node), f"{script.ddp}.local_batch({{}})"),))
-            continue
-        call = next((a for a in script.names.ancestors(node) if isinstance(a, ast.Call)), None)
-        if call is None or call in script.roles.loader_calls or script.roles.inside_module(node):
-            continue
-        if any(v.node is call for v in script.roles.models):
-            yield Hit(
-                node,
-                f"{script.text(node)} goes into the model; a rank's batch is smaller",
-                severity=Severity.BLOCKER,
-                advice="size such state from the input: x.size(0)",
-            )
-        elif isinstance(call.func, ast.Attribute | ast.Name) and ast.unparse(call.func).rsplit(".", 1)[-1] in _SHAPES:
-            yield from _shape(script, node)
+        if isinstance(node, ast.Name | ast.Attribute) and _divides_a_count(script, node) and sizes.means(node):
+            yield Hit(node, "a rank's count of a batch is divided by the global batch size", _local(script, node))
+    for count in sizes.counts:
+        yield _told(script, count)
 
 
-def _sizes(script: Script, call: ast.Call) -> Iterator[ast.Name | ast.Attribute]:
-    """Where a loader's batch size comes from; for one that code outside of the program makes, whatever is called so and may be given to it."""
-    if script.roles.makes_loader(call):
-        size = script.argument(call, "batch_size", 1)
-        if isinstance(size, ast.Name | ast.Attribute):
-            yield size
-        return
-    for node in script.names.nodes:
-        if isinstance(node, ast.Attribute) and _BATCH_SIZE.fullmatch(node.attr):
-            yield node
-    for given in (*call.args, *(k.value for k in call.keywords)):
-        if isinstance(given, ast.Name) and _BATCH_SIZE.fullmatch(given.id):
-            yield given
+def _local(script: Script, node: ast.expr) -> tuple[Wrap, AddImport]:
+    return Wrap(script.span(node), f"{script.ddp}.local_batch({{}})"), AddImport(script.import_line)
 
 
-def _means(script: Script, node: ast.Name, variables: set[Key]) -> bool:
-    """Whether the name is the setting: the loader's variable, or a parameter that is given it, and not the size of a batch at hand."""
-    bindings = script.names.bindings(script.names.scope_of[node], node.id)
-    if any(b.how != "param" and script.roles.region(b.target) != "outside" for b in bindings):
-        return False
-    return bool({key for key, _ in script.roles.roots(node)} & variables)
+def _told(script: Script, count: Count) -> Hit:
+    node, above = count.node, script.names.parent[count.node]
+    if count.where == "model":
+        message = f"{script.text(node)} goes into the model; a rank's batch is smaller"
+        return Hit(node, message, severity=Severity.BLOCKER, advice="size such state from the input: x.size(0)")
+    if count.where == "position":
+        message = "a position counted in global batches: a rank's batches hold other samples"
+        return Hit(node, message, severity=Severity.BLOCKER, advice="let the data set give the index of each sample, and store by that")
+    if count.where == "samples":
+        message = "a loop over the samples of the global batch adds to the loss: a rank has fewer, and what divides the sum has to be theirs"
+        return Hit(node, message, severity=Severity.BLOCKER, advice="go over len(x), and divide by it, for a batch x")
+    if count.where == "both":
+        message = "this size is used in training and evaluation, whose batches differ"
+        return Hit(node, message, severity=Severity.BLOCKER, advice="take the size from the input: x.size(0)")
+    if script.from_data_parallel and isinstance(above, ast.BinOp) and _share_of_a_copy(script, above, node):
+        edits = (Replace(script.span(above), f"{script.ddp}.local_batch({script.text(node)})"), AddImport(script.import_line))
+        return Hit(above, "a GPU's part of the global batch: it is a rank's", edits)
+    return Hit(node, _SMALLER, _local(script, node))
 
 
 def _divides_a_count(script: Script, node: ast.expr) -> bool:
@@ -133,19 +96,3 @@ def _divides_a_count(script: Script, node: ast.expr) -> bool:
 def _share_of_a_copy(script: Script, quotient: ast.BinOp, size: ast.expr) -> bool:
     """``batch_size // torch.cuda.device_count()``"""
     return isinstance(quotient.op, ast.Div | ast.FloorDiv) and quotient.left is size and counts(script.roles, quotient.right)
-
-
-def _shape(script: Script, node: ast.expr) -> Iterator[Hit]:
-    region = script.roles.region(node)
-    above = script.names.parent[node]
-    if region == "train" and script.from_data_parallel and isinstance(above, ast.BinOp) and _share_of_a_copy(script, above, node):
-        yield Hit(above, "a GPU's part of the global batch: it is a rank's", (Replace(script.span(above), f"{script.ddp}.local_batch({script.text(node)})"),))
-    elif region == "train":
-        yield Hit(node, "a rank's batch is smaller than the global batch size", (Wrap(script.span(node), f"{script.ddp}.local_batch({{}})"),))
-    elif region == "both":
-        yield Hit(
-            node,
-            "this shape is used in training and evaluation, whose batches differ",
-            severity=Severity.BLOCKER,
-            advice="take the size from the input: x.size(0)",
-        )

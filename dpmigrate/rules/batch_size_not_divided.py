@@ -18,17 +18,22 @@ loader = DataLoader(train_set, batch_size=ddp.local_batch(args.batch_size))
 ```
 
 ## When it is not fixed
-A loader without a batch size has batches of one sample, which cannot be divided.
+A loader without a batch size, or with a batch size of 1, has batches of one sample, which cannot be divided: it is refused. With `--batch per-rank` each of N
+ranks takes one sample in a step, and the global batch becomes N. An option whose default is 1 is told: the migrated program wants another value on several
+ranks.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+
+_PER_RANK = "run apply with --batch per-rank: the global batch of N ranks is N then"
 
 
 @rule("DPM202", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -39,14 +44,39 @@ def batch_size_not_divided(script: Script) -> Iterator[Hit]:
         if not script.reads_statically(call):
             continue
         size = script.argument(call, "batch_size", 1)
-        if size is None:
+        known = [] if size is None else _numbers(script, size)
+        if size is None or (known and all(_is_one(n) for n in known)):
             yield Hit(
-                call, "this training loader has batches of one sample: they cannot be divided over ranks", severity=Severity.BLOCKER,
-                advice="give the loader a batch_size, or run apply with --batch per-rank",
+                call if size is None else size, "this training loader has batches of one sample: they cannot be divided over ranks", severity=Severity.BLOCKER,
+                advice=f"give the loader a batch_size that the number of ranks divides, or {_PER_RANK}",
             )  # fmt: skip
         else:
+            for default in _defaults(script, size):
+                yield Hit(
+                    default, "this batch size of one sample cannot be divided over ranks: several of them stop at the start", severity=Severity.WARNING,
+                    advice=f"start them with a batch size that the number of ranks divides, or {_PER_RANK}",
+                )  # fmt: skip
             yield Hit(
                 size,
                 "the global batch would grow with the number of ranks",
                 (Wrap(script.span(size), f"{script.ddp}.local_batch({{}})"), AddImport(script.import_line)),
             )
+
+
+def _numbers(script: Script, size: ast.expr) -> list[ast.expr]:
+    """The values that a size is given in the program, itself where it is one."""
+    return script.roles.given(size) if isinstance(size, ast.Name | ast.Attribute) else [size]
+
+
+def _defaults(script: Script, size: ast.expr) -> Iterator[ast.expr]:
+    """The default of the option that gives the size, where that is 1."""
+    words = {n.attr for n in (size, *_numbers(script, size)) if isinstance(n, ast.Attribute)}
+    for call in script.names.calls("add_argument"):
+        options = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        default = script.argument(call, "default")
+        if default is not None and _is_one(default) and words & {o.lstrip("-").replace("-", "_") for o in options}:
+            yield default
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 1 and not isinstance(node.value, bool)

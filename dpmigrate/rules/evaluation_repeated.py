@@ -26,8 +26,8 @@ as they are before a split evaluation.
 
 ## When it is not fixed
 When the loop prints, writes, gives batches to an object of a library that keeps them (a metric of torchmetrics), leaves early, uses the number of the batch,
-takes other batches than the loader's (`islice`, `zip`, a generator that chooses), or goes on with counters that are not 0: then every rank evaluates the full
-set, and the report says why. Lists of predictions are DPM606's.
+takes other batches than the loader's (`islice`, `zip`, `map`, `list(loader)[:3]`, a generator that chooses), or goes on with counters that are not 0: then
+every rank evaluates the full set, and the report says why. Lists of predictions are DPM606's.
 """
 
 from __future__ import annotations

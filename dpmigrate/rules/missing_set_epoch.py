@@ -28,6 +28,8 @@ except StopIteration:
 ```
 So it does where the loop over epochs has no counter, or does not see the loader.
 
+Where two training loops go through one loader in an epoch, each pass is counted by `ddp.next_epoch(loader)`.
+
 ## When it is not fixed
 When nothing in the program is seen to come to the training loop.
 """
@@ -57,13 +59,25 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
                 b.node, "set_epoch is needed in the loop that repeats this one, but nothing in this program is seen to come here", severity=Severity.BLOCKER,
                 advice="call the function that holds this loop by its name, from the loop over epochs",
             )  # fmt: skip
-        if any(epoch_counter(script, place.loop) is None or place.loader is None for place in places):
+        if any(epoch_counter(script, place.loop) is None or place.loader is None for place in places) or _again(script, b):
             yield _counted_by_itself(script, b)
             continue
         for place in places:
             code = f"{place.loader}.sampler.set_epoch({epoch_counter(script, place.loop)})"
             edit: Edit = Before(script.span(place.inner), code) if place.made_inside else First(script.span(place.loop), code)
             yield Hit(place.loop, f"every epoch would have the same order: {code} is missing", (edit,))
+
+
+def _again(script: Script, loop: BatchLoop) -> bool:
+    """Whether another training loop goes through the loader in the same epoch: a counter of epochs would give both passes one order."""
+    repeats = {place.loop for place in script.epoch_places(loop)}
+    for other in script.roles.train_feeds:
+        if other.node is not loop.node and other.drawn is None and other.loaders & loop.loaders:
+            same = {place.loop for place in script.epoch_places(other)}
+            apart = script.values.order.other_branch(loop.node, other.node)
+            if not apart and (repeats & same or repeats == same) and script.names.is_inside(loop.source, loop.node):
+                return True
+    return False
 
 
 def _counted_by_itself(script: Script, loop: BatchLoop) -> Hit:

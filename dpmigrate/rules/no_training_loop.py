@@ -92,6 +92,10 @@ _SAID = {
         "the loop goes over several loaders end to end, {what}",
         "write two loops, one over the loaders and one over the batches of each, or one DataLoader over a ConcatDataset",
     ),
+    "chosen": (
+        "the loop goes over {what}, which leaves out batches of a loader or turns them round, and may do so differently on every rank",
+        "loop over the loader itself; its first n batches are itertools.islice(loader, n)",
+    ),
     "made": ("the program makes its samples itself, by {made}", "make one sample in the __getitem__ of a Dataset, and loop over a DataLoader of it"),
     "drawn": (
         "each batch comes from {what}, which code outside of this program draws by itself",

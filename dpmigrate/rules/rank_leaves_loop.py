@@ -22,6 +22,9 @@ if ddp.any_rank(torch.isnan(loss)):
 and a handler that goes on after an exception does so in one process only: under torchrun (`if ddp.world_size() > 1: raise`) the exception ends the program,
 since no rank can repeat or leave out alone what all have begun.
 
+A test on the size of a batch as a loader gives it (`if x.size(0) != batch_size: continue`), or on the number of batches (`i == self.len_epoch`), falls out
+alike on all ranks, which have equal shares.
+
 ## When it is not fixed
 A test on the values of a batch (`if loss.item() > 9: break`): what the whole batch would have decided is not what any of its parts decides. It is
 refused. In the loop over epochs, where all ranks meet, DPM610 repairs it.
@@ -39,6 +42,7 @@ from dpmigrate.facts.control import uniform
 from dpmigrate.facts.exits import exits, is_exit, of_data
 from dpmigrate.facts.names import FunctionNode, Loop, last
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.shares import Shares
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import raise_on_ranks, together
@@ -49,6 +53,7 @@ _ADVICE = "decide it by numbers that are the same on every rank: counters, setti
 @rule("DPM322", severity=Severity.ERROR, fix=Fix.SAFE)
 def rank_leaves_loop(script: Script) -> Iterator[Hit]:
     done: set[ast.AST] = set()
+    shares = Shares(script)
     for b in script.roles.train_loops:
         if isinstance(b.node, ast.While) and not uniform(script.names, b.node.test):
             yield from _decided(script, b.node.test, [b.node.test], "the ranks may leave this loop at different turns", done)
@@ -59,12 +64,17 @@ def rank_leaves_loop(script: Script) -> Iterator[Hit]:
                 yield from _raised(script, handler, f"{word} in an exception handler: one rank may do this alone, and the others wait for ever", done)
                 continue
             message = f"{word} under {script.text(e.test)}: one rank may do this alone, and the others wait for ever"
+            tests = [
+                a.test for a in script.names.ancestors(e.node) if isinstance(a, ast.If | ast.While) and a is not b.node and script.names.is_inside(a, b.node)
+            ]
+            if all(shares.alike(t) for t in tests):
+                continue
             inner = next(a for a in script.names.ancestors(e.node) if isinstance(a, Loop))
             around = [a.test for a in script.names.ancestors(e.node) if isinstance(a, ast.If) and script.names.is_inside(a, b.node)]
-            tests = [t for t in around if not uniform(script.names, t)] if inner is b.node else []
+            tests = [t for t in around if not shares.alike(t)] if inner is b.node else []
             yield from _decided(script, e.node, tests, message, done)
     for node in [*script.roles.backwards, *(s.call for s in steps.steps(script.roles))]:
-        test = next(_skipping(script, node), None) if script.roles.region(node) in ("train", "both") else None
+        test = next(_skipping(script, shares, node), None) if script.roles.region(node) in ("train", "both") else None
         if test is not None:
             what = "wait for ever" if node in script.roles.backwards else "take another step"
             yield from _decided(script, node, [test], f"under {script.text(test)} one rank may leave this out alone, and the others {what}", done)
@@ -112,12 +122,12 @@ def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[
         yield Hit(handler, message, (raise_on_ranks(script, handler), AddImport(script.import_line)))
 
 
-def _skipping(script: Script, node: ast.AST) -> Iterator[ast.expr]:
+def _skipping(script: Script, shares: Shares, node: ast.AST) -> Iterator[ast.expr]:
     """The tests in the loop that may keep one rank from the node; what both branches of a test do is left out by nobody."""
     loops = {b.node for b in script.roles.train_loops}
     words = ("scale", "backward") if node in script.roles.backwards else ("step",)
     for a in itertools.takewhile(lambda a: a not in loops and not isinstance(a, FunctionNode), script.names.ancestors(node)):
-        if not isinstance(a, ast.If) or uniform(script.names, a.test) or not script.roles.about_numbers(a.test) or _of_gradients(script, a.test):
+        if not isinstance(a, ast.If) or shares.alike(a.test) or not script.roles.about_numbers(a.test) or _of_gradients(script, a.test):
             continue
         sides = [any(isinstance(n, ast.Attribute) and n.attr in words for s in side for n in ast.walk(s)) for side in (a.body, a.orelse)]
         if not all(sides):

@@ -200,12 +200,17 @@ def shard(loader: Any, blocks: bool = False) -> Any:
 def whole(loader: Any) -> Any:
     """Every batch of a training DataLoader on every rank, for loops that cannot be split: the whole data set in the global batch size.
 
-    A shuffled order becomes sequential. A loader that is not divided over the ranks, or in one process, is returned as it is.
+    A shuffled order stays one, the same on every rank, so that a part of the batches is drawn from all data. A loader that is not divided over the ranks, or
+    in one process, is returned as it is.
     """
     if world_size() == 1 or not isinstance(loader, DataLoader) or not is_divided(loader):
         return loader
     sampler, batch_size, drop_last = _parts(loader)
+    shuffled = sampler if isinstance(sampler, DistributedSampler) and sampler.shuffle else None
     draw, sampler, batch_size = _undivided(loader, sampler, batch_size)
+    if shuffled is not None:
+        draw = SharedDraw(RandomSampler(loader.dataset), shuffled.seed)  # type: ignore[arg-type]
+        draw.set_epoch(shuffled.epoch)
     if batch_size is not None:
         return _rebuild(loader, batch_size=batch_size, sampler=draw or sampler, drop_last=drop_last)
     if loader.batch_sampler is None:

@@ -166,6 +166,9 @@ def test_nothing_but_counting(body: str) -> None:
         pytest.param("n += len(x)", {"source": "tqdm.tqdm(val_loader)"}, "", id="a progress bar"),
         pytest.param("n += 1", {"source": "itertools.islice(val_loader, 3)"}, "islice() gives other batches than the loader", id="some of the batches"),
         pytest.param(
+            "n += 1", {"source": "map(f, val_loader)"}, "map(f, val_loader) need not give the batches of the loader as they are", id="made of the batches"
+        ),
+        pytest.param(
             "n += 1",
             {"source": "some", "before": "n = 0\nsome = islice(val_loader, 3)"},
             "islice() gives other batches than the loader",

@@ -80,6 +80,7 @@ def test_no_state(text: str) -> None:
         ),
         pytest.param("for a, b in it:", "", "class B:\n    def __iter__(self):\n        yield 1\nit = B()", "own", "it", "B", id="a class of the file"),
         pytest.param("for a, b in itertools.chain(p, q):", "", "p = q = []", "chained", "itertools.chain(p, q)", "", id="loaders end to end"),
+        pytest.param("for a, b in filter(f, p):", "", "p = torch.utils.data.DataLoader(q)", "chosen", "filter(f, p)", "", id="batches that are chosen"),
         pytest.param("while True:", "a, b = next(it)", "def cycle(n):\n    while 1:\n        yield n\nit = cycle(9)", "made", "it", "cycle", id="a generator"),
         pytest.param("while True:", "a, b = it.next()", "import torchtext\nit = torchtext.f()", "library", "it", "torchtext", id="a method next"),
         pytest.param("for a, b in it:", "", "it = other.get(3)", "elsewhere", "it", "other.get", id="another file's"),

@@ -60,6 +60,25 @@ def _feeds(text: str) -> list[tuple[str, str]]:
         pytest.param("for x, y in itertools.zip_longest(a, itertools.cycle(b)):\n    train(x)", ["a", "b"], id="zip_longest with cycle"),
         pytest.param("for x, i in zip(a, range(9)):\n    train(x)", ["a"], id="zip with a range"),
         pytest.param("both = zip(a, b)\nfor x in tqdm(both):\n    train(x)", ["a", "b"], id="zip by its name"),
+        pytest.param("for x in map(f, a):\n    train(x)", ["a"], id="a function of each batch"),
+        pytest.param("for i, x in enumerate(map(f, tqdm(a))):\n    train(x)", ["a"], id="a function of each batch, in a bar and counted"),
+        pytest.param("for x in map(f, a, b):\n    train(x)", ["a", "b"], id="a function of two batches"),
+        pytest.param("each = map(f, a)\nfor x in each:\n    train(x)", ["a"], id="a function of each batch, by its name"),
+        pytest.param("for x in (f(y) for y in a):\n    train(x)", ["a"], id="a generator expression"),
+        pytest.param("each = (f(y) for y in a)\nfor x in each:\n    train(x)", ["a"], id="a generator expression, by its name"),
+        pytest.param("for x in [f(y) for y in a]:\n    train(x)", ["a"], id="a list of all"),
+        pytest.param("for x in (f(y) for y in a if y):\n    train(x)", [], id="some batches"),
+        pytest.param("for x in (z for y in a for z in y):\n    train(x)", [], id="the samples of the batches"),
+        pytest.param("for x in itertools.chain(a, b):\n    train(x)", ["a", "b"], id="end to end"),
+        pytest.param("for x in itertools.chain(*[a, b]):\n    train(x)", ["a", "b"], id="a list end to end"),
+        pytest.param("for x in itertools.chain.from_iterable((a, b)):\n    train(x)", ["a", "b"], id="a tuple end to end"),
+        pytest.param("for x in itertools.chain(map(f, a), zip(b, b)):\n    train(x)", ["a", "b", "b"], id="of several kinds"),
+        pytest.param("for x in itertools.chain(a, a):\n    train(x)", [], id="one loader twice"),
+        pytest.param("for x in itertools.chain.from_iterable(both):\n    train(x)", [], id="a list that is not seen"),
+        pytest.param("for x in itertools.chain(a, *both):\n    train(x)", [], id="a star that is not seen"),
+        pytest.param("for x in itertools.chain():\n    train(x)", [], id="nothing end to end"),
+        pytest.param("c = map(f, c)\nfor x in c:\n    train(x)", [], id="made of itself"),
+        pytest.param("for x in filter(f, a):\n    train(x)", [], id="batches that are chosen"),
         pytest.param("both = zip(again(a), again(b))\nfor i in range(9):\n    train(next(both))", ["a", "b"], id="next of a zip"),
         pytest.param("for x in zip(*[a, b]):\n    train(x)", [], id="zip of a star"),
         pytest.param("it = iter(a)\nfor i in range(9):\n    train(next(it))", ["a"], id="next"),
@@ -128,3 +147,29 @@ def test_where_passes_begin_again(text: str, expected: list[tuple[str, str]]) ->
     (loop,) = found.roles.train_feeds
     places = [(ast.unparse(r.stmt), ast.unparse(r.loader)) for r in restarts(found.roles, loop)]
     assert places == expected
+
+
+@pytest.mark.parametrize(
+    ("over", "expected"),
+    [
+        pytest.param("map(f, a)", ["a"], id="a function of each batch"),
+        pytest.param("itertools.chain(a, b)", ["a", "b"], id="end to end"),
+        pytest.param("itertools.chain(a, a)", ["a", "a"], id="twice"),
+        pytest.param("list(a)[:3]", ["a"], id="the first of a list"),
+        pytest.param("reversed(list(a))", ["a"], id="turned round"),
+        pytest.param("filter(f, a)", ["a"], id="chosen"),
+        pytest.param("filter(f)", [], id="chosen of nothing"),
+        pytest.param("itertools.takewhile(f, a)", ["a"], id="the first"),
+        pytest.param("(x for x in a if x)", ["a"], id="chosen by a generator expression"),
+        pytest.param("First(a, n=3)", ["a"], id="an object of the program"),
+        pytest.param("first", ["a"], id="an object of the program, by its name"),
+        pytest.param("unknown(a)", [], id="what is not known"),
+        pytest.param("a.dataset", [], id="something else of it"),
+    ],
+)
+def test_what_evaluation_takes_its_batches_from(over: str, expected: list[str]) -> None:
+    top = "class First:\n    def __init__(self, loader, n):\n        self.loader, self.n = loader, n\nfirst = First(loader=a, n=2)\nfor x in a:\n    train(x)\n"
+    found = _script(f"{top}with torch.no_grad():\n    for x in {over}:\n        print(model(x))")
+    loops = [b for b in found.roles.batch_loops if b.evaluates]
+    assert [ast.unparse(b.source) for b in loops] == expected
+    assert all(b.made for b in loops)

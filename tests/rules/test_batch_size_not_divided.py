@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dpmigrate.model import Severity
 from dpmigrate.settings import Settings
-from tests.rules.program import after, found, refused, whole
+from tests.rules.program import after, found, hits, refused, whole
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,37 @@ def test_found_and_fixed(parts: dict[str, str], pointed: str, new: str) -> None:
 
 def test_a_loader_of_single_samples_is_refused() -> None:
     assert refused("DPM202", loader="loader = DataLoader(train_set)") == ["DataLoader(train_set)"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "pointed"),
+    [
+        pytest.param({"loader": "loader = DataLoader(train_set, batch_size=1)"}, "1", id="keyword"),
+        pytest.param({"loader": "loader = DataLoader(train_set, 1)"}, "1", id="positional"),
+        pytest.param({"setup": "n = 1", "loader": "loader = DataLoader(train_set, batch_size=n)"}, "n", id="a variable"),
+        pytest.param({"defs": "def make(s, n):\n    return DataLoader(s, n)", "loader": "loader = make(train_set, 1)"}, "n", id="a parameter"),
+    ],
+)
+def test_a_batch_of_one_sample_is_refused(parts: dict[str, str], pointed: str) -> None:
+    assert refused("DPM202", **parts) == [pointed]
+    assert found("DPM202", Settings(batch="per-rank"), **parts) == []
+
+
+_OPTION = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('-b', '--batch-size', type=int, default={})"
+
+
+@pytest.mark.parametrize(
+    "loader",
+    ["loader = DataLoader(train_set, batch_size=args.batch_size)", "n = args.batch_size\nloader = DataLoader(train_set, n)"],
+    ids=["the option", "by another name"],
+)
+def test_an_option_for_one_sample_is_told(loader: str) -> None:
+    parts = {"setup": "args = parser.parse_args()", "loader": loader}
+    warned = [h for h in hits("DPM202", imports=_OPTION.format(1), **parts) if h.severity is Severity.WARNING]
+    assert len(warned) == 1 and not warned[0].edits and "--batch per-rank" in warned[0].advice
+    assert "ddp.local_batch(" in whole(imports=_OPTION.format(1), **parts)
+    assert all(h.edits for h in hits("DPM202", imports=_OPTION.format(16), **parts))
+    assert all(h.edits for h in hits("DPM202", imports=_OPTION.format("None") + "\nparser.add_argument('--other')", **parts))
 
 
 def test_a_loader_that_cannot_be_read_is_left_to_distribute() -> None:

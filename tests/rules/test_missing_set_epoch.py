@@ -147,3 +147,31 @@ def test_a_loop_that_nothing_comes_to_is_refused() -> None:
     assert "def one_epoch():" in text
     (one,) = of("DPM205", text)
     assert one.severity is Severity.BLOCKER and "nothing in this program is seen to come here" in one.message
+
+
+_SECOND = "".join(f"    {line}\n" for line in STEP.splitlines())
+
+
+def test_two_passes_in_an_epoch() -> None:
+    """A counter of epochs would give both passes one order."""
+    new = whole(epoch_end=f"for x, y in loader:\n{_SECOND}")
+    assert new.count("for x, y in ddp.next_epoch(loader):") == 2
+    assert "set_epoch(" not in new
+    assert whole(epochs="if True:", epoch_end=f"for x, y in loader:\n{_SECOND}").count("for x, y in ddp.next_epoch(loader):") == 2
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"epoch_end": f"for x, y in DataLoader(val_set, batch_size=4):\n{_SECOND}"}, id="over another loader"),
+        pytest.param(
+            {"end": f"for more in range(2):\n    for x, y in loader:\n{_SECOND}".replace("\n    ", "\n        ").replace("        for", "    for")},
+            id="in another loop over epochs",
+        ),
+        pytest.param(
+            {"batches": "if epoch:\n    for x, y in loader:\n" + _SECOND.replace("    ", "        ") + "else:\n  for x, y in loader:"}, id="of which one runs"
+        ),
+    ],
+)
+def test_one_pass_in_an_epoch(parts: dict[str, str]) -> None:
+    assert "loader.sampler.set_epoch(epoch)" in whole(**parts)

@@ -143,3 +143,9 @@ def test_a_loop_inside_another_loop_over_a_loader() -> None:
 def test_steps_over_parts_of_a_batch_are_refused(batches: str) -> None:
     step = "for x, y in batch:\n    " + STEP.replace("\n", "\n    ")
     assert refused("DPM901", batches=batches, step=step) == ["for x, y in batch:"]
+
+
+def test_batches_that_are_chosen() -> None:
+    (hit,) = hits("DPM901", batches="for x, y in reversed(list(loader)):")
+    assert "which leaves out batches of a loader or turns them round" in hit.message
+    assert "itertools.islice(loader, n)" in hit.advice

@@ -323,6 +323,13 @@ def whole_undoes_distribute() -> None:
     assert ddp.whole(source) is source
     assert ddp.whole([1]) == [1]
     assert batches(ddp.whole(ddp.distribute(source))) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    mixed = ddp.distribute(DataLoader(range(40), batch_size=4, shuffle=True))  # type: ignore[arg-type]
+    first = everyone(batches(ddp.whole(mixed)))
+    assert sorted(flat(first[0])) == list(range(40))
+    assert all(one == first[0] for one in first)
+    if ddp.world_size() > 1:
+        mixed.sampler.set_epoch(1)  # type: ignore[attr-defined]
+        assert flat(first[0]) not in (list(range(40)), flat(batches(ddp.whole(mixed))))
     grouped = ddp.distribute(DataLoader(range(6), batch_sampler=[[5, 0], [1], [2]]))  # type: ignore[arg-type]
     assert batches(ddp.whole(grouped)) == [[5, 0], [1], [2]]
     assert flat(batches(ddp.whole(ddp.distribute(DataLoader(range(5), batch_size=None), keep_batch_size=True)))) == list(range(5))  # type: ignore[arg-type]

@@ -1,0 +1,112 @@
+"""Tests that fall out alike on all ranks because samplers give them equal shares: as many batches, of the same sizes.
+
+``control`` proves by names alone what is uniform. What is told here wants to know the loaders: the size of a batch as a loader gives it, and the number of
+its batches.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.control import uniform
+from dpmigrate.facts.names import last
+from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.sizes import Sizes
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+
+class Shares:
+    """Questions about tests in training loops."""
+
+    def __init__(self, script: Script) -> None:
+        self.roles = script.roles
+        self.names = script.names
+        self.sizes = Sizes(script)
+
+    def alike(self, test: ast.AST) -> bool:
+        """Whether the test falls out alike on every rank: ``x.size(0) != batch_size``, ``i == self.len_epoch``."""
+        if uniform(self.names, test):
+            return True
+        if isinstance(test, ast.Compare):
+            sides = [test.left, *test.comparators]
+            if any(map(self._is_size, sides)):
+                return all(self._is_size(s) or self.sizes.means(s) or _least(s) for s in sides)
+            return all(map(self._same, sides))
+        return isinstance(test, ast.BoolOp | ast.UnaryOp) and all(self.alike(n) for n in ast.iter_child_nodes(test) if isinstance(n, ast.expr))
+
+    # ------------------------------------------------------------------ numbers of batches
+    def _same(self, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:
+        """Whether the number is the same on every rank, being made of settings, counters and lengths of loaders."""
+        if node in seen or uniform(self.names, node):
+            return True
+        seen |= {node}
+        if isinstance(node, ast.Call):
+            return self.names.dotted(node.func) == "?.len" and len(node.args) == 1 and bool(self.roles.loaders_of(node.args[0]))
+        if isinstance(node, ast.BinOp | ast.BoolOp):
+            return all(self._same(n, seen) for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr))
+        if isinstance(node, ast.IfExp):
+            return all(self._same(n, seen) for n in (node.test, node.body, node.orelse))
+        return isinstance(node, ast.Name | ast.Attribute) and self._given(node, seen)
+
+    def _given(self, node: ast.Name | ast.Attribute, seen: frozenset[ast.AST]) -> bool:
+        """Whether all that the variable is given is the same, and every rank gives it."""
+        given = self.roles.given(node)
+        stores = [s for key in self.roles.values.keys(node) for s in self.roles.writes(key)]
+        if isinstance(node, ast.Name):
+            known = all(b.how in ("assign", "param") for b in self.names.bindings(self.names.scope_of[node], node.id))
+        else:
+            others = [a for a in self.names.attributes(node.attr) if isinstance(a.ctx, ast.Store)]
+            known = all(isinstance(self.names.statement(a), ast.Assign | ast.AnnAssign) for a in others)
+        tests = [a.test for s in stores for a in self.names.ancestors(s) if isinstance(a, ast.If | ast.While)]
+        return bool(given) and known and all(self._same(g, seen) for g in given) and all(uniform(self.names, t) for t in tests)
+
+    # ------------------------------------------------------------------ sizes of batches
+    def _is_size(self, node: ast.expr) -> bool:
+        """Whether the expression is the size of a batch as a loader gives it."""
+        if isinstance(node, ast.Name):
+            given = self.roles.given(node)
+            return bool(given) and all(self._is_size(g) for g in given)
+        if not self.sizes.numbers.batch_size(node):
+            return False
+        counted = [n for n in ast.walk(node) if isinstance(n, ast.Name) and self.names.meant(n) is not None]
+        return bool(counted) and all(_as_loaded(self.roles, n, frozenset()) for n in counted)
+
+
+def _least(node: ast.expr) -> bool:
+    """0, 1 or 2: what any batch has to have, for statistics over it."""
+    return isinstance(node, ast.Constant) and node.value in (0, 1, 2)
+
+
+def _as_loaded(roles: Roles, name: ast.Name, seen: frozenset[str]) -> bool:
+    """Whether the variable is a part of a batch as a DataLoader gives it, moved at most; a collate function may leave samples out."""
+    bound = list(roles.names.bindings(roles.names.scope_of[name], name.id))
+    for b in bound:
+        if b.how == "for" and b.value is not None:
+            loaders = roles.loaders_of(b.value)
+        elif b.how == "assign" and isinstance(b.value, ast.Call) and roles.names.dotted(b.value.func) == "?.next" and b.value.args:
+            loaders = roles.loaders_of(b.value.args[0])
+        else:
+            part = _unmoved(b.value) if b.how == "assign" else None
+            if not isinstance(part, ast.Name) or (part.id not in seen | {name.id} and not _as_loaded(roles, part, seen | {name.id})):
+                return False
+            continue
+        calls = [v.node for v in loaders if isinstance(v.node, ast.Call) and roles.makes_loader(v.node)]
+        if not calls or len(calls) < len(loaders) or any({k.arg for k in c.keywords} & {"collate_fn", "batch_sampler", None} or len(c.args) > 4 for c in calls):
+            return False
+    return bool(bound)
+
+
+def _unmoved(value: ast.AST | None) -> ast.AST | None:
+    """``batch`` of ``batch[0].to(device)``, ``Variable(batch)``."""
+    while True:
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("to", "cuda", "cpu", "float", "long", "double"):
+            value = value.func.value
+        elif isinstance(value, ast.Call) and last(value.func) == "Variable" and value.args:
+            value = value.args[0]
+        elif isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+            value = value.value
+        else:
+            return value
