@@ -55,7 +55,7 @@ class Sizes:
         self.roles = script.roles
         self.names = script.names
         self.numbers = Numbers(script.roles)
-        self.flows = Destinations(script.roles)
+        self.destinations = Destinations(script.roles)
         self._known: dict[Hashable, frozenset[Hashable]] = {}
 
     # ------------------------------------------------------------------ what means it
@@ -212,7 +212,7 @@ class Sizes:
         around = set(self.names.ancestors(maker))
         if region == "eval" and not any(b.node in around for b in self.roles.train_loops):
             return ""
-        met = self.flows.meets(maker)
+        met = self.destinations.meets(maker)
         return "both" if len(met) == 2 else "train" if "train" in met else ""
 
     def _kind(self, maker: ast.AST) -> str:
