@@ -49,5 +49,5 @@ def leaves(target: ast.AST, path: Path) -> Iterator[tuple[ast.AST, Path]]:
 
 
 def wrap_argument(call: ast.Call) -> ast.expr | None:
-    """The module that a DataParallel call is given."""
-    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "module"), None)
+    """The module that a call of DataParallel, or of a function that hands it back, is given."""
+    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("module", "model")), None)

@@ -55,6 +55,11 @@ class Roles:
         kinds = {v.kind == "wrapped" for v in self.model_vals(node)}
         return kinds.pop() if len(kinds) == 1 else None
 
+    def surely_wrapped(self, node: ast.AST) -> bool:
+        """Whether ``.module`` is right for whatever the expression may mean: not where it may also be a copy of the model, an optimizer, anything."""
+        vals = frozenset(v for v in self.values.eval(node) if not (v.kind == "const" and isinstance(v.node, ast.Constant) and v.node.value is None))
+        return bool(vals) and all(v.kind == "wrapped" for v in vals)
+
     @cached_property
     def forwards(self) -> tuple[passes.Pass, ...]:
         """Calls of a model or of its ``forward``, outside the classes of models themselves."""

@@ -128,6 +128,10 @@ class Values:
         if vals:
             self._more(self.vars.setdefault(key, set()), vals)
 
+    def store(self, container: ast.AST, item: object, vals: Vals) -> None:
+        """Put objects into the container that the node makes, under a key; ``*`` is any."""
+        self._more(self.items.setdefault((container, item), set()), vals)
+
     def _bound(self, b: Binding, scope: Scope, name: str) -> Vals:
         if b.how == "import":
             return NONE.union(*(self.vars.get(("v", id(s), n), ()) for s, n in self.names.alternatives(scope, name)))
@@ -152,6 +156,8 @@ class Values:
         cls = self.defs.method_class(node)
         if cls is not None and plain and plain[0] is arg and not is_static(node):
             return frozenset(Val("object", c, cls=c) for c in self.defs.family(cls))
+        if arg in (a.vararg, a.kwarg):
+            return frozenset({Val("display", arg, "args" if arg is a.vararg else "kwargs")})
         return self.eval(default(a, arg))
 
     def _assign(self, node: ast.Assign | ast.AnnAssign) -> None:
@@ -165,20 +171,17 @@ class Values:
                 elif isinstance(t, ast.Subscript):
                     item = t.slice.value if isinstance(t.slice, ast.Constant) else "*"
                     for v in self.eval(t.value):
-                        self._more(self.items.setdefault((v.node, item), set()), self.eval(node.value))
+                        self.store(v.node, item, self.eval(node.value))
 
     def _call(self, node: ast.Call) -> None:
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "append" and node.args:
-            for v in self.eval(node.func.value):
-                if v.kind == "display":
-                    self._more(self.items.setdefault((v.node, "*"), set()), self.eval(node.args[0]))
+        self._parts.fill(node)
         for function, skip in self.targets(node):
             if (id(function), id(node)) not in self._callers_seen:
                 self._callers_seen.add((id(function), id(node)))
                 self.callers.setdefault(function, []).append(node)
                 self._grown()
-            for name, value in arguments(node, function, skip):
-                self._put(("v", id(self.names.opened[function]), name), self.eval(value))
+            for name, vals in self._parts.given(node, function, skip):
+                self._put(("v", id(self.names.opened[function]), name), vals)
 
     def targets(self, call: ast.Call) -> Iterator[tuple[FunctionNode, int]]:
         """The functions of this module that the call may enter, with the number of parameters that are bound already."""
@@ -342,12 +345,14 @@ class Values:
                 return self.eval(func.value)
             if func.attr in ("values", "items", "keys", "copy") and not node.args:
                 return frozenset({Val("display", node, func.attr)}) if self.eval(func.value) else NONE
+            if func.attr in ("get", "pop") and (held := frozenset(v for v in self.eval(func.value) if v.kind == "display")):
+                return self._parts.taken(node, held)
         if isinstance(func, ast.Name) and func.id == "super":
             return self._super(node)
         callees = self.eval(func)
         if last(func) in TRANSPARENT and node.args and not any(v.kind in ("func", "class") for v in callees):
             return self.eval(node.args[0])
-        if any(v.qual in _SAME_MODEL for v in callees) and (same := _model_argument(node)) is not None:
+        if any(v.qual in _SAME_MODEL for v in callees) and (same := wrap_argument(node)) is not None:
             return self.eval(same)
         out: set[Val] = set()
         for v in callees:
@@ -389,10 +394,6 @@ class Values:
                         elements = elements[item : item + 1]
                     vals = vals.union(*(self._returned(call, function, e) for e in elements))
         return vals
-
-
-def _model_argument(call: ast.Call) -> ast.expr | None:
-    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("model", "module")), None)
 
 
 _EXT = ast.Constant(value="external")

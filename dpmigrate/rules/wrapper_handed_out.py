@@ -28,11 +28,11 @@ import ast
 import builtins
 from collections.abc import Iterator
 
-from dpmigrate.edit import Wrap
 from dpmigrate.facts.passes import goes_into_loss
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import bare
 
 _OWN = ("torch.save", "torch.nn.SyncBatchNorm.", "torch.compile", "torch.optim.", "torch.nn.parallel.", "torch.nn.DataParallel")
 
@@ -58,8 +58,7 @@ def wrapper_handed_out(script: Script) -> Iterator[Hit]:
 def _bare(script: Script, call: ast.Call, arguments: list[ast.expr]) -> Iterator[Hit]:
     for a in arguments:
         if isinstance(a, ast.Name | ast.Attribute) and any(v.kind == "wrapped" for v in script.roles.model_vals(a)):
-            template = "{}.module" if script.roles.wrapped(a) else f"{script.ddp}.unwrap({{}})"
-            yield Hit(a, f"{script.text(call.func)} is given the wrapper", (Wrap(script.span(a), template),))
+            yield Hit(a, f"{script.text(call.func)} is given the wrapper", (bare(script, a),))
 
 
 def _asks_class(script: Script, call: ast.Call) -> bool:
