@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import arguments
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.objects import NONE, Path, Val, Vals
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Parts:
             return vals
         out = NONE
         for v in vals:
-            if v.kind == "display":
+            if v.kind == "display" or v.qual in _DICTS:
                 part = (v, path[0], subscript)
                 if part in self._picking:  # d = d.copy()
                     self._values.cut_short()
@@ -41,12 +41,23 @@ class Parts:
                 self._picking.add(part)
                 out |= self._element(*part)
                 self._picking.discard(part)
-            elif v.kind == "call" and v.qual in _DICTS and isinstance(v.node, ast.Call):
-                out |= NONE.union(*(self._values.eval(k.value) for k in v.node.keywords if path[0] in ("*", k.arg)))
             elif v.kind == "call" and isinstance(path[0], int) and v.part is None and not v.qual.startswith(("torch.", "?.")):
                 out |= {replace(v, part=path[0])}  # train_loader, val_loader = get_loaders()
             out |= self._values.items.get((v.node, path[0]), NONE) if path[0] != "*" else self._stored(v) if v.kind == "call" else NONE
         return self.pick(out, path[1:], subscript)
+
+    def containers(self, node: ast.expr) -> Vals:
+        """The lists and dicts that the expression may mean."""
+        return frozenset(v for v in self._values.eval(node) if v.kind == "display" or v.qual in _DICTS)
+
+    def bound(self, value: ast.AST, path: Path) -> Vals:
+        """What a name gets of a value; ``enumerate`` and ``zip`` give pairs: ``for i, net in enumerate(nets)``, ``for a, b in zip(xs, ys)``."""
+        if isinstance(value, ast.Call) and len(path) > 1 and path[0] == "*" and isinstance(path[1], int):
+            word, first = last(value.func), path[1]
+            given = value.args[first - 1 : first] if word == "enumerate" else value.args[first : first + 1] if word == "zip" else []
+            if word in ("enumerate", "zip"):
+                return NONE.union(*(self.pick(self._values.eval(e), ("*", *path[2:])) for e in given if not isinstance(e, ast.Starred)))
+        return self.pick(self._values.eval(value), path)
 
     def taken(self, call: ast.Call, containers: Vals) -> Vals:
         """What ``d.get("model")``, ``d.pop("model", None)`` and ``models.pop()`` give."""
@@ -60,9 +71,7 @@ class Parts:
         func = call.func
         if not isinstance(func, ast.Attribute) or func.attr not in _ONE | _ALL:
             return
-        for container in self._values.eval(func.value):
-            if container.kind != "display" and container.qual not in _DICTS:
-                continue
+        for container in self.containers(func.value):
             if func.attr in _ONE and call.args:
                 key = call.args[0].value if func.attr == "setdefault" and isinstance(call.args[0], ast.Constant) else "*"
                 self._values.store(container.node, key, self._values.eval(call.args[-1]))
@@ -128,8 +137,10 @@ class Parts:
             return extra | self._values.eval(node.elt)
         if isinstance(node, ast.DictComp):
             return self._entries(node, item) if subscript else NONE
+        if isinstance(node, ast.Call) and v.qual in _DICTS:
+            return self._of_dict(node, item)
         if isinstance(node, ast.Call) and v.qual == "returned":
-            return self._values.part_returned(node, item)
+            return self._values.returned.part(node, item)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             whole = self.pick(self._values.eval(node.func.value), ("*",), subscript=True)
             if v.qual == "values":
@@ -141,6 +152,18 @@ class Parts:
             if v.qual == "copy":
                 return self.pick(self._values.eval(node.func.value), (item,), subscript)
         return NONE
+
+    def _of_dict(self, call: ast.Call, item: int | str) -> Vals:
+        """``dict(net=net)``, ``dict(nets)``, ``dict(**nets)``, ``OrderedDict([("net", net)])``, ``dict(zip(names, nets))``."""
+        vals = NONE.union(*(self._values.eval(k.value) for k in call.keywords if k.arg is not None and item in ("*", k.arg)))
+        vals = vals.union(*(self.pick(self._values.eval(k.value), (item,), subscript=True) for k in call.keywords if k.arg is None))
+        for e in call.args[:1]:
+            made = self._values.eval(e)
+            dicts = frozenset(v for v in made if v.qual in _DICTS or v.qual == "kwargs" or isinstance(v.node, ast.Dict | ast.DictComp))
+            vals |= self.pick(dicts, (item,), subscript=True)
+            if not dicts:
+                vals |= self.bound(e, ("*", 1))
+        return vals
 
     def _stored(self, v: Val) -> Vals:
         """Whatever was stored in the container later."""

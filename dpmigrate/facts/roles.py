@@ -57,8 +57,12 @@ class Roles:
 
     def surely_wrapped(self, node: ast.AST) -> bool:
         """Whether ``.module`` is right for whatever the expression may mean: not where it may also be a copy of the model, an optimizer, anything."""
-        vals = frozenset(v for v in self.values.eval(node) if not (v.kind == "const" and isinstance(v.node, ast.Constant) and v.node.value is None))
+        vals = self.present(node)
         return bool(vals) and all(v.kind == "wrapped" for v in vals)
+
+    def present(self, node: ast.AST) -> Vals:
+        """The values of the expression but None, which has no attributes."""
+        return frozenset(v for v in self.values.eval(node) if not (isinstance(v.node, ast.Constant) and v.kind == "const" and v.node.value is None))
 
     @cached_property
     def forwards(self) -> tuple[passes.Pass, ...]:

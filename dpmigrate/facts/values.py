@@ -11,11 +11,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_static
+from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, default, is_static
 from dpmigrate.facts.names import FunctionNode, Names, last
-from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, leaves, wrap_argument
+from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, beginning, leaves, wrap_argument
 from dpmigrate.facts.order import Order
 from dpmigrate.facts.parts import Parts
+from dpmigrate.facts.returned import Returned
 from dpmigrate.facts.scopes import Binding, Scope
 
 __all__ = ["DATA_PARALLEL", "NONE", "Key", "Val", "Vals", "Values", "WrapSite", "wrap_argument"]
@@ -44,7 +45,7 @@ class Values:
         self.callers: dict[ast.AST, list[ast.Call]] = {}
         self.order = Order(names, self.callers)
         self._callers_seen: set[tuple[int, int]] = set()
-        self._handed_back = self.defs.returns_of_parameters()
+        self.returned = Returned(self)
         self._changed = True
         self._busy: dict[int, int] = {}  # id of a node under evaluation -> its depth
         self._cut = 0  # the least depth at which the evaluation in progress met itself
@@ -83,40 +84,10 @@ class Values:
                 self._assign(node)
             elif isinstance(node, ast.Call):
                 self._call(node)
-            elif isinstance(node, ast.Return) and node.value is not None and node not in self._handed_back:
+            elif isinstance(node, ast.Return) and node.value is not None and node not in self.returned.handed_back:
                 self._more(self.returns.setdefault(self.names.function(node), set()), self.eval(node.value))
             elif isinstance(node, ast.Lambda):
                 self._more(self.returns.setdefault(node, set()), self.eval(node.body))
-
-    def _given_back(self, call: ast.Call, function: ast.AST) -> Vals:
-        """What the call gives by the returns that hand a parameter back."""
-        vals = NONE
-        for node in self._handed_back:
-            if self.names.function(node) is function:
-                vals |= frozenset({Val("display", call, "returned")}) if isinstance(node.value, ast.Tuple) else self._returned(call, function, node.value)
-        return vals
-
-    def _returned(self, call: ast.Call, function: ast.AST, value: ast.expr | None) -> Vals:
-        assert isinstance(function, FunctionNode) and value is not None
-        parameter = self.defs.handed_back(function, value)
-        for target, skip in self.targets(call):
-            for name, argument in arguments(call, target, skip):
-                if target is function and name == parameter:
-                    return self.eval(argument)
-        return self.eval(value)
-
-    def _generates(self, function: ast.AST) -> list[ast.expr]:
-        """What a generator function goes through and hands on item by item: ``for batch in loader: yield batch``."""
-        return self.defs.generates(function) if isinstance(function, FunctionNode) else []
-
-    def handed_on(self, call: ast.Call) -> ast.expr | None:
-        """The argument whose items a generator function of this module hands on: ``loader`` for ``cycle(loader)``."""
-        for function, skip in self.targets(call):
-            parameters = [self.defs.handed_back(function, value) for value in self.defs.generates(function)]
-            for name, argument in arguments(call, function, skip):
-                if name in parameters:
-                    return argument
-        return None
 
     def _more(self, held: set[Val], new: Iterable[Val]) -> None:
         size = len(held)
@@ -143,7 +114,7 @@ class Values:
         if b.how == "param":
             return self._param(b.target, scope)
         if b.how in ("assign", "for", "with") and b.value is not None:
-            return self.pick(self.eval(b.value), b.path)
+            return self._parts.bound(b.value, b.path)
         return NONE
 
     def _param(self, arg: ast.AST, scope: Scope) -> Vals:
@@ -345,7 +316,7 @@ class Values:
                 return self.eval(func.value)
             if func.attr in ("values", "items", "keys", "copy") and not node.args:
                 return frozenset({Val("display", node, func.attr)}) if self.eval(func.value) else NONE
-            if func.attr in ("get", "pop") and (held := frozenset(v for v in self.eval(func.value) if v.kind == "display")):
+            if func.attr in ("get", "pop") and (held := self._parts.containers(func.value)):
                 return self._parts.taken(node, held)
         if isinstance(func, ast.Name) and func.id == "super":
             return self._super(node)
@@ -357,17 +328,23 @@ class Values:
         out: set[Val] = set()
         for v in callees:
             if v.kind == "func":
-                out |= self.returns.get(v.node, set()) | self._given_back(node, v.node)
-                out = out.union(*(self._returned(node, v.node, source) for source in self._generates(v.node)))
+                out |= self.returns.get(v.node, set()) | self.returned.given_back(node, v.node) | self.returned.generated(node, v.node)
             elif v.kind == "class" and v.cls is not None:
                 out.add(Val("object", node, cls=v.cls))
             elif v.kind == "ext":
-                out.add(Val("call", node, v.qual))
+                out |= {Val("call", node, v.qual)} | (self._named(node) if v.qual == "?.getattr" else NONE)
             elif v.kind == "call" and v.qual in _FOUND:
                 out.add(Val("call", node, ""))
         if not out and not callees:
             out.add(Val("call", node, ""))
         return frozenset(out)
+
+    def _named(self, call: ast.Call) -> Vals:
+        """``getattr(self, "net_" + name)``: whatever attribute of an object of the program has a name that begins so."""
+        owners = {id(self.defs.bases(v.cls)[-1]) for v in self.eval(call.args[0]) if v.kind == "object" and v.cls is not None} if len(call.args) > 1 else set()
+        begins, whole = beginning(call.args[1]) if owners else ("", True)
+        found = [k for k in self.vars if k[0] == "a" and k[1] in owners and (k[2] == begins if whole else k[2].startswith(begins))]
+        return NONE.union(*(self._ordered(call, k, frozenset(self.vars[k])) for k in found))
 
     def _super(self, node: ast.Call) -> Vals:
         """``super()``: the object, seen as one of the next class up in this module."""
@@ -382,18 +359,6 @@ class Values:
     def cut_short(self) -> None:
         """The answer in progress rests on one that is not finished: it is not kept."""
         self._cut = -1
-
-    def part_returned(self, call: ast.Call, item: int | str) -> Vals:
-        """An element of the tuples that the call gives, where a parameter stands among them."""
-        vals = NONE
-        for function, _ in self.targets(call):
-            for node in self._handed_back:
-                if self.names.function(node) is function and isinstance(node.value, ast.Tuple):
-                    elements = node.value.elts
-                    if isinstance(item, int):
-                        elements = elements[item : item + 1]
-                    vals = vals.union(*(self._returned(call, function, e) for e in elements))
-        return vals
 
 
 _EXT = ast.Constant(value="external")

@@ -254,8 +254,9 @@ class Wrapping:
         parent = self.names.parent[node]
         if isinstance(parent, ast.Attribute):
             return parent.attr not in _NEUTRAL
-        if isinstance(parent, ast.Call):
-            return parent.func is not node and not any(f.name == "__init__" for f, _ in self.values.targets(parent))
+        call = self.names.parent[parent] if isinstance(parent, ast.keyword) else parent
+        if isinstance(call, ast.Call):
+            return call.func is not node and not any(f.name == "__init__" for f, _ in self.values.targets(call))
         return isinstance(parent, ast.keyword | ast.Starred | ast.FormattedValue)
 
 
