@@ -33,6 +33,7 @@ class WrapSite:
     key: Key
     wrapped: Val
     inner: frozenset[Val]
+    first: ast.stmt | None = None  # of one of several models: the variable holds it bare from here to the wrap
 
 
 Vals = frozenset[Val]

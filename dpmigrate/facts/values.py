@@ -131,6 +131,13 @@ class Values:
             return frozenset({Val("display", arg, "args" if arg is a.vararg else "kwargs")})
         return self.eval(default(a, arg))
 
+    def given(self, stmt: ast.stmt, key: Key) -> Vals:
+        """The objects that an assignment gives the variable."""
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AnnAssign) else []
+        parts = [(t, path) for target in targets for t, path in leaves(target, ()) if key in self.keys(t)]
+        value = self.eval(stmt.value) if isinstance(stmt, ast.Assign | ast.AnnAssign) else NONE
+        return NONE.union(*(self.pick(value, path) for _, path in parts))
+
     def _assign(self, node: ast.Assign | ast.AnnAssign) -> None:
         if node.value is None:
             return
@@ -204,6 +211,11 @@ class Values:
             if w.key != key:
                 continue
             when = self.order.when(node, w.stmt, attribute=w.key[0] == "a", new=w in self.new_wraps)
+            if w.first is not None:
+                if not self.order.amid(node, w.first, w.stmt):
+                    vals -= w.inner
+                elif self.names.function(node) is self.names.function(w.stmt):
+                    return vals & w.inner
             if when == "before":
                 vals -= {w.wrapped}
             elif when == "after":
