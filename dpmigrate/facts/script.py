@@ -186,9 +186,12 @@ class Script:
     def unused(self, wrap: Wrap) -> list[Unused]:
         """The parts of the wrapped model that get no gradient in some training step."""
         if wrap not in self._unused:
-            wrapped = Val("wrapped", wrap.node if wrap.how == "call" else wrap.stmt)
-            self._unused[wrap] = partly_used(self.roles, self.values.inner(wrapped))
+            self._unused[wrap] = partly_used(self.roles, self.wrapped_by(wrap))
         return self._unused[wrap]
+
+    def wrapped_by(self, wrap: Wrap) -> Vals:
+        """The models that the wrap is made of."""
+        return self.values.inner(Val("wrapped", wrap.node if wrap.how == "call" else wrap.stmt))
 
     @cached_property
     def own_amp(self) -> ast.Call | None:
