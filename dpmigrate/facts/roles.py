@@ -293,6 +293,12 @@ class Roles:
                 return any(self._names_no_grad(d) for d in a.decorator_list)
         return False
 
+    def quiet_always(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+        """Whether the node, or every call that leads to it, stands under ``no_grad``."""
+        function = self.names.function(node)
+        calls = [] if function in seen else self.values.callers.get(function, [])
+        return self.quiet(node) or (bool(calls) and all(self.quiet_always(c, seen | {function}) for c in calls))
+
     def _names_no_grad(self, node: ast.expr) -> bool:
         return self.names.dotted(node.func if isinstance(node, ast.Call) else node) in NO_GRAD
 
