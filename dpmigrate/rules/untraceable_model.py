@@ -89,6 +89,14 @@ def _uncalled(script: Script, advice: str) -> Iterator[Hit]:
         if o in closed:
             continue
         if not o.models & called:
+            inside = next((c for c in roles.calls if roles.inside_module(c) and roles.model_vals(c.func) & o.models), None)
+            if inside is not None:
+                held = f"{script.text(inside.func)}, which this optimizer trains, is called by a module that holds it ({script.where(inside)})"
+                yield Hit(
+                    o.call, f"{held}: where to wrap is not known",
+                    advice="let the class that holds models and optimizers be no nn.Module, or train the whole of it by one optimizer and call it as model(x)",
+                )  # fmt: skip
+                return
             yield Hit(o.call, "the model that this optimizer trains is not seen to be called in the training loop", advice=advice)
             return
         lost = [r for r in o.receivers if not module_of(roles, r)]

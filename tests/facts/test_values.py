@@ -194,6 +194,22 @@ def test_expressions(text: str, expected: list[str]) -> None:
             id="getattr of another name",
         ),
         pytest.param("probe(getattr())", ["call getattr()"], id="getattr of nothing"),
+        pytest.param("class C:\n    def f(self):\n        self.add_module('a', nn.ReLU())\n        probe(self.a)", ["call nn.ReLU()"], id="add_module"),
+        pytest.param(
+            "class C:\n    def f(self):\n        self.register_module(module=nn.ReLU(), name='a')\n        probe(self.a)",
+            ["call nn.ReLU()"],
+            id="register_module, named",
+        ),
+        pytest.param(
+            "class C:\n    def f(self):\n        self.add_module('a', module=nn.ReLU())\n        probe(self.a)", ["call nn.ReLU()"], id="add_module, one named"
+        ),
+        pytest.param("class C:\n    def f(self):\n        setattr(self, 'a', nn.ReLU())\n        probe(self.a)", ["call nn.ReLU()"], id="setattr"),
+        pytest.param("class C:\n    def f(self, n):\n        self.add_module(n, nn.ReLU())\n        probe(self.a)", [], id="add_module under some name"),
+        pytest.param("class C:\n    def f(self, n):\n        self.add_module('0', nn.ReLU())\n        probe(self.a)", [], id="add_module under a number"),
+        pytest.param("class C:\n    def f(self, n):\n        self.add_module('a')\n        probe(self.a)", [], id="add_module of nothing"),
+        pytest.param("class C:\n    def f(self, n):\n        self.add_module('a', x=3)\n        probe(self.a)", [], id="another add_module"),
+        pytest.param("class C:\n    def f(self, n):\n        self.add_module(**n)\n        probe(self.a)", [], id="add_module with stars"),
+        pytest.param("class C:\n    def f(self, n):\n        setattr(n, 'a', nn.ReLU())\n        probe(self.a)", [], id="setattr of another object"),
         pytest.param("class C(Elsewhere):\n    def f(self): probe(super())", [], id="super of a class of another file"),
         pytest.param("probe(super())", [], id="super outside a class"),
         pytest.param(

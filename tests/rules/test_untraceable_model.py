@@ -88,3 +88,24 @@ def test_a_name_that_is_used_again_is_named() -> None:
     """The model that is loaded at the end is another one."""
     (hit,) = hits("DPM904", end="model = torch.load('best.pt')")
     assert "which should have a name of its own" in hit.message
+
+
+def test_a_part_that_a_module_with_its_own_optimizer_calls() -> None:
+    """Not the module is trained, but what it holds, and its calls of that are inside a model's own code."""
+    defs = """
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            net = Net()
+            self.add_module("net", net)
+            self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        def process(self, x, y):
+            self.optimizer.zero_grad()
+            loss = F.cross_entropy(self.net(x), y)
+            loss.backward()
+            self.optimizer.step()
+    """
+    (one,) = hits("DPM904", defs=defs, model="both = Both()", optimizer="", step="both.process(x, y)")
+    assert one.message.startswith("self.net, which this optimizer trains, is called by a module that holds it (line ")
+    assert "no nn.Module" in one.advice
