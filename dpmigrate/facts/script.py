@@ -20,7 +20,7 @@ from dpmigrate.facts.spelling import spelled_by_caller
 from dpmigrate.facts.suppressions import Suppressions, suppressions, together
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.unused import Unused, partly_used
-from dpmigrate.facts.values import NONE, Val, Vals, Values
+from dpmigrate.facts.values import NONE, Vals, Values
 from dpmigrate.facts.wraps import Wrap, Wrapping, WrapPlan
 from dpmigrate.model import Span
 from dpmigrate.program import Program
@@ -191,7 +191,7 @@ class Script:
 
     def wrapped_by(self, wrap: Wrap) -> Vals:
         """The models that the wrap is made of."""
-        return self.values.inner(Val("wrapped", wrap.node if wrap.how == "call" else wrap.stmt))
+        return self.values.inner(wrap.made)
 
     @cached_property
     def own_amp(self) -> ast.Call | None:

@@ -39,6 +39,11 @@ class Wrap:
     node: ast.AST
     key: Key | None = None
 
+    @property
+    def made(self) -> Val:
+        """The wrapper; several variables may be wrapped after one statement."""
+        return Val("wrapped", self.node) if self.how == "call" else Val("wrapped", self.stmt, part=self.key)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WrapPlan:
@@ -131,7 +136,7 @@ class Wrapping:
     def _site(self, key: Key, stmt: ast.stmt, inner: Vals | None = None, first: ast.stmt | None = None) -> None:
         """A wrap of what the variable holds; of one of several models, those that it holds since the statement ``first``."""
         held = frozenset(x for v in self.values.vars.get(key, ()) for x in self.values.inner(v)) if inner is None else inner
-        self.sites.append(WrapSite(stmt, stmt, key, Val("wrapped", stmt), held, first))
+        self.sites.append(WrapSite(stmt, stmt, key, Val("wrapped", stmt, part=key), held, first))
 
     def _verify(self) -> None:
         """With all wraps in place every training pass must go through one."""
