@@ -38,7 +38,7 @@ class _Alive:
         self._open: set[str] = set()  # last words of the modules of which everything may be found by a computed name
         self._waiting: list[tuple[_Definition, bool, str]] = []  # definition, whether it stands in a class, its module
         self._modules = {id(tree): word for word, tree in imported}
-        self._own = {"object", *(n.name for _, tree in imported for n in ast.walk(tree) if isinstance(n, ast.ClassDef))}
+        self._own = _own_throughout([n for _, tree in imported for n in ast.walk(tree) if isinstance(n, ast.ClassDef)])
 
     def run(self, tree: ast.Module, *, whole: bool) -> None:
         """Note what runs when a module is imported, or all of the script."""
@@ -103,6 +103,14 @@ class _Alive:
         elif called in _BY_NAME and not all(isinstance(a, ast.Constant) for a in call.args[1 if called in ("getattr", "hasattr") else 0 :]):
             self._any_method = True
             self._open.add(last(call.args[0]) if call.args else module)
+
+
+def _own_throughout(classes: list[ast.ClassDef]) -> set[str]:
+    """The names of the classes that derive from none of a library's, also not through others: ``Net(Base)`` of ``Base(nn.Module)`` does."""
+    own = {"object", *(c.name for c in classes)}
+    while left := {c.name for c in classes if c.name in own and not all(last(b) in own for b in c.bases)}:
+        own -= left
+    return own
 
 
 def _strip(holder: ast.Module | ast.ClassDef, alive: _Alive) -> None:

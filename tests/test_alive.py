@@ -60,6 +60,12 @@ def test_all_of_it_may_run(script: str, module: str) -> None:
             ["Net", "Net.__init__", "Net.forward", "Net.spare"],
             id="a class of a library's class",
         ),
+        pytest.param(
+            "import lib\nlib.Net()(x)",
+            "from torch import nn\nclass Base(nn.Module): ...\n" + _NET.replace("Net:", "Net(Base):"),
+            ["Base", "Net", "Net.__init__", "Net.forward", "Net.spare"],
+            id="a class of a class of a library's class",
+        ),
         pytest.param("import lib", _NET, [], id="a class that nobody makes"),
         pytest.param("import lib\nlib.B()", "class A:\n    def f(self): ...\nclass B(A): ...\nclass C(A): ...\n", ["A", "B"], id="a base of what is used"),
     ],
