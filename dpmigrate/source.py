@@ -13,6 +13,8 @@ from dpmigrate.model import Problem
 
 #: files above this size are generated or data; parsing them costs seconds and hundreds of megabytes
 SIZE_LIMIT = 2_000_000
+#: methods and the function by which an attribute is stored under a name
+_STORING = ("add_module", "register_module", "setattr")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -60,6 +62,8 @@ def _parsed(data: bytes, name: str, text: str, encoding: str, bom: bool) -> Sour
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
+        if any(word in text for word in _STORING):
+            _Stored().visit(tree)
     except SyntaxError as e:
         return Problem(f"syntax error: {e.msg}{_hint(text, e)}", e.lineno, e.offset)
     except (RecursionError, MemoryError):
@@ -67,6 +71,28 @@ def _parsed(data: bytes, name: str, text: str, encoding: str, bom: bool) -> Sour
     except ValueError as e:
         return Problem(f"cannot be parsed: {e}")
     return Source(name, data, text, encoding, bom, tree)
+
+
+class _Stored(ast.NodeTransformer):
+    """``self.add_module("net", net)`` and ``setattr(self, "net", net)`` as ``self.net = net``, which they are, in the place of the statement."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        call = node.value
+        if not isinstance(call, ast.Call) or any(k.arg is None for k in call.keywords):
+            return node
+        given = {k.arg: k.value for k in call.keywords}
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _STORING[:2] and len(call.args) + len(given) == 2:
+            owner: ast.expr = call.func.value
+            name, value = (*call.args, *(given[k] for k in ("name", "module") if k in given))[:2] if not given.keys() - {"name", "module"} else (None, None)
+        elif isinstance(call.func, ast.Name) and call.func.id == "setattr" and len(call.args) == 3:
+            owner, name, value = call.args
+        else:
+            return node
+        own = isinstance(owner, ast.Name) and owner.id == "self"
+        if value is None or not own or not isinstance(name, ast.Constant) or not isinstance(name.value, str) or not name.value.isidentifier():
+            return node
+        target = ast.copy_location(ast.Attribute(owner, name.value, ast.Store()), call.func)
+        return ast.copy_location(ast.Assign([target], value), node)
 
 
 def _hint(text: str, error: SyntaxError) -> str:

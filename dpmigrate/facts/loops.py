@@ -125,7 +125,7 @@ def source(roles: Roles, node: ast.expr) -> ast.expr:
     while True:
         if isinstance(node, ast.Call) and node.args and last(node.func) in TRANSPARENT:
             node = node.args[0]
-        elif isinstance(node, ast.Call) and (given := roles.values.handed_on(node)) is not None:
+        elif isinstance(node, ast.Call) and (given := roles.values.returned.handed_on(node)) is not None:
             node = given
         elif isinstance(node, ast.Name):
             bound = [b for b in names.bindings(names.scope_of[node], node.id) if b.how != "aug"]
@@ -140,7 +140,7 @@ def source(roles: Roles, node: ast.expr) -> ast.expr:
 
 
 def _hands_over(roles: Roles, value: ast.AST | None) -> bool:
-    return isinstance(value, ast.Call) and bool(value.args) and (last(value.func) in TRANSPARENT or roles.values.handed_on(value) is not None)
+    return isinstance(value, ast.Call) and bool(value.args) and (last(value.func) in TRANSPARENT or roles.values.returned.handed_on(value) is not None)
 
 
 def _hands_on(roles: Roles, node: ast.For | ast.AsyncFor) -> bool:

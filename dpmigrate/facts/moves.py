@@ -7,7 +7,6 @@ import ast
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.spelling import spelled
-from dpmigrate.facts.values import Val
 from dpmigrate.facts.wraps import Wrap
 
 #: where only the program's own words say whether there is a GPU
@@ -20,7 +19,7 @@ def moved_later(roles: Roles, wrap: Wrap) -> str | None:
     A move under a test keeps the test: ``if args.cuda: model.cuda()`` is ``.to("cuda" if args.cuda else "cpu")``. A model that the program leaves to
     DataParallel, which moves it to its GPU, while it moves batches itself, has to be moved as well.
     """
-    wrapped = Val("wrapped", wrap.node if wrap.how == "call" else wrap.stmt)
+    wrapped = wrap.made
     moves = [c for c in roles.calls if isinstance(c.func, ast.Attribute) and c.func.attr in ("to", "cuda") and not _changes_type(roles, c)]
     receivers = {c: roles.values.eval(c.func.value) for c in moves if isinstance(c.func, ast.Attribute)}
     if any(v & roles.values.inner(wrapped) for v in receivers.values()):

@@ -33,6 +33,7 @@ class WrapSite:
     key: Key
     wrapped: Val
     inner: frozenset[Val]
+    first: ast.stmt | None = None  # of one of several models: the variable holds it bare from here to the wrap
 
 
 Vals = frozenset[Val]
@@ -49,5 +50,19 @@ def leaves(target: ast.AST, path: Path) -> Iterator[tuple[ast.AST, Path]]:
 
 
 def wrap_argument(call: ast.Call) -> ast.expr | None:
-    """The module that a DataParallel call is given."""
-    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "module"), None)
+    """The module that a call of DataParallel, or of a function that hands it back, is given."""
+    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("module", "model")), None)
+
+
+def beginning(text: ast.expr) -> tuple[str, bool]:
+    """The first letters of a text, and whether they are the whole of it: ``"net_" + name``, ``f"net_{name}"``, ``"net_%s" % name``."""
+    if isinstance(text, ast.Constant) and isinstance(text.value, str):
+        return text.value, True
+    if isinstance(text, ast.JoinedStr) and text.values:
+        return beginning(text.values[0])[0], False
+    if isinstance(text, ast.BinOp):
+        first = beginning(text.left)[0]
+        return first.split("%")[0] if isinstance(text.op, ast.Mod) else first, False
+    if isinstance(text, ast.Call) and isinstance(text.func, ast.Attribute) and text.func.attr == "format":
+        return beginning(text.func.value)[0].split("{")[0], False
+    return "", False

@@ -56,6 +56,25 @@ class Order:
     def _called_from(self, function: ast.AST, caller: ast.AST) -> bool:
         return any(self.names.is_inside(c, caller) for c in self.callers.get(function, []))
 
+    def amid(self, node: ast.AST, first: ast.stmt, last: ast.stmt, seen: frozenset[ast.AST] = frozenset()) -> bool:
+        """Whether the node runs between two statements of one function, also where it is called from there."""
+        here = self.names.function(node)
+        if here is self.names.function(first):
+            up_to = position(node) < position(last) or self.names.is_inside(node, last)
+            return position(first) < position(node) and up_to and not self.names.is_inside(node, first)
+        return here not in seen and any(self.amid(c, first, last, seen | {here}) for c in self.callers.get(here, []))
+
+    def apart(self, one: ast.AST, other: ast.AST, depth: int = 4) -> bool:
+        """Whether only one of the two runs: they stand in different branches of one ``if``, or all calls that lead to them do."""
+        if self.names.function(one) is self.names.function(other):
+            stmts = (self.names.statement(one), self.names.statement(other))
+            return self.other_branch(stmts[0], stmts[1])
+        if not depth:
+            return False
+        ways = [self.callers.get(self.names.function(n), []) for n in (one, other)]
+        up = [(one, c) for c in ways[1]], [(c, other) for c in ways[0]]
+        return any(bool(pairs) and all(self.apart(a, b, depth - 1) for a, b in pairs) for pairs in up)
+
     def other_branch(self, node: ast.AST, stmt: ast.stmt) -> bool:
         """Whether the two stand in different branches of one ``if``."""
         for a in self.names.ancestors(stmt):

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.definitions import arguments
+from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.objects import NONE, Path, Val, Vals
 
 if TYPE_CHECKING:
     from dpmigrate.facts.values import Values
+
+#: methods that put their last argument into a container, and those that put in what their argument holds
+_ONE = frozenset({"append", "add", "appendleft", "insert", "setdefault"})
+_ALL = frozenset({"update", "extend"})
+_DICTS = frozenset({"?.dict", "dict", "collections.OrderedDict"})
 
 
 class Parts:
@@ -25,7 +33,7 @@ class Parts:
             return vals
         out = NONE
         for v in vals:
-            if v.kind == "display":
+            if v.kind == "display" or v.qual in _DICTS:
                 part = (v, path[0], subscript)
                 if part in self._picking:  # d = d.copy()
                     self._values.cut_short()
@@ -33,14 +41,12 @@ class Parts:
                 self._picking.add(part)
                 out |= self._element(*part)
                 self._picking.discard(part)
-            elif v.kind == "call" and v.qual in ("?.dict", "dict") and isinstance(v.node, ast.Call):
-                out |= NONE.union(*(self._values.eval(k.value) for k in v.node.keywords if path[0] in ("*", k.arg)))
             elif v.kind == "call" and isinstance(path[0], int) and v.part is None and not v.qual.startswith(("torch.", "?.")):
                 out |= {replace(v, part=path[0])}  # train_loader, val_loader = get_loaders()
-            out |= self._values.items.get((v.node, path[0]), NONE) if path[0] != "*" else NONE
+            out |= self._values.items.get((v.node, path[0]), NONE) if path[0] != "*" else self._stored(v) if v.kind == "call" else NONE
         return self.pick(out, path[1:], subscript)
 
-    def given(self, call: ast.Call, qual: str) -> Vals:
+    def made(self, call: ast.Call, qual: str) -> Vals:
         """What a library's function gives: an object of its own, or a method that ``getattr`` finds by names that are known: ``getattr(hook, event)(self)``."""
         if qual == "?.getattr" and len(call.args) > 1:
             classes = [v.cls for v in self._values.eval(call.args[0]) if v.kind == "object" and v.cls is not None]
@@ -50,6 +56,77 @@ class Parts:
                 return found
         return frozenset({Val("call", call, qual)})
 
+    def containers(self, node: ast.expr) -> Vals:
+        """The lists and dicts that the expression may mean."""
+        return frozenset(v for v in self._values.eval(node) if v.kind == "display" or v.qual in _DICTS)
+
+    def bound(self, value: ast.AST, path: Path) -> Vals:
+        """What a name gets of a value; ``enumerate`` and ``zip`` give pairs: ``for i, net in enumerate(nets)``, ``for a, b in zip(xs, ys)``."""
+        if isinstance(value, ast.Call) and len(path) > 1 and path[0] == "*" and isinstance(path[1], int):
+            word, first = last(value.func), path[1]
+            given = value.args[first - 1 : first] if word == "enumerate" else value.args[first : first + 1] if word == "zip" else []
+            if word in ("enumerate", "zip"):
+                return NONE.union(*(self.pick(self._values.eval(e), ("*", *path[2:])) for e in given if not isinstance(e, ast.Starred)))
+        return self.pick(self._values.eval(value), path)
+
+    def taken(self, call: ast.Call, containers: Vals) -> Vals:
+        """What ``d.get("model")``, ``d.pop("model", None)`` and ``models.pop()`` give."""
+        asked = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else "*"
+        fallback = NONE.union(*(self._values.eval(e) for e in call.args[1:]))
+        return fallback | self.pick(containers, (asked if isinstance(asked, int | str) else "*",), subscript=True)
+
+    # ------------------------------------------------------------------ what is put into containers
+    def fill(self, call: ast.Call) -> None:
+        """What a call puts into a container: ``models.append(net)``, ``models.update(net=net)``, ``models.setdefault("net", net)``."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr not in _ONE | _ALL:
+            return
+        for container in self.containers(func.value):
+            if func.attr in _ONE and call.args:
+                key = call.args[0].value if func.attr == "setdefault" and isinstance(call.args[0], ast.Constant) else "*"
+                self._values.store(container.node, key, self._values.eval(call.args[-1]))
+            elif func.attr in _ALL:
+                for e in call.args:
+                    self._pour(container.node, self._values.eval(e), subscript=func.attr == "update")
+                self._keywords(container.node, call, frozenset())
+
+    def given(self, call: ast.Call, function: FunctionNode, skip: int) -> Iterator[tuple[str, Vals]]:
+        """What a call gives parameters, also by ``**settings``; what the function's own ``*args`` and ``**kwargs`` get is stored in them."""
+        yield from ((name, self._values.eval(value)) for name, value in arguments(call, function, skip))
+        a = function.args
+        plain = [*a.posonlyargs, *a.args][skip:]
+        if a.vararg is not None:
+            for i, e in enumerate(call.args[len(plain) :]):
+                if isinstance(e, ast.Starred):
+                    self._pour(a.vararg, self._values.eval(e.value), subscript=False)
+                else:
+                    self._values.store(a.vararg, i, self._values.eval(e))
+        named = frozenset(p.arg for p in (*plain, *a.kwonlyargs))
+        if a.kwarg is not None:
+            self._keywords(a.kwarg, call, named)
+        given = {p.arg for p in plain[: len(call.args)]} | {k.arg for k in call.keywords}
+        for k in call.keywords:
+            if k.arg is None:
+                held = self._values.eval(k.value)
+                yield from ((name, self.pick(held, (name,), subscript=True)) for name in sorted(named - given))
+
+    def _keywords(self, container: ast.AST, call: ast.Call, named: frozenset[str]) -> None:
+        for k in call.keywords:
+            if k.arg is None:
+                self._pour(container, self._values.eval(k.value), subscript=True)
+            elif k.arg not in named:
+                self._values.store(container, k.arg, self._values.eval(k.value))
+
+    def _pour(self, container: ast.AST, vals: Vals, subscript: bool) -> None:
+        """Everything that other containers hold, under its keys where they are known."""
+        for v in vals:
+            keys: set[object] = {k for (n, k) in self._values.items if n is v.node}
+            if isinstance(v.node, ast.Dict):
+                keys |= {k.value if isinstance(k, ast.Constant) else "*" for k in v.node.keys}
+            for key in keys if subscript and keys else {"*"}:
+                self._values.store(container, key, self.pick(frozenset({v}), (key,), subscript))  # type: ignore[arg-type]
+
+    # ------------------------------------------------------------------ what they hold
     def _element(self, v: Val, item: int | str, subscript: bool) -> Vals:
         node, extra = v.node, frozenset(self._values.items.get((v.node, "*"), ()))
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
@@ -62,12 +139,18 @@ class Parts:
             pairs = zip(node.keys, node.values, strict=True)
             stored = frozenset().union(*(s for (n, k), s in self._values.items.items() if n is node and (item in ("*", k) or k == "*")))
             return stored.union(*(self._values.eval(x) for k, x in pairs if item == "*" or (isinstance(k, ast.Constant) and k.value == item)))
+        if isinstance(node, ast.arg):  # *args, **kwargs
+            if item != "*" or not (subscript or v.qual == "args"):
+                return extra
+            return self._stored(v)
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return extra | self._values.eval(node.elt)
         if isinstance(node, ast.DictComp):
             return self._entries(node, item) if subscript else NONE
+        if isinstance(node, ast.Call) and v.qual in _DICTS:
+            return self._of_dict(node, item)
         if isinstance(node, ast.Call) and v.qual == "returned":
-            return self._values.part_returned(node, item)
+            return self._values.returned.part(node, item)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             whole = self.pick(self._values.eval(node.func.value), ("*",), subscript=True)
             if v.qual == "values":
@@ -79,6 +162,22 @@ class Parts:
             if v.qual == "copy":
                 return self.pick(self._values.eval(node.func.value), (item,), subscript)
         return NONE
+
+    def _of_dict(self, call: ast.Call, item: int | str) -> Vals:
+        """``dict(net=net)``, ``dict(nets)``, ``dict(**nets)``, ``OrderedDict([("net", net)])``, ``dict(zip(names, nets))``."""
+        vals = NONE.union(*(self._values.eval(k.value) for k in call.keywords if k.arg is not None and item in ("*", k.arg)))
+        vals = vals.union(*(self.pick(self._values.eval(k.value), (item,), subscript=True) for k in call.keywords if k.arg is None))
+        for e in call.args[:1]:
+            made = self._values.eval(e)
+            dicts = frozenset(v for v in made if v.qual in _DICTS or v.qual == "kwargs" or isinstance(v.node, ast.Dict | ast.DictComp))
+            vals |= self.pick(dicts, (item,), subscript=True)
+            if not dicts:
+                vals |= self.bound(e, ("*", 1))
+        return vals
+
+    def _stored(self, v: Val) -> Vals:
+        """Whatever was stored in the container later."""
+        return NONE.union(*(s for (n, _), s in self._values.items.items() if n is v.node))
 
     def _entries(self, node: ast.DictComp, item: int | str) -> Vals:
         """What a dict comprehension holds under a key: each key has an object of its own, though one call makes them all."""

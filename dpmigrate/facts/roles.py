@@ -56,6 +56,15 @@ class Roles:
         kinds = {v.kind == "wrapped" for v in self.model_vals(node)}
         return kinds.pop() if len(kinds) == 1 else None
 
+    def surely_wrapped(self, node: ast.AST) -> bool:
+        """Whether ``.module`` is right for whatever the expression may mean: not where it may also be a copy of the model, an optimizer, anything."""
+        vals = self.present(node)
+        return bool(vals) and all(v.kind == "wrapped" for v in vals)
+
+    def present(self, node: ast.AST) -> Vals:
+        """The values of the expression but None, which has no attributes."""
+        return frozenset(v for v in self.values.eval(node) if not (isinstance(v.node, ast.Constant) and v.kind == "const" and v.node.value is None))
+
     @cached_property
     def forwards(self) -> tuple[passes.Pass, ...]:
         """Calls of a model or of its ``forward``, outside the classes of models themselves."""
@@ -298,6 +307,12 @@ class Roles:
             if isinstance(a, FunctionNode):
                 return any(self._names_no_grad(d) for d in a.decorator_list)
         return False
+
+    def quiet_always(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+        """Whether the node, or every call that leads to it, stands under ``no_grad``."""
+        function = self.names.function(node)
+        calls = [] if function in seen else self.values.callers.get(function, [])
+        return self.quiet(node) or (bool(calls) and all(self.quiet_always(c, seen | {function}) for c in calls))
 
     def _names_no_grad(self, node: ast.expr) -> bool:
         return self.names.dotted(node.func if isinstance(node, ast.Call) else node) in NO_GRAD

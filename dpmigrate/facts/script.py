@@ -21,7 +21,7 @@ from dpmigrate.facts.spelling import spelled_by_caller
 from dpmigrate.facts.suppressions import Suppressions, suppressions, together
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.unused import Unused, partly_used
-from dpmigrate.facts.values import NONE, Val, Vals, Values
+from dpmigrate.facts.values import NONE, Vals, Values
 from dpmigrate.facts.wraps import Wrap, Wrapping, WrapPlan
 from dpmigrate.model import Span
 from dpmigrate.program import Program
@@ -187,9 +187,12 @@ class Script:
     def unused(self, wrap: Wrap) -> list[Unused]:
         """The parts of the wrapped model that get no gradient in some training step."""
         if wrap not in self._unused:
-            wrapped = Val("wrapped", wrap.node if wrap.how == "call" else wrap.stmt)
-            self._unused[wrap] = partly_used(self.roles, self.values.inner(wrapped))
+            self._unused[wrap] = partly_used(self.roles, self.wrapped_by(wrap))
         return self._unused[wrap]
+
+    def wrapped_by(self, wrap: Wrap) -> Vals:
+        """The models that the wrap is made of."""
+        return self.values.inner(wrap.made)
 
     @cached_property
     def own_amp(self) -> ast.Call | None:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, arguments, default, is_class_method, is_static
+from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, default, is_class_method, is_static
 from dpmigrate.facts.flows import flows
 from dpmigrate.facts.lookups import Lookups
 from dpmigrate.facts.names import FunctionNode, Names, last
-from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, leaves, wrap_argument
+from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, beginning, leaves, wrap_argument
 from dpmigrate.facts.order import Order
 from dpmigrate.facts.parts import Parts
+from dpmigrate.facts.returned import Returned
 from dpmigrate.facts.scopes import Binding, Scope
 from dpmigrate.facts.unwraps import Unwraps
 
@@ -46,16 +47,16 @@ class Values:
         self.wraps: list[WrapSite] = []
         self.callers: dict[ast.AST, list[ast.Call]] = {}
         self.order = Order(names, self.callers)
-        self._unwraps = Unwraps(names)
+        self.unwraps = Unwraps(names)
         self._callers_seen: set[tuple[int, int]] = set()
-        self._handed_back = self.defs.returns_of_parameters()
+        self.returned = Returned(self)
         self._changed = True
         self._busy: dict[int, int] = {}  # id of a node under evaluation -> its depth
         self._cut = 0  # the least depth at which the evaluation in progress met itself
         self._parts = Parts(self)
         self.lookups = Lookups(self)
         self._known: dict[ast.AST, Vals] = {}  # what holds until a variable is given more
-        self._flows = flows(names, self._handed_back)
+        self._flows = flows(names, self.returned.handed_back)
         self._settle()
         self._find_wraps()
         if self.wraps:  # now that the wraps are known, again with order
@@ -95,32 +96,6 @@ class Values:
                 assert isinstance(node, ast.Lambda)
                 self._more(self.returns.setdefault(node, set()), self.eval(node.body))
 
-    def _given_back(self, call: ast.Call, function: ast.AST) -> Vals:
-        """What the call gives by the returns that hand a parameter back."""
-        vals = NONE
-        for node in self._handed_back:
-            if self.names.function(node) is function:
-                vals |= frozenset({Val("display", call, "returned")}) if isinstance(node.value, ast.Tuple) else self._returned(call, function, node.value)
-        return vals
-
-    def _returned(self, call: ast.Call, function: ast.AST, value: ast.expr | None) -> Vals:
-        assert isinstance(function, FunctionNode) and value is not None
-        parameter = self.defs.handed_back(function, value)
-        for target, skip in self.targets(call):
-            for name, argument in arguments(call, target, skip):
-                if target is function and name == parameter:
-                    return self._unwraps.narrowed(value, self.eval(argument))
-        return self.eval(value)
-
-    def handed_on(self, call: ast.Call) -> ast.expr | None:
-        """The argument whose items a generator function of this module hands on: ``loader`` for ``cycle(loader)``."""
-        for function, skip in self.targets(call):
-            parameters = [self.defs.handed_back(function, value) for value in self.defs.generates(function)]
-            for name, argument in arguments(call, function, skip):
-                if name in parameters:
-                    return argument
-        return None
-
     def _more(self, held: set[Val], new: Iterable[Val]) -> None:
         size = len(held)
         held.update(new)
@@ -130,6 +105,10 @@ class Values:
     def _put(self, key: Key, vals: Vals) -> None:
         if vals:
             self._more(self.vars.setdefault(key, set()), vals)
+
+    def store(self, container: ast.AST, item: object, vals: Vals) -> None:
+        """Put objects into the container that the node makes, under a key; ``*`` is any."""
+        self._more(self.items.setdefault((container, item), set()), vals)
 
     def _bound(self, b: Binding, scope: Scope, name: str) -> Vals:
         if b.how == "import":
@@ -142,7 +121,7 @@ class Values:
         if b.how == "param":
             return self._param(b.target, scope)
         if b.how in ("assign", "for", "with") and b.value is not None:
-            return self.pick(self.eval(b.value), b.path)
+            return self._parts.bound(b.value, b.path)
         return NONE
 
     def _param(self, arg: ast.AST, scope: Scope) -> Vals:
@@ -156,7 +135,16 @@ class Values:
         if cls is not None and plain and plain[0] is arg and not is_static(node):
             kind = "class" if is_class_method(node) else "object"
             return frozenset(Val(kind, c, cls=c) for c in self.defs.family(cls))
+        if arg in (a.vararg, a.kwarg):
+            return frozenset({Val("display", arg, "args" if arg is a.vararg else "kwargs")})
         return self.eval(default(a, arg))
+
+    def given(self, stmt: ast.stmt, key: Key) -> Vals:
+        """The objects that an assignment gives the variable."""
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AnnAssign) else []
+        parts = [(t, path) for target in targets for t, path in leaves(target, ()) if key in self.keys(t)]
+        value = self.eval(stmt.value) if isinstance(stmt, ast.Assign | ast.AnnAssign) else NONE
+        return NONE.union(*(self.pick(value, path) for _, path in parts))
 
     def _assign(self, node: ast.Assign | ast.AnnAssign) -> None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -167,20 +155,17 @@ class Values:
                 elif isinstance(t, ast.Subscript):
                     item = t.slice.value if isinstance(t.slice, ast.Constant) else "*"
                     for v in self.eval(t.value):
-                        self._more(self.items.setdefault((v.node, item), set()), self.eval(node.value))
+                        self.store(v.node, item, self.eval(node.value))
 
     def _call(self, node: ast.Call) -> None:
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "append" and node.args:
-            for v in self.eval(node.func.value):
-                if v.kind == "display":
-                    self._more(self.items.setdefault((v.node, "*"), set()), self.eval(node.args[0]))
+        self._parts.fill(node)
         for function, skip in self.targets(node):
             if (id(function), id(node)) not in self._callers_seen:
                 self._callers_seen.add((id(function), id(node)))
                 self.callers.setdefault(function, []).append(node)
                 self._grown()
-            for name, value in arguments(node, function, skip):
-                self._put(("v", id(self.names.opened[function]), name), self.eval(value))
+            for name, vals in self._parts.given(node, function, skip):
+                self._put(("v", id(self.names.opened[function]), name), vals)
 
     def targets(self, call: ast.Call) -> Iterator[tuple[FunctionNode, int]]:
         """The functions of this module that the call may enter, with the number of parameters that are bound already."""
@@ -226,17 +211,22 @@ class Values:
             vals = frozenset().union(*(w.inner for w in self.new_wraps if w.wrapped == v))
         return frozenset(x for x in vals if x.kind != "wrapped")
 
-    def _ordered(self, node: ast.Name | ast.Attribute, key: Key, vals: Vals) -> Vals:
+    def _ordered(self, node: ast.expr, key: Key, vals: Vals) -> Vals:
         """Before a self-wrap of the variable: without the wrapper; after it, in the same function: only the wrapper. Where it is taken off: without it."""
         for w in self.wraps:
             if w.key != key:
                 continue
             when = self.order.when(node, w.stmt, attribute=w.key[0] == "a", new=w in self.new_wraps)
+            if w.first is not None:
+                if not self.order.amid(node, w.first, w.stmt):
+                    vals -= w.inner
+                elif self.names.function(node) is self.names.function(w.stmt):
+                    return vals & w.inner
             if when == "before":
                 vals -= {w.wrapped}
             elif when == "after":
                 vals -= w.inner
-        return self._unwraps.narrowed(node, vals)
+        return self.unwraps.narrowed(node, vals)
 
     # ------------------------------------------------------------------ evaluation
     def keys(self, node: ast.AST) -> Iterator[Key]:
@@ -344,27 +334,35 @@ class Values:
                 return self.eval(func.value)
             if func.attr in ("values", "items", "keys", "copy") and not node.args:
                 return frozenset({Val("display", node, func.attr)}) if self.eval(func.value) else NONE
+            if func.attr in ("get", "pop") and (held := self._parts.containers(func.value)):
+                return self._parts.taken(node, held)
         if isinstance(func, ast.Name) and func.id == "super":
             return self._super(node)
         callees = self.eval(func)
         if last(func) in TRANSPARENT and node.args and not any(v.kind in ("func", "class") for v in callees):
             return self.eval(node.args[0])
-        if any(v.qual in _SAME_MODEL for v in callees) and (same := _model_argument(node)) is not None:
+        if any(v.qual in _SAME_MODEL for v in callees) and (same := wrap_argument(node)) is not None:
             return self.eval(same)
         out: set[Val] = set()
         for v in callees:
             if v.kind == "func":
-                out |= self.returns.get(v.node, set()) | self._given_back(node, v.node)
-                out = out.union(*(self._returned(node, v.node, source) for source in self.defs.generates(v.node)))
+                out |= self.returns.get(v.node, set()) | self.returned.given_back(node, v.node) | self.returned.generated(node, v.node)
             elif v.kind == "class" and v.cls is not None:
                 out.add(Val("object", node, cls=v.cls))
             elif v.kind == "ext":
-                out |= self._parts.given(node, v.qual)
+                out |= self._parts.made(node, v.qual) | (self._named(node) if v.qual == "?.getattr" else NONE)
             elif v.kind == "call" and v.qual in _FOUND:
                 out.add(Val("call", node, ""))
         if not out and not callees:
             out.add(Val("call", node, ""))
         return frozenset(out)
+
+    def _named(self, call: ast.Call) -> Vals:
+        """``getattr(self, "net_" + name)``: whatever attribute of an object of the program has a name that begins so."""
+        owners = {id(self.defs.bases(v.cls)[-1]) for v in self.eval(call.args[0]) if v.kind == "object" and v.cls is not None} if len(call.args) > 1 else set()
+        begins, whole = beginning(call.args[1]) if owners else ("", True)
+        found = [k for k in self.vars if k[0] == "a" and k[1] in owners and (k[2] == begins if whole else k[2].startswith(begins))]
+        return NONE.union(*(self._ordered(call, k, frozenset(self.vars[k])) for k in found))
 
     def _super(self, node: ast.Call) -> Vals:
         """``super()``: the object, seen as one of the next class up in this module."""
@@ -379,22 +377,6 @@ class Values:
     def cut_short(self) -> None:
         """The answer in progress rests on one that is not finished: it is not kept."""
         self._cut = -1
-
-    def part_returned(self, call: ast.Call, item: int | str) -> Vals:
-        """An element of the tuples that the call gives, where a parameter stands among them."""
-        vals = NONE
-        for function, _ in self.targets(call):
-            for node in self._handed_back:
-                if self.names.function(node) is function and isinstance(node.value, ast.Tuple):
-                    elements = node.value.elts
-                    if isinstance(item, int):
-                        elements = elements[item : item + 1]
-                    vals = vals.union(*(self._returned(call, function, e) for e in elements))
-        return vals
-
-
-def _model_argument(call: ast.Call) -> ast.expr | None:
-    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("model", "module")), None)
 
 
 _EXT = ast.Constant(value="external")

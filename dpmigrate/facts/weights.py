@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.phases import phases
 from dpmigrate.facts.roles import Roles
 
 _PURE_METHODS = frozenset({"view", "reshape", "long", "int", "squeeze", "flatten", "contiguous", "to", "cuda", "size", "float", "sum", "type", "bool", "data"})
@@ -106,8 +108,45 @@ def of_count(roles: Roles, node: ast.BinOp) -> Weighted | None:
 
 
 def _trained_here(roles: Roles, node: ast.AST) -> bool:
-    """Whether every rank comes here in every step, and never in an evaluation that is split."""
-    return roles.region(node) == "train" and not roles.inside_module(node)
+    """Whether every rank comes here in every step, and no evaluation waits here that is split."""
+    region = roles.region(node)
+    return not roles.inside_module(node) and (region == "train" or (region == "both" and _together(roles, node, frozenset())))
+
+
+def _together(roles: Roles, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
+    """Whether every evaluation that comes here goes without gradients, where the runtime exchanges nothing, or has the same batch on every rank."""
+    function = roles.names.function(node)
+    if function in seen:
+        return True
+    for b in roles.batch_loops:
+        if roles.names.is_inside(node, b.node):
+            return _in_step(roles, node, b) if b.trains else roles.quiet_always(node)
+    return all(roles.quiet_always(c) or _together(roles, c, seen | {function}) for c in roles.values.callers.get(function, []))
+
+
+def _in_step(roles: Roles, node: ast.AST, loop: BatchLoop) -> bool:
+    """Whether a loop that trains and evaluates does the latter without gradients, or over loaders of which every rank takes the same batches."""
+    side = phases(roles, loop)
+    if side is None or _switched(roles, node):  # a loop whose sides are not told apart is refused
+        return True
+    evaluating = [c for c in roles.values.callers.get(roles.names.function(loop.node), []) if c not in side.calls]
+    if evaluating and all(roles.quiet_always(c) for c in evaluating):
+        return True
+    return all(_in_order(roles, v.node) for v in loop.loaders - side.loaders)
+
+
+def _switched(roles: Roles, node: ast.AST) -> bool:
+    """``with torch.set_grad_enabled(phase == "train"):``"""
+    calls = [i.context_expr for a in roles.names.ancestors(node) if isinstance(a, ast.With) for i in a.items]
+    return any(isinstance(c, ast.Call) and roles.names.dotted(c.func) == "torch.set_grad_enabled" for c in calls)
+
+
+def _in_order(roles: Roles, call: ast.AST) -> bool:
+    """Whether the loader gives its samples in the order of the data set, which is every rank's."""
+    if not isinstance(call, ast.Call) or not roles.makes_loader(call) or len(call.args) > 2:
+        return False
+    plain = {"dataset", "batch_size", "num_workers", "collate_fn", "pin_memory", "drop_last", "persistent_workers", "prefetch_factor", "worker_init_fn"}
+    return all(k.arg in plain or (k.arg == "shuffle" and isinstance(k.value, ast.Constant) and not k.value.value) for k in call.keywords)
 
 
 def _argument(call: ast.Call, name: str, index: int) -> ast.expr | None:

@@ -18,7 +18,7 @@ from dpmigrate.facts.names import FunctionNode, Names, position
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.told import PLACE, Told
-from dpmigrate.facts.values import Key, Val, Values, WrapSite
+from dpmigrate.facts.values import NONE, Key, Val, Vals, Values, WrapSite
 from dpmigrate.model import is_main_guard
 
 #: what may be done to a model before or after the wrap alike
@@ -38,6 +38,11 @@ class Wrap:
     target: str
     node: ast.AST
     key: Key | None = None
+
+    @property
+    def made(self) -> Val:
+        """The wrapper; several variables may be wrapped after one statement."""
+        return Val("wrapped", self.node) if self.how == "call" else Val("wrapped", self.stmt, part=self.key)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -107,7 +112,7 @@ class Wrapping:
                 self._problem(call, "this DataParallel wrap is made under a condition and not bound to a name; bind it to a variable first")
         for w in self.wraps:
             if w.how == "after" and w.key is not None:
-                self._site(w.key, w.stmt, w.node)
+                self._site(w.key, w.stmt)
 
     def _one_of_two(self, call: ast.Call) -> bool:
         """``DataParallel(net).cuda() if several else net``"""
@@ -134,9 +139,10 @@ class Wrapping:
                 found = a
         return found
 
-    def _site(self, key: Key, stmt: ast.stmt, node: ast.AST) -> None:
-        inner = frozenset(x for v in self.values.vars.get(key, ()) for x in self.values.inner(v))
-        self.sites.append(WrapSite(stmt, stmt, key, Val("wrapped", stmt), inner))
+    def _site(self, key: Key, stmt: ast.stmt, inner: Vals | None = None, first: ast.stmt | None = None) -> None:
+        """A wrap of what the variable holds; of one of several models, those that it holds since the statement ``first``."""
+        held = frozenset(x for v in self.values.vars.get(key, ()) for x in self.values.inner(v)) if inner is None else inner
+        self.sites.append(WrapSite(stmt, stmt, key, Val("wrapped", stmt, part=key), held, first))
 
     def _verify(self) -> None:
         """With all wraps in place every training pass must go through one."""
@@ -146,7 +152,9 @@ class Wrapping:
                 later = self._other(p.model)
                 self._problem(p.call, f"{ast.unparse(p.model)} would be trained without the wrapper here{later.words}", later.node)
         for one, other in combinations(self.sites, 2):
-            if one.key != other.key and one.inner & other.inner and not self._handed_on(one, other) and not self._handed_on(other, one):
+            if one.key == other.key or not one.inner & other.inner or self.values.order.apart(one.stmt, other.stmt):
+                continue
+            if not self._handed_on(one, other) and not self._handed_on(other, one):
                 self._problem(other.stmt, f"{one.key[2]} and {other.key[2]} are one model, which would be wrapped twice")
 
     def _handed_on(self, one: WrapSite, other: WrapSite) -> bool:
@@ -187,18 +195,15 @@ class Wrapping:
 
     def _place(self, key: Key, node: ast.AST) -> None:
         writes = [w for w in self.roles.writes(key) if self._gives_model(w) and not self._reaches_loop(w)]
-        names = self.names
         if not writes:
             self._inside_function(key, node)
             return
-        functions = {names.function(w) for w in writes}
-        if len(functions) > 1:
-            self._problem(writes[0], f"{ast.unparse(node)} is given its model in several functions")
-            return
-        block, last = self._common_block(writes)
-        if self._reaches_loop(block[last]):
-            self._problem(block[last], f"{ast.unparse(node)} is given another value where training runs")
-            return
+        made = list(self._alternatives(key, node, writes))
+        for block, last, given in made:
+            self._after_set_up(key, block, last, given, alone=len(made) == 1)
+
+    def _after_set_up(self, key: Key, block: list[ast.stmt], last: int, writes: list[ast.stmt], *, alone: bool) -> None:
+        """The wrap after the last statement of the block that needs the bare model which the ``writes`` give, the last of them in ``block[last]``."""
         train = next((i for i, s in enumerate(block) if i > last and self._reaches_loop(s)), len(block))
         site = last
         for i in range(last + 1, train):
@@ -210,7 +215,55 @@ class Wrapping:
         simple = site == last and stmt is writes[-1] and isinstance(stmt, ast.Assign) and len(stmt.targets) == 1
         whole = simple and isinstance(stmt, ast.Assign) and stmt.targets[0] is self.roles.leaf(stmt, key)
         self.wraps.append(Wrap("value" if whole else "after", stmt, text, target, key))
-        self._site(key, stmt, target)
+        if alone:
+            self._site(key, stmt)
+        else:
+            held = NONE.union(*(self.values.given(w, key) for w in writes))
+            self._site(key, stmt, frozenset(x for v in held for x in self.values.inner(v)), writes[0])
+
+    # ------------------------------------------------------------------ several places that make the model
+    def _alternatives(self, key: Key, node: ast.AST, writes: list[ast.stmt]) -> Iterator[tuple[list[ast.stmt], int, list[ast.stmt]]]:
+        """The statements that give the variable its model, together where one wrap can follow them: each function and each branch that trains for itself.
+
+        Each with the block that holds them and the index of the last one in it.
+        """
+        functions: dict[ast.AST, list[ast.stmt]] = {}
+        for w in writes:
+            functions.setdefault(self.names.function(w), []).append(w)
+        given = [group for group in functions.values() if not all(self._is_moved(w, key) for w in group)]
+        found = [x for group in given for x in self._by_branch(node, group, None)]
+        again = next((group[0] for _, _, group in found if self._made_of(group[0], key)), None)
+        if again is not None and len(found) > 1:
+            self._problem(again, f"{ast.unparse(node)} is given another model, made of itself, which should have a name of its own")
+        else:
+            yield from found
+
+    def _by_branch(self, node: ast.AST, writes: list[ast.stmt], within: ast.stmt | None) -> Iterator[tuple[list[ast.stmt], int, list[ast.stmt]]]:
+        block, last = self._common_block(writes, within)
+        stmt = block[last]
+        if not self._reaches_loop(stmt):
+            yield block, last, writes
+            return
+        if not isinstance(stmt, ast.If):
+            self._problem(stmt, f"{ast.unparse(node)} is given another value where training runs")
+            return
+        outside = [w for w in writes if not self.names.is_inside(w, stmt)]
+        sides = [[w for w in writes if any(self.names.is_inside(w, s) for s in side)] for side in (stmt.body, stmt.orelse)]
+        if outside:
+            yield from self._by_branch(node, outside, within)
+        for side in filter(None, sides):
+            yield from self._by_branch(node, side, stmt)
+
+    def _is_moved(self, stmt: ast.stmt, key: Key) -> bool:
+        """``self.model = self.model.to(device)``"""
+        value = getattr(stmt, "value", None)
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
+            value = value.func.value
+        return isinstance(value, ast.Name | ast.Attribute) and key in self.values.keys(value)
+
+    def _made_of(self, stmt: ast.stmt, key: Key) -> bool:
+        """``self.model = pruned(self.model)``"""
+        return any(isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load) and key in self.values.keys(n) for n in ast.walk(stmt))
 
     def _inside_function(self, key: Key, node: ast.AST) -> None:
         """A parameter that nobody in the program fills: wrapped at the top of the function that trains with it."""
@@ -220,31 +273,30 @@ class Wrapping:
             return
         body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
         self.wraps.append(Wrap("before", body[0], node.id, node, key))
-        inner = frozenset(x for v in self.values.vars.get(key, ()) for x in self.values.inner(v))
-        self.sites.append(WrapSite(body[0], body[0], key, Val("wrapped", body[0]), inner))
+        self._site(key, body[0])
 
     def _gives_model(self, stmt: ast.stmt) -> bool:
         value = getattr(stmt, "value", None)
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("train", "eval"):
             return False  # model = model.eval() gives it itself
-        return not (isinstance(value, ast.Constant) and value.value is None)
+        return not isinstance(value, ast.Constant)
 
-    def _common_block(self, writes: list[ast.stmt]) -> tuple[list[ast.stmt], int]:
-        """The innermost block that holds all the statements, and the index of the last one in it."""
+    def _common_block(self, writes: list[ast.stmt], within: ast.stmt | None) -> tuple[list[ast.stmt], int]:
+        """The innermost block that holds all the statements, in a branch of ``within`` or in none, and the index of the last one in it."""
         chains = [[w, *(a for a in self.names.ancestors(w) if isinstance(a, ast.stmt))] for w in writes]
-        return next(self._shared_blocks(chains))
+        return next(self._shared_blocks(chains, within))
 
-    def _shared_blocks(self, chains: list[list[ast.stmt]]) -> Iterator[tuple[list[ast.stmt], int]]:
+    def _shared_blocks(self, chains: list[list[ast.stmt]], within: ast.stmt | None) -> Iterator[tuple[list[ast.stmt], int]]:
         for candidate in chains[0]:
             block = self.names.block(candidate)
             index = [next((i for i, s in enumerate(block) if s in chain), None) for chain in chains]
             known = [i for i in index if i is not None]
-            if len(known) == len(chains) and not (len(chains) == 1 and self._in_branch(candidate)):
+            if len(known) == len(chains) and not (len(chains) == 1 and self._in_branch(candidate, within)):
                 yield block, max(known)
 
-    def _in_branch(self, stmt: ast.stmt) -> bool:
+    def _in_branch(self, stmt: ast.stmt, within: ast.stmt | None) -> bool:
         parent = self.names.parent[stmt]
-        return isinstance(parent, ast.If | ast.Try) and not is_main_guard(parent)
+        return isinstance(parent, ast.If | ast.Try) and parent is not within and not is_main_guard(parent)
 
     def _reaches_loop(self, stmt: ast.stmt) -> bool:
         loops = [b.node for b in self.roles.batch_loops if b.trains or b.evaluates]
@@ -260,8 +312,9 @@ class Wrapping:
         parent = self.names.parent[node]
         if isinstance(parent, ast.Attribute):
             return parent.attr not in _NEUTRAL
-        if isinstance(parent, ast.Call):
-            return parent.func is not node and not any(f.name == "__init__" for f, _ in self.values.targets(parent))
+        call = self.names.parent[parent] if isinstance(parent, ast.keyword) else parent
+        if isinstance(call, ast.Call):
+            return call.func is not node and not any(f.name == "__init__" for f, _ in self.values.targets(call))
         return isinstance(parent, ast.keyword | ast.Starred | ast.FormattedValue)
 
 

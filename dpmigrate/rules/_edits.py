@@ -66,6 +66,11 @@ def wrap_code(script: Script, target: str, w: Wrap) -> str:
     return f"{script.ddp}.wrap({', '.join([target + wrap_move(script, w), *(f'{name}=True' for name in wrap_options(script, w))])})"
 
 
+def bare(script: Script, model: ast.expr) -> Wrapped:
+    """The model behind what may be its wrapper: ``model.module`` where it can be nothing else, ``ddp.unwrap(model)`` elsewhere."""
+    return Wrapped(script.span(model), "{}.module" if script.roles.surely_wrapped(model) else f"{script.ddp}.unwrap({{}})")
+
+
 def wrap_move(script: Script, w: Wrap) -> str:
     """The move of a model before its wrap, as a method call, where the program moves the wrapper later; '' where it does not."""
     move = moved_later(script.roles, w)

@@ -17,8 +17,9 @@ ddp.save(model.module.state_dict(), "model.pt")
 ```
 
 ## When it is not fixed
-Training passes through methods (DPM108). Where the name may mean the bare model or the wrapper, `ddp.unwrap(model)` is written, which is right for both;
-so it is where nobody in the program calls the function, and an attribute is called as the one that holds the wrapper: `trainer.model.state_dict()` in a hook.
+Training passes through methods (DPM108). Where the name may mean the wrapper or something else (the bare model, a copy, an optimizer of the
+same dict), `ddp.unwrap(model)` is written, which is right for all; so it is where nobody in the program calls the function, and an attribute is called as the
+one that holds the wrapper: `trainer.model.state_dict()` in a hook.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from dpmigrate.facts.passes import compiled
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import bare
 
 #: what the wrapper answers as the model does
 _BOTH = frozenset(
@@ -69,10 +71,10 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
             if by_name or any(v.kind == "wrapped" for v in roles.model_vals(value)):
                 # DPM404 takes every prefix off the keys that are loaded
                 plain = keys and script.from_data_parallel and compiled(script.roles)
-                template = "{}.module" if roles.wrapped(value) and not plain else f"{script.ddp}.unwrap({{}})"
+                edit = Wrap(script.span(value), f"{script.ddp}.unwrap({{}})") if plain else bare(script, value)
                 what = "has keys with the prefix module." if keys else "is not found on the wrapper"
                 place = node.iter if isinstance(node, ast.For | ast.comprehension) else node
-                yield Hit(place, f"{script.text(place)} {what}", (Wrap(script.span(value), template),))
+                yield Hit(place, f"{script.text(place)} {what}", (edit,))
 
 
 def _behind(script: Script, node: ast.AST) -> Iterator[ast.expr]:

@@ -34,6 +34,7 @@ from dpmigrate.edit import Edit, Wrap
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import bare
 
 _TOOLS = "torch.optim.swa_utils."
 
@@ -55,5 +56,4 @@ def averaged_model(script: Script) -> Iterator[Hit]:
 
 def _bare(script: Script, model: ast.expr | None, why: str) -> Iterator[Hit]:
     if model is not None and any(v.kind == "wrapped" for v in script.roles.model_vals(model)):
-        template = "{}.module" if script.roles.wrapped(model) else f"{script.ddp}.unwrap({{}})"
-        yield Hit(model, why, (Wrap(script.span(model), template),))
+        yield Hit(model, why, (bare(script, model),))

@@ -24,10 +24,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.edit import Wrap
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import bare
 
 
 @rule("DPM612", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -35,8 +35,5 @@ def evaluation_through_wrapper(script: Script) -> Iterator[Hit]:
     for p in script.roles.forwards:
         if script.roles.region(p.call) in ("train", "both"):
             continue
-        state = script.roles.wrapped(p.model)
-        if state is False:
-            continue
-        template = "{}.module" if state else f"{script.ddp}.unwrap({{}})"
-        yield Hit(p.call, "evaluation goes through the bare module, so that no rank waits for another", (Wrap(script.span(p.model), template),))
+        if script.roles.wrapped(p.model) is not False:
+            yield Hit(p.call, "evaluation goes through the bare module, so that no rank waits for another", (bare(script, p.model),))

@@ -19,7 +19,8 @@ optimizer = optim.SGD(model.parameters(), lr=0.1)
 ```
 
 ## When it is not fixed
-When the model cannot be traced to one variable, or the variable is assigned in several functions.
+When the model cannot be traced to one variable. A variable that several functions or branches give a model of their own has a wrap in each; one that
+another function gives a model made of the first (`self.model = pruned(self.model)`) is refused.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ def old_checkpoint_keys(script: Script) -> Iterator[Hit]:
         return
     for call, func in script.methods("load_state_dict"):
         state = script.argument(call, "state_dict", 0)
-        stateful = any(v.qual.startswith(("torch.optim.", "torch.amp.", "torch.cuda.amp.")) for v in script.values.eval(func.value))
+        loaded = script.values.eval(func.value)
+        stateful = bool(loaded) and all(v.qual.startswith(("torch.optim.", "torch.amp.", "torch.cuda.amp.")) for v in loaded)
         if state is not None and not stateful:
             edits = [Wrap(script.span(state), f"{script.ddp}.clean_keys({{}})")]
             if compiled(script.roles) and script.roles.model_vals(func.value) and script.roles.wrapped(func.value) is False:

@@ -42,7 +42,7 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
         return
     outer = [a for a in loops if not any(b is not a and _within(script, a, b) for b in loops)]
     built = [
-        *(w.stmt for w in script.wraps.wraps),
+        *(w.stmt for w in script.wraps.wraps if script.wrapped_by(w) & script.roles.models),
         *(c for c in script.train_loader_calls if _draws(script, c)),
         *script.calls("torch.utils.data.random_split"),
     ]
@@ -80,7 +80,7 @@ def _again(script: Script, built: ast.AST, loop: Loop) -> bool:
     for node in script.leading_to(loop):
         function = names.function(node)
         for stmt in (s for s in ast.walk(function) if isinstance(s, ast.stmt) and names.function(s) is function and position(s) > position(node)):
-            if isinstance(stmt, FunctionNode | ast.ClassDef) or names.is_inside(stmt, loop):
+            if isinstance(stmt, FunctionNode | ast.ClassDef) or names.is_inside(stmt, loop) or script.values.order.other_branch(node, stmt):
                 continue
             if names.is_inside(built, stmt) or home in script.roles.all_entered(stmt):
                 return True

@@ -25,10 +25,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Replace, Wrap
+from dpmigrate.edit import AddImport, Replace
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import bare
 
 
 @rule("DPM401", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -39,8 +40,7 @@ def save_on_every_rank(script: Script) -> Iterator[Hit]:
         for obj in _saved(script, script.argument(call, "obj", 0)):
             if obj not in done and any(v.kind == "wrapped" for v in script.roles.model_vals(obj)):
                 done.add(obj)
-                template = "{}.module" if script.roles.wrapped(obj) else f"{script.ddp}.unwrap({{}})"
-                yield Hit(obj, "the wrapper would be pickled; it can be loaded only where a process group runs", (Wrap(script.span(obj), template),))
+                yield Hit(obj, "the wrapper would be pickled; it can be loaded only where a process group runs", (bare(script, obj),))
 
 
 def _saved(script: Script, obj: ast.expr | None) -> Iterator[ast.expr]:

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 
 from dpmigrate.facts.optimizers import closures, module_of
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.values import Vals
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
 
@@ -80,6 +81,10 @@ def _by_hand(qual: str, call: ast.Call) -> bool:
     return qual.startswith("torch.") and isinstance(asked, ast.Constant) and asked.value is True
 
 
+def _behind(script: Script, node: ast.expr) -> Vals:
+    return frozenset(x for v in script.roles.model_vals(node) for x in script.values.inner(v))
+
+
 def _uncalled(script: Script, advice: str) -> Iterator[Hit]:
     """Models of optimizers whose training forward is not seen: nothing shows that the wrap would be used."""
     roles = script.roles
@@ -89,6 +94,14 @@ def _uncalled(script: Script, advice: str) -> Iterator[Hit]:
         if o in closed:
             continue
         if not o.models & called:
+            inside = next((c for c in roles.calls if roles.inside_module(c) and _behind(script, c.func) & o.models), None)
+            if inside is not None:
+                held = f"{script.text(inside.func)}, which this optimizer trains, is called by a module that holds it ({script.where(inside)})"
+                yield Hit(
+                    o.call, f"{held}: where to wrap is not known",
+                    advice="let the class that holds models and optimizers be no nn.Module, or train the whole of it by one optimizer and call it as model(x)",
+                )  # fmt: skip
+                return
             yield Hit(o.call, "the model that this optimizer trains is not seen to be called in the training loop", advice=advice)
             return
         lost = [r for r in o.receivers if not module_of(roles, r)]

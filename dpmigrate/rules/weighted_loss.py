@@ -17,11 +17,13 @@ becomes
 loss = ddp.weighted_mean(criterion(out, y), ddp.weight_of(y, criterion.weight, criterion.ignore_index))
 loss = (errors * mask).sum() / ddp.mean_count(mask.sum())
 ```
-whose gradients, averaged over the ranks, are those of the mean over the global batch. Each costs an exchange of one or two numbers a step.
+whose gradients, averaged over the ranks, are those of the mean over the global batch. Each costs an exchange of one or two numbers a step; without gradients,
+as in an evaluation under `no_grad`, nothing is exchanged.
 
 ## When it is not fixed
-Where the divisor comes from the model's output, where the targets are an expression that should not be computed twice, and where the
-loss is computed inside the model or in code that an evaluation runs as well: then it is refused.
+Where the divisor comes from the model's output, where the targets are an expression that should not be computed twice, and where the loss is computed inside
+the model: then it is refused. So is a loss that an evaluation computes as well, with gradients, where each rank would have other batches: in a split
+evaluation without `no_grad`, with a shuffled loader in a loop that trains and evaluates.
 """
 
 from __future__ import annotations

@@ -28,19 +28,24 @@ import ast
 import builtins
 from collections.abc import Iterator
 
-from dpmigrate.edit import Wrap
+from dpmigrate.edit import Replace
 from dpmigrate.facts.passes import goes_into_loss
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.unwraps import tests_for_wrapper
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import bare
 
 _OWN = ("torch.save", "torch.nn.SyncBatchNorm.", "torch.compile", "torch.optim.", "torch.nn.parallel.", "torch.nn.DataParallel")
+
+_COPY = frozenset({"copy.deepcopy", "copy.copy"})
 
 
 @rule("DPM127", severity=Severity.WARNING, fix=Fix.SAFE, core=True)
 def wrapper_handed_out(script: Script) -> Iterator[Hit]:
     roles = script.roles
+    if script.from_data_parallel:
+        yield from _copies(script)
     steppers = {o.call for o in roles.optimizers}
     for call in roles.calls:
         if _asks_class(script, call) or _traces(script, call):
@@ -56,11 +61,26 @@ def wrapper_handed_out(script: Script) -> Iterator[Hit]:
         yield from _bare(script, call, arguments)
 
 
+def _copies(script: Script) -> Iterator[Hit]:
+    """``copy.deepcopy(model).module``: the copy is one of the model now, where it was one of DataParallel."""
+    for node in script.names.nodes:
+        if isinstance(node, ast.Attribute) and node.attr == "module" and not script.roles.inside_module(node):
+            vals = script.roles.present(node.value)
+            copies = frozenset(v for v in vals if v.qual in _COPY and isinstance(v.node, ast.Call) and _of_wrapper(script, v.node))
+            if copies:
+                text = script.text(node.value)
+                edit = Replace(script.span(node), text if copies == vals else f"{script.ddp}.unwrap({text})")
+                yield Hit(node, f"{text} is a copy of the model, not of the wrapper", (edit,))
+
+
+def _of_wrapper(script: Script, call: ast.Call) -> bool:
+    return any(v.kind == "wrapped" for a in call.args[:1] for v in script.roles.model_vals(a))
+
+
 def _bare(script: Script, call: ast.Call, arguments: list[ast.expr]) -> Iterator[Hit]:
     for a in arguments:
         if isinstance(a, ast.Name | ast.Attribute) and any(v.kind == "wrapped" for v in script.roles.model_vals(a)):
-            template = "{}.module" if script.roles.wrapped(a) else f"{script.ddp}.unwrap({{}})"
-            yield Hit(a, f"{script.text(call.func)} is given the wrapper", (Wrap(script.span(a), template),))
+            yield Hit(a, f"{script.text(call.func)} is given the wrapper", (bare(script, a),))
 
 
 def _asks_class(script: Script, call: ast.Call) -> bool:

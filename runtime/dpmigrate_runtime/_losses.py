@@ -28,9 +28,9 @@ def mean_count(count: Any) -> Any:
     """``count`` averaged over the ranks: what a rank's sum is divided by, so that DDP's average of the quotients is the mean over the global batch.
 
     ``count`` is a number or a tensor of one element (of masked places, of valid targets), of which no gradient is wanted; a tensor gives a tensor of its
-    shape. A collective of one number.
+    shape. A collective of one number; where gradients are switched off, as in an evaluation, nothing is exchanged and ``count`` comes back.
     """
-    if world_size() == 1:
+    if world_size() == 1 or not torch.is_grad_enabled():
         return count
     mine = torch.as_tensor(count).detach()
     if mine.numel() != 1:
@@ -62,9 +62,9 @@ def weighted_mean(loss: torch.Tensor, weight: Any) -> torch.Tensor:
     """The mean over what all ranks have, made of this rank's mean and what that was divided by (a number or a 0-dim tensor). A collective.
 
     The value is that of the global batch on every rank; the gradients that DDP averages are those of the global batch. A rank without anything that
-    counts (weight 0, its mean is NaN) adds nothing. Exchanges two numbers. In one process the loss itself.
+    counts (weight 0, its mean is NaN) adds nothing. Exchanges two numbers. In one process, and where gradients are switched off, the loss itself.
     """
-    if world_size() == 1:
+    if world_size() == 1 or not torch.is_grad_enabled():
         return loss
     mine = torch.as_tensor(weight, device=loss.device).detach().double()
     if loss.numel() != 1 or mine.numel() != 1:

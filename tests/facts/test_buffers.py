@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.facts.buffers import updates
-from dpmigrate.facts.values import Val
 from tests.pipeline import script
 from tests.rules.program import program
 
@@ -32,7 +31,7 @@ class Net(Base):
 def written(line: str) -> list[str]:
     found = script(program(net=_NET.format(line=line.replace("\n", "\n        "))))
     (wrap,) = found.wraps.wraps
-    return [u.name for u in updates(found.roles, found.values.inner(Val("wrapped", wrap.stmt)))]
+    return [u.name for u in updates(found.roles, found.wrapped_by(wrap))]
 
 
 @pytest.mark.parametrize(

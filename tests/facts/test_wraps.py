@@ -111,9 +111,15 @@ def test_calls_that_cannot_be_placed(body: str, problem: str) -> None:
     [
         pytest.param(_program("models = [nn.Linear(3, 2)]", "models[0]"), "the model that models[0] means cannot be traced to one variable", id="in a list"),
         pytest.param(
-            _program("def a():\n    global model\n    model = nn.Linear(3, 2)\ndef b():\n    global model\n    model = nn.ReLU()\na()\nb()"),
-            "model is given its model in several functions",
-            id="made in two functions",
+            _program("def a():\n    global model\n    model = nn.Linear(3, 2)\ndef b():\n    global model\n    model = pruned(model)\na()\nb()"),
+            "model is given another model, made of itself, which should have a name of its own",
+            id="made of itself in another function",
+        ),
+        pytest.param(
+            _TOP
+            + f"model = nn.Linear(3, 2)\nif c:\n    model = pruned(model)\n{indent(_OPTIMIZER.format(model='model') + _LOOP.format(model='model'), '    ')}",
+            "model is given another model, made of itself, which should have a name of its own",
+            id="made of itself where training runs",
         ),
         pytest.param(
             _program("net = nn.Linear(3, 2)\nboth = nn.DataParallel(net)\nmodel = both\nif n:\n    model = net"),
@@ -141,3 +147,106 @@ def test_models_that_cannot_be_placed(text: str, problem: str) -> None:
 def test_a_second_name_for_the_wrapper_is_no_second_wrap() -> None:
     text = _program("model = nn.Linear(3, 2)\nother = model").replace("loss.backward", "loss = loss + other(x).mean()\n        loss.backward")
     assert _plan(text)[2] == []
+
+
+_TRAINING = indent(_OPTIMIZER.format(model="model") + _LOOP.format(model="model"), "    ")
+_BUILT = """
+class Trainer:
+    def __init__(self):
+        self.model = nn.Linear(3, 2)
+        self.model.to(device)
+    def {name}(self):
+        self.model = {value}
+        self.model.load_state_dict(s)
+    def train(self):
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        for x, y in loader:
+            loss = F.mse_loss(self.model(x), y)
+            loss.backward()
+            optimizer.step()
+t = Trainer()
+t.train()
+t.{name}()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wraps"),
+    [
+        pytest.param("if a:\n    model = nn.ReLU()\n" + _TRAINING, ["model = nn.ReLU()"], id="training in a branch"),
+        pytest.param("if a:\n    if b:\n        model = nn.ReLU()\n" + indent(_TRAINING, "    "), ["model = nn.ReLU()"], id="training in a branch of a branch"),
+        pytest.param(
+            f"if a:\n    model = nn.ReLU()\n{_TRAINING}else:\n    model = nn.Tanh()\n    model.load_state_dict(s)\n{_TRAINING}",
+            ["model = nn.ReLU()", "model.load_state_dict(s)"],
+            id="training in two branches",
+        ),
+        pytest.param(
+            f"if a:\n    model = nn.ReLU()\n{_TRAINING}elif b:\n    model: nn.Module = nn.Tanh()\n    model(x)",
+            ["model = nn.ReLU()", "elif b:"],
+            id="training in one branch",
+        ),
+        pytest.param(
+            f"model = nn.ReLU()\nif a:\n    model = nn.Tanh()\n{_TRAINING}else:\n{_TRAINING}",
+            ["model = nn.ReLU()", "model = nn.Tanh()"],
+            id="another model for a branch",
+        ),
+        pytest.param(
+            "def a():\n    global model\n    model = nn.ReLU()\n    fit()\ndef b():\n    global model\n    other, model = 3, nn.Tanh()\n    fit()\ndef fit():\n"
+            + _TRAINING + "a()\nb()",
+            ["model = nn.ReLU()", "other, model = (3, nn.Tanh())"],
+            id="made in two functions",
+        ),
+        pytest.param(_BUILT.format(name="load", value="nn.Tanh()"), ["self.model.to(device)", "self.model.load_state_dict(s)"], id="made again in another method"),
+        pytest.param(_BUILT.format(name="move", value="self.model.to(device)"), ["self.model.to(device)"], id="moved in another method"),
+        pytest.param(_BUILT.format(name="drop", value="'none'"), ["self.model.to(device)"], id="no model in another method"),
+    ],
+)  # fmt: skip
+def test_each_of_several_models_has_its_wrap(text: str, wraps: list[str]) -> None:
+    plan = script(_TOP + text).wraps
+    assert [told.words for _, told in plan.problems] == []
+    assert [ast.unparse(w.stmt).splitlines()[0].replace("if b:", "elif b:") for w in plan.wraps] == wraps
+
+
+def test_what_a_variable_holds_between_a_model_and_its_wrap() -> None:
+    """Bare in the function that makes it, and in what that calls before the wrap; wrapped elsewhere."""
+    text = _BUILT.format(name="load", value="nn.Tanh()").replace("        self.model.load_state_dict(s)\n", "        self.read(s)\n        use(self.model)\n")
+    text = text.replace("    def train(self):", "    def read(self, s):\n        self.model.load_state_dict(s)\n    def train(self):")
+    found = script(_TOP + text.replace("t.train()\nt.load()", "t.load()\nt.train()"))
+    nodes = {ast.unparse(found.names.parent[n]): found.roles.wrapped(n) for n in found.names.attributes("model") if isinstance(n.ctx, ast.Load)}
+    assert nodes["self.model.to"] is False
+    assert nodes["use(self.model)"] is False
+    assert nodes["self.model.load_state_dict"] is None
+    assert nodes["self.model(x)"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "twice"),
+    [
+        pytest.param(f"net = nn.ReLU()\nif a:\n    model = net\n{_TRAINING}else:\n    tuned = net\n" + _TRAINING.replace("model", "tuned"), False, id="in branches"),
+        pytest.param(f"net = nn.ReLU()\nif a:\n    model = net\n{_TRAINING}if b:\n    tuned = net\n" + _TRAINING.replace("model", "tuned"), True, id="in two tests"),
+        pytest.param(
+            f"def f(model):\n    model = net\n{_TRAINING}def g(tuned):\n    tuned = net\n{_TRAINING.replace('model', 'tuned')}net = nn.ReLU()\nf(net) if a else g(net)\n",
+            True,
+            id="in functions that a conditional calls",
+        ),
+        pytest.param(
+            f"def f():\n    model = net\n{_TRAINING}def g():\n    tuned = net\n{_TRAINING.replace('model', 'tuned')}net = nn.ReLU()\nif a:\n    f()\nelse:\n    g()\n",
+            False,
+            id="in functions that branches call",
+        ),
+        pytest.param(
+            f"def f():\n    model = net\n{_TRAINING}def g():\n    tuned = net\n{_TRAINING.replace('model', 'tuned')}net = nn.ReLU()\nf()\ng()\n",
+            True,
+            id="in functions that both run",
+        ),
+        pytest.param(
+            f"def f():\n    model = net\n{_TRAINING}def g():\n    tuned = net\n{_TRAINING.replace('model', 'tuned')}net = nn.ReLU()\n"
+            + "".join(f"def {x}{i}(): {x}{i - 1 or ''}()\n" for x in "fg" for i in range(1, 5)) + "if a:\n    f4()\nelse:\n    g4()\n",
+            True,
+            id="in functions that branches call from too far away",
+        ),
+    ],
+)  # fmt: skip
+def test_two_names_for_one_model(text: str, twice: bool) -> None:
+    problems = [told.words for _, told in script(_TOP + text).wraps.problems]
+    assert any("one model, which would be wrapped twice" in p for p in problems) == twice

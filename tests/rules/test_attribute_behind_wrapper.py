@@ -129,3 +129,56 @@ def test_where_it_may_be_either_unwrap_is_written() -> None:
     """A function that is given the bare model in one call and the wrapper in another."""
     defs = "def show(m):\n    print(m.fc)"
     assert "print(ddp.unwrap(m).fc)" in after(defs=defs, model="model = nn.DataParallel(Net())", end="show(model)\nshow(model.module)")
+
+
+_REGISTRY = """
+class Registry:
+    def __init__(self, {parameter}):
+        self.parts = {held}
+
+    def save(self):
+        return {{k: v.state_dict() for k, v in self.parts.items()}}
+
+    def load(self, state):
+        for k, v in self.parts.items():
+            v.load_state_dict(state[k])
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameter", "held", "made"),
+    [
+        pytest.param("**parts", "parts", "Registry(net=model, optimizer=optimizer)", id="star arguments"),
+        pytest.param("**parts", "dict(parts)", "Registry(**{'net': model, 'optimizer': optimizer})", id="a dict with stars, copied"),
+        pytest.param("**parts", "dict(**parts)", "Registry(net=model, optimizer=optimizer)", id="star arguments handed on to dict"),
+        pytest.param("parts", "parts", "Registry(dict(net=model, optimizer=optimizer))", id="a dict"),
+        pytest.param("net, optimizer", "{'net': net, 'optimizer': optimizer}", "Registry(net=model, optimizer=optimizer)", id="a dict made by the class"),
+        pytest.param("parts", "parts", "Registry(dict([('net', model), ('optimizer', optimizer)]))", id="pairs"),
+        pytest.param("*parts", "dict(enumerate(parts))", "Registry(model, optimizer)", id="by number"),
+    ],
+)
+def test_a_registry_of_modules_and_optimizers(parameter: str, held: str, made: str) -> None:
+    parts = {"defs": _REGISTRY.format(parameter=parameter, held=held), "model": "model = nn.DataParallel(Net())", "end": f"r = {made}\nr.load(r.save())"}
+    assert after(**parts)[:2] == [
+        "return {k: ddp.unwrap(v).state_dict() for k, v in self.parts.items()}",
+        "ddp.unwrap(v).load_state_dict(ddp.clean_keys(state[k]))",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("a = [p.state_dict() for p in [model]]", "a = [p.module.state_dict() for p in [model]]", id="wrappers alone"),
+        pytest.param("a = [p.state_dict() for p in [model, None]]", "a = [p.module.state_dict() for p in [model, None]]", id="or None"),
+        pytest.param("a = [p.state_dict() for p in (model, optimizer)]", "a = [ddp.unwrap(p).state_dict() for p in (model, optimizer)]", id="an optimizer too"),
+        pytest.param(
+            "for i, p in enumerate([model, optimizer]):\n    p.state_dict()", "ddp.unwrap(p).state_dict()", id="an optimizer too, with numbers"
+        ),
+        pytest.param("for n, p in zip('ab', [model, optimizer]):\n    p.state_dict()", "ddp.unwrap(p).state_dict()", id="an optimizer too, with names"),
+        pytest.param("e = copy.deepcopy(model) if c else model\ne.fc", "ddp.unwrap(e).fc", id="a copy or the wrapper"),
+        pytest.param("if c:\n    e = copy.deepcopy(model)\nelse:\n    e = model\ne.fc", "ddp.unwrap(e).fc", id="a copy in one branch"),
+        pytest.param("if c:\n    e = model\nelse:\n    e = copy.deepcopy(model)\nshow(net=e)", "return ddp.unwrap(net).fc", id="a copy in the other branch, handed on"),
+    ],
+)  # fmt: skip
+def test_what_may_be_something_else(line: str, new: str) -> None:
+    assert new in after(imports="import copy", defs="def show(net):\n    return net.fc", setup="c = os.environ.get('C')", end=line)

@@ -61,3 +61,9 @@ def test_before_the_wrap_and_in_a_method() -> None:
 def test_a_compiled_model_has_prefixes_of_its_own(model: str, line: str, new: str) -> None:
     """What is loaded has no prefix at all, so it goes into the model itself."""
     assert new in after(setup="ck = {}", model=model, before=line)
+
+
+def test_a_module_or_an_optimizer() -> None:
+    """States of optimizers pass through ``clean_keys`` as they are."""
+    new = "ddp.unwrap(p).load_state_dict(ddp.clean_keys(ck[n]))"
+    assert new in after(setup="ck = {}", model=_DP, end="for n, p in {'m': model, 'o': optimizer}.items():\n    p.load_state_dict(ck[n])")

@@ -103,3 +103,55 @@ _INSIDE = "loader = DataLoader({}, batch_size=16, shuffle=True{})"
 def test_a_loader_that_is_built_in_every_epoch(loader: str, parts_here: bool) -> None:
     (one,) = hits("DPM210", imports="from data import make_loader", loader="", epoch_start=loader)
     assert bool(one.edits) == parts_here
+
+
+_MODES = """
+def fit(model, optimizer):
+    for epoch in range(3):
+        for x, y in loader:
+            {step}
+{test} c:
+    a = Net()
+    fit(a, torch.optim.SGD(a.parameters(), lr=0.1))
+{other}:
+    b = Net()
+    fit(b, torch.optim.SGD(b.parameters(), lr=0.2))
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "other", "own"),
+    [
+        pytest.param("if", "else", True, id="one or the other"),
+        pytest.param("if", "if d", False, id="both may run"),
+        pytest.param("while", "if d", False, id="in a loop"),
+    ],
+)
+def test_models_of_other_branches(test: str, other: str, own: bool) -> None:
+    """A model that another branch builds is not built after this one's loop."""
+    lines = _MODES.format(test=test, other=other, step=STEP.strip().replace("\n", "\n            "))
+    setup = "c, d = os.environ.get('C'), os.environ.get('D')"
+    (one,) = hits("DPM210", module_level=True, setup=setup, model="", optimizer="", before=lines, epochs="if c:", batches="if c:", step="pass")
+    assert bool(one.edits) == own
+
+
+@pytest.mark.parametrize(("end", "own"), [("t.run()\nt.load()", True), ("t.load()\nt.run()", True), ("t.run()\nt.load()\nt.run()", False)])
+def test_a_model_that_is_read_after_training(end: str, own: bool) -> None:
+    """DDP gives all ranks rank 0's weights, and this model is not trained."""
+    defs = f"""
+    class T:
+        def __init__(self, loader):
+            self.loader = loader
+            self.net = Net()
+
+        def load(self):
+            self.net = Net()
+
+        def run(self):
+            opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+            for epoch in range(2):
+                for x, y in self.loader:
+                    {STEP.replace("model", "self.net").replace("optimizer", "opt").strip().replace(chr(10), chr(10) + " " * 20)}
+    """
+    (one,) = hits("DPM210", defs=defs, model="", optimizer="", before="t = T(loader)", epochs="if True:", batches="if True:", step="pass", end=end)
+    assert bool(one.edits) == own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, found, hits, refused
+from tests.rules.program import STEP, found, hits, refused, whole
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_refused(parts: dict[str, str], pointed: str, module_level: bool) -> Non
 
 
 def test_a_model_of_several_functions() -> None:
-    """A variable that is given its model in two functions has no one place for the wrap."""
+    """A variable that is given its model in two functions is wrapped in both; one that is made of the other should have a name of its own."""
     defs = """
     class T:
         def small(self):
@@ -73,7 +73,10 @@ def test_a_model_of_several_functions() -> None:
                 opt.step()
     """
     parts = {"defs": defs, "model": "", "optimizer": "", "before": "t = T()", "batches": "if True:", "step": "t.turn(loader)"}
-    assert any("in several functions" in f.message for f in hits("DPM904", **parts))
+    assert hits("DPM904", **parts) == []
+    assert whole(**parts).count("self.net = ddp.wrap(Net())") == 2
+    parts["defs"] = defs.replace("large(self):\n            self.net = Net()", "large(self):\n            self.net = pruned(self.net)")
+    assert [f.message for f in hits("DPM904", **parts)] == ["self.net is given another model, made of itself, which should have a name of its own"]
 
 
 def test_two_optimizers_of_which_one_is_not_followed() -> None:
@@ -85,3 +88,24 @@ def test_a_name_that_is_used_again_is_named() -> None:
     """The model that is loaded at the end is another one."""
     (hit,) = hits("DPM904", end="model = torch.load('best.pt')")
     assert "which should have a name of its own" in hit.message
+
+
+def test_a_part_that_a_module_with_its_own_optimizer_calls() -> None:
+    """Not the module is trained, but what it holds, and its calls of that are inside a model's own code."""
+    defs = """
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            net = Net()
+            self.add_module("net", net)
+            self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        def process(self, x, y):
+            self.optimizer.zero_grad()
+            loss = F.cross_entropy(self.net(x), y)
+            loss.backward()
+            self.optimizer.step()
+    """
+    (one,) = hits("DPM904", defs=defs, model="both = Both()", optimizer="", step="both.process(x, y)")
+    assert one.message.startswith("self.net, which this optimizer trains, is called by a module that holds it (line ")
+    assert "no nn.Module" in one.advice

@@ -98,7 +98,7 @@ def test_in_a_class_and_a_function() -> None:
     assert "return ddp.weighted_mean(c(a, b), ddp.weight_of(b, weight=c.weight, ignore_index=c.ignore_index))" in text
 
 
-_EVALUATES = "with torch.no_grad():\n    for a, b in DataLoader(val_set):\n        print(f(c, model(a), b))"
+_EVALUATES = "for a, b in DataLoader(val_set):\n    print(f(c, model(a), b))"
 
 
 @pytest.mark.parametrize(
@@ -172,3 +172,79 @@ def test_means_of_what_is_selected(lines: str, counted: str) -> None:
         assert f", {counted}.numel())\n" in whole(step=_STEP.format(lines))
     else:
         assert len(refused("DPM302", step=_STEP.format(lines))) == 1
+
+
+_EPOCH = """
+criterion = nn.CrossEntropyLoss(ignore_index=0)
+def part(a, b):
+    return criterion(a, b)
+def run(batches, train):
+    total = 0.0
+    for x, y in batches:
+        out = model(x)
+        loss = {loss}
+        if train:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        total += loss.item()
+    return total / len(batches)
+"""
+_WEIGHTED = "ddp.weighted_mean(criterion(out, y), ddp.weight_of(y, weight=criterion.weight, ignore_index=criterion.ignore_index))"
+
+
+def _by_flag(val: str, second: str = "run(val, False)", loss: str = "criterion(out, y)") -> dict[str, str | bool]:
+    """A program whose one loop trains and evaluates, as its calls say."""
+    return {
+        "module_level": True,
+        "before": f"val = DataLoader(val_set, {val})\n{_EPOCH.format(loss=loss)}",
+        "epoch_start": f"run(loader, True)\n{second}",
+        "batches": "if False:",
+        "step": "pass",
+    }
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param(_by_flag("batch_size=16"), id="in order"),
+        pytest.param(_by_flag("16, shuffle=False"), id="in order, said"),
+        pytest.param(_by_flag("16, shuffle=True", "with torch.no_grad():\n    run(val, False)"), id="without gradients"),
+        pytest.param(_by_flag("16, shuffle=True", "run(loader, False)"), id="over the training data"),
+    ],
+)
+def test_in_a_loop_that_trains_and_evaluates(parts: dict[str, str]) -> None:
+    """Every rank evaluates the same batches, of which the mean is the same, or nothing is exchanged."""
+    text = whole(**parts)
+    assert f"loss = {_WEIGHTED}" in text
+    assert "total = ddp.mean_all(total, over=batches)" in text
+
+
+def test_where_gradients_are_switched() -> None:
+    parts = _by_flag("16, shuffle=True")
+    parts["before"] = str(parts["before"]).replace(
+        "        out = model(x)\n        loss", "        with torch.set_grad_enabled(train):\n            out = model(x)\n            loss"
+    )
+    assert f"    loss = {_WEIGHTED}" in whole(**parts)
+
+
+def test_a_function_of_such_a_loop() -> None:
+    text = whole(**_by_flag("batch_size=16", loss="part(out, y)"))
+    assert "return ddp.weighted_mean(criterion(a, b), ddp.weight_of(b, weight=criterion.weight, ignore_index=criterion.ignore_index))" in text
+    parts = _by_flag("batch_size=16", loss="part(out, y)")
+    parts["before"] = str(parts["before"]).replace("def part(a, b):\n", "def part(a, b):\n    if len(a) > 99:\n        return part(a[:99], b[:99])\n")
+    assert "return ddp.weighted_mean(criterion(a, b), " in whole(**parts)
+    quiet = {"defs": "def f(c, a, b):\n    return c(a, b)", "before": "c = nn.NLLLoss(ignore_index=0)", "step": _STEP.format("loss = f(c, model(x), y)")}
+    text = whole(**quiet, end="with torch.no_grad():\n    " + _EVALUATES.replace("\n", "\n    "))
+    assert "return ddp.weighted_mean(c(a, b), ddp.weight_of(b, weight=c.weight, ignore_index=c.ignore_index))" in text
+
+
+@pytest.mark.parametrize("val", ["16, shuffle=True", "16, sampler=order", "16, True", "16, **more"])
+def test_refused_where_each_rank_evaluates_other_batches(val: str) -> None:
+    assert refused("DPM302", setup="order, more = [3, 2], {}", **_by_flag(val)) == ["nn.CrossEntropyLoss(ignore_index=0)"]
+
+
+def test_refused_where_the_other_loader_is_not_read() -> None:
+    parts = _by_flag("16")
+    parts["before"] = str(parts["before"]).replace("val = DataLoader(val_set, 16)", "val = make_val_loader()")
+    assert refused("DPM302", imports="from data import make_val_loader", **parts) == ["nn.CrossEntropyLoss(ignore_index=0)"]

@@ -77,3 +77,32 @@ def test_an_alias_a_parameter_and_self() -> None:
 def test_where_it_may_be_either() -> None:
     parts = {"imports": _IMPORTS, "defs": "def keep(m):\n    return EMA(m)", "model": _DP, "end": "keep(model)\nkeep(model.module)"}
     assert "return EMA(ddp.unwrap(m))" in after(**parts)
+
+
+@pytest.mark.parametrize(
+    ("lines", "new"),
+    [
+        pytest.param("e = copy.deepcopy(model)\ne.module.fc", "e.fc", id="a copy"),
+        pytest.param("e = copy.deepcopy(model).to('cpu')\ne.module(3)", "e(3)", id="a copy that is moved and called"),
+        pytest.param("e = copy.deepcopy(model) if c else None\nif e:\n    e.module.eval()", "e.eval()", id="a copy or nothing"),
+        pytest.param("e = copy.deepcopy(model) if c else model\ne.module.eval()", "ddp.unwrap(e).eval()", id="a copy or the wrapper"),
+        pytest.param("e = copy.deepcopy(model)\nkeep(net=e)", "return net.eval()", id="a copy that is handed on"),
+    ],
+)
+def test_a_copy_has_no_wrapper_any_more(lines: str, new: str) -> None:
+    defs = "def keep(net):\n    return net.module.eval()"
+    assert new in after(imports=_IMPORTS, defs=defs, setup="c = os.environ.get('C')", model=_DP, end=lines)
+
+
+@pytest.mark.parametrize(
+    ("model", "lines"),
+    [
+        pytest.param(_DP, "e = copy.deepcopy(model.module)\ne.module.fc", id="a copy of the module, with a part of that name"),
+        pytest.param("model = Net()", "e = copy.deepcopy(model)\ne.module.fc", id="a program without DataParallel"),
+        pytest.param(_DP, "e = copy.deepcopy(optimizer)\ne.module.fc", id="a copy of something else"),
+        pytest.param(_DP, "e = copy.deepcopy()\ne.module.fc", id="a copy of nothing"),
+    ],
+)
+def test_module_of_other_copies_stays(model: str, lines: str) -> None:
+    assert "e.module.fc" not in found("DPM127", imports=_IMPORTS, model=model, end=lines)
+    assert not any("e.fc" in line for line in after(imports=_IMPORTS, model=model, end=lines))
