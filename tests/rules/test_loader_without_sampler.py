@@ -193,3 +193,10 @@ def test_loaders_of_a_dict_that_another_function_makes() -> None:
     make = "def get(train_set):\n    made = {k: DataLoader(train_set, batch_size=16, shuffle=True) for k in ('train', 'val')}\n    return made\n"
     lines = whole(defs=make, loader="loaders = get(train_set)", batches="for x, y in loaders['train']:").splitlines()
     assert "    made['train'] = ddp.distribute(made['train'])" in lines
+
+
+def test_a_seed_of_a_name_that_only_functions_bind() -> None:
+    lines = "global opt\nopt = argparse.Namespace(seed=7)\ntorch.manual_seed(opt.seed)"
+    assert "seed=opt.seed" in whole(imports="import argparse", setup=lines)
+    late = "opt = argparse.Namespace(seed=7)\ntorch.manual_seed(opt.seed)"
+    assert "seed=ddp.common_seed()" in whole(imports="import argparse", before="global opt\n" + late)
