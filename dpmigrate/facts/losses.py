@@ -217,6 +217,11 @@ class Losses:
             return inner
         if id(node) in self._averaged:
             return Loss(Norm.UNKNOWN, node)  # over the copies of the model, not over the samples
+        plain = what
+        while isinstance(plain, ast.Call) and isinstance(plain.func, ast.Attribute) and plain.func.attr == "sum":
+            plain = plain.func.value  # x.sum(0).sum() is one sum
+        if over_batch(self.roles, plain):
+            return Loss(Norm.UNKNOWN, node, "it is made of a sum over the batch, and no sum of what each sample gives")
         stacked = any(isinstance(n, ast.Call) and self.names.dotted(n.func) in ("torch.stack", "torch.cat") for n in ast.walk(what))
         return Loss(Norm.UNKNOWN, node) if axes or stacked else Loss(Norm.SUM, node, "summed over the batch")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 
+from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
@@ -59,12 +60,19 @@ def _sample(roles: Roles, node: ast.Name, seen: set[Hashable]) -> bool:
 def _bound(roles: Roles, b: Binding, node: ast.Name, seen: set[Hashable]) -> bool:
     if b.how == "param" and isinstance(b.target, ast.arg):
         function = roles.names.scope_of[b.target].node
-        if not isinstance(function, FunctionNode) or function.name == "forward":
+        calls = roles.values.callers.get(function, []) if isinstance(function, FunctionNode) else []
+        if not isinstance(function, FunctionNode) or (function.name == "forward" and not calls):
             return True
-        return any(_given(roles, c, roles.passed(c, function, node.id), seen) for c in roles.values.callers.get(function, []))
+        return any(_given(roles, c, _passed(roles, c, function, node.id), seen) for c in calls)
     if b.value is None or roles.names.is_inside(node, b.value):
         return False
     return not (b.path and b.path[0] != 0 and _is_size(b.value)) and of_batch(roles, b.value, seen)  # length and dim of n, length, dim = x.shape
+
+
+def _passed(roles: Roles, call: ast.Call, function: FunctionNode, parameter: str) -> ast.expr | None:
+    """What the call gives for the parameter; a wrapper hands its arguments on to ``forward``."""
+    found = roles.passed(call, function, parameter)
+    return found if found is not None or function.name != "forward" else dict(arguments(call, function, 1)).get(parameter)
 
 
 def _given(roles: Roles, call: ast.Call, value: ast.expr | None, seen: set[Hashable]) -> bool:

@@ -112,7 +112,9 @@ def _seed(script: Script, loader: ast.Call) -> str:
         if isinstance(value, ast.Name | ast.Attribute) and isinstance(base, ast.Name) and not _conditional(script, place):
             owner, seen = (script.names.owner(script.names.scope_of[n], base.id) for n in (base, loader))
             late = here is script.names.function(loader) and position(place) > position(loader)
-            known = owner is not None and not any(late and b.how != "param" and position(b.target) > position(loader) for b in owner.bindings[base.id])
+            known = owner is not None and not any(
+                late and b.how != "param" and position(b.target) > position(loader) for b in script.names.bindings(script.names.scope_of[base], base.id)
+            )
             if owner is seen and known:
                 return script.text(value)
     return f"{script.ddp}.common_seed()"

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.names import FunctionNode, Loop, last
-from dpmigrate.facts.ranks import left_to_main, run_by_all
+from dpmigrate.facts.ranks import ends_before, left_to_main, local_tests, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -67,15 +67,20 @@ def path_differs_per_rank(script: Script) -> Iterator[Hit]:
     for call in script.calls(*_CLOCKS):
         if any(isinstance(a, Loop) for a in script.names.ancestors(call)) or not run_by_all(script.roles, call) or left_to_main(script.roles, call):
             continue
-        if _goes_into_path(script, call, 3):
-            yield Hit(call, "each rank would make a path of its own", (Wrap(script.span(call), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line)))
+        if not _goes_into_path(script, call, 3):
+            continue
+        message = "each rank would make a path of its own"
+        if any(True for _ in local_tests(script.roles, call)) or any(True for _ in ends_before(script.roles, call)):
+            yield Hit(call, message, severity=Severity.WARNING, advice="make the path before the test, where all ranks come: ddp.from_main(...)")
+        else:
+            yield Hit(call, message, (Wrap(script.span(call), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line)))
 
 
 def _goes_into_path(script: Script, node: ast.AST, depth: int) -> bool:
     """Whether the value of the expression is part of a path argument, directly or through names and the functions that return it."""
     inner = node
     for a in script.names.ancestors(node):
-        if isinstance(a, ast.Call) and last(a.func) in _PATHS and not script.names.is_inside(node, a.func):
+        if isinstance(a, ast.Call) and last(a.func) in _PATHS and not script.names.is_inside(node, a.func) and not _of_text(script, a):
             return True
         if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub):
             return False  # a duration
@@ -88,6 +93,11 @@ def _goes_into_path(script: Script, node: ast.AST, depth: int) -> bool:
             return isinstance(function, FunctionNode) and any(_goes_into_path(script, c, depth - 1) for c in script.values.callers.get(function, []))
         inner = a
     return False
+
+
+def _of_text(script: Script, call: ast.Call) -> bool:
+    """``" ".join(words)``"""
+    return last(call.func) == "join" and not script.names.dotted(call.func).endswith("path.join")
 
 
 def _name_in_path(script: Script, target: ast.expr, depth: int) -> bool:

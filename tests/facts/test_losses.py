@@ -94,6 +94,8 @@ def test_a_mean(loss: str) -> None:
         pytest.param("torch.sum(out)", Norm.SUM, id="a sum, as a function"),
         pytest.param("ce(out, y) * x.size(0)", Norm.SUM, id="a mean times the batch's size"),
         pytest.param("out * x.size(0)", Norm.UNKNOWN, id="something times the batch's size"),
+        pytest.param("torch.log(1 + out.sum(0)).sum()", Norm.UNKNOWN, id="a sum that is not plain"),
+        pytest.param("out.sum(0).sum()", Norm.SUM, id="a sum of sums"),
         pytest.param("F.mse_loss(out, y, reduction='sum') / mask.sum()", Norm.MEAN, id="over a count"),
         pytest.param("F.mse_loss(out, y, reduction='sum') / out.sum()", Norm.WEIGHTED, id="over a sum of what the model gives"),
         pytest.param("ce(out, y) / x.size(0)", Norm.UNKNOWN, id="a mean over the batch's size"),

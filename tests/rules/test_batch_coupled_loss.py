@@ -286,3 +286,11 @@ def test_order_and_proportions_of_the_batch(lines: str, pointed: str) -> None:
 def test_a_layer_that_normalises_by_the_batch_is_no_loss() -> None:
     net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n    def forward(self, x):\n        return self.fc(x / x.std(0))\n"
     assert found("DPM303", net=net, step=_STEP.format("")) == []
+
+
+def test_a_matrix_that_the_model_is_handed_is_no_batch() -> None:
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n"
+    net += "    def forward(self, x, links):\n        return self.fc(x) @ links.t()"
+    step = "optimizer.zero_grad()\nloss = F.cross_entropy(model(x, {}), y)\nloss.backward()\noptimizer.step()"
+    assert found("DPM303", net=net, before="links = torch.eye(2)", step=step.format("links")) == []
+    assert refused("DPM303", net=net, step=step.format("links=x[:, :2]")) == ["self.fc(x) @ links.t()"]

@@ -228,3 +228,10 @@ def test_a_number_that_another_file_sets(data: str, start: str, seed: str) -> No
     script = script_of({"data": _DATA.format(data), "train": _SCRIPT.format(start)})
     (edit,) = [e for f in rules.check(script) if f.code == "DPM201" for e in f.edits if isinstance(e, SetArg) and e.name == "sampler"]
     assert edit.value.endswith(f"seed={seed})")
+
+
+def test_a_seed_of_a_name_that_only_functions_bind() -> None:
+    lines = "global opt\nopt = argparse.Namespace(seed=7)\ntorch.manual_seed(opt.seed)"
+    assert "seed=opt.seed" in whole(imports="import argparse", setup=lines)
+    late = "opt = argparse.Namespace(seed=7)\ntorch.manual_seed(opt.seed)"
+    assert "seed=ddp.common_seed()" in whole(imports="import argparse", before="global opt\n" + late)

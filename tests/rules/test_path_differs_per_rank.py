@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dpmigrate.model import Severity
 from tests.rules.program import after, found, hits
 
 _IMPORTS = "import datetime, shutil, tempfile, time, uuid\nimport matplotlib.pyplot as plt"
@@ -26,6 +27,7 @@ _IMPORTS = "import datetime, shutil, tempfile, time, uuid\nimport matplotlib.pyp
         pytest.param({"setup": "f()(time.strftime('x'))", "defs": "def f():\n    return print"}, id="a function without a name"),
         pytest.param({"defs": "class D:\n    def __getitem__(self, i):\n        return open(time.strftime('x'))"}, id="in a worker process"),
         pytest.param({"setup": "a = time.time()\nb = a\nc = b\nd = c\ne = d\nos.makedirs(e, exist_ok=True)"}, id="through more names than are followed"),
+        pytest.param({"setup": "line = ' '.join([time.strftime('x'), 'began'])\nsep = ','\nline = sep.join([time.strftime('x')])"}, id="a text"),
         pytest.param({"setup": "for y in [time.time()]:\n    pass"}, id="not as a path"),
     ],
 )
@@ -95,3 +97,17 @@ def test_from_import_and_an_attribute() -> None:
     defs = "class T:\n    def __init__(self):\n        self.dir = now('x')\n        os.makedirs(self.dir, exist_ok=True)"
     parts = {"imports": "from time import strftime as now", "defs": defs, "before": "t = T()"}
     assert after(**parts) == ["self.dir = ddp.from_main(now('x'))"]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"step_end": "if loss.item() > 1.5:\n    note()"}, id="a function that some ranks call"),
+        pytest.param({"end": "note()", "early": "    if time.time() % 2 > 1:\n        return\n"}, id="an early end"),
+    ],
+)
+def test_no_exchange_where_not_all_ranks_come(parts: dict[str, str]) -> None:
+    defs = "def note():\n" + parts.pop("early", "") + "    p = os.path.join('a', time.strftime('x'))\n    print(p)"
+    step = "optimizer.zero_grad()\nloss = F.cross_entropy(model(x), y)\nloss.backward()\noptimizer.step()\n" + parts.pop("step_end", "")
+    (one,) = hits("DPM506", imports=_IMPORTS, defs=defs, step=step, **parts)
+    assert not one.edits and one.severity is Severity.WARNING
