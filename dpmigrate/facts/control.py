@@ -155,9 +155,17 @@ class _Proof:
     def _holds(self, variable: Variable, reader: ast.AST) -> bool:
         """Whether a variable holds the same on all ranks where it is read."""
         owner, name = variable
-        if not name or not self._first("v", id(owner), name):
+        bound = [b for b in self.names.bindings(owner, name) if not self._comes_later(b, reader, owner)]
+        if not name or not self._first("v", id(owner), name, *(id(b.target) for b in bound)):
             return True
-        return all(self._binding(b, reader, owner) for b in self.names.bindings(owner, name)) and not self._mutated(owner, name)
+        return all(self._binding(b, reader, owner) for b in bound) and not self._mutated(owner, name)
+
+    def _comes_later(self, b: Binding, reader: ast.AST, owner: Scope) -> bool:
+        """Whether the function gives its variable this value only after it is read: ``if name is None: name = time.strftime(…)``."""
+        if not isinstance(owner.node, FunctionNode) or not (self.names.function(reader) is owner.node is self.names.function(b.target)):
+            return False
+        around = [a for a in self.names.ancestors(reader) if isinstance(a, Loop) and self.names.function(a) is owner.node]
+        return position(b.target) > position(reader) and not any(self.names.is_inside(b.target, a) for a in around)
 
     def _binding(self, b: Binding, reader: ast.AST, owner: Scope) -> bool:
         if b.how in ("import", "def", "class"):
@@ -195,7 +203,9 @@ class _Proof:
             return False  # *args, **kwargs
         calls = self._calls_of(function)
         if not calls:  # main(), which a framework calls with the settings; a function that another file calls with them
-            return (bool(function.decorator_list) and not method) or bool(_SETTINGS.search(arg.arg))
+            return (
+                (bool(function.decorator_list) and not method) or bool(_SETTINGS.search(arg.arg)) or self.only_none
+            )  # whether it is given is written in the code
         return all(self._passed(c, arg, plain[1:] if method else plain) for c in calls)
 
     def _calls_of(self, function: FunctionNode) -> list[ast.Call]:

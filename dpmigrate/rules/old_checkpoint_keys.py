@@ -22,13 +22,18 @@ Always fixed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from dpmigrate.edit import Wrap
+from dpmigrate.facts.names import last
 from dpmigrate.facts.passes import compiled
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+
+#: what has states without names of layers, where only its own name says what it is
+_STATEFUL = re.compile(r"optim|sched|scaler", re.IGNORECASE)
 
 
 @rule("DPM404", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -38,7 +43,8 @@ def old_checkpoint_keys(script: Script) -> Iterator[Hit]:
     for call, func in script.methods("load_state_dict"):
         state = script.argument(call, "state_dict", 0)
         loaded = script.values.eval(func.value)
-        stateful = bool(loaded) and all(v.qual.startswith(("torch.optim.", "torch.amp.", "torch.cuda.amp.")) for v in loaded)
+        named = not script.roles.model_vals(func.value) and bool(_STATEFUL.search(last(func.value)))
+        stateful = named or (bool(loaded) and all(v.qual.startswith(("torch.optim.", "torch.amp.", "torch.cuda.amp.")) for v in loaded))
         if state is not None and not stateful:
             edits = [Wrap(script.span(state), f"{script.ddp}.clean_keys({{}})")]
             if compiled(script.roles) and script.roles.model_vals(func.value) and script.roles.wrapped(func.value) is False:

@@ -51,6 +51,8 @@ def _uniform(text: str) -> bool:
             "class N:\n    def __init__(self):\n        self.main = Sequential()\n    def f(self, x):\n        self.main(x)\ndef main(cfg):\n    probe(cfg.lr)\ngiven = load_config('a')\nmain(given)",
             id="a function, beside an attribute of its name",
         ),
+        pytest.param("def save(name=None):\n    probe(name is None)", id="whether an argument is given"),
+        pytest.param("def save(name=None):\n    if probe(name is None):\n        name = time.strftime('x')\nsave()", id="before it is given something else"),
         pytest.param("state = torch.load('a.pt')\nprobe(state['epoch'] > 3)", id="a file that is read before any loop"),
         pytest.param(
             "class T:\n    def __init__(self, data):\n        self.data = data\n    def f(self):\n        probe(len(self.data))\nloader = DataLoader(3)\nT(data=loader)",
@@ -122,6 +124,11 @@ def test_the_same_on_every_rank(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        pytest.param(
+            "def save(name=None):\n    for x in [1, 2]:\n        probe(name is None)\n        name = time.time()\nsave()",
+            id="given something else in the turn before",
+        ),
+        pytest.param("def save(name=None):\n    name = time.time()\n    probe(name > 3)\nsave()", id="given something else before"),
         pytest.param("probe(random.random() > 0.5)", id="a random draw"),
         pytest.param("from settings import *\nprobe(limit() > 3)", id="a function that a star import brings"),
         pytest.param("import torch\nworst = torch.argsort(torch.rand(3))\nprobe(worst[0] > 1)", id="a function that is called like one for arguments"),

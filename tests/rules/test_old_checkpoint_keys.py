@@ -18,6 +18,7 @@ _DP = "model = nn.DataParallel(Net())"
         pytest.param({"model": _DP, "before": "s = torch.optim.lr_scheduler.StepLR(optimizer, 1)\ns.load_state_dict({})"}, id="a scheduler"),
         pytest.param({"model": _DP, "before": "model.module.load_state_dict()"}, id="no state"),
         pytest.param({"model": _DP, "before": "print('model.load_state_dict(x)')  # model.load_state_dict(x)"}, id="in a string and a comment"),
+        pytest.param({"model": _DP, "imports": "import lib", "before": "my_optim = lib.make(model)\nmy_optim.load_state_dict({})"}, id="named an optimizer"),
         pytest.param({"model": _DP, "imports": "import lib", "before": "lib.load_state_dict({})"}, id="a function of another library"),
     ],
 )
