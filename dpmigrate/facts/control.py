@@ -209,9 +209,11 @@ class _Proof:
         return all(self._passed(c, arg, plain[1:] if method else plain) for c in calls)
 
     def _calls_of(self, function: FunctionNode) -> list[ast.Call]:
-        """The calls by the function's name; of ``__init__``, by that of its class."""
+        """The calls by the function's name; of ``__init__``, by that of its class; of methods none of a library's function with that name."""
         cls = self.names.parent[function]
-        return self.names.calls_of(cls if isinstance(cls, ast.ClassDef) and function.name == "__init__" else function)
+        if not isinstance(cls, ast.ClassDef):
+            return self.names.calls_of(function)
+        return self.names.calls_of(cls) if function.name == "__init__" else [c for c in self.names.calls_of(function) if not self.names.dotted(c.func)]
 
     def _passed(self, call: ast.Call, arg: ast.arg, plain: list[ast.arg]) -> bool:
         if any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords):

@@ -51,6 +51,10 @@ def _uniform(text: str) -> bool:
             "class N:\n    def __init__(self):\n        self.main = Sequential()\n    def f(self, x):\n        self.main(x)\ndef main(cfg):\n    probe(cfg.lr)\ngiven = load_config('a')\nmain(given)",
             id="a function, beside an attribute of its name",
         ),
+        pytest.param(
+            "class M:\n    def save(self, name):\n        probe(name)\nM().save(3)\ntorch.save(random.random(), 'a')",
+            id="a library's function of a method's name",
+        ),
         pytest.param("def save(name=None):\n    probe(name is None)", id="whether an argument is given"),
         pytest.param("def save(name=None):\n    if probe(name is None):\n        name = time.strftime('x')\nsave()", id="before it is given something else"),
         pytest.param("state = torch.load('a.pt')\nprobe(state['epoch'] > 3)", id="a file that is read before any loop"),
