@@ -72,10 +72,16 @@ def downloads(names: Names, node: ast.AST) -> bool:
                 return True
             if k.arg == "weights" and not off and names.dotted(c.func).startswith("torchvision."):
                 return True
-        name = last(c.func)
         dotted = names.dotted(c.func)
-        if name == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.hub.download", "nltk.download", "gdown.", "torch.utils.model_zoo.")):
+        if last(c.func) == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.utils.model_zoo.")) or dotted.endswith("datasets.load_dataset"):
             return True
-        if dotted.endswith((".urlretrieve", ".download_url", "datasets.load_dataset", ".snapshot_download", ".hf_hub_download")):
+        if fetches(names, c):
             return True
     return False
+
+
+def fetches(names: Names, call: ast.Call) -> bool:
+    """Whether the call fetches a file and does nothing else."""
+    dotted = names.dotted(call.func)
+    ends = (".urlretrieve", ".download_url", ".snapshot_download", ".hf_hub_download")
+    return dotted.startswith(("torch.hub.download", "nltk.download", "gdown.")) or dotted.endswith(ends)

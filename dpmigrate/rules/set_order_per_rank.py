@@ -41,7 +41,7 @@ from dpmigrate.rules._base import Hit, rule
 def set_order_per_rank(script: Script) -> Iterator[Hit]:
     done: set[ast.expr] = set()
     for place, source, made in ordered(script.roles):
-        if source in done or not _in_step(script, place) or left_to_main(script.roles, place):
+        if source in done or not _in_step(script, place) or left_to_main(script.roles, place) or script.made_once(place):
             continue
         done.add(source)
         if any(_goes_first(script, way) for way in script.leading_to(place)):
