@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.outside import waits_for_somebody
 from dpmigrate.facts.ranks import run_by_all
+from dpmigrate.facts.readback import read_backs, waits_at
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -31,6 +32,14 @@ def late_loads(script: Script) -> Iterator[ast.Call]:
     """The ``torch.load`` calls that may read a file which this program has just written."""
     if any(True for _ in script.calls("torch.save")):
         yield from (c for c in script.calls("torch.load") if after_training(script, c, frozenset()))
+
+
+def waits_for_files(script: Script) -> Iterator[tuple[ast.Call, ast.stmt]]:
+    """The calls that read what rank 0 may just have written, with the statement before which the ranks wait for it."""
+    for call in late_loads(script):
+        yield call, script.names.statement(call)
+    for call in read_backs(script):
+        yield call, waits_at(script, call)
 
 
 def after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:

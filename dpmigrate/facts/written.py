@@ -58,6 +58,11 @@ def _writing(mode: ast.expr | None) -> bool:
     return letters <= set("rwax+bt-") and bool(letters & set("wax+"))
 
 
+def writes(script: Script) -> Iterator[ast.Call]:
+    """The other calls that write a file, of which rank 0 alone will do so: ``np.save``, ``plt.savefig``."""
+    yield from (call for call in script.roles.calls if changes_files(script.values, call) and last(call.func) not in _REMOVE)
+
+
 def makers(script: Script) -> frozenset[ast.AST]:
     """Every call that makes files by itself; to create or remove a directory is not enough."""
     found: set[ast.AST] = {script.names.parent[path] for path in opened(script)} | set(archives(script))

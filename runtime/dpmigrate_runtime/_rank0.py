@@ -37,7 +37,7 @@ def main_first() -> Iterator[None]:
             store.set(key, f"{type(error).__name__}: {error}")
             raise
         after = packed_streams()
-        store.set(f"{key}/streams", after if after != before else b"")
+        store.set(f"{key}/streams", after if after != before else "")
         store.set(key, "")
         return
     try:
@@ -48,7 +48,7 @@ def main_first() -> Iterator[None]:
     if failure:
         raise RuntimeError(f"main_first() block failed on rank 0: {failure}")
     yield
-    take_streams(store.get(f"{key}/streams"))
+    take_streams(store.get(f"{key}/streams").decode())
 
 
 class Nothing:

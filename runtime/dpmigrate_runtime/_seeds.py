@@ -51,15 +51,15 @@ def share_streams() -> None:
         _restore(box[0])
 
 
-def packed_streams() -> bytes:
-    """This rank's streams for ``take_streams``; b"" once each rank has its own."""
-    return to_bytes(_streams()) if STATE.common_seed is None else b""
+def packed_streams() -> str:
+    """This rank's streams for ``take_streams``, in a form that a store takes; '' once each rank has its own."""
+    return to_bytes(_streams()).hex() if STATE.common_seed is None else ""
 
 
-def take_streams(packed: bytes) -> None:
-    """Go on with another rank's streams; b"" leaves this one's as they are."""
+def take_streams(packed: str) -> None:
+    """Go on with another rank's streams; '' leaves this one's as they are."""
     if packed:
-        _restore(from_bytes(packed))
+        _restore(from_bytes(bytes.fromhex(packed)))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ _IMPORTS = "import json, pickle, shutil, sqlite3\nfrom pathlib import Path\nimpo
 
 
 def _new(**parts: str | bool) -> list[str]:
-    return after(imports=_IMPORTS, **parts)  # type: ignore[arg-type]
+    return after(imports=_IMPORTS, **parts)
 
 
 @pytest.mark.parametrize(
