@@ -91,16 +91,19 @@ def _variable(roles: Roles, node: ast.Name, depth: int) -> bool:
 def _latest(roles: Roles, node: ast.Name, bound: list[Binding]) -> Binding | None:
     """The one assignment whose value is read for certain: the last before the read, in a block round it, with none that may run between them."""
     function = roles.names.function(node)
-    before = [b for b in bound if roles.names.function(b.target) is function and position(b.target) < position(node)]
+    before = [b for b in bound if roles.names.function(b.target) is function and position(b.target) < position(node) and not _gives(roles, b, node)]
     last = max(before, key=lambda b: position(b.target), default=None)
     if last is None or last.how != "assign" or any(roles.names.function(b.target) is not function for b in bound):
         return None
     stmt = roles.names.statement(last.target)
-    if roles.names.is_inside(node, stmt):  # names = set(names)
-        return None
     loops = [a for a in roles.names.ancestors(node) if isinstance(a, ast.For | ast.While) and not roles.names.is_inside(stmt, a)]
     repeated = any(roles.names.is_inside(b.target, a) for a in loops for b in bound)
     return last if not repeated and any(a is roles.names.parent[stmt] for a in roles.names.ancestors(node)) else None
+
+
+def _gives(roles: Roles, b: Binding, node: ast.Name) -> bool:
+    """Whether the variable is read to be given its next value: ``names = list(names)``."""
+    return b.how == "assign" and roles.names.is_inside(node, roles.names.statement(b.target))
 
 
 def _bound(roles: Roles, b: Binding, depth: int) -> bool:
@@ -116,12 +119,8 @@ def _given(roles: Roles, parameter: ast.AST) -> list[ast.expr]:
     """What the calls of its function give a parameter."""
     function = roles.names.scope_of[parameter].node
     assert isinstance(parameter, ast.arg)
-    found = []
-    for call in roles.values.callers.get(function, []):
-        for target, skip in roles.values.targets(call):
-            if target is function:
-                found += [value for name, value in arguments(call, target, skip) if name == parameter.arg]
-    return found
+    calls = ((call, target, skip) for call in roles.values.callers.get(function, []) for target, skip in roles.values.targets(call) if target is function)
+    return [value for call, target, skip in calls for name, value in arguments(call, target, skip) if name == parameter.arg]
 
 
 def _holds_sets(roles: Roles, vals: Vals) -> bool:

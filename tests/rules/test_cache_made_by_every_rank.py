@@ -6,7 +6,7 @@ import pytest
 
 from tests.rules.program import after, found, hits, whole
 
-_IMPORTS = "import json, pickle, shutil, sqlite3\nfrom pathlib import Path\nimport numpy as np"
+_IMPORTS = "import h5py, json, pickle, shutil, sqlite3\nfrom pathlib import Path\nimport numpy as np"
 
 
 def _new(**parts: str | bool) -> list[str]:
@@ -44,6 +44,7 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param("not os.path.isfile(path='a')", "torch.save(3, 'a')", id="torch"),
         pytest.param("not Path('a').exists()", "pickle.dump(3, open('a', 'wb'))", id="pickle"),
         pytest.param("os.path.exists('a') == False", "with open('a', 'w') as f:\n        f.write('3')", id="compared, a text"),
+        pytest.param("not os.path.exists('a')", "h5py.File('a', 'w')", id="an archive"),
         pytest.param("os.path.exists('a') is False", "sqlite3.connect('a').execute('create table t (x)')", id="a data base"),
         pytest.param("len(os.listdir('a')) == 0", "os.makedirs('a')\n    make('a')", id="an empty folder, a function"),
         pytest.param("cached and not os.path.exists('a')", "os.system('make a')", id="where it is asked for, a command"),

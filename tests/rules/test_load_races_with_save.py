@@ -132,6 +132,8 @@ def test_all_ranks_wait_once_before_a_loop_that_reads() -> None:
     read = "x = []\nfor i in range(3):\n    x.append(imageio.imread('e%d.png' % i))"
     lines = [one.strip() for one in whole(imports=_FILES, epoch_end="plt.savefig('e%d.png' % epoch)", end=read).splitlines()]
     assert lines[lines.index("for i in range(3):") - 1] == "ddp.barrier()"
+    text = whole(imports=_FILES, epoch_end="plt.savefig('e%d.png' % epoch)", end=read, module_level=True)
+    assert "ddp.barrier()\nfor i in range(3):" in text
 
 
 def test_and_in_each_turn_of_a_loop_that_writes() -> None:

@@ -118,6 +118,14 @@ def test_a_set_that_a_function_is_given(call: str) -> None:
     assert after(defs=defs, setup=f"c = {call}") == ["return {w: i for i, w in enumerate(ddp.from_main(list(words)))}"]
 
 
+def test_a_name_that_is_given_its_own_list() -> None:
+    assert after(setup=f"{_LABELS}\nlabels = set(labels)\nlabels = list(labels)") == ["labels = ddp.from_main(list(labels))"]
+
+
+def test_a_function_that_gives_nothing() -> None:
+    assert found("DPM208", defs="def f(x):\n    if x:\n        return\n    return set('a')", setup="c = list(f(3))") == []
+
+
 def test_a_name_that_the_next_turn_gives_another_value() -> None:
     assert found("DPM208", setup="c = set('a')\nfor i in range(3):\n    d = list(c)\n    c = ['b']") == []
 
