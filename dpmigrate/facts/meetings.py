@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.outside import waits_for_somebody
 from dpmigrate.facts.ranks import run_by_all
+from dpmigrate.facts.readback import read_backs, waits_at
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -30,10 +31,18 @@ def answers(script: Script) -> Iterator[ast.Call]:
 def late_loads(script: Script) -> Iterator[ast.Call]:
     """The ``torch.load`` calls that may read a file which this program has just written."""
     if any(True for _ in script.calls("torch.save")):
-        yield from (c for c in script.calls("torch.load") if _after_training(script, c, frozenset()))
+        yield from (c for c in script.calls("torch.load") if after_training(script, c, frozenset()))
 
 
-def _after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
+def waits_for_files(script: Script) -> Iterator[tuple[ast.Call, ast.stmt]]:
+    """The calls that read what rank 0 may just have written, with the statement before which the ranks wait for it."""
+    for call in late_loads(script):
+        yield call, script.names.statement(call)
+    for call in read_backs(script):
+        yield call, waits_at(script, call)
+
+
+def after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
     """Whether training may have run before the node: an earlier statement of its function, or of a caller, reaches backward."""
     function = script.names.function(node)
     for stmt in (n for s in function.body for n in ast.walk(s) if isinstance(n, ast.stmt)):
@@ -47,4 +56,4 @@ def _after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> 
             return True
     if not isinstance(function, FunctionNode) or function in seen:
         return False
-    return any(_after_training(script, c, seen | {function}) for c in script.values.callers.get(function, []))
+    return any(after_training(script, c, seen | {function}) for c in script.values.callers.get(function, []))

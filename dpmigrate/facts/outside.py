@@ -38,6 +38,7 @@ _FILE_METHODS_OF = {
     "rename": ("pathlib.Path",),
     "replace": ("pathlib.Path",),
 }
+_PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".ico", ".pdf", ".eps")
 _WAITING = frozenset(
     {"?.input", "?.breakpoint", "code.interact", "IPython.embed", "getpass.getpass", "click.confirm", "click.prompt", "click.pause"}
     | {f"{n}.set_trace" for n in ("pdb", "ipdb", "pudb", "IPython.core.debugger")}
@@ -53,7 +54,28 @@ def changes_files(values: Values, call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Attribute):
         return False
     makers = _FILE_METHODS_OF.get(call.func.attr, ())
-    return call.func.attr in _FILE_METHODS or any(v.kind == "call" and v.qual in makers for v in values.eval(call.func.value))
+    if call.func.attr in _FILE_METHODS or any(v.kind == "call" and v.qual in makers for v in values.eval(call.func.value)):
+        return True
+    return call.func.attr == "save" and bool(call.args) and _is_picture(values, call.args[0]) and not any(v.cls for v in values.eval(call.func.value))
+
+
+def _is_picture(values: Values, path: ast.expr, depth: int = 6) -> bool:
+    """Whether the path ends in the suffix of a picture, whatever comes before it: what is saved there by ``x.save(path)`` is a file, whoever made ``x``."""
+    if isinstance(path, ast.Constant):
+        return isinstance(path.value, str) and path.value.lower().endswith(_PICTURES)
+    if isinstance(path, ast.JoinedStr):
+        return bool(path.values) and _is_picture(values, path.values[-1], depth)
+    if isinstance(path, ast.BinOp):
+        return _is_picture(values, path.left if isinstance(path.op, ast.Mod) else path.right, depth)
+    if isinstance(path, ast.Call):
+        inner = path.func.value if isinstance(path.func, ast.Attribute) and path.func.attr == "format" else path.args[-1] if path.args else None
+        return inner is not None and _is_picture(values, inner, depth)
+    if isinstance(path, ast.Name) and depth:
+        bound = list(values.names.bindings(values.names.scope_of[path], path.id))
+        return bool(bound) and all(
+            isinstance(b.value, ast.expr) and b.how == "assign" and not b.path and _is_picture(values, b.value, depth - 1) for b in bound
+        )
+    return False
 
 
 def waits_for_somebody(names: Names, call: ast.Call) -> bool:
@@ -72,10 +94,16 @@ def downloads(names: Names, node: ast.AST) -> bool:
                 return True
             if k.arg == "weights" and not off and names.dotted(c.func).startswith("torchvision."):
                 return True
-        name = last(c.func)
         dotted = names.dotted(c.func)
-        if name == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.hub.download", "nltk.download", "gdown.", "torch.utils.model_zoo.")):
+        if last(c.func) == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.utils.model_zoo.")) or dotted.endswith("datasets.load_dataset"):
             return True
-        if dotted.endswith((".urlretrieve", ".download_url", "datasets.load_dataset", ".snapshot_download", ".hf_hub_download")):
+        if fetches(names, c):
             return True
     return False
+
+
+def fetches(names: Names, call: ast.Call) -> bool:
+    """Whether the call fetches a file and does nothing else."""
+    dotted = names.dotted(call.func)
+    ends = (".urlretrieve", ".download_url", ".snapshot_download", ".hf_hub_download")
+    return dotted.startswith(("torch.hub.download", "nltk.download", "gdown.")) or dotted.endswith(ends)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from dpmigrate.facts.control import uniform
@@ -37,6 +37,25 @@ def run_by_all(roles: Roles, node: ast.AST) -> bool:
             seen.add(function)
             todo += [roles.names.function(c) for c in roles.values.callers.get(function, [])]
     return False
+
+
+def run_apart(roles: Roles, node: ast.AST) -> bool:
+    """Whether a library or a worker process may run the node by itself: in ``__getitem__``, in a function that is handed on (``collate_fn=f``)."""
+    functions = {f for place in leading_to(roles, node) if isinstance(f := roles.names.function(place), FunctionNode)}
+    return any(_run_by_library(roles, f) for f in functions if not roles.reaches_backward(f))
+
+
+def _run_by_library(roles: Roles, function: FunctionNode) -> bool:
+    if isinstance(roles.names.parent[function], ast.ClassDef):
+        own = function.name in ("__init__", "__call__") or not function.name.startswith("__")
+        reads: Sequence[ast.expr] = roles.names.attributes(function.name)
+        return not own or any(not _is_called(roles, r) for r in reads if isinstance(r.ctx, ast.Load))  # type: ignore[attr-defined]
+    return any(not _is_called(roles, r) for r in roles.names.uses(roles.names.scope_of[function], function.name))
+
+
+def _is_called(roles: Roles, read: ast.expr) -> bool:
+    parent = roles.names.parent[read]
+    return isinstance(parent, ast.Call) and parent.func is read
 
 
 def for_samples(roles: Roles, node: ast.AST) -> bool:

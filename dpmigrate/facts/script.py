@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.contract import ALIAS, MODULE
-from dpmigrate.facts import counters, division, evaluation, launch, layers, losses, precision, ranks
+from dpmigrate.facts import builds, counters, division, evaluation, launch, layers, losses, precision, ranks
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
@@ -260,6 +260,16 @@ class Script:
         for n in ast.walk(expr):
             if isinstance(n, ast.Name):
                 yield from (b for b in self.names.bindings(self.names.scope_of[n], n.id) if b.how == "for")
+
+    # ------------------------------------------------------------------ what rank 0 makes before the others come
+    @cached_property
+    def builds(self) -> tuple[builds.Build, ...]:
+        """What the program makes where it is missing."""
+        return builds.builds(self)
+
+    def made_once(self, node: ast.AST) -> bool:
+        """Whether rank 0 alone comes to the node, since the files that it makes there are not missing when the others come."""
+        return builds.only_in(self, node, tuple(b for b in self.builds if b.once and not b.kept))
 
     # ------------------------------------------------------------------ where ranks meet
     @cached_property

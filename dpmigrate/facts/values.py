@@ -285,7 +285,7 @@ class Values:
             return NONE.union(*(self.eval(v) for v in node.values))
         if isinstance(node, ast.NamedExpr | ast.Starred | ast.Await):
             return self.eval(node.value)
-        if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict | ast.ListComp | ast.DictComp | ast.GeneratorExp):
+        if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
             return frozenset({Val("display", node)})
         if isinstance(node, ast.Subscript):
             item: int | str = "*"

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.meetings import answers, late_loads, plateau_metrics
+from dpmigrate.facts.meetings import answers, plateau_metrics, waits_for_files
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.ranks import ends_before, local_tests
 from dpmigrate.facts.script import Script
@@ -48,7 +48,7 @@ from dpmigrate.rules._edits import raise_on_ranks, together
 @rule("DPM511", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def collective_under_local_test(script: Script) -> Iterator[Hit]:
     tests: dict[ast.expr, None] = {}
-    places = [*script.meetings, *plateau_metrics(script), *late_loads(script), *answers(script)]
+    places = [*script.meetings, *plateau_metrics(script), *(call for call, _ in waits_for_files(script)), *answers(script)]
     rates = list(_rates(script))
     for place in places:
         for test in (*local_tests(script.roles, place), *ends_before(script.roles, place)):

@@ -41,6 +41,8 @@ def download_on_every_rank(script: Script) -> Iterator[Hit]:
         simple = isinstance(stmt, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.AugAssign)
         if simple and not script.roles.inside_module(stmt) and run_by_all(script.roles, stmt) and downloads(script.names, stmt):
             assert isinstance(stmt, ast.stmt)
+            if script.made_once(stmt):
+                continue
             whole = before_file_tests(script.roles, stmt)  # `if not os.path.exists(…)` must not be asked while rank 0 writes
             header = f"with {script.ddp}.main_first():"
             edits = (Enclose(script.span(whole), script.span(whole), header), AddImport(script.import_line))

@@ -24,51 +24,20 @@ When the mode is not a literal.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, MainOnly, Wrap
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.written import archives, opened
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-
-_HANDLERS = ("logging.FileHandler", "logging.handlers.RotatingFileHandler", "logging.handlers.TimedRotatingFileHandler", "logging.handlers.WatchedFileHandler")
-_ARCHIVES = ("h5py.File", "zipfile.ZipFile", "tarfile.open")
 
 
 @rule("DPM509", severity=Severity.ERROR, fix=Fix.SAFE)
 def file_written_by_every_rank(script: Script) -> Iterator[Hit]:
-    for path in _paths(script):
-        yield Hit(path, "every rank would write this file", (Wrap(script.span(path), f"{script.ddp}.main_path({{}})"), AddImport(script.import_line)))
-    for call in script.calls(*_ARCHIVES):
-        if _writing(script.argument(call, "mode", 1)):
+    for path in opened(script):
+        if not script.made_once(path):
+            yield Hit(path, "every rank would write this file", (Wrap(script.span(path), f"{script.ddp}.main_path({{}})"), AddImport(script.import_line)))
+    for call in archives(script):
+        if not script.made_once(call):
             yield Hit(call, "every rank would write this file", (MainOnly(script.span(call), f"{script.ddp}.main_only"), AddImport(script.import_line)))
-
-
-def _paths(script: Script) -> Iterator[ast.expr]:
-    for call in script.calls("?.open", "io.open", "codecs.open", "gzip.open"):
-        path, mode = script.argument(call, "file", 0), script.argument(call, "mode", 1)
-        if path is not None and _writing(mode):
-            yield path
-    if any(d.partition(".")[0] == "pathlib" for d in script.names.imports.values()):
-        yield from (func.value for call, func in script.methods("open") if _writing(script.argument(call, "mode", 0)))
-    for call in script.calls("loguru.logger.add"):
-        sink = script.argument(call, "sink", 0)
-        if sink is not None and script.names.dotted(sink) not in ("sys.stderr", "sys.stdout"):
-            yield sink
-    for call in script.calls(*_HANDLERS):
-        path = script.argument(call, "filename", 0)
-        if path is not None:
-            yield path
-    for call in script.calls("logging.basicConfig"):
-        path = script.argument(call, "filename")
-        if path is not None and not (isinstance(path, ast.Constant) and path.value is None):
-            yield path
-
-
-def _writing(mode: ast.expr | None) -> bool:
-    """A mode that writes: letters of a mode, and one of those that write."""
-    if not isinstance(mode, ast.Constant) or not isinstance(mode.value, str):
-        return False
-    letters = set(mode.value.partition(":")[0])
-    return letters <= set("rwax+bt-") and bool(letters & set("wax+"))

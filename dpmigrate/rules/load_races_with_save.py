@@ -1,7 +1,8 @@
 """A file that rank 0 has just written is read by all ranks.
 
 ## What it finds
-`torch.load` that runs after training: the best checkpoint for the final test.
+`torch.load` that runs after training: the best checkpoint for the final test. Other files that the program itself has written: `np.load`, `imread`, `open`,
+`read_csv` of a path of the same form as one that it has saved, plotted or opened for writing before.
 
 ## Why it matters
 The other ranks may read before rank 0 has written: the file of an earlier epoch, or none.
@@ -17,7 +18,7 @@ model.module.load_state_dict(torch.load("best.pt", map_location=ddp.device()))
 ```
 
 ## When it is not fixed
-Always fixed.
+Where the path is put together in another way than where it is written, and inside loops over batches.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Before
-from dpmigrate.facts.meetings import late_loads
+from dpmigrate.facts.meetings import waits_for_files
 from dpmigrate.facts.ranks import before_file_tests
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -36,8 +37,8 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM402", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def load_races_with_save(script: Script) -> Iterator[Hit]:
     done: set[ast.stmt] = set()
-    for call in late_loads(script):
-        stmt = before_file_tests(script.roles, script.names.statement(call))  # the others may not ask for the file before it is there
+    for call, reading in waits_for_files(script):
+        stmt = before_file_tests(script.roles, reading)  # the others may not ask for the file before it is there
         if stmt not in done:
             done.add(stmt)
             edits = (Before(script.span(stmt), f"{script.ddp}.barrier()"), AddImport(script.import_line))

@@ -40,7 +40,7 @@ from dpmigrate.rules._base import Hit, rule
 def makedirs_race(script: Script) -> Iterator[Hit]:
     for call in script.calls("os.makedirs", "os.mkdir"):
         given = script.argument(call, "exist_ok", 2)
-        if _caught(script, call) or _is_true(script, given):
+        if _caught(script, call) or _is_true(script, given) or script.made_once(call):
             continue
         if given is not None and not _is_false(given):
             yield from _by_option(script, call, given)
@@ -53,7 +53,7 @@ def makedirs_race(script: Script) -> Iterator[Hit]:
         yield Hit(call, "two ranks may create this directory at the same time", tuple(edits))
     for call, _ in script.methods("mkdir"):
         given = script.argument(call, "exist_ok", 2)
-        if _caught(script, call) or _is_true(script, given) or (call.args and not _is_mode(call.args[0])):
+        if _caught(script, call) or _is_true(script, given) or script.made_once(call) or (call.args and not _is_mode(call.args[0])):
             continue
         if given is not None and not _is_false(given):
             yield from _by_option(script, call, given)

@@ -65,7 +65,12 @@ def path_differs_per_rank(script: Script) -> Iterator[Hit]:
                     advice="give it a name on the command line: hydra.run.dir=outputs/NAME",
                 )  # fmt: skip
     for call in script.calls(*_CLOCKS):
-        if any(isinstance(a, Loop) for a in script.names.ancestors(call)) or not run_by_all(script.roles, call) or left_to_main(script.roles, call):
+        if (
+            any(isinstance(a, Loop) for a in script.names.ancestors(call))
+            or not run_by_all(script.roles, call)
+            or left_to_main(script.roles, call)
+            or script.made_once(call)
+        ):
             continue
         if not _goes_into_path(script, call, 3):
             continue

@@ -1,7 +1,9 @@
 """The order of a set is another one in every process.
 
 ## What it finds
-`list(set(…))`, `tuple(set(…))`, `enumerate(set(…))` and loops over a set where data are prepared, also through a name of the set.
+Where the order of a set becomes that of something else while data are prepared: `list(set(…))`, `enumerate(…)`, `zip(…)`, loops and comprehensions over a set,
+`sorted(…, key=…)`, which leaves what is alike in the set's order. Also through variables, attributes, parameters, dicts and functions, and in the
+constructors of data sets.
 
 ## Why it matters
 Python hashes strings differently in every process. A vocabulary or class list made from an unsorted set gives the same word different numbers on
@@ -17,8 +19,8 @@ classes = ddp.from_main(list(set(labels)))
 ```
 
 ## When it is not fixed
-In methods of data sets and models and in functions that are not called from the program itself, which ranks do
-not run in step; `sorted(set(…))` is right as it is.
+In models, in training and evaluation, and where worker processes or a library call the function: there the ranks do not go in step. Refused where
+rank 0 goes first (`download=True`), since the others would wait for it and it for them; `sorted(set(…))` is right as it is.
 """
 
 from __future__ import annotations
@@ -26,50 +28,40 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Edit, Wrap
-from dpmigrate.facts.ranks import left_to_main, run_by_all
+from dpmigrate.edit import AddImport, Wrap
+from dpmigrate.facts.outside import downloads
+from dpmigrate.facts.ranks import left_to_main, run_apart, run_by_all
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.sets import ordered
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-
-#: what gives the same whatever the order
-_ORDERLESS = ("?.sorted", "?.len", "?.set", "?.frozenset", "?.sum", "?.max", "?.min", "?.any", "?.all")
 
 
 @rule("DPM208", severity=Severity.ERROR, fix=Fix.SAFE)
 def set_order_per_rank(script: Script) -> Iterator[Hit]:
-    for node, edit in _places(script):
-        apart = script.roles.region(node) != "outside" or script.names.cls(node) is not None or not run_by_all(script.roles, node)
-        if apart or left_to_main(script.roles, node) or _orderless(script, node):
+    done: set[ast.expr] = set()
+    for place, source, made in ordered(script.roles):
+        if source in done or not _in_step(script, place) or left_to_main(script.roles, place) or script.made_once(place):
             continue
-        yield Hit(node, "the order of a set differs between processes", (edit, AddImport(script.import_line)))
+        done.add(source)
+        if any(_goes_first(script, way) for way in script.leading_to(place)):
+            yield Hit(
+                place, "the order of a set differs between processes, and rank 0 is here before the others", severity=Severity.BLOCKER,
+                advice="sort the set: sorted(…) has the same order everywhere",
+            )  # fmt: skip
+            continue
+        template = f"{script.ddp}.from_main({{}})" if made else f"{script.ddp}.from_main(list({{}}))"
+        yield Hit(place, "the order of a set differs between processes", (Wrap(script.span(source), template), AddImport(script.import_line)))
 
 
-def _places(script: Script) -> Iterator[tuple[ast.expr, Edit]]:
-    for call in script.calls("?.list", "?.tuple"):
-        if call.args and _is_set(script, call.args[0]):
-            yield call, Wrap(script.span(call), f"{script.ddp}.from_main({{}})")
-    listed = f"{script.ddp}.from_main(list({{}}))"
-    for call in script.calls("?.enumerate"):
-        if call.args and _is_set(script, call.args[0]):
-            yield call, Wrap(script.span(call.args[0]), listed)
-    for node in script.names.nodes:
-        if isinstance(node, ast.For) and _is_set(script, node.iter):
-            yield node.iter, Wrap(script.span(node.iter), listed)
-        elif isinstance(node, ast.ListComp) and _is_set(script, node.generators[0].iter):
-            yield node, Wrap(script.span(node.generators[0].iter), listed)
+def _in_step(script: Script, place: ast.expr) -> bool:
+    """Whether all ranks come to the place together: outside of models and loops over batches, and not in a worker process."""
+    if script.roles.region(place) != "outside" or script.roles.inside_module(place):
+        return False
+    return run_by_all(script.roles, place) and not run_apart(script.roles, place)
 
 
-def _orderless(script: Script, node: ast.AST) -> bool:
-    return any(isinstance(a, ast.Call) and script.names.dotted(a.func) in _ORDERLESS for a in script.names.ancestors(node))
-
-
-def _is_set(script: Script, node: ast.expr) -> bool:
-    if isinstance(node, ast.Name):
-        bound = [b for b in script.names.bindings(script.names.scope_of[node], node.id) if b.how != "aug"]
-        return bool(bound) and all(b.how == "assign" and not b.path and isinstance(b.value, ast.expr) and _displayed(script, b.value) for b in bound)
-    return _displayed(script, node)
-
-
-def _displayed(script: Script, node: ast.expr) -> bool:
-    return isinstance(node, ast.Set | ast.SetComp) or (isinstance(node, ast.Call) and script.names.dotted(node.func) in ("?.set", "?.frozenset"))
+def _goes_first(script: Script, node: ast.AST) -> bool:
+    """Whether rank 0 runs the statement before the others, since it fetches files."""
+    stmt = script.names.statement(node)
+    return isinstance(stmt, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return) and downloads(script.names, stmt)

@@ -38,23 +38,23 @@ def from_main(value: Any) -> Any:
     """
     if world_size() == 1:
         return value
-    box: list[bytes | None] = [_to_bytes(value) if rank() == 0 else None]
+    box: list[bytes | None] = [to_bytes(value) if rank() == 0 else None]
     dist.broadcast_object_list(box, src=0)
-    return value if rank() == 0 else _from_bytes(box[0] or b"")
+    return value if rank() == 0 else from_bytes(box[0] or b"")
 
 
 def from_all(value: Any) -> list[Any]:
     """Every rank's value, by rank; tensors arrive as in ``from_main``, and one's own value is the object itself."""
     box = [b""] * world_size()
-    dist.all_gather_object(box, _to_bytes(value))
-    return [value if number == rank() else _from_bytes(packed) for number, packed in enumerate(box)]
+    dist.all_gather_object(box, to_bytes(value))
+    return [value if number == rank() else from_bytes(packed) for number, packed in enumerate(box)]
 
 
-def _to_bytes(value: Any) -> bytes:
+def to_bytes(value: Any) -> bytes:
     stream = io.BytesIO()
     torch.save(value, stream)
     return stream.getvalue()
 
 
-def _from_bytes(packed: bytes) -> Any:
+def from_bytes(packed: bytes) -> Any:
     return torch.load(io.BytesIO(packed), map_location=_place, weights_only=False)

@@ -11,6 +11,7 @@ from typing import Any
 
 from torch.distributed.distributed_c10d import _get_default_store
 
+from ._seeds import packed_streams, take_streams
 from ._state import STATE, is_main, world_size
 
 
@@ -18,7 +19,8 @@ from ._state import STATE, is_main, world_size
 def main_first() -> Iterator[None]:
     """Rank 0 runs the body, then the others run it: for downloads and other files that must be made once.
 
-    Waits on the group's store and not in a collective, so the body may take up to ``setup``'s timeout whatever the backend.
+    Where rank 0 alone draws random numbers in it (it makes a file that the others then find), the others go on with rank 0's streams, as long as
+    all ranks have one stream. Waits on the group's store and not in a collective, so the body may take up to ``setup``'s timeout whatever the backend.
     Raises RuntimeError on the other ranks, with rank 0's message, when the body fails there or does not end in time.
     """
     if world_size() == 1:
@@ -28,11 +30,14 @@ def main_first() -> Iterator[None]:
     STATE.sections += 1
     store = _get_default_store()
     if is_main():
+        before = packed_streams()
         try:
             yield
         except BaseException as error:
             store.set(key, f"{type(error).__name__}: {error}")
             raise
+        after = packed_streams()
+        store.set(f"{key}/streams", after if after != before else "")
         store.set(key, "")
         return
     try:
@@ -43,6 +48,7 @@ def main_first() -> Iterator[None]:
     if failure:
         raise RuntimeError(f"main_first() block failed on rank 0: {failure}")
     yield
+    take_streams(store.get(f"{key}/streams").decode())
 
 
 class Nothing:

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import get_worker_info
 
-from ._exchange import from_all, from_main
+from ._exchange import from_all, from_bytes, from_main, to_bytes
 from ._state import STATE, rank, world_size
 
 
@@ -49,6 +49,17 @@ def share_streams() -> None:
     dist.broadcast_object_list(box, src=0)
     if rank() != 0 and box[0] is not None:
         _restore(box[0])
+
+
+def packed_streams() -> str:
+    """This rank's streams for ``take_streams``, in a form that a store takes; '' once each rank has its own."""
+    return to_bytes(_streams()).hex() if STATE.common_seed is None else ""
+
+
+def take_streams(packed: str) -> None:
+    """Go on with another rank's streams; '' leaves this one's as they are."""
+    if packed:
+        _restore(from_bytes(bytes.fromhex(packed)))
 
 
 @contextmanager

@@ -18,6 +18,12 @@ from tests.rules.program import after, found, whole
         pytest.param({"end": "3"}, id="no call"),
         pytest.param({"imports": "import pandas as pd", "end": "pd.DataFrame().rename(columns={}, inplace=True)"}, id="another rename"),
         pytest.param({"imports": "import lib", "end": "lib.Thing().save('a')"}, id="a save of something unknown"),
+        pytest.param(
+            {"imports": "import lib", "end": "p = lib.path()\nlib.Thing().save(p)\nlib.Thing().save(p + q)\nlib.Thing().save(P())"}, id="to an unknown path"
+        ),
+        pytest.param({"imports": "import lib", "end": "lib.Thing().save()\nlib.Thing().save(3)\nlib.Thing().save(f'')"}, id="a save without a path"),
+        pytest.param({"imports": "import lib", "end": "for p in ['a.png']:\n    lib.Thing().save(p)"}, id="a path that a loop gives"),
+        pytest.param({"defs": "class T:\n    def save(self, p):\n        pass", "end": "T().save('a.png')"}, id="a save of the program's own"),
     ],
 )
 def test_nothing_to_say(parts: dict[str, str]) -> None:
@@ -47,6 +53,17 @@ def test_guarded(imports: str, call: str, module_level: bool) -> None:
     parts: dict[str, str | bool] = {"imports": imports, "end": call, "module_level": module_level}
     assert found("DPM507", **parts) == [call]
     lines = [one.strip() for one in whole(**parts).splitlines()]
+    assert lines[lines.index(call) - 1] == "if ddp.is_main():"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["'a.png'", "'a%d.PNG' % 3", "f'{3}.jpg'", "os.path.join('out', 'a%d.png' % 3)", "'{}.gif'.format(3)", "'out/' + 'a.pdf'", "name"],
+)
+def test_pictures_that_something_unknown_saves(path: str) -> None:
+    """What ``transforms.ToPILImage()`` or a function of another library has made."""
+    call = f"restore(3).save({path})"
+    lines = [one.strip() for one in whole(imports="from lib import restore", end=f"name = 'a.png'\n{call}").splitlines()]
     assert lines[lines.index(call) - 1] == "if ddp.is_main():"
 
 

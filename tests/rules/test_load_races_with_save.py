@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found, whole
+from tests.rules.program import STEP, after, found, whole
 
 _SAVE = "torch.save(1, 'best.pt')"
 _LOAD = "x = torch.load('best.pt', map_location='cpu')"
@@ -72,3 +72,85 @@ def test_the_question_whether_the_file_is_there_comes_after_the_barrier() -> Non
     assert lines[lines.index(ask) - 1] == "ddp.barrier()" and lines.count("ddp.barrier()") == 1
     lines = [one.strip() for one in whole(epoch_end=_SAVE, end=f"if epoch:\n    {_LOAD}").splitlines()]
     assert lines[lines.index(_LOAD) - 1] == "ddp.barrier()"
+
+
+_FILES = "import imageio, json\nimport numpy as np\nfrom pathlib import Path\nfrom matplotlib import pyplot as plt"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"epoch_end": "plt.savefig('a.png')", "end": "x = np.load('b.npy')"}, id="another file"),
+        pytest.param({"setup": "x = np.load('a.npy')", "end": "np.save('a.npy', 3)"}, id="read before"),
+        pytest.param({"epoch_end": "np.save(p(), 3)", "end": "x = np.load(p())"}, id="a path of which nothing is known"),
+        pytest.param({"epoch_end": "np.save('a.npy', 3)", "end": "np.save('b.npy', np.load('a.npy'))"}, id="rank 0 alone reads"),
+        pytest.param({"defs": "def get():\n    return np.load('a.npy')", "end": "np.save('a.npy', 3)"}, id="a function that nothing calls"),
+        pytest.param({"epoch_end": "np.save('a.npy', 3)", "step": f"z = np.load('a.npy')\n{STEP}"}, id="in the loop over batches"),
+        pytest.param({"setup": "if not os.path.exists('a.npy'):\n    np.save('a.npy', 3)\nx = np.load('a.npy')"}, id="a cache: DPM516"),
+        pytest.param(
+            {"setup": "if os.path.exists('a.npy'):\n    x = np.load('a.npy')\nelse:\n    x = 3\n    np.save('a.npy', x)"}, id="a cache that is read there"
+        ),
+        pytest.param({"setup": "import h5py\nf = h5py.File('a', 'w')"}, id="only written"),
+        pytest.param({"end": "np.save('a.npy', 3)\nx = np.load()"}, id="nothing is read"),
+    ],
+)
+def test_no_file_of_its_own(parts: dict[str, str]) -> None:
+    assert found("DPM402", imports=_FILES, **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [
+        pytest.param("plt.savefig('e.png')", "x = plt.imread('e.png')", id="a plot"),
+        pytest.param("plt.savefig(fname='e%d.png' % epoch)", "x = [imageio.imread(f'e{i}.png') for i in range(3)]", id="formats, keyword"),
+        pytest.param("plt.savefig('e{}.png'.format(epoch))", "x = imageio.imread('e' + str(epoch) + '.png')", id="format and sum"),
+        pytest.param("np.save(os.path.join(out, 'a.npy'), 3)", "x = np.load(os.path.join(out, 'a.npy'))", id="join"),
+        pytest.param("np.save(Path(out) / 'a.npy', 3)", "x = np.load(f'{out}/a.npy')", id="pathlib"),
+        pytest.param("with open(log, 'w') as f:\n    f.write('')", "x = json.load(open(log))", id="a variable"),
+        pytest.param(
+            "with open('out/log.json', 'a') as f:\n    f.write('')", "with open(log) as f:\n    x = json.load(f)", id="a variable that holds it, with"
+        ),
+        pytest.param("Path('a').write_text('3')", "x = Path('a').read_text()", id="methods"),
+        pytest.param("np.save(args.out, 3)", "x = np.load(args.out)", id="a setting"),
+        pytest.param("np.save(a, 3)", "x = np.load(a)", id="one of two that a function gives"),
+    ],
+)
+def test_a_file_that_the_program_has_written(write: str, read: str) -> None:
+    before = "import argparse\nargs = argparse.Namespace(out='a')\nout = 'out'\nlog = f'{out}/log.json'\na, b = two()"
+    text = whole(imports=_FILES, before=before, epoch_end=write, end=read)
+    lines = [one.strip() for one in text.splitlines()]
+    first = read.partition("\n")[0]
+    assert lines[lines.index(first) - 1] == "ddp.barrier()" and lines.count("ddp.barrier()") == 1
+
+
+def test_archives() -> None:
+    parts = {"imports": "import h5py", "epoch_end": "f = h5py.File('a.h5', 'w')", "end": "x = h5py.File('a.h5', 'r')"}
+    assert found("DPM402", **parts) == ["h5py.File('a.h5', 'r')"]
+
+
+def test_all_ranks_wait_once_before_a_loop_that_reads() -> None:
+    read = "x = []\nfor i in range(3):\n    x.append(imageio.imread('e%d.png' % i))"
+    lines = [one.strip() for one in whole(imports=_FILES, epoch_end="plt.savefig('e%d.png' % epoch)", end=read).splitlines()]
+    assert lines[lines.index("for i in range(3):") - 1] == "ddp.barrier()"
+    text = whole(imports=_FILES, epoch_end="plt.savefig('e%d.png' % epoch)", end=read, module_level=True)
+    assert "ddp.barrier()\nfor i in range(3):" in text
+
+
+def test_and_in_each_turn_of_a_loop_that_writes() -> None:
+    lines = [
+        one.strip()
+        for one in whole(
+            imports=_FILES, defs="def put():\n    plt.savefig('e.png')", end="for i in range(3):\n    x = plt.imread('e.png')\n    put()"
+        ).splitlines()
+    ]
+    assert lines[lines.index("x = plt.imread('e.png')") - 1] == "ddp.barrier()"
+
+
+def test_in_a_function_and_in_the_epochs() -> None:
+    defs = "def show(p):\n    plt.savefig(p)\n    return plt.imread(p)"
+    assert found("DPM402", imports=_FILES, defs=defs, epoch_end="show('a.png')") == ["plt.imread(p)"]
+
+
+def test_a_test_on_the_way_is_decided_together() -> None:
+    lines = after(imports=_FILES, epoch_end="plt.savefig('a.png')\nif loss.item() < 3:\n    x = plt.imread('a.png')")
+    assert lines == ["if ddp.is_main():", "if ddp.from_main(loss.item() < 3):", "ddp.barrier()"]

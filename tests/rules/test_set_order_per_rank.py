@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found
+from tests.rules.program import after, found, refused
 
 _LABELS = "labels = ['b', 'a', 'b']"
 
@@ -22,6 +22,12 @@ _LABELS = "labels = ['b', 'a', 'b']"
         pytest.param("print('list(set(labels))')  # list(set(labels))", id="in a string and a comment"),
         pytest.param("import lib\nc = lib.list(set(labels))", id="another library's list"),
         pytest.param("import numpy as np\nnp.save('a', list(set(labels)))", id="only rank 0 runs it"),
+        pytest.param("n = sum(len(w) for w in set(labels))", id="a sum"),
+        pytest.param("n = {w.upper() for w in list(set(labels))}", id="another set"),
+        pytest.param("s = set(labels)\ns = sorted(s)\nc = {w: i for i, w in enumerate(s)}", id="the name means a sorted list by then"),
+        pytest.param("s = load()\nc = list(s | {'a'})", id="an operand that may be no set"),
+        pytest.param("s = {'a': 1}\nc = list(s)", id="a dict"),
+        pytest.param("s = {'a': sorted(set(labels))}\nfor k in s['a']:\n    pass", id="a sorted list in a dict"),
         pytest.param("for i in range(3):\n    pass\nc = [x for x in labels]", id="other loops"),
     ],
 )
@@ -34,6 +40,15 @@ def test_nothing_to_say(setup: str) -> None:
     [
         pytest.param("class D:\n    def names(self, y):\n        return list(set(y))", id="a method"),
         pytest.param("def collate(batch):\n    return list(set(batch))", id="a function that only a loader calls"),
+        pytest.param(
+            "def collate(batch):\n    return list(set(batch))\nclass L:\n    def __init__(self, f):\n        self.f = f\nL(collate)\ncollate('a')",
+            id="handed on",
+        ),
+        pytest.param(
+            "class D:\n    def f(self):\n        return list(set('a'))\n    def __getitem__(self, i):\n        return self.f()\nD().f()", id="workers"
+        ),
+        pytest.param("class D:\n    def f(self, y):\n        return list(set('a'))\nprint(D().f('a'), map(D().f, 'a'))", id="a method handed on"),
+        pytest.param("class M(nn.Module):\n    def __init__(self):\n        self.names = list(set('a'))\nM()", id="a model"),
     ],
 )
 def test_where_ranks_do_not_go_together(defs: str) -> None:
@@ -56,6 +71,18 @@ def test_inside_training() -> None:
             "v = set(labels)\nc = {w: i for i, w in enumerate(v)}", "enumerate(v)", "c = {w: i for i, w in enumerate(ddp.from_main(list(v)))}", id="a vocabulary",
         ),
         pytest.param("c = {}\nfor w in set(labels):\n    c[w] = len(c)", "set(labels)", "for w in ddp.from_main(list(set(labels))):", id="loop"),
+        pytest.param("c = dict((w, i) for i, w in enumerate(set(labels)))", "enumerate(set(labels))", "c = dict((w, i) for i, w in enumerate(ddp.from_main(list(set(labels)))))", id="dict of pairs"),
+        pytest.param("c = dict(zip(set(labels), range(9)))", "zip(set(labels), range(9))", "c = dict(zip(ddp.from_main(list(set(labels))), range(9)))", id="zip"),
+        pytest.param("c = {w: 0 for w in set(labels)}", "{w: 0 for w in set(labels)}", "c = {w: 0 for w in ddp.from_main(list(set(labels)))}", id="dict comprehension"),
+        pytest.param("c = [*set(labels), 'z']", "[*set(labels), 'z']", "c = [*ddp.from_main(list(set(labels))), 'z']", id="unpacked"),
+        pytest.param("c = ' '.join(w for w in set(labels))", "(w for w in set(labels))", "c = ' '.join(w for w in ddp.from_main(list(set(labels))))", id="joined"),
+        pytest.param("c = sorted(set(labels), key=len)", "sorted(set(labels), key=len)", "c = sorted(ddp.from_main(list(set(labels))), key=len)", id="sorted by a key that may be equal"),
+        pytest.param("c = list(set(labels) | {'z'})", "list(set(labels) | {'z'})", "c = ddp.from_main(list(set(labels) | {'z'}))", id="united"),
+        pytest.param("c = list(set(labels).union(['z']))", "list(set(labels).union(['z']))", "c = ddp.from_main(list(set(labels).union(['z'])))", id="united by a method"),
+        pytest.param("s = {'a': {w for w in labels}}\nc = list(s['a'])", "list(s['a'])", "c = ddp.from_main(list(s['a']))", id="in a dict"),
+        pytest.param("s = {'a': set(labels)}\nc = [list(v) for k, v in s.items()]", "list(v)", "c = [ddp.from_main(list(v)) for k, v in s.items()]", id="the values of a dict"),
+        pytest.param("s = load()\ns = set(s)\nc = list(s)", "list(s)", "c = ddp.from_main(list(s))", id="a name that was something else before"),
+        pytest.param("s = set()\nfor w in labels:\n    s.add(w)\nc = list(s)", "list(s)", "c = ddp.from_main(list(s))", id="filled"),
         pytest.param("c = [w for w in set(labels)]", "[w for w in set(labels)]", "c = [w for w in ddp.from_main(list(set(labels)))]", id="list comprehension"),
     ],
 )  # fmt: skip
@@ -68,3 +95,41 @@ def test_found_and_fixed(line: str, pointed: str, new: str, module_level: bool) 
 
 def test_in_a_function_that_the_program_calls() -> None:
     assert after(defs="def names(y):\n    return list(set(y))", setup="c = names(['a'])") == ["return ddp.from_main(list(set(y)))"]
+
+
+_NUMBERS = """
+class Words(torch.utils.data.Dataset):
+    def __init__(self, labels):
+        self.labels = labels
+        self.names = set(labels)
+        self.number = {name: i for i, name in enumerate(self.names)}
+    def __getitem__(self, i):
+        return self.number[self.labels[i]]
+"""
+
+
+def test_in_the_constructor_of_a_data_set_and_in_an_attribute() -> None:
+    assert after(defs=_NUMBERS, setup="words = Words(labels=['a'])") == ["self.number = {name: i for i, name in enumerate(ddp.from_main(list(self.names)))}"]
+
+
+@pytest.mark.parametrize("call", ["number(set(['a']))", "number(words=set(['a']))", "number(unique(['a']))"])
+def test_a_set_that_a_function_is_given(call: str) -> None:
+    defs = "def unique(y):\n    return set(y)\ndef number(words):\n    return {w: i for i, w in enumerate(words)}"
+    assert after(defs=defs, setup=f"c = {call}") == ["return {w: i for i, w in enumerate(ddp.from_main(list(words)))}"]
+
+
+def test_a_name_that_is_given_its_own_list() -> None:
+    assert after(setup=f"{_LABELS}\nlabels = set(labels)\nlabels = list(labels)") == ["labels = ddp.from_main(list(labels))"]
+
+
+def test_a_function_that_gives_nothing() -> None:
+    assert found("DPM208", defs="def f(x):\n    if x:\n        return\n    return set('a')", setup="c = list(f(3))") == []
+
+
+def test_a_name_that_the_next_turn_gives_another_value() -> None:
+    assert found("DPM208", setup="c = set('a')\nfor i in range(3):\n    d = list(c)\n    c = ['b']") == []
+
+
+def test_where_rank_0_goes_first_it_cannot_wait() -> None:
+    defs = _NUMBERS.replace("labels):", "labels, download=False):")
+    assert refused("DPM208", defs=defs, setup="words = Words(['a'], download=True)") == ["enumerate(self.names)"]

@@ -235,6 +235,18 @@ def main_goes_first() -> None:
 
 
 @check
+def what_main_draws_first_is_drawn_for_all() -> None:
+    """A split that follows must be the same on all ranks, though one alone made the file that needed random numbers."""
+    random.seed(3)
+    np.random.seed(3)
+    torch.manual_seed(3)
+    with ddp.main_first():
+        if ddp.is_main():
+            random.random(), torch.rand(3), np.random.rand()
+    assert len({repr(one) for one in everyone((random.random(), torch.rand(2), np.random.rand()))}) == 1
+
+
+@check
 def main_has_the_writer() -> None:
     made = ddp.main_only(list, "ab")
     assert bool(made) == ddp.is_main()

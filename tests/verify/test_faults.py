@@ -266,6 +266,22 @@ def _proof_again(tmp_path: Path, original: str, migrated: str) -> Proof:
     return _proof(folder, original, migrated)
 
 
+_BY_SET = (
+    "(points.sum(1) > 0).long()",
+    "torch.tensor([NUMBERED.index('abcdefgh'[int(v)]) % 2 for v in (points[:, 0].abs() * 3).clamp(max=7)])",
+)
+_OWN = 'list(set("abcdefgh"))'
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_labels_numbered_by_a_set(right: bool, tmp_path: Path) -> None:
+    """Ranks hash strings each in its own way, as they do without the proof."""
+    shared = f"(box := [{_OWN}], dist.broadcast_object_list(box))[0][0]"
+    original, migrated = (changed(text, _BY_SET, ("points = ", "NUMBERED = ORDER\npoints = ")) for text in (ORIGINAL, MIGRATED))
+    found = _proof(tmp_path, changed(original, ("ORDER", _OWN)), changed(migrated, ("ORDER", shared if right else _OWN)))
+    assert found.holds is right and (right or "parameters after step 1" in _differing(found))
+
+
 def test_lines_printed_between_backwards(tmp_path: Path) -> None:
     """With accumulation a pass trains before its first optimizer step: what is printed there is of one rank's batch."""
     line = ("        loss.backward()\n", "        loss.backward()\n        print(f'step {step} loss {loss.item():.6f}')\n")

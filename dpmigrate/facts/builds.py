@@ -1,0 +1,167 @@
+"""What the program makes where it is missing: a cache behind a test whether its path is there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.meetings import after_training
+from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.outside import fetches
+from dpmigrate.facts.ranks import asks_files, for_samples, run_apart, run_by_all
+from dpmigrate.facts.written import makers
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Build:
+    """The statements from ``first`` to ``last`` test for files and make those that are missing in ``branch``.
+
+    ``wishes`` are what else makes them anew (``args.rebuild or not exists(p)``). ``once``: they are there when the others come, who go round the branch.
+    ``kept`` are values that the branch alone leaves behind and that are read later, so that the others would lack them.
+    """
+
+    asks: ast.If
+    first: ast.stmt
+    last: ast.stmt
+    branch: tuple[ast.stmt, ...]
+    wishes: tuple[ast.expr, ...]
+    once: bool
+    kept: tuple[str, ...]
+
+
+def builds(script: Script) -> tuple[Build, ...]:
+    """The outermost of them, where all ranks come by before training, or to make a data set."""
+    made = makers(script)
+    found = (_build(script, n, made) for n in script.names.nodes if isinstance(n, ast.If) and asks_files(script.roles, n.test) and _all_come(script, n))
+    return _outermost(script, [b for b in found if b is not None and not any(script.meets(s) for s in _statements(script, b))])
+
+
+def _all_come(script: Script, node: ast.If) -> bool:
+    roles = script.roles
+    if roles.region(node) != "outside" or roles.inside_module(node) or not run_by_all(roles, node) or run_apart(roles, node):
+        return False
+    return for_samples(roles, node) or not after_training(script, node, frozenset())
+
+
+def _build(script: Script, node: ast.If, made: frozenset[ast.AST]) -> Build | None:
+    missing, others = _missing(script, node.test)
+    if missing is None:
+        return None
+    last: ast.stmt = node
+    branch = node.body if missing else node.orelse
+    if not missing and not node.orelse and isinstance(node.body[-1], ast.Return) and isinstance(script.names.parent[node], FunctionNode):
+        block = script.names.block(node)  # if os.path.exists(p): return load(p)
+        branch, last = block[block.index(node) + 1 :], block[-1]
+    making = [m for s in branch for m in _made_in(script, s, made)]
+    if all(isinstance(m, ast.Call) and fetches(script.names, m) for m in making):
+        return None  # nothing, or what is fetched right here
+    sure = not others or (missing and any(_unconditional(script, m, branch) for m in making))
+    first = _chain(script, node)
+    return Build(node, first, first if last is node else last, tuple(branch), others if missing else (), sure, _kept(script, node, branch, last))
+
+
+def _chain(script: Script, node: ast.If) -> ast.stmt:
+    """The ``if`` of which the node is an ``elif``."""
+    parent = script.names.parent[node]
+    while isinstance(parent, ast.If) and parent.orelse == [node] and parent.col_offset == node.col_offset:
+        node, parent = parent, script.names.parent[parent]
+    return node
+
+
+def _missing(script: Script, test: ast.expr) -> tuple[bool | None, tuple[ast.expr, ...]]:
+    """Whether the test holds where files are missing (None: neither), and what else decides it then."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner, others = _missing(script, test.operand)
+        return (None if inner is None or others else not inner), ()
+    if isinstance(test, ast.BoolOp):
+        sides = [(v, _missing(script, v)) for v in test.values]
+        said = {m for _, (m, _) in sides if m is not None}
+        others = tuple(v for v, (m, _) in sides if m is None)
+        if len(said) != 1 or any(more for _, (_, more) in sides):
+            return None, ()
+        # `args.cache and not exists(p)`: where the setting is off, nobody makes anything
+        return said.pop(), (() if isinstance(test.op, ast.And) and True in {m for _, (m, _) in sides} else others)
+    if isinstance(test, ast.Compare):
+        nothing = isinstance(test.comparators[0], ast.Constant) and not test.comparators[0].value
+        if not asks_files(script.roles, test) or len(test.ops) > 1:
+            return None, ()
+        return (True if nothing and isinstance(test.ops[0], ast.Eq | ast.Is) else None), ()
+    return (False if isinstance(test, ast.Call) and asks_files(script.roles, test) else None), ()
+
+
+def _made_in(script: Script, stmt: ast.stmt, made: frozenset[ast.AST]) -> list[ast.AST]:
+    """The calls in the statement that make files, by themselves or through functions of the program."""
+    inside = [n for n in ast.walk(stmt) if isinstance(n, ast.Call | ast.Attribute)]
+    through = {f for f in script.roles.all_entered(stmt) if any(n in made for n in ast.walk(f))}
+    return [n for n in inside if n in made or (isinstance(n, ast.Call) and through & ({f for f, _ in script.values.targets(n)} | script.roles.all_entered(n)))]
+
+
+def _unconditional(script: Script, node: ast.AST, branch: list[ast.stmt]) -> bool:
+    """Whether nothing in the branch decides whether the node runs."""
+    around = [node, *script.names.ancestors(node)]
+    inside = around[: next(i for i, a in enumerate(around) if a in branch) + 1]
+    return not any(isinstance(a, ast.If | ast.IfExp) for a in inside)
+
+
+def _kept(script: Script, node: ast.If, branch: Sequence[ast.stmt], last: ast.stmt) -> tuple[str, ...]:
+    """What is bound in the branch alone and read after it, with nothing else put there before."""
+    if last is not node:
+        return ()
+    mine, theirs = _stored(branch), {ast.unparse(n) for n in _stored(node.orelse if branch is node.body else node.body)}
+    kept = set()
+    for stored in mine:
+        text = ast.unparse(stored)
+        if text not in theirs and any(not _renewed(script, r, text, node) for r in _reads(script, stored) if not script.names.is_inside(r, node)):
+            kept.add(text)
+    return tuple(sorted(kept))
+
+
+def _reads(script: Script, stored: ast.Name | ast.Attribute) -> list[ast.expr]:
+    """Where the variable is read: a local one below, an attribute anywhere, since other methods may."""
+    names = script.names
+    if isinstance(stored, ast.Attribute):
+        text = ast.unparse(stored)
+        return [a for a in names.attributes(stored.attr) if isinstance(a.ctx, ast.Load) and ast.unparse(a) == text]
+    return [n for n in names.uses(names.scope_of[stored], stored.id) if names.function(n) is not names.function(stored) or position(n) > position(stored)]
+
+
+def _renewed(script: Script, read: ast.expr, text: str, node: ast.If) -> bool:
+    """Whether something else has been stored for certain between the build and the read, in a statement round the read or before it in a block round it."""
+    around = set(script.names.ancestors(read))
+    function = script.names.function(node)
+    between = (
+        s for s in ast.walk(function) if isinstance(s, ast.stmt) and position(node) < position(s) < position(read) and not script.names.is_inside(s, node)
+    )
+    gives = (s for s in between if any(ast.unparse(n) == text for n in _stored([s])))
+    return any(isinstance(s, ast.Assign | ast.AnnAssign | ast.For | ast.With) and (s in around or script.names.parent[s] in around) for s in gives)
+
+
+def _stored(block: Sequence[ast.stmt]) -> list[ast.Name | ast.Attribute]:
+    nodes = (n for s in block for n in ast.walk(s))
+    return [n for n in nodes if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store)]
+
+
+def _statements(script: Script, build: Build) -> Iterator[ast.stmt]:
+    block = script.names.block(build.first)
+    yield from block[block.index(build.first) : block.index(build.last) + 1]
+
+
+def _outermost(script: Script, found: list[Build]) -> tuple[Build, ...]:
+    """Those that stand in the branch of no other one, through functions too: who goes first goes through everything below."""
+    return tuple(b for b in found if not only_in(script, b.asks, tuple(o for o in found if o is not b and not only_in(script, o.asks, (b,)))))
+
+
+def only_in(script: Script, node: ast.AST, around: tuple[Build, ...], seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether every way to the node leads through the branch of one of the builds."""
+    if any(script.names.is_inside(node, s) for b in around for s in b.branch):
+        return True
+    function = script.names.function(node)
+    calls = script.values.callers.get(function, [])
+    if not isinstance(function, FunctionNode) or not calls:
+        return False
+    return function in seen or all(only_in(script, c, around, seen | {function}) for c in calls)

@@ -1,0 +1,74 @@
+"""How paths are put together: their form, with holes where values come in."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.names import last
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+HOLE = "{}"
+_DEPTH = 6  # of variables that are given a path once
+_TEXTS = ("?.str", "os.fspath", "os.path.abspath")  # the same path
+_FIELD = re.compile(r"%(?!%)[-#0 +]*\d*(?:\.\d+)?[a-z]|\{[^{}]*\}")
+
+
+def path_form(script: Script, node: ast.expr, depth: int = _DEPTH) -> str:
+    """``e{}.png`` for ``"e%d.png" % epoch``, ``f"e{epoch}.png"`` and ``"e{}.png".format(epoch)``.
+
+    A variable whose own path is not known is told by its name and scope.
+    """
+    if isinstance(node, ast.Constant):
+        return _FIELD.sub(HOLE, node.value) if isinstance(node.value, str) else HOLE
+    if isinstance(node, ast.JoinedStr):
+        return "".join(v.value if isinstance(v, ast.Constant) else _part(script, v.value, depth) for v in node.values)  # type: ignore[attr-defined, misc]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return path_form(script, node.left, depth)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Div):
+        between = "/" if isinstance(node.op, ast.Div) else ""
+        return f"{_part(script, node.left, depth)}{between}{_part(script, node.right, depth)}"
+    if isinstance(node, ast.Call):
+        return _called(script, node, depth)
+    if isinstance(node, ast.Name | ast.Attribute):
+        return _variable(script, node, depth)
+    return HOLE
+
+
+def _called(script: Script, node: ast.Call, depth: int) -> str:
+    if script.names.dotted(node.func) in ("os.path.join", "pathlib.Path"):
+        return "/".join(_part(script, a, depth) for a in node.args)
+    if _text_of(script, node) is not node:
+        return path_form(script, _text_of(script, node), depth)
+    if isinstance(node.func, ast.Attribute) and last(node.func) == "format":
+        return path_form(script, node.func.value, depth)
+    return HOLE
+
+
+def _variable(script: Script, node: ast.Name | ast.Attribute, depth: int) -> str:
+    keys = sorted(script.values.keys(node))
+    stored = [w for k in keys for w in script.roles.writes(k)]
+    only = stored[0] if len(stored) == 1 else None
+    if depth and isinstance(only, ast.Assign | ast.AnnAssign) and only.value is not None and isinstance(only.value, ast.expr):
+        form = path_form(script, only.value, depth - 1)
+        if form != HOLE and not _several(only):
+            return form
+    return f"<{ast.unparse(node)}@{keys}>"
+
+
+def _several(stmt: ast.Assign | ast.AnnAssign) -> bool:
+    return isinstance(stmt, ast.Assign) and any(isinstance(t, ast.Tuple | ast.List) for t in stmt.targets)
+
+
+def _part(script: Script, node: ast.expr, depth: int) -> str:
+    """A part of a path: what is no path by itself is a hole there, as in a format, since it may go by another name elsewhere."""
+    form = path_form(script, node, depth)
+    return HOLE if form.startswith("<") and not isinstance(_text_of(script, node), ast.Attribute) else form
+
+
+def _text_of(script: Script, node: ast.expr) -> ast.expr:
+    """``args.out`` for ``str(args.out)``."""
+    return node.args[0] if isinstance(node, ast.Call) and script.names.dotted(node.func) in _TEXTS and node.args else node

@@ -1,0 +1,95 @@
+"""Files that rank 0 writes and that all ranks read afterwards: by the form of their paths."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.paths import HOLE, path_form
+from dpmigrate.facts.ranks import left_to_main, run_apart, run_by_all
+from dpmigrate.facts.written import archives, opened, writes
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+_READ = (
+    *(f"numpy.{n}" for n in ("load", "loadtxt", "genfromtxt", "fromfile")),
+    *(f"pandas.read_{n}" for n in ("csv", "json", "pickle", "excel", "parquet", "feather", "hdf")),
+    *(f"{module}.{n}" for module in ("imageio", "imageio.v2", "cv2", "skimage.io", "matplotlib.pyplot", "matplotlib.image") for n in ("imread", "mimread")),
+    *(
+        "PIL.Image.open",
+        "torchvision.io.read_image",
+        "torchvision.io.read_video",
+        "torchaudio.load",
+        "soundfile.read",
+        "scipy.io.loadmat",
+        "scipy.io.wavfile.read",
+    ),
+    *("joblib.load", "safetensors.torch.load_file", "torch.jit.load", "h5py.File", "?.open", "io.open", "codecs.open", "gzip.open"),
+)
+_READ_METHODS = ("read_text", "read_bytes")
+_WRITE_METHODS = ("write_text", "write_bytes")
+
+
+def read_backs(script: Script) -> Iterator[ast.Call]:
+    """The calls that read a file which the program has written by then, and which all ranks come to outside of loops over batches."""
+    written = _written(script)
+    if written:
+        yield from (read for read, path in _reads(script) if _all_read(script, read) and any(True for _ in _before(script, read, path, written)))
+
+
+def waits_at(script: Script, read: ast.Call) -> ast.stmt:
+    """The statement before which the ranks wait: the outermost loop round the read in which nothing is written or trained."""
+    writes = list(_before(script, read, dict(_reads(script))[read], _written(script)))
+    found = script.names.statement(read)
+    for a in script.names.ancestors(found):
+        if isinstance(a, FunctionNode):
+            break
+        if isinstance(a, Loop):
+            if script.roles.reaches_backward(a) or any(w in _run_in(script, a) for w in writes):
+                break
+            found = a
+    return found
+
+
+def _run_in(script: Script, loop: ast.AST) -> set[ast.AST]:
+    inside = set(ast.walk(loop))
+    return inside.union(*(ast.walk(f) for f in script.roles.all_entered(loop)))
+
+
+def _all_read(script: Script, read: ast.Call) -> bool:
+    roles = script.roles
+    if roles.region(read) != "outside" or not run_by_all(roles, read) or run_apart(roles, read) or left_to_main(roles, read):
+        return False
+    return not script.made_once(read) and not any(script.names.is_inside(read, b.first) for b in script.builds)
+
+
+def _written(script: Script) -> dict[str, list[ast.AST]]:
+    """The forms of the paths that are written by rank 0, with the calls that write them."""
+    found: dict[str, list[ast.AST]] = {}
+    pairs = [(script.names.parent[p], p) for p in opened(script)] + [(c, a) for c in archives(script) for a in c.args[:1]]
+    pairs += [(call, func.value) for call, func in script.methods(*_WRITE_METHODS)]
+    for call, path in [*pairs, *((c, a) for c in writes(script) for a in (*c.args, *(k.value for k in c.keywords)))]:
+        form = path_form(script, path)
+        if form != HOLE and not script.made_once(call):
+            found.setdefault(form, []).append(call)
+    return found
+
+
+def _reads(script: Script) -> Iterator[tuple[ast.Call, ast.expr]]:
+    writing = {script.names.parent[p] for p in opened(script)} | set(archives(script))
+    for call in script.calls(*_READ):
+        if call.args and call not in writing:
+            yield call, call.args[0]
+    yield from ((call, func.value) for call, func in script.methods(*_READ_METHODS))
+
+
+def _before(script: Script, read: ast.Call, path: ast.expr, written: dict[str, list[ast.AST]]) -> Iterator[ast.AST]:
+    """The calls that have written the path before it is read: they come first, or in the turn before of a loop round both."""
+    for write in written.get(path_form(script, path), ()):
+        loops = [a for a in script.names.ancestors(read) if isinstance(a, Loop)]
+        earlier = script.values.order.when(read, script.names.statement(write)) != "before"
+        if write is not read and (earlier or any(write in _run_in(script, a) for a in loops)):
+            yield write

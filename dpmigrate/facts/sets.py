@@ -1,0 +1,137 @@
+"""Which expressions are sets, and where the order of one becomes the order of something else."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.facts.definitions import TRANSPARENT, arguments
+from dpmigrate.facts.names import last, position
+from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.scopes import Binding
+from dpmigrate.facts.values import Val, Vals
+
+_MAKES = ("?.set", "?.frozenset")
+_GIVES = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy"})
+_LISTS = ("?.list", "?.tuple")
+#: calls that go through their argument in its order and hand that order on
+_GO_THROUGH = ("?.enumerate", "?.zip", "?.iter", "?.map", "?.dict.fromkeys", "collections.OrderedDict.fromkeys")
+#: what gives the same whatever the order; ``sorted``, ``max`` and ``min`` by a key leave those that are alike in theirs
+_ORDERLESS = ("?.len", "?.set", "?.frozenset", "?.sum", "?.any", "?.all")
+_ORDERLESS_WITHOUT_KEY = ("?.sorted", "?.max", "?.min")
+_DEPTH = 8  # variables, attributes and functions between a set and its use
+
+
+def ordered(roles: Roles) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
+    """Where the order of a set becomes that of something else: the place, the expression that is to have one order, whether that is a list or tuple already."""
+    for node in roles.names.nodes:
+        if isinstance(node, ast.expr | ast.For):
+            yield from ((place, source, made) for place, source, made in _places(roles, node) if not _orderless(roles, place))
+
+
+def _places(roles: Roles, node: ast.expr | ast.For) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
+    if isinstance(node, ast.Call):
+        called = roles.names.dotted(node.func)
+        if called in _LISTS and node.args and is_set(roles, node.args[0]):
+            yield node, node, True
+        elif called in _GO_THROUGH or (called in _ORDERLESS_WITHOUT_KEY and not _forgets(roles, node)):
+            yield from ((node, a, False) for a in node.args if is_set(roles, a))
+    elif isinstance(node, ast.For) and is_set(roles, node.iter):
+        yield node.iter, node.iter, False
+    elif isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp) and is_set(roles, node.generators[0].iter):
+        yield node, node.generators[0].iter, False
+    elif isinstance(node, ast.List | ast.Tuple):
+        yield from ((node, e.value, False) for e in node.elts if isinstance(e, ast.Starred) and is_set(roles, e.value))
+
+
+def _orderless(roles: Roles, place: ast.expr) -> bool:
+    return any(isinstance(a, ast.SetComp) or (isinstance(a, ast.Call) and _forgets(roles, a)) for a in roles.names.ancestors(place))
+
+
+def _forgets(roles: Roles, call: ast.Call) -> bool:
+    called = roles.names.dotted(call.func)
+    return called in _ORDERLESS or (called in _ORDERLESS_WITHOUT_KEY and not any(k.arg == "key" for k in call.keywords))
+
+
+def is_set(roles: Roles, node: ast.AST | None, depth: int = _DEPTH) -> bool:
+    """Whether the expression is a set for certain, as far as the program tells."""
+    if depth == 0 or node is None:
+        return False
+    if isinstance(node, ast.Set | ast.SetComp):
+        return True
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr | ast.BitAnd | ast.BitXor | ast.Sub):
+        return is_set(roles, node.left, depth - 1)
+    if isinstance(node, ast.Call):
+        return _called(roles, node, depth - 1)
+    if isinstance(node, ast.Name):
+        return _variable(roles, node, depth - 1)
+    if isinstance(node, ast.Attribute):
+        stored = [w.value for k in roles.values.keys(node) for w in roles.writes(k) if isinstance(w, ast.Assign | ast.AnnAssign)]
+        return bool(stored) and all(is_set(roles, v, depth - 1) for v in stored)
+    if isinstance(node, ast.Subscript):
+        return _holds_sets(roles, roles.values.eval(node))
+    return False
+
+
+def _called(roles: Roles, node: ast.Call, depth: int) -> bool:
+    if roles.names.dotted(node.func) in _MAKES:
+        return True
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _GIVES:
+        return is_set(roles, node.func.value, depth)
+    returned = [r.value for function, _ in roles.values.targets(node) if function.name != "__init__" for r in roles.names.returns(function)]
+    return bool(returned) and all(is_set(roles, v, depth) for v in returned)
+
+
+def _variable(roles: Roles, node: ast.Name, depth: int) -> bool:
+    bound = [b for b in roles.names.bindings(roles.names.scope_of[node], node.id) if b.how != "aug"]
+    latest = _latest(roles, node, bound)
+    return bool(bound) and all(_bound(roles, b, depth) for b in ([latest] if latest is not None else bound))
+
+
+def _latest(roles: Roles, node: ast.Name, bound: list[Binding]) -> Binding | None:
+    """The one assignment whose value is read for certain: the last before the read, in a block round it, with none that may run between them."""
+    function = roles.names.function(node)
+    before = [b for b in bound if roles.names.function(b.target) is function and position(b.target) < position(node) and not _gives(roles, b, node)]
+    last = max(before, key=lambda b: position(b.target), default=None)
+    if last is None or last.how != "assign" or any(roles.names.function(b.target) is not function for b in bound):
+        return None
+    stmt = roles.names.statement(last.target)
+    loops = [a for a in roles.names.ancestors(node) if isinstance(a, ast.For | ast.While) and not roles.names.is_inside(stmt, a)]
+    repeated = any(roles.names.is_inside(b.target, a) for a in loops for b in bound)
+    return last if not repeated and any(a is roles.names.parent[stmt] for a in roles.names.ancestors(node)) else None
+
+
+def _gives(roles: Roles, b: Binding, node: ast.Name) -> bool:
+    """Whether the variable is read to be given its next value: ``names = list(names)``."""
+    return b.how == "assign" and roles.names.is_inside(node, roles.names.statement(b.target))
+
+
+def _bound(roles: Roles, b: Binding, depth: int) -> bool:
+    if b.how == "param":
+        given = _given(roles, b.target)
+        return bool(given) and all(is_set(roles, g, depth) for g in given)
+    if b.how == "assign" and not b.path:
+        return is_set(roles, b.value, depth)
+    return b.how in ("for", "assign") and b.value is not None and _holds_sets(roles, roles.values.pick(roles.values.eval(b.value), b.path))
+
+
+def _given(roles: Roles, parameter: ast.AST) -> list[ast.expr]:
+    """What the calls of its function give a parameter."""
+    function = roles.names.scope_of[parameter].node
+    assert isinstance(parameter, ast.arg)
+    calls = ((call, target, skip) for call in roles.values.callers.get(function, []) for target, skip in roles.values.targets(call) if target is function)
+    return [value for call, target, skip in calls for name, value in arguments(call, target, skip) if name == parameter.arg]
+
+
+def _holds_sets(roles: Roles, vals: Vals) -> bool:
+    """Whether all objects are sets, none of which goes into a list where it is made."""
+    return bool(vals) and all(_made_here(roles, v) for v in vals)
+
+
+def _made_here(roles: Roles, v: Val) -> bool:
+    if v.kind == "display":
+        made = isinstance(v.node, ast.Set | ast.SetComp)
+    else:
+        made = v.kind == "call" and v.qual in _MAKES
+    around = roles.names.parent.get(v.node) if made else None
+    return made and not (isinstance(around, ast.Call) and last(around.func) in TRANSPARENT)

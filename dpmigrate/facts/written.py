@@ -1,0 +1,76 @@
+"""Which files the program writes: the paths that it opens for writing, and the calls that make files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.names import last
+from dpmigrate.facts.outside import changes_files, fetches
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+_HANDLERS = ("logging.FileHandler", "logging.handlers.RotatingFileHandler", "logging.handlers.TimedRotatingFileHandler", "logging.handlers.WatchedFileHandler")
+_ARCHIVES = ("h5py.File", "zipfile.ZipFile", "tarfile.open")
+_REMOVE = frozenset({"rmtree", "remove", "unlink", "rmdir", "removedirs"})
+#: calls that make files and whose results may be used
+_MAKE = frozenset(
+    {"sqlite3.connect", "lmdb.open", "torch.save", "pickle.dump", "json.dump", "yaml.dump", "shutil.unpack_archive", "os.system", "os.popen"}
+    | {f"subprocess.{n}" for n in ("run", "call", "check_call", "check_output", "Popen")}
+)
+_EXTRACT = frozenset({"extractall", "tofile", "save_to_disk"})
+
+
+def opened(script: Script) -> Iterator[ast.expr]:
+    """The paths of text and binary files that are opened for writing, and of logs."""
+    for call in script.calls("?.open", "io.open", "codecs.open", "gzip.open"):
+        path, mode = script.argument(call, "file", 0), script.argument(call, "mode", 1)
+        if path is not None and _writing(mode):
+            yield path
+    if any(d.partition(".")[0] == "pathlib" for d in script.names.imports.values()):
+        yield from (func.value for call, func in script.methods("open") if _writing(script.argument(call, "mode", 0)))
+    for call in script.calls("loguru.logger.add"):
+        sink = script.argument(call, "sink", 0)
+        if sink is not None and script.names.dotted(sink) not in ("sys.stderr", "sys.stdout"):
+            yield sink
+    for call in script.calls(*_HANDLERS):
+        path = script.argument(call, "filename", 0)
+        if path is not None:
+            yield path
+    for call in script.calls("logging.basicConfig"):
+        path = script.argument(call, "filename")
+        if path is not None and not (isinstance(path, ast.Constant) and path.value is None):
+            yield path
+
+
+def archives(script: Script) -> Iterator[ast.Call]:
+    """The archives that are opened for writing."""
+    yield from (call for call in script.calls(*_ARCHIVES) if _writing(script.argument(call, "mode", 1)))
+
+
+def _writing(mode: ast.expr | None) -> bool:
+    """A mode that writes: letters of a mode, and one of those that write."""
+    if not isinstance(mode, ast.Constant) or not isinstance(mode.value, str):
+        return False
+    letters = set(mode.value.partition(":")[0])
+    return letters <= set("rwax+bt-") and bool(letters & set("wax+"))
+
+
+def writes(script: Script) -> Iterator[ast.Call]:
+    """The other calls that write a file, of which rank 0 alone will do so: ``np.save``, ``plt.savefig``."""
+    yield from (call for call in script.roles.calls if changes_files(script.values, call) and last(call.func) not in _REMOVE)
+
+
+def makers(script: Script) -> frozenset[ast.AST]:
+    """Every call that makes files by itself; to create or remove a directory is not enough."""
+    found: set[ast.AST] = {script.names.parent[path] for path in opened(script)} | set(archives(script))
+    return frozenset(found | {call for call in script.roles.calls if _makes(script, call)})
+
+
+def _makes(script: Script, call: ast.Call) -> bool:
+    name, dotted = last(call.func), script.names.dotted(call.func)
+    if dotted in _MAKE or (name in _EXTRACT and not dotted):
+        return True
+    return fetches(script.names, call) or (changes_files(script.values, call) and name not in _REMOVE)

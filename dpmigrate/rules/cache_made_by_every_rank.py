@@ -1,0 +1,49 @@
+"""Every rank makes a cache that is missing.
+
+## What it finds
+A test whether a path is there, with a branch that makes files where it is not: `np.save`, `torch.save`, `pickle.dump`, `open(…, "w")`, data bases,
+archives that are unpacked, by itself or in functions and methods of the program. Also `if os.path.exists(path): return load(path)`.
+
+## Why it matters
+All ranks find nothing and build at once: they write into each other's files, and one that comes later reads what another has half written. To guard a
+part of it is worse: what rank 0 removes the others have just made.
+
+## Example
+```python
+if not os.path.exists(cache):
+    np.save(cache, features(images))
+```
+becomes
+```python
+with ddp.main_first():
+    if not os.path.exists(cache):
+        np.save(cache, features(images))
+```
+Rank 0 goes first; the others then find the files. What else makes the files anew is left to rank 0: `(args.rebuild and ddp.is_main()) or not …`.
+
+## When it is not fixed
+After training has begun, in worker processes, and where something that the branch alone computes is read later: the other ranks would not have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.edit import AddImport, Edit, Enclose, Wrap
+from dpmigrate.facts.script import Script
+from dpmigrate.model import Fix, Severity
+from dpmigrate.rules._base import Hit, rule
+
+
+@rule("DPM516", severity=Severity.ERROR, fix=Fix.SAFE)
+def cache_made_by_every_rank(script: Script) -> Iterator[Hit]:
+    for build in script.builds:
+        message = "every rank would make these files at once"
+        if build.kept:
+            advice = f"let rank 0 make them first (with ddp.main_first():), and the others read {', '.join(build.kept)} from them"
+            yield Hit(build.asks.test, message, advice=advice)
+            continue
+        edits: list[Edit] = [Enclose(script.span(build.first), script.span(build.last), f"with {script.ddp}.main_first():"), AddImport(script.import_line)]
+        if build.once:
+            edits += [Wrap(script.span(w), f"({{}} and {script.ddp}.is_main())") for w in build.wishes]
+        yield Hit(build.asks.test, message, tuple(edits))

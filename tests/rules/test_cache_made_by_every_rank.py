@@ -1,0 +1,152 @@
+"""DPM516: caches that are made where they are missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.program import after, found, hits, whole
+
+_IMPORTS = "import h5py, json, pickle, shutil, sqlite3\nfrom pathlib import Path\nimport numpy as np"
+
+
+def _new(**parts: str | bool) -> list[str]:
+    return after(imports=_IMPORTS, **parts)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"setup": "if not os.path.exists('out'):\n    os.makedirs('out')"}, id="a directory only"),
+        pytest.param({"setup": "if os.path.exists('a'):\n    shutil.rmtree('a')"}, id="removed where it is there"),
+        pytest.param({"setup": "if not os.path.exists('a'):\n    raise ValueError"}, id="nothing is made"),
+        pytest.param({"setup": "if os.path.exists('a'):\n    d = np.load('a')\nnp.save('b', 3)"}, id="made whatever is there"),
+        pytest.param({"setup": "if verbose:\n    np.save('a', 3)"}, id="no question about files"),
+        pytest.param({"setup": "if os.path.getsize('a') > 3:\n    np.save('a', 3)"}, id="another question"),
+        pytest.param({"setup": "if 0 < os.path.getsize('a') < 3:\n    np.save('a', 3)"}, id="a question in two parts"),
+        pytest.param({"setup": "if not (os.path.exists('a') and verbose):\n    np.save('a', 3)"}, id="not both"),
+        pytest.param({"setup": "if os.path.exists('a') or not os.path.exists('b'):\n    np.save('a', 3)"}, id="two questions"),
+        pytest.param({"setup": "if (verbose and os.path.exists('a')) or x:\n    y = 1\nelse:\n    np.save('a', 3)"}, id="a question within one"),
+        pytest.param({"epoch_end": "if not os.path.exists('a'):\n    np.save('a', 3)"}, id="between the epochs"),
+        pytest.param({"end": "if not os.path.exists('a'):\n    np.save('a', 3)"}, id="after training"),
+        pytest.param({"defs": "class D:\n    def __getitem__(self, i):\n        if not os.path.exists('a'):\n            np.save('a', 3)"}, id="workers"),
+        pytest.param({"imports": "import gdown", "setup": "if not os.path.exists('a'):\n    gdown.download('a')"}, id="fetched right here: DPM508"),
+        pytest.param({"setup": "print(\"if not os.path.exists('a'): np.save('a', 3)\")  # not os.path.exists"}, id="in a string and a comment"),
+    ],
+)
+def test_nothing_to_say(parts: dict[str, str]) -> None:
+    assert found("DPM516", **{**parts, "imports": f"{_IMPORTS}\n{parts.get('imports', '')}"}) == []
+
+
+@pytest.mark.parametrize(
+    ("test", "body"),
+    [
+        pytest.param("not os.path.exists('a')", "np.save('a', 3)", id="numpy"),
+        pytest.param("not os.path.isfile(path='a')", "torch.save(3, 'a')", id="torch"),
+        pytest.param("not Path('a').exists()", "pickle.dump(3, open('a', 'wb'))", id="pickle"),
+        pytest.param("os.path.exists('a') == False", "with open('a', 'w') as f:\n        f.write('3')", id="compared, a text"),
+        pytest.param("not os.path.exists('a')", "h5py.File('a', 'w')", id="an archive"),
+        pytest.param("os.path.exists('a') is False", "sqlite3.connect('a').execute('create table t (x)')", id="a data base"),
+        pytest.param("len(os.listdir('a')) == 0", "os.makedirs('a')\n    make('a')", id="an empty folder, a function"),
+        pytest.param("cached and not os.path.exists('a')", "os.system('make a')", id="where it is asked for, a command"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_rank_0_first_and_nothing_else(test: str, body: str, module_level: bool) -> None:
+    defs = "def make(p):\n    store(p)\ndef store(p):\n    np.save(p, 3)"
+    lines = _new(defs=defs if "make(" in body else "", setup=f"cached = True\nif {test}:\n    {body}", module_level=module_level)
+    assert [one for one in lines if "torch.save" not in one and "ddp.save" not in one] == ["with ddp.main_first():"]
+
+
+def test_in_the_constructor_of_a_data_set() -> None:
+    defs = """
+    class Cached:
+        def __init__(self, path):
+            if not os.path.exists(path):
+                shutil.rmtree(path, ignore_errors=True)
+                self.build(path)
+            self.rows = np.load(path + '/a.npy')
+        def build(self, path):
+            os.makedirs(path)
+            names = list(set('abc'))
+            np.save(path + '/a.npy', names)
+            self.done = path
+    """
+    assert _new(defs=defs, setup="Cached('c')") == ["with ddp.main_first():"]
+
+
+def test_read_where_it_is_there() -> None:
+    lines = _new(setup="if os.path.exists('a'):\n    d = np.load('a')\nelse:\n    d = 3\n    np.save('a', d)\nprint(d)")
+    assert lines == ["with ddp.main_first():"]
+
+
+def test_a_function_that_ends_where_it_is_there() -> None:
+    defs = "def load(p):\n    if os.path.exists(p):\n        return np.load(p)\n    d = list(range(3))\n    np.save(p, d)\n    return d"
+    text = whole(imports=_IMPORTS, defs=defs, setup="d = load('a')")
+    assert (
+        "    with ddp.main_first():\n        if os.path.exists(p):\n            return np.load(p)\n        d = list(range(3))\n        np.save(p, d)\n        return d\n"
+        in text
+    )
+
+
+def test_what_else_makes_it_anew_is_left_to_rank_0() -> None:
+    assert _new(setup="again = True\nif again or not os.path.exists('a'):\n    np.save('a', 3)") == [
+        "with ddp.main_first():",
+        "if (again and ddp.is_main()) or not os.path.exists('a'):",
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(
+            "if off or not os.path.exists('a'):\n    d = 3\n    if not off:\n        np.save('a', d)\nelse:\n    d = np.load('a')", id="saved under a test"
+        ),
+        pytest.param("if not off and os.path.exists('a'):\n    d = np.load('a')\nelse:\n    d = 3\n    np.save('a', d)", id="read under a setting"),
+    ],
+)
+def test_where_others_may_make_it_too_they_do_not_write(code: str) -> None:
+    lines = _new(setup=f"off = True\n{code}")
+    assert lines[0] == "with ddp.main_first():" and lines[1].endswith("ddp.is_main():") and len(lines) == 2
+
+
+def test_an_elif_goes_with_its_if() -> None:
+    lines = [
+        one.strip() for one in whole(imports=_IMPORTS, setup="x = 3\nif x > 3:\n    pass\nelif not os.path.exists('a'):\n    np.save('a', 3)").splitlines()
+    ]
+    assert lines[lines.index("if x > 3:") - 1] == "with ddp.main_first():"
+
+
+@pytest.mark.parametrize(
+    ("setup", "kept"),
+    [
+        pytest.param("if not os.path.exists('a'):\n    d = 3\n    np.save('a', d)\nprint(d)", ["d"], id="read later"),
+        pytest.param("if not os.path.exists('a'):\n    d = 3\n    np.save('a', d)\nif x:\n    d = 4\nprint(d)", ["d"], id="perhaps given anew"),
+        pytest.param("if not os.path.exists('a'):\n    d = 3\n    np.save('a', d)\nd = np.load('a')\nprint(d)", [], id="given anew"),
+        pytest.param("if not os.path.exists('a'):\n    for i in 'ab':\n        np.save(i, 3)\nfor i in 'ab':\n    print(i)", [], id="a loop's own"),
+        pytest.param("class T:\n    pass\nt = T()\nif not os.path.exists('a'):\n    t.d = 3\n    np.save('a', t.d)\nprint(t.d)", ["t.d"], id="an attribute"),
+    ],
+)
+def test_what_the_branch_alone_leaves_behind(setup: str, kept: list[str]) -> None:
+    hit = hits("DPM516", imports=_IMPORTS, setup=f"x = 1\n{setup}")[0]
+    assert bool(hit.edits) is not bool(kept) and all(name in hit.advice for name in kept)
+
+
+def test_the_outermost_question_and_once() -> None:
+    defs = "def make(p):\n    if not os.path.exists(p):\n        np.save(p, 3)\n        make(p)"
+    assert _new(defs=defs, setup="if not os.path.exists('a'):\n    make('a')") == ["with ddp.main_first():"]
+    assert len(found("DPM516", imports=_IMPORTS, defs=defs, setup="make('a')")) == 1
+
+
+def test_a_function_that_is_also_called_elsewhere_keeps_its_guards() -> None:
+    defs = "def make(p):\n    np.save(p, 3)"
+    assert _new(defs=defs, setup="make('b')\nif not os.path.exists('a'):\n    make('a')") == ["if ddp.is_main():", "with ddp.main_first():"]
+
+
+def test_a_branch_that_trains_is_left_alone() -> None:
+    step = "if not os.path.exists('a'):\n    for x, y in loader:\n        loss = F.cross_entropy(model(x), y)\n        loss.backward()\n    np.save('a', 3)"
+    assert found("DPM516", imports=_IMPORTS, before=step) == []
+
+
+def test_a_function_that_fetches_under_the_question() -> None:
+    defs = "def get(p):\n    gdown.download(p)"
+    assert after(imports="import gdown", defs=defs, setup="if not os.path.exists('a'):\n    get('a')") == ["with ddp.main_first():"]
