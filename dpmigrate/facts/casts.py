@@ -6,7 +6,6 @@ A change of type gives each parameter another place in the graph: what listens t
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.names import FunctionNode, last

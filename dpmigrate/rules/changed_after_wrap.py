@@ -2,8 +2,8 @@
 
 ## What it finds
 `requires_grad` set (also by `requires_grad_()`, or in a method of the model: `model.freeze()`, a `train()` of its own), a layer replaced
-(`model.module.fc = …`, `model.module.layers[6] = …`, `add_module`), a weight shared or normalised (`weight_norm`), another type given to the parameters (`half()`, `double()`, `to(torch.float16)`,
-`network_to_half(…)`), on a wrapped model.
+(`model.module.fc = …`, `model.module.layers[6] = …`, `add_module`), a weight shared or normalised (`weight_norm`), another type given to the parameters
+(`half()`, `double()`, `to(torch.float16)`, `network_to_half(…)`), on a wrapped model.
 
 ## Why it matters
 DistributedDataParallel looks at the parameters once, when it is built. Parameters frozen later fail at the second step; parameters unfrozen or added

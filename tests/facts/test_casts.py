@@ -42,7 +42,13 @@ def test_nothing_changes(line: str) -> None:
 
 
 def test_inside_a_model() -> None:
-    assert _casts("", net="class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n        self.fc.half()\n    def forward(self, x):\n        return self.fc(x)") == []
+    assert (
+        _casts(
+            "",
+            net="class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n        self.fc.half()\n    def forward(self, x):\n        return self.fc(x)",
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from typing import Any
 
 from dpmigrate_probe.state import CONFIG, PID, RECORD, STATE, when, where
 
-
 #: before ``guard`` puts its own in the place
 _real = os.path.realpath
 
