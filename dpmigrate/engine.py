@@ -41,24 +41,32 @@ def explain(targets: Iterable[Target], settings: Settings) -> Iterator[Outcome]:
 def apply(targets: Iterable[Target], settings: Settings, how: Writing) -> Iterator[Outcome]:
     """Migrate each program, all or nothing; files that are refused stay byte-identical."""
     given = list(targets)
-    planned = agreed(list(_each(given, settings, lambda name, data, mine: _plan(name, data, mine, how))))
+
+    def step(name: str, data: bytes, mine: Settings) -> Planned:
+        return _plan(name, data, mine, how)
+
+    planned = agreed(list(_each(given, settings, step)))
     if how.output is None:
-        planned = _with_importers(planned, [t for t in given if isinstance(t, Path)])
+        users = _importers(planned, [t for t in given if isinstance(t, Path)])
+        if users:
+            for_both = replace(settings, shared=frozenset(map(str, users)))
+            planned = agreed([_guarded(Path(p.outcome.path), step, for_both) if p.migrates and users.keys() & p.written.keys() else p for p in planned])
+        planned = [plan.noted(_told(plan, users)) if plan.migrates else plan for plan in planned]
     yield from carried_out(planned, how)
 
 
-def _with_importers(planned: Sequence[Planned], given: Sequence[Path]) -> list[Planned]:
-    """The plans, each with a note for every script that imports a file that it changes and stays as it is."""
+def _importers(planned: Sequence[Planned], given: Sequence[Path]) -> dict[Path, list[str]]:
+    """The files that change, each with the scripts that import it and stay as they are."""
     migrated = frozenset(path for p in planned if p.migrates for path in p.belonging)
     changed = {path for p in planned if p.migrates for path in p.written if path.is_file()}
     if not changed:
-        return list(planned)
+        return {}
     from dpmigrate.importers import importers
 
     users: dict[Path, list[str]] = {}
     for path, user in importers(changed, migrated, given):
         users.setdefault(path, []).append(user)
-    return [plan.noted(_told(plan, users)) if plan.migrates else plan for plan in planned]
+    return users
 
 
 def _told(plan: Planned, users: Mapping[Path, Sequence[str]]) -> tuple[str, ...]:

@@ -19,3 +19,4 @@ class Settings:
     per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()  # patterns, seen from root, with codes to ignore
     root: str = ""
     follow: bool = True  # the script's own imports
+    shared: frozenset[str] = frozenset()  # files, from the root, that scripts which stay as they are import as well

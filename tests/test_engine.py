@@ -154,6 +154,20 @@ def test_who_imports_it_and_stays_is_named(given: tuple[str, ...]) -> None:
     assert note.startswith("engine.py is also imported by test.py, not rewritten here")
 
 
+@pytest.mark.parametrize("given", [("train.py",), ("train.py", "test.py")], ids=["alone", "at once"])
+def test_what_a_script_that_stays_imports_is_right_for_both(given: tuple[str, ...]) -> None:
+    """It calls the function with a model that nothing has wrapped."""
+    put({"train.py": TRAIN, "engine.py": ENGINE, "test.py": TEST})
+    applied(*given)
+    assert "ddp.unwrap(model)(" in Path("engine.py").read_text()
+
+
+def test_what_nobody_else_imports_has_the_plain_spelling() -> None:
+    put({"train.py": TRAIN, "train2.py": TRAIN, "engine.py": ENGINE})
+    applied("train.py", "train2.py")
+    assert "model.module(" in Path("engine.py").read_text()
+
+
 def test_a_refused_script_that_imports_it_is_named() -> None:
     put({"train.py": TRAIN, "engine.py": ENGINE, "other.py": REFUSED})
     outcomes = applied("train.py", "other.py")

@@ -116,6 +116,21 @@ def test_the_notes_say_what_changes_in_meaning() -> None:
     assert not any("Evaluation" in line for line in notes(script(program())))
 
 
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        pytest.param({}, False, id="no DataParallel"),
+        pytest.param({"model": "model = nn.DataParallel(Net())"}, True, id="keys of the wrapper"),
+        pytest.param({"model": "model = Net()\nif torch.cuda.is_available():\n    model = nn.DataParallel(model)"}, True, id="of a wrap under a test"),
+        pytest.param({"model": "model = nn.DataParallel(Net())", "end": "torch.save(model.module.state_dict(), 'm.pt')"}, False, id="keys of the model"),
+        pytest.param({"model": "model = nn.DataParallel(Net())", "end": "torch.save(optimizer.state_dict(), 'm.pt')"}, False, id="of an optimizer"),
+    ],
+)
+def test_the_notes_say_what_can_load_a_checkpoint(parts: dict[str, Any], said: bool) -> None:
+    text = program(**{"end": "torch.save(model.state_dict(), 'm.pt')", **parts})
+    assert any(line.startswith("Checkpoints: the keys have no module.") for line in notes(script(text))) is said
+
+
 def test_a_blocker_changes_nothing() -> None:
     assert not [f for c in cases() for f in findings(c.before, c.settings) if f.severity is Severity.BLOCKER and f.edits]
 

@@ -18,6 +18,7 @@ from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.ranks import reached_together
 from dpmigrate.facts.reasons import Reason, Why
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.values import Vals
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -95,6 +96,8 @@ def _why_whole(roles: Roles, count: Counting, may_have_buffers: bool) -> Reason 
         return count.obstacle
     if may_have_buffers and _calls_elsewhere(roles, loop):
         return Reason(Why.MODEL_ELSEWHERE, loop.node)
+    if may_have_buffers and (model := _in_training_mode(roles, loop)):
+        return Reason(Why.TRAINING_MODE, loop.node, model)
     for c in count.counters:
         if not count.carried.from_zero(c.name):
             return Reason(Why.NOT_ZERO, loop.node, c.name)
@@ -120,6 +123,26 @@ def evaluated_models(roles: Roles, loop: BatchLoop) -> list[str]:
     """The wrapped models that the loop itself calls, as written there."""
     out = {ast.unparse(c.func): None for c in roles.forward_calls if roles.names.is_inside(c, loop.node) and roles.wrapped(c.func) is not False}
     return list(out)
+
+
+def _in_training_mode(roles: Roles, loop: BatchLoop) -> str:
+    """A trained model that the loop calls and that nothing in the program puts out of training mode; '' if none is seen."""
+    switched: Vals = frozenset()
+    for node in roles.names.nodes:
+        if not isinstance(node, ast.Attribute) or node.attr not in ("eval", "train", "training"):
+            continue
+        call = roles.names.parent[node]
+        asked = isinstance(call, ast.Call) and call.func is node
+        if isinstance(node.ctx, ast.Store) if node.attr == "training" else asked and (node.attr == "eval" or bool(call.args or call.keywords)):  # type: ignore[attr-defined]
+            models = roles.model_vals(node.value)
+            if not models and (roles.inside_module(node) or not roles.values.eval(node.value)):
+                return ""  # a model that is not known
+            switched |= frozenset(x for v in models for x in roles.values.inner(v))
+    for p in roles.forwards:
+        called = frozenset(x for v in roles.model_vals(p.model) for x in roles.values.inner(v))
+        if roles.names.is_inside(p.call, loop.node) and called and not called & switched:
+            return ast.unparse(p.model)
+    return ""
 
 
 def _calls_elsewhere(roles: Roles, loop: BatchLoop) -> bool:

@@ -29,7 +29,7 @@ def moved_later(roles: Roles, wrap: Wrap) -> str | None:
         variable = isinstance(call.func.value, ast.Name | ast.Attribute)
         if variable and receivers[call] == {wrapped} and roles.region(call) == "outside":
             return _as_method(roles, call, wrap)
-    left = wrap.how == "call" and moves and not any(wrapped in v for v in receivers.values())
+    left = isinstance(wrap.node, ast.Call) and moves and not any(wrapped in v for v in receivers.values())
     return "" if left else None
 
 

@@ -16,6 +16,7 @@ class Why(enum.Enum):
     MADE = "{} need not give the batches of the loader as they are"
     KEPT_BATCHES = "the batches in {} are used by another loop"
     NO_MODEL = "no call of a model is seen in it"
+    TRAINING_MODE = "nothing calls {}.eval(): in training mode a model with buffers (BatchNorm) changes them with every batch"
     MODEL_ELSEWHERE = "the model, whose buffers would have to be synchronised, is not called in the loop itself"
     # what it leaves behind
     NOTHING_ADDED = "nothing is added up or collected in variables of its own"

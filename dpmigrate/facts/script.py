@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -111,6 +112,10 @@ class Script:
     def text(self, node: ast.AST) -> str:
         """The source of the node as written."""
         return self.program.text(Span.of(node)) if getattr(node, "end_lineno", None) else ast.unparse(node)
+
+    def shared(self, node: ast.AST) -> bool:
+        """Whether the node stands in a file that a script imports which is not rewritten."""
+        return os.path.abspath(self.program.part(Span.of(node)).source.name) in self.settings.shared
 
     def where(self, node: ast.AST) -> str:
         """The place for people, seen from the script: ``line 12``, or ``utils.py, line 12``."""

@@ -3,7 +3,7 @@
 Three cases. A DataParallel call that always runs becomes the wrap in its place. One under a test (``if cuda``, ``if n_gpu > 1``)
 is taken out and the wrap follows the ``if``: under DDP a model must be wrapped on every device. A model that no call wraps
 gets one after the last statement of its set-up that needs the bare model (moved, initialised, loaded), so that loading comes
-first and later code meets the wrapper.
+first and later code meets the wrapper. A wrap of the first two kinds also follows a change of the model's type that comes after it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, takewhile
 
+from dpmigrate.facts.casts import casts
 from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.names import FunctionNode, Names, position
 from dpmigrate.facts.objects import wrap_argument
@@ -110,9 +111,32 @@ class Wrapping:
                     self.wraps.append(Wrap("after", branch or stmt, ast.unparse(target), target, key))
             else:
                 self._problem(call, "this DataParallel wrap is made under a condition and not bound to a name; bind it to a variable first")
+        self.wraps = [self._after_cast(w) for w in self.wraps]
         for w in self.wraps:
             if w.how == "after" and w.key is not None:
                 self._site(w.key, w.stmt)
+
+    def _after_cast(self, w: Wrap) -> Wrap:
+        """The wrap after the last change of the model's type before training: the parameters have to be as DDP will see them."""
+        target = w.stmt.targets[0] if isinstance(w.stmt, ast.Assign) and len(w.stmt.targets) == 1 else w.node
+        if not isinstance(target, ast.Name | ast.Attribute):
+            return w
+        keys = frozenset(self.values.keys(target))
+        models = frozenset(x for key in keys for v in self.values.vars.get(key, ()) for x in self.values.inner(v))
+        changes = [c.call for c in casts(self.roles) if models & {x for v in self.roles.model_vals(c.model) for x in self.values.inner(v)}]
+        block = self.names.block(w.stmt)
+        between = list(takewhile(lambda stmt: not self._reaches_loop(stmt), block[block.index(w.stmt) + 1 :]))
+        while between and not any(self.names.is_inside(c, between[-1]) for c in changes):
+            between.pop()
+        if not between or any(self._asks_wrapper(n, keys) for stmt in between for n in ast.walk(stmt)):
+            return w
+        if isinstance(w.node, ast.Call):
+            self.removed.add(w.node)
+        return Wrap("after", between[-1], ast.unparse(target), w.node, next(iter(keys), None))
+
+    def _asks_wrapper(self, node: ast.AST, keys: frozenset[Key]) -> bool:
+        """``model.module``, which a model that is not wrapped yet has not."""
+        return isinstance(node, ast.Attribute) and node.attr == "module" and bool(keys & set(self.values.keys(node.value)))
 
     def _one_of_two(self, call: ast.Call) -> bool:
         """``DataParallel(net).cuda() if several else net``"""

@@ -88,6 +88,8 @@ def notes(script: Script) -> tuple[str, ...]:
         out.append(f"Evaluation: {split} of {len(evaluated)} loops are split over the ranks and put together again; the numbers equal those of one process.")
     if len(evaluated) > split:
         out.append(f"Evaluation: {len(evaluated) - split} of {len(evaluated)} loops run in full on every rank: not faster, but exact.")
+    if script.from_data_parallel and any(v.kind == "wrapped" for _, func in script.methods("state_dict") for v in script.roles.model_vals(func.value)):
+        out.append("Checkpoints: the keys have no module. any more. Old files can be loaded; the program as it was, under DataParallel, cannot load new ones.")
     if s.amp:
         out.append(f"Mixed precision: forward and loss run under autocast ({s.amp_dtype})" + (" with a GradScaler." if s.amp_dtype == "float16" else "."))
     return tuple(out)

@@ -67,8 +67,12 @@ def wrap_code(script: Script, target: str, w: Wrap) -> str:
 
 
 def bare(script: Script, model: ast.expr) -> Wrapped:
-    """The model behind what may be its wrapper: ``model.module`` where it can be nothing else, ``ddp.unwrap(model)`` elsewhere."""
-    return Wrapped(script.span(model), "{}.module" if script.roles.surely_wrapped(model) else f"{script.ddp}.unwrap({{}})")
+    """The model behind what may be its wrapper: ``model.module`` where it can be nothing else, ``ddp.unwrap(model)`` elsewhere.
+
+    In a file that a script imports which is not rewritten it can be something else.
+    """
+    known = script.roles.surely_wrapped(model) and not script.shared(model)
+    return Wrapped(script.span(model), "{}.module" if known else f"{script.ddp}.unwrap({{}})")
 
 
 def wrap_move(script: Script, w: Wrap) -> str:

@@ -5,7 +5,7 @@
 and `getattr(model, "fc")`, where `model` is the wrapper.
 
 ## Why it matters
-The wrapper has no attributes of the model: AttributeError. Its `state_dict` has keys with a `module.` prefix that no other program can load.
+The wrapper has no attributes of the model: AttributeError. Its `state_dict` has keys with a `module.` prefix that a model without wrapper cannot load.
 
 ## Example
 ```python
@@ -19,7 +19,7 @@ ddp.save(model.module.state_dict(), "model.pt")
 ## When it is not fixed
 Training passes through methods (DPM108). Where the name may mean the wrapper or something else (the bare model, a copy, an optimizer of the
 same dict), `ddp.unwrap(model)` is written, which is right for all; so it is where nobody in the program calls the function, and an attribute is called as the
-one that holds the wrapper: `trainer.model.state_dict()` in a hook.
+one that holds the wrapper (`trainer.model.state_dict()` in a hook), and in a file that scripts import as well which are not rewritten with it.
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@
 
 ## What it finds
 `requires_grad` set (also by `requires_grad_()`, or in a method of the model: `model.freeze()`, a `train()` of its own), a layer replaced
-(`model.module.fc = …`, `model.module.layers[6] = …`, `add_module`), a weight shared or normalised (`weight_norm`), on a wrapped model.
+(`model.module.fc = …`, `model.module.layers[6] = …`, `add_module`), a weight shared or normalised (`weight_norm`), another type given to the parameters
+(`half()`, `double()`, `to(torch.float16)`, `network_to_half(…)`), on a wrapped model.
 
 ## Why it matters
 DistributedDataParallel looks at the parameters once, when it is built. Parameters frozen later fail at the second step; parameters unfrozen or added
-later are never reduced, silently.
+later are never reduced, silently. So are those that have been given another type: the hooks on their gradients are gone, and each rank trains alone.
 
 ## Example
 ```python
@@ -20,7 +21,8 @@ model = nn.DataParallel(model)
 ```
 
 ## When it is not fixed
-Always: it is a refusal. For models that the script does not wrap itself the wrap is put after such statements.
+Always: it is a refusal. For models that the script does not wrap itself the wrap is put after such statements, and after a change of type also where the
+script wraps the model before it.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.facts.casts import before_training, casts
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.passes import methods_of_model
 from dpmigrate.facts.script import Script
@@ -60,11 +63,23 @@ def changed_after_wrap(script: Script) -> Iterator[Hit]:
             part = script.argument(node, "module", 0)
             if part is not None and _wrapped_part(script, part, _DEPTH):
                 yield Hit(node, f"{script.text(node.func)}(…) after the wrap: the new parameters are never reduced", advice=advice)
+    for cast in casts(script.roles):
+        if _of_a_wrap(script, cast.call, cast.model) and before_training(script.roles, cast.call):
+            what = "the type of the model is changed after the wrap: its parameters are not reduced any more"
+            yield Hit(cast.call, what, advice="change the type of the model before it is wrapped")
 
 
 _DEPTH = 4
 #: what puts other parameters in the place of a layer's own
 _REPLACING = ("torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm", "torch.nn.utils.parametrizations.orthogonal")
+
+
+def _of_a_wrap(script: Script, call: ast.Call, model: ast.expr) -> bool:
+    """Whether the model is wrapped where the call stands: by this name, or by another one before."""
+    if _wrapped_part(script, model, _DEPTH):
+        return True
+    bare = script.roles.model_vals(model)
+    return any(s.inner & bare and script.values.order.when(call, s.stmt) == "after" for s in script.values.wraps)
 
 
 def _changes(script: Script, call: ast.Call) -> bool:

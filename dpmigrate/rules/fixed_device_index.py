@@ -17,7 +17,8 @@ device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 ```
 
 ## When it is not fixed
-A number that comes from the command line into a variable of another name than gpu, gpu_id, device_id or local_rank.
+A number that comes from the command line into a variable of another name than gpu, gpu_id, device_id or local_rank. `torch.cuda.set_device(x.device)` of a
+tensor follows the data, which are on the rank's own GPU: it is right and stays.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ import re
 from collections.abc import Iterator
 
 from dpmigrate.edit import Delete, DropArg, Edit, Replace
+from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.samples import of_batch
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -48,8 +51,8 @@ def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
             done.add(id(node))
             yield node, Replace(script.span(node), '"cuda"')
     for call in script.calls("torch.cuda.set_device", "torch.accelerator.set_device_index", "torch.accelerator.set_device_idx"):
-        stmt = script.is_statement(call)
-        if stmt is not None:
+        stmt, device = script.is_statement(call), script.argument(call, "device", 0)
+        if stmt is not None and not (device is not None and _of_tensor(script, device)):
             yield call, Delete(script.span(stmt))
     for call in script.calls("torch.device"):
         device = script.argument(call, "device", 0)
@@ -74,6 +77,34 @@ def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
             numbers[device] = "device"
     for n, name in numbers.items():
         yield n, Replace(script.span(n), f"{script.ddp}.{name}()")
+
+
+def _of_tensor(script: Script, node: ast.expr) -> bool:
+    """Whether the expression is where a tensor or a model is: ``x.device``, ``x.get_device()``, ``next(model.parameters()).device``, or a name for these."""
+    if isinstance(node, ast.Name):
+        given = script.roles.given(node)
+        return bool(given) and all(not isinstance(e, ast.Name) and _of_tensor(script, e) for e in given)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "get_device"
+    if not isinstance(node, ast.Attribute) or node.attr not in ("device", "index"):
+        return False
+    if node.attr == "index":
+        return _of_tensor(script, node.value)
+    if isinstance(node.value, ast.Call):
+        return True
+    return _is_tensor(script, node.value.value if isinstance(node.value, ast.Subscript) else node.value)
+
+
+def _is_tensor(script: Script, node: ast.expr) -> bool:
+    """What a method of a model or of an autograd function is given, a parameter of the model, or something of the batch."""
+    if not isinstance(node, ast.Name):
+        return isinstance(node, ast.Attribute) and node.attr in ("weight", "bias", "data")
+    function, cls = script.names.function(node), script.names.cls(node)
+    bound = list(script.names.bindings(script.names.scope_of[node], node.id))
+    if cls is not None and isinstance(function, FunctionNode) and function.name in ("forward", "backward") and any(b.how == "param" for b in bound):
+        return node.id not in ("self", "ctx")
+    made = [n for b in bound if b.value is not None for n in ast.walk(b.value)]
+    return any(script.roles.loaders_of(n) for n in made) or any(b.value is not None and of_batch(script.roles, b.value) for b in bound)
 
 
 def _in_map(script: Script, node: ast.expr) -> bool:

@@ -4,8 +4,8 @@
 `load_state_dict` of a model in a program that used DataParallel.
 
 ## Why it matters
-The migrated program saves clean keys, so that every program can load them. Files from before the migration still carry `module.`; with strict=False they would
-load nothing, silently.
+The migrated program saves the keys of the bare model. Files from before the migration still carry `module.`; with strict=False they would load nothing,
+silently. The other way round it cannot be helped: a program that loads into its DataParallel wrapper wants the prefix, and finds none in new files.
 
 ## Example
 ```python

@@ -45,6 +45,7 @@ class Proof:
     notes: tuple[str, ...] = ()
     cut: str = ""  # after what both runs were ended, if they were
     fails: bool = False  # the migrated program crashes or hangs, the original runs
+    retyped: bool = False  # the program changes the type of a model by itself
 
     @property
     def holds(self) -> bool:
@@ -83,11 +84,16 @@ def prove(
             heard.begins("the program does not run in float64: again in float32")
             found = _attempt(original, migrated, replace(wish, float64=False), paths, heard, folder / "second")
             found = replace(found, notes=(*found.notes, f"the program does not run in float64 ({precision.group().strip()})"))
+        elif wish.float64 and found.retyped:
+            heard.begins("the program changes the type of its model, of which nothing comes in float64: again in float32")
+            found = _attempt(original, migrated, replace(wish, float64=False), paths, heard, folder / "second")
+            found = replace(found, notes=(*found.notes, _RETYPED))
         elif wish.float64 and _MAY_BE_PRECISION.search(found.failure):
             found = replace(found, failure=f"{found.failure}\nit ran in float64; if the program runs by itself, try --float32")
         return found
 
 
+_RETYPED = "the program changes the type of its model by itself: it ran in float32, with float64 in the place of half precision"
 _MAY_BE_PRECISION = re.compile(r"^(?:RuntimeError|TypeError|ValueError|AssertionError)\b.*\Z", re.MULTILINE)
 
 
@@ -184,7 +190,8 @@ def _judged(before: Ran, after: Ran, wish: Wish, texts: Mapping[str, tuple[list[
     evidence = Evidence(record, ranks, distances, wish.float64, {f: tuple(d) for f, d in compared["checkpoints"].items()}, texts, after.left)
     notes = (*_notes(wish, record, ranks), _memory(record, ranks))
     cut = (f"{wish.steps} optimizer steps" if wish.steps else f"{wish.epochs} epochs") if record["cut"] else ""
-    return Proof(tuple(judge(evidence)), "", distances, tuple(loss_curves(evidence)), (before.seconds, after.seconds), notes, cut)
+    retyped = any(r["retyped"] for r in (record, *ranks))
+    return Proof(tuple(judge(evidence)), "", distances, tuple(loss_curves(evidence)), (before.seconds, after.seconds), notes, cut, retyped=retyped)
 
 
 def _memory(original: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -88,9 +89,20 @@ def run(arguments: Sequence[str], config: Config, *, timeout: float, paths: Sequ
             process.wait()
             _end(out)
     texts = [p.read_text(errors="replace") for p in sorted(logs.rglob("stdout.log"))] if config.ranks else [(out / "stdout.txt").read_text(errors="replace")]
-    errors = (out / "stderr.txt").read_text(errors="replace") + "".join(p.read_text(errors="replace") for p in sorted(logs.rglob("stderr.log")))
+    of_ranks = sorted((p.read_text(errors="replace") for p in sorted(logs.rglob("stderr.log"), reverse=True)), key=_by_itself)
+    errors = (out / "stderr.txt").read_text(errors="replace") + "".join(of_ranks)
     records = tuple(json.loads(p.read_text()) for p in sorted(out.glob("rank*.json")))
     return Ran(out, process.returncode, seconds, tuple(texts), errors, records, stacks, left)
+
+
+#: what a rank says whose partner is gone
+_LOST = re.compile(r"closed by peer|reset by peer|Broken pipe|remote process exited|Timed out waiting|Connection refused|wait timeout", re.IGNORECASE)
+
+
+def _by_itself(errors: str) -> int:
+    """How much a rank has to say of a failure, its own last: one that lost its partner says only that."""
+    end = errors[errors.rfind("Traceback") :] if "Traceback" in errors else ""
+    return 2 if end and not _LOST.search(end) else bool(end)
 
 
 def _size(path: Path) -> int:

@@ -11,6 +11,7 @@ from tests.pipeline import script
 from tests.rules.program import program
 
 _BN = "model = nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2))"
+_EVAL = "model.eval()\nn = 0"
 _ADD = "n += (model(a).argmax(1) == b).sum().item()"
 
 
@@ -97,7 +98,7 @@ def test_a_second_model_in_a_function() -> None:
     parts = {"model": _BN, "defs": defs, "optimizer": optimizer, "step": step}
     both = _one(f"{_ADD}\nn += score(other, a)", **parts)
     assert both.why is not None and both.why.why is Why.MODEL_ELSEWHERE
-    assert _one(f"{_ADD}\nn += score(model, a)", **parts).way is Way.SPLIT
+    assert _one(f"{_ADD}\nn += score(model, a)", start=_EVAL, **parts).way is Way.SPLIT
 
 
 def test_the_loader_of_training() -> None:
@@ -113,7 +114,7 @@ def test_the_batches_of_training_in_full_have_rank_0s_buffers_too() -> None:
 
 @pytest.mark.parametrize(("body", "way"), [pytest.param(_ADD, Way.SPLIT, id="split"), pytest.param("print(model(a))", Way.WHOLE, id="in full")])
 def test_buffers(body: str, way: Way) -> None:
-    found = _one(body, model=_BN)
+    found = _one(body, model=_BN, start=_EVAL)
     assert (found.way, found.synchronised, found.meets) == (way, ("model",), True)
     assert not _one(body).synchronised
 
@@ -121,7 +122,7 @@ def test_buffers(body: str, way: Way) -> None:
 def test_no_meeting_where_a_rank_may_come_alone() -> None:
     found = _one("print(model(a))", model=_BN, start="if torch.rand(1) > 2:\n    return\nn = 0")
     assert not found.synchronised and not found.meets
-    found = _one(_ADD, model=_BN, start="if torch.rand(1) > 2:\n    return\nn = 0")
+    found = _one(_ADD, model=_BN, start=f"if torch.rand(1) > 2:\n    return\n{_EVAL}")
     assert found.synchronised and found.meets  # DPM511 makes the test one that all ranks answer alike
 
 
@@ -132,3 +133,38 @@ def test_the_places_where_ranks_meet_are_those_of_the_fact() -> None:
         assert (loop in found.meetings) is meets and found.meets(loop) is meets
     whole = _script(_ADD, start="n = 1")
     assert whole.evaluations[0].loop.node not in whole.meetings
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"start": _EVAL}, id="eval"),
+        pytest.param({"start": "model.train(False)\nn = 0"}, id="train, False"),
+        pytest.param({"start": "model.train(mode=False)\nn = 0"}, id="train, by keyword"),
+        pytest.param({"start": "model.training = False\nn = 0"}, id="the attribute"),
+        pytest.param({"start": "quiet(model)\nn = 0", "defs": "def quiet(net):\n    net.eval()"}, id="in a function"),
+        pytest.param({"start": "for m in get():\n    m.eval()\nn = 0"}, id="of a model that is not known"),
+        pytest.param({"start": _EVAL.replace("model", "model.module"), "model": "model = nn.DataParallel(nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2)))"}, id="behind .module"),
+        pytest.param({"model": "model = nn.Linear(8, 2)"}, id="a model without buffers"),
+    ],
+)  # fmt: skip
+def test_an_evaluation_out_of_training_mode_is_split(parts: dict[str, str]) -> None:
+    assert _one(_ADD, **{"model": _BN, **parts}).way is Way.SPLIT
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({}, id="no word of it"),
+        pytest.param({"start": "model.train()\nn = 0"}, id="train"),
+        pytest.param({"start": "was = model.training\nn = 0"}, id="the attribute is read"),
+        pytest.param({"start": "criterion = nn.CrossEntropyLoss()\ncriterion.eval()\nn = 0"}, id="of a loss"),
+        pytest.param({"start": "switch = model.eval\nn = 0"}, id="not called"),
+        pytest.param({"start": "print('model.eval()')  # model.eval()\nn = 0"}, id="in a string and a comment"),
+    ],
+)
+def test_an_evaluation_in_training_mode_is_not(parts: dict[str, str]) -> None:
+    """BatchNorm's running statistics would see a part of the batches on each rank."""
+    found = _one(_ADD, **{"model": _BN, **parts})
+    assert found.why is not None and (found.way, found.why.why, found.why.about) == (Way.WHOLE, Why.TRAINING_MODE, "model")
+    assert found.synchronised == ("model",)

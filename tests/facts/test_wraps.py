@@ -250,3 +250,27 @@ def test_what_a_variable_holds_between_a_model_and_its_wrap() -> None:
 def test_two_names_for_one_model(text: str, twice: bool) -> None:
     problems = [told.words for _, told in script(_TOP + text).wraps.problems]
     assert any("one model, which would be wrapped twice" in p for p in problems) == twice
+
+
+_HALF = "if args.half:\n    model.half()"
+
+
+@pytest.mark.parametrize(
+    ("body", "wraps", "removed"),
+    [
+        pytest.param(f"model = nn.DataParallel(nn.Linear(3, 2))\n{_HALF}", [("after", "if args.half:", "model")], ["nn.DataParallel(nn.Linear(3, 2))"], id="under a test"),
+        pytest.param("model = nn.Linear(3, 2)\nmodel = nn.DataParallel(model).cuda()\nmodel = model.to(dtype=torch.float64)", [("after", "model = model.to(dtype=torch.float64)", "model")], ["nn.DataParallel(model)"], id="bound again"),
+        pytest.param(f"model = nn.Linear(3, 2)\nif n > 1:\n    model = nn.DataParallel(model)\n{_HALF}", [("after", "if args.half:", "model")], ["nn.DataParallel(model)"], id="both under tests"),
+        pytest.param("net = nn.Linear(3, 2)\nmodel = nn.DataParallel(net)\nnet.double()", [("after", "net.double()", "model")], ["nn.DataParallel(net)"], id="by the other name"),
+        pytest.param("model = nn.DataParallel(nn.Linear(3, 2))\nmodel.half()\nprint(1)\nfor m in model.modules():\n    m.float()\nprint(2)", [("after", "for m in model.modules():", "model")], ["nn.DataParallel(nn.Linear(3, 2))"], id="the last of several"),
+        pytest.param(f"model = nn.DataParallel(nn.Linear(3, 2))\nprint(model.module)\n{_HALF}", [("call", "model = nn.DataParallel(nn.Linear(3, 2))", "model")], [], id="not where the wrapper is asked"),
+        pytest.param("model = nn.DataParallel(nn.Linear(3, 2))\nmodel.float()", [("call", "model = nn.DataParallel(nn.Linear(3, 2))", "model")], [], id="not for the usual type"),
+        pytest.param("model = nn.Linear(3, 2)\nmodel.half()\nmodel = nn.DataParallel(model)", [("call", "model = nn.DataParallel(model)", "model")], [], id="changed before"),
+    ],
+)  # fmt: skip
+def test_a_wrap_follows_a_change_of_type(body: str, wraps: list[tuple[str, str, str]], removed: list[str]) -> None:
+    assert _plan(_program(body)) == (wraps, removed, [])
+
+
+def test_a_change_of_type_after_training_moves_nothing() -> None:
+    assert _plan(_program("model = nn.DataParallel(nn.Linear(3, 2))") + "model.half()\n")[0] == [("call", "model = nn.DataParallel(nn.Linear(3, 2))", "model")]

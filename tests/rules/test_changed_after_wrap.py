@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import found, refused
+from tests.rules.program import STEP, found, refused
 
 _DP = "model = nn.DataParallel(Net())"
 
@@ -128,3 +128,31 @@ def test_refused_where_a_layer_is_normalised(line: str) -> None:
 
 def test_refused_where_a_weight_is_shared() -> None:
     assert refused("DPM110", model=_DP, before="model.module.fc.weight = model.module.out.weight") == ["model.module.fc.weight"]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"before": "model.half()"}, id="before the wrap, which comes after it"),
+        pytest.param({"model": _DP, "before": "model.half()"}, id="after a wrap that moves"),
+        pytest.param({"model": _DP, "before": "model.float()"}, id="the type that it has"),
+        pytest.param({"model": _DP, "end": "model.half()"}, id="after training"),
+        pytest.param({"model": _DP, "end": "other = Net()\nother.half()"}, id="of another model"),
+    ],
+)
+def test_a_type_is_no_doubt(parts: dict[str, str]) -> None:
+    assert found("DPM110", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "pointed"),
+    [
+        pytest.param({"model": _DP, "before": "model.module.half()"}, "model.module.half()", id="behind .module"),
+        pytest.param({"model": _DP, "epoch_end": "model.half()\nmodel.float()"}, "model.half()", id="between the epochs"),
+        pytest.param({"model": _DP, "before": "cast(model)", "defs": "def cast(net):\n    net.to(torch.float16)"}, "net.to(torch.float16)", id="in a function"),
+        pytest.param({"model": "net = Net()\nmodel = nn.DataParallel(net)\nprint(model.module)", "before": "net.double()"}, "net.double()", id="by another name"),
+        pytest.param({"model": _DP, "step": "model.half()\n" + STEP}, "model.half()", id="at every step"),
+    ],
+)  # fmt: skip
+def test_another_type_after_the_wrap(parts: dict[str, str], pointed: str) -> None:
+    assert refused("DPM110", **parts)[0] == pointed

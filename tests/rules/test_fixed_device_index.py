@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found
+from tests.rules.program import STEP, after, found
 
 
 @pytest.mark.parametrize(
@@ -81,3 +81,39 @@ def test_in_a_method_and_a_parameter() -> None:
 def test_the_map_of_a_load_is_replaced_as_a_whole() -> None:
     assert found("DPM103", end="torch.load('a', map_location={'cuda:0': 'cuda:1'})") == []
     assert found("DPM103", end="d = {'cuda:0': 1}") == ["'cuda:0'"]
+
+
+_FUNCTION = """
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, gpu):
+        {line}
+        return x * 2
+"""
+
+
+@pytest.mark.parametrize("device", ["x.device", "x.get_device()", "x.device.index", "x[0].device"])
+def test_the_device_of_a_tensor_stays(device: str) -> None:
+    assert found("DPM103", defs=_FUNCTION.format(line=f"torch.cuda.set_device({device})")) == []
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"step": "torch.cuda.set_device(x.device)\n" + STEP}, id="of the batch"),
+        pytest.param({"step": "x = x.cuda()\ntorch.cuda.set_device(device=x.device)\n" + STEP}, id="of the batch, moved; keyword"),
+        pytest.param({"batches": "for i, (x, y) in enumerate(loader):", "step": "torch.cuda.set_device(x.device)\n" + STEP}, id="of the batch, counted"),
+        pytest.param({"before": "torch.cuda.set_device(next(model.parameters()).device)"}, id="of the model"),
+        pytest.param({"before": "torch.cuda.set_device(model.fc.weight.device)"}, id="of a layer"),
+        pytest.param({"before": "where = model.fc.bias.device\ntorch.cuda.set_device(where)"}, id="through a name"),
+    ],
+)
+def test_the_device_of_the_data_stays(parts: dict[str, str]) -> None:
+    assert found("DPM103", **parts) == []
+
+
+@pytest.mark.parametrize("device", ["0", "args.gpu", "args.device", "gpu", "where", "self.device", "other.device", "later.index", "make()", "again"])
+def test_a_setting_goes(device: str) -> None:
+    before = f"where = args.device\nagain = again\nother = make()\ntorch.cuda.set_device({device})"
+    assert found("DPM103", before=before) == [f"torch.cuda.set_device({device})"]
+    assert found("DPM103", defs=_FUNCTION.format(line="torch.cuda.set_device(ctx.device)")) == ["torch.cuda.set_device(ctx.device)"]

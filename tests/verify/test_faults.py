@@ -136,6 +136,28 @@ def test_an_evaluation_that_shuffles_and_is_wrong(tmp_path: Path) -> None:
     assert _differing(found) == ["numbers printed"]
 
 
+_RETYPED = (
+    ("optimizer = torch.optim.SGD", "backbone.half(); head.half()\noptimizer = torch.optim.SGD"),
+    ("head(backbone(x))", "head(backbone(x.half()))"),
+)
+
+
+def test_a_change_of_type(tmp_path: Path) -> None:
+    """In float64 nothing would come of it, and the hooks of DDP would stay; here they are gone."""
+    original = ORIGINAL.replace(_RETYPED[0][0], _RETYPED[0][1]).replace(*_RETYPED[1])
+    migrated = migrate(original)
+    assert migrated is not None
+    found = _proof(tmp_path, original, migrated)
+    assert found.holds and found.retyped and found.notes[0].startswith("float32") and "changes the type of its model" in found.notes[-1]
+
+
+def test_a_change_of_type_after_the_wrap(tmp_path: Path) -> None:
+    original = ORIGINAL.replace(_RETYPED[0][0], _RETYPED[0][1]).replace(*_RETYPED[1])
+    migrated = MIGRATED.replace(_RETYPED[0][0], _RETYPED[0][1]).replace("backbone(x)", "backbone(x.half())").replace("module(x)", "module(x.half())")
+    found = _proof(tmp_path, original, migrated)
+    assert not found.holds and "ranks alike" in _differing(found)
+
+
 def test_mixed_precision(tmp_path: Path) -> None:
     """The logic of scaling and clipping is compared; autocast is off and the report says so."""
     (case,) = [c for c in cases() if c.name == "amp_clip"]

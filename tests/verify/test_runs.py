@@ -9,7 +9,7 @@ import pytest
 
 from dpmigrate.verify import failures, proof, scratch
 from dpmigrate.verify.progress import Progress
-from dpmigrate.verify.runs import Config, Ran, run
+from dpmigrate.verify.runs import Config, Ran, _by_itself, run
 
 
 def _ran(folder: Path, text: str, *arguments: str) -> Ran:
@@ -68,6 +68,21 @@ def _state(folder: Path) -> dict[str, bytes]:
             """import subprocess, sys; subprocess.run([sys.executable, "-c", "open('best.pt', 'wb').write(b'new')"], check=True)""",
             {"best.pt": b"new"},
             id="by a Python that the script starts",
+        ),
+        pytest.param(
+            "import os; place = os.path.realpath('best.pt'); open(place + '.new', 'wb').write(b'new'); os.replace(place + '.new', place)",
+            {"best.pt": b"new"},
+            id="a file put in place where the link leads",
+        ),
+        pytest.param(
+            "from pathlib import Path; (Path('data').resolve() / 'new.bin').write_bytes(b'new')",
+            {"data/new.bin": b"new", "data/7.bin": b"data"},
+            id="a new file where the link leads",
+        ),
+        pytest.param(
+            "import os; assert os.path.realpath(b'best.pt') == os.path.abspath(b'best.pt'); assert os.path.realpath('/proc/self') != '/proc/self'",
+            {},
+            id="where links lead, as bytes; other links",
         ),
         pytest.param("import os; os.truncate('best.pt', 3)", {"best.pt": b"xxx"}, id="a file truncated"),
         pytest.param("import sqlite3; sqlite3.connect('data/x.db').execute('create table a (b)')", {"data/7.bin": b"data"}, id="a data base"),
@@ -173,6 +188,13 @@ def test_the_last_place_in_the_users_files_is_shown() -> None:
     errors = f'Traceback:\n  File "/copy/train.py", line 7, in <module>\n    main()\n{inner}RuntimeError: shapes'
     found = failures.unfinished(Ran(Path(), 1, 0.0, (), errors, ()), 1, 3, _CONFIG)
     assert 'File "/mine/train.py", line 7' in found and "main()" in found and found.endswith("RuntimeError: shapes") and "Traceback:" not in found
+
+
+def test_the_rank_that_failed_by_itself_comes_last() -> None:
+    own = 'Traceback (most recent call last):\n  File "/copy/train.py", line 3\nPermissionError: no'
+    lost = "Traceback (most recent call last):\nRuntimeError: Connection closed by peer [127.0.0.1]:3"
+    assert sorted([own, lost, "a warning"], key=_by_itself) == ["a warning", lost, own]
+    assert sorted([lost, own, own + "!"], key=_by_itself) == [lost, own, own + "!"]
 
 
 def test_other_ends_of_a_run() -> None:

@@ -23,8 +23,11 @@ def install(torch: Any) -> None:
     """As far as the configuration asks."""
     torch.manual_seed(0)  # GPUs that are not in use yet as well
     seed(torch, 0)
+    if CONFIG["still"]:
+        _without_halves(torch)
     if CONFIG["float64"]:
         _double(torch)
+    _watch_types(torch)
     if CONFIG["cpu"]:
         _cpu_only(torch)
     else:
@@ -50,9 +53,41 @@ def _double(torch: Any) -> None:
     torch.set_default_dtype(torch.float64)
     torch.FloatTensor = torch.DoubleTensor
     for cls in (torch.Tensor, torch.nn.Module):
-        cls.float = lambda self, *a, **k: self.double()
+        cls.float = cls.double
         _replace_arguments(cls, "to", lambda v: torch.float64 if v is torch.float32 else v)
     _replace_arguments(torch.Tensor, "type", lambda v: torch.float64 if v is torch.float32 else v)
+
+
+def _without_halves(torch: Any) -> None:
+    """Half precision is float64: a change of type stays one, as DistributedDataParallel would see it, and its numbers can be compared."""
+    halves = (torch.float16, torch.bfloat16)
+    for cls in (torch.Tensor, torch.nn.Module):
+        cls.half = cls.bfloat16 = cls.double
+        _replace_arguments(cls, "to", lambda v: torch.float64 if v in halves else v)
+        _replace_arguments(cls, "type", lambda v: torch.float64 if v in halves else v)
+    torch.HalfTensor = torch.BFloat16Tensor = torch.DoubleTensor
+
+
+def _watch_types(torch: Any) -> None:
+    """Record that the program changes the type of a model: in float64 nothing would come of it."""
+    module = torch.nn.Module
+
+    def watched(name: str) -> None:
+        original = getattr(module, name)
+
+        @functools.wraps(original)
+        def changed(self: Any, *a: Any, **k: Any) -> Any:
+            before = {p.dtype for p in self.parameters()}
+            types = [v for v in (*a, *k.values()) if isinstance(v, torch.dtype | type) or (isinstance(v, str) and v.endswith("Tensor"))]
+            asked = name not in ("to", "type") or any(v not in (torch.float32, torch.FloatTensor) for v in types)
+            if before and asked:
+                RECORD["retyped"] = True
+            return original(self, *a, **k)
+
+        setattr(module, name, changed)
+
+    for name in ("half", "bfloat16", "double", "to", "type"):
+        watched(name)
 
 
 def _still(torch: Any) -> None:

@@ -16,11 +16,23 @@ from typing import Any
 
 from dpmigrate_probe.state import CONFIG, PID, RECORD, STATE, when, where
 
+#: before ``guard`` puts its own in the place
+_real = os.path.realpath
+
 
 def guard() -> None:
     """Install the audit hook: in every Python process of the run, those that the script starts included."""
-    STATE["allowed"] = [os.path.realpath(p) for p in _allowed()]
+    STATE["allowed"] = [_real(p) for p in _allowed()]
+    os.path.realpath = _within_copy  # type: ignore[assignment]
     sys.addaudithook(audit)
+
+
+def _within_copy(path: Any, **how: Any) -> Any:
+    """``os.path.realpath`` for which the links of the copy are files and folders: who asks where a link leads, to write there, has to come to the copy."""
+    real, full = _real(path, **how), os.path.abspath(path)
+    root = CONFIG["root"] if isinstance(full, str) else os.fsencode(CONFIG["root"])
+    inside, led_out = (os.path.commonpath([root, p]) == root if os.path.isabs(p) else False for p in (full, real))
+    return full if inside and not led_out else real
 
 
 def watch() -> None:
@@ -79,7 +91,7 @@ def own(path: Any, link: str) -> None:
     place = root
     for part in os.path.relpath(full, root).split(os.sep):
         place = os.path.join(place, part)
-        if os.path.islink(place) and not _within(os.path.realpath(place), root):
+        if os.path.islink(place) and not _within(_real(place), root):
             if place != full or link == _COPY:
                 _replace(place)
             elif link == _DROP:
@@ -89,7 +101,7 @@ def own(path: Any, link: str) -> None:
 
 
 def _refuse_outside(full: str) -> None:
-    real, origin = os.path.realpath(full), CONFIG["origin"]
+    real, origin = _real(full), CONFIG["origin"]
     places = [place for place in STATE["allowed"] if _within(real, place)]
     mine = _within(real, origin) and not any(_within(place, origin) for place in places)  # TMPDIR may lie in the user's folder, and it in /tmp
     if mine or not places:
@@ -105,7 +117,7 @@ def _replace(link: str) -> None:
     with _alone():
         if not os.path.islink(link):
             return  # another process was first
-        target, fresh = os.path.realpath(link), f"{link}.dpmigrate-{PID}"
+        target, fresh = _real(link), f"{link}.dpmigrate-{PID}"
         if os.path.isdir(target):
             os.mkdir(fresh)
             for entry in os.scandir(target):

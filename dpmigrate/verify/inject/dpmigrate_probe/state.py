@@ -23,6 +23,7 @@ RECORD: dict[str, Any] = {
     "saves": {},  # checkpoint -> its whole path
     "wrapped": 0,
     "autocast": False,
+    "retyped": False,  # the program has changed the type of a model by itself
     "batch_norm": False,
     "noise": False,  # noise was drawn by the sample
     "cut": False,
