@@ -11,6 +11,7 @@ TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab."
 _FILE_FUNCTIONS = frozenset(
     {f"shutil.{n}" for n in ("copyfile", "copy", "copy2", "copytree", "move", "rmtree", "make_archive")}
     | {f"os.{n}" for n in ("remove", "unlink", "rename", "renames", "replace", "rmdir", "symlink", "link", "system", "removedirs")}
+    | {f"subprocess.{n}" for n in ("run", "call", "check_call", "Popen")}
     | {f"numpy.{n}" for n in ("save", "savez", "savez_compressed", "savetxt")}
     | {f"matplotlib.pyplot.{n}" for n in ("savefig", "imsave")}
     | {f"torch.{n}" for n in ("onnx.export", "jit.save", "export.save", "cuda.memory._dump_snapshot")}

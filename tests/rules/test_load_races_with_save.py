@@ -90,6 +90,8 @@ _FILES = "import imageio, json\nimport numpy as np\nfrom pathlib import Path\nfr
         pytest.param(
             {"setup": "if os.path.exists('a.npy'):\n    x = np.load('a.npy')\nelse:\n    x = 3\n    np.save('a.npy', x)"}, id="a cache that is read there"
         ),
+        pytest.param({"end": "x = np.load('a.npy')\nos.system('make plots')"}, id="a command that comes after it"),
+        pytest.param({"defs": "def make():\n    os.system('make data')", "end": "make()\nx = np.load('a.npy')"}, id="a command of another function"),
         pytest.param({"setup": "import h5py\nf = h5py.File('a', 'w')"}, id="only written"),
         pytest.param({"end": "np.save('a.npy', 3)\nx = np.load()"}, id="nothing is read"),
     ],
@@ -154,3 +156,10 @@ def test_in_a_function_and_in_the_epochs() -> None:
 def test_a_test_on_the_way_is_decided_together() -> None:
     lines = after(imports=_FILES, epoch_end="plt.savefig('a.png')\nif loss.item() < 3:\n    x = plt.imread('a.png')")
     assert lines == ["if ddp.is_main():", "if ddp.from_main(loss.item() < 3):", "ddp.barrier()"]
+
+
+@pytest.mark.parametrize("command", [pytest.param("os.system('make data')", id="system"), pytest.param("subprocess.run(['make'])", id="subprocess")])
+def test_a_command_may_write_any_file(command: str) -> None:
+    lines = [one.strip() for one in whole(imports=f"{_FILES}\nimport subprocess", end=f"{command}\nx = np.load('a.npy')").splitlines()]
+    here = lines.index("x = np.load('a.npy')")
+    assert lines[here - 3 : here] == ["if ddp.is_main():", command, "ddp.barrier()"]
