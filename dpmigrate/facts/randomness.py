@@ -19,6 +19,8 @@ _DRAWING = frozenset(
 _SETS = frozenset(
     {"seed", "manual_seed", "get_state", "set_state", "getstate", "setstate", "Random", "RandomState", "default_rng", "Generator", "SeedSequence"}
 )
+#: by which a call is given a stream of its own, the same on every rank
+_OWN_STREAM = frozenset({"generator", "random_state"})
 #: what runs the functions that it is given
 _RUNS = frozenset({"map", "filter", "imap", "starmap", "apply", "delayed", "partial", "submit"})
 
@@ -27,6 +29,8 @@ def draws(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -
     """Whether the node, or a function of the program that it calls, draws random numbers."""
     for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
         name = last(call.func)
+        if any(k.arg in _OWN_STREAM and not (isinstance(k.value, ast.Constant) and k.value.value is None) for k in call.keywords):
+            continue
         drawing = roles.names.dotted(call.func).startswith(DRAWS) and name not in _SETS
         if drawing or (isinstance(call.func, ast.Attribute) and call.func.attr in _DRAWING):
             return True

@@ -143,6 +143,7 @@ def _built(lines: str, **more: str) -> dict[str, str]:
     [
         pytest.param("loader = draws.plain(2)", id="nothing is drawn"),
         pytest.param("random.seed(epoch)\nloader = draws.plain(2)", id="a seed"),
+        pytest.param("rows = torch.randperm(64, generator=torch.Generator().manual_seed(epoch))\n" + _BUILD.format("data_of(rows)"), id="a stream of its own"),
         pytest.param("noise = random.random()\nprint(noise)\nloader = draws.plain(2)", id="drawn for something else"),
         pytest.param("loader = draws.plain(2)\nprint('draws.loader(2)')  # draws.loader(2)", id="in a string and a comment"),
         pytest.param(_BUILD.format("lib.Data()").replace("lib.Data()", "torch.utils.data.Subset(train_set, [0, 1])"), id="a data set of torch's"),
@@ -234,3 +235,7 @@ def test_a_function_that_builds_and_trains() -> None:
     run = "def run(model, draws, optimizer):\n    loader = draws.loader(2)\n    train(model, loader, optimizer)\n"
     text = whole(**{**_built("", batches="if True:", step="run(model, draws, optimizer)"), "defs": _MAKES + _TRAIN + run})
     assert "    with ddp.same_stream():\n        loader = draws.loader(2)\n" in text
+
+
+def test_a_stream_that_is_not_given() -> None:
+    assert found("DPM222", **_built("rows = torch.randperm(64, generator=None)\n" + _BUILD.format("data_of(rows)")))
