@@ -100,10 +100,17 @@ _INSIDE = "loader = DataLoader({}, batch_size=16, shuffle=True{})"
         pytest.param("loader = make_loader(train_set, 16)", True, id="of another file"),
     ],
 )
-<<<<<<< HEAD
-def test_a_loader_that_is_built_in_every_epoch(loader: str, parts_here: bool) -> None:
-    (one,) = hits("DPM210", imports="from data import make_loader", loader="", epoch_start=loader)
-    assert bool(one.edits) == parts_here
+def test_a_loader_that_is_built_in_every_epoch_draws_with_the_others(loader: str, drawn: bool) -> None:
+    parts = {"imports": "from data import make_loader", "loader": "", "epoch_start": loader}
+    (one,) = hits("DPM210", **parts)
+    assert one.edits
+    assert bool(hits("DPM222", **parts)) == drawn
+
+
+def test_data_that_are_split_in_every_epoch_are_drawn_together() -> None:
+    parts = {"loader": "", "epoch_start": "part, rest = torch.utils.data.random_split(train_set, [32, 32])\n" + _INSIDE.format("part", "")}
+    assert "with ddp.same_stream():\n            part, rest = torch" in whole(**parts)
+    assert _before("for epoch in range(3):", **parts) == "ddp.seed_ranks()"
 
 
 _MODES = """
@@ -156,16 +163,3 @@ def test_a_model_that_is_read_after_training(end: str, own: bool) -> None:
     """
     (one,) = hits("DPM210", defs=defs, model="", optimizer="", before="t = T(loader)", epochs="if True:", batches="if True:", step="pass", end=end)
     assert bool(one.edits) == own
-=======
-def test_a_loader_that_is_built_in_every_epoch_draws_with_the_others(loader: str, drawn: bool) -> None:
-    parts = {"imports": "from data import make_loader", "loader": "", "epoch_start": loader}
-    (one,) = hits("DPM210", **parts)
-    assert one.edits
-    assert bool(hits("DPM222", **parts)) == drawn
-
-
-def test_data_that_are_split_in_every_epoch_are_drawn_together() -> None:
-    parts = {"loader": "", "epoch_start": "part, rest = torch.utils.data.random_split(train_set, [32, 32])\n" + _INSIDE.format("part", "")}
-    assert "with ddp.same_stream():\n            part, rest = torch" in whole(**parts)
-    assert _before("for epoch in range(3):", **parts) == "ddp.seed_ranks()"
->>>>>>> bd8b44d (Loaders that are built in every epoch draw with rank 0's random numbers (DPM222), wherever they are built)
