@@ -88,7 +88,7 @@ def _kept_streams(script: Script) -> Iterator[ast.Call]:
     for call in (c for c in script.roles.calls if script.names.function(c) in running):
         drawn = [call.func.value] if isinstance(call.func, ast.Attribute) else []
         vals = [v for e in (*drawn, *(k.value for k in call.keywords if k.arg == "generator")) for v in script.values.eval(e)]
-        if any(v.kind == "call" and v.qual in _GENERATORS and v.node is not None and script.names.function(v.node) not in running for v in vals):
+        if any(v.kind == "call" and v.qual in _GENERATORS and script.names.function(v.node) not in running for v in vals):
             yield call
 
 
