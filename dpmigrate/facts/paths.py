@@ -100,6 +100,8 @@ class _Flow:
                 return False  # a duration
             if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Div) and inner is a.right and number:
                 return True  # root / name; nothing else is divided by a time
+            if isinstance(a, ast.Subscript) and inner is a.slice:
+                return False  # it chooses among others
             if isinstance(a, ast.For) and inner is a.iter:
                 return depth > 0 and any(self._named(t, depth, number) for t in ast.walk(a.target) if isinstance(t, ast.Name))
             if isinstance(a, ast.Assign) and depth:

@@ -123,6 +123,7 @@ _FILES = "import glob, itertools, re\nfrom os import listdir\nfrom pathlib impor
         pytest.param("files = glob.glob('a/*')\nx = open(os.path.join('a', files[0]))", id="files that are read"),
         pytest.param("for f in os.listdir('a'):\n    x = open(os.path.join('a', f))", id="files that are read in turn"),
         pytest.param("n = len(os.listdir('a'))\nprint(n)", id="counted and shown"),
+        pytest.param("f = os.listdir('a')\nf = f[: int(0.7 * len(f))]\nx = open(os.path.join('a', f[0]))", id="counted for a part of them"),
         pytest.param("n = len(os.listdir('a')) - 1\nassert n", id="counted and tested"),
         pytest.param("for k in range(2):\n    n = len(os.listdir(str(k)))\n    os.makedirs(f'b{n}', exist_ok=True)", id="counted in a loop"),
         pytest.param("while not os.path.exists('flag'):\n    pass", id="waiting for a file"),
