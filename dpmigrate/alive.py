@@ -14,6 +14,8 @@ from dpmigrate.facts.names import last
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _LOOKS_UP = frozenset({"globals", "locals", "eval", "exec", "vars", "dir"})
+#: what Python itself calls of an object that stands in the place of stdout: for print, and when the program ends
+_OF_STREAMS = frozenset({"write", "writelines", "flush", "close"})
 _BY_NAME = frozenset({"getattr", "hasattr", "import_module", "__import__", "attrgetter", "methodcaller"})
 
 
@@ -78,7 +80,7 @@ class _Alive:
         name = definition.name
         if name in self.words or definition.decorator_list or module in self._open:
             return True
-        return in_class and (self._any_method or (name.startswith("__") and name.endswith("__")))
+        return in_class and (self._any_method or name in _OF_STREAMS or (name.startswith("__") and name.endswith("__")))
 
     def _let_live(self, definition: _Definition, module: str) -> None:
         self.definitions.add(definition)

@@ -80,7 +80,7 @@ class MainOnly:
 
 @dataclass(frozen=True, slots=True)
 class Hoist:
-    """Move the expression at ``node`` into ``name = expression`` before the simple statement that holds it, leaving ``name``.
+    """Move the expression at ``node`` into ``name = expression`` before the simple statement (or the head of a ``for``) that holds it, leaving ``name``.
 
     ``then`` are statements that follow the assignment; under a ``header`` (``with …:``) stand both, and a ``Wrap`` of the same node goes round the name that
     is left. Refused outside a simple statement and through a lambda or comprehension.

@@ -80,6 +80,11 @@ def test_what_is_left(script: str, module: str, kept: list[str]) -> None:
     assert left(script, module) == kept
 
 
+def test_what_python_calls_of_a_stream() -> None:
+    kept = left("import sys, lib\nsys.stdout = lib.Both()", "class Both:\n    def write(self, t): ...\n    def flush(self): ...\n    def spare(self): ...\n")
+    assert kept == ["Both", "Both.write", "Both.flush"]
+
+
 def test_what_only_a_library_calls_of_the_script_runs_all_the_same() -> None:
     script = "import lib, trainer\nclass Hook:\n    def after_epoch(self):\n        lib.used()\ntrainer.run(Hook())"
     assert left(script, _TWO) == ["used"]

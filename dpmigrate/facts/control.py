@@ -23,7 +23,7 @@ _UNIFORM_CALLS = frozenset(
     | {"torch.device", "torch.cuda.device_count", "os.getenv"}
 )
 _UNIFORM_METHODS = frozenset({"startswith", "endswith", "lower", "upper", "strip", "split", "items", "keys", "values", "get", "replace", "format"})
-_MUTATORS = frozenset(
+MUTATORS = frozenset(
     {"append", "extend", "insert", "add", "update", "setdefault", "pop", "popitem", "remove", "discard", "clear", "appendleft", "popleft", "put", "sort"}
 )
 #: what runs a function beside the program's own flow
@@ -269,7 +269,7 @@ class _Proof:
     def _mutated(self, owner: Scope, name: str) -> bool:
         reads = self.names.uses(owner, name)
         if name in ("self", "cls") and isinstance(owner.node, FunctionNode):  # what its attributes hold is asked of each attribute
-            reads = [n for n in reads if not isinstance(above := self.names.parent[n], ast.Attribute) or above.attr in _MUTATORS]
+            reads = [n for n in reads if not isinstance(above := self.names.parent[n], ast.Attribute) or above.attr in MUTATORS]
         return any(self._changes(n) for n in reads)
 
     def _changes(self, node: ast.expr) -> bool:
@@ -283,7 +283,7 @@ class _Proof:
             stmt = self.names.statement(node)
             value = getattr(stmt, "value", None)
             return not isinstance(value, ast.expr) or not self.expression(value) or self._parted(stmt, stmt, True)
-        if isinstance(parent, ast.Call) and isinstance(node, ast.Attribute) and node.attr in _MUTATORS:
+        if isinstance(parent, ast.Call) and isinstance(node, ast.Attribute) and node.attr in MUTATORS:
             return not all(self.expression(x) for x in parent.args) or self._parted(parent, parent, True)
         return False
 

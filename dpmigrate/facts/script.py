@@ -256,7 +256,8 @@ class Script:
         for repeat, node in self.roles.epoch_loop(loop.node, side.calls):
             gone_through = any(self.names.is_inside(b.target, repeat) for b in self._bound_by_for(side.source))  # for loader in loaders
             loader = None if gone_through else spelled_by_caller(self.roles, side.source, repeat, side.calls, node, self.names.function(loop.node))
-            stmt = next(s for s in repeat.body if self.names.is_inside(node, s))
+            # while train(model, loader): the head trains, and the body comes between two epochs
+            stmt = next((s for s in repeat.body if self.names.is_inside(node, s)), repeat.body[0])
             made = any(self.names.is_inside(w, repeat) for k, _ in self.roles.roots(loop.source) for w in self.roles.writes(k))
             out.setdefault((repeat, loader), EpochPlace(repeat, stmt, loader, made))
         return list(out.values())

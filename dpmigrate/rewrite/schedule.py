@@ -107,10 +107,14 @@ def _expression(work: Work, edit: ExpressionEdit, anchors: Anchors) -> None:
 
 
 def _holder(edit: Hoist, site: Site) -> cst.CSTNode:
-    """The simple statement around an expression that is to be hoisted out of it."""
-    outer = next(node for node in reversed(site.ancestors) if isinstance(node, _BORDERS))
-    if isinstance(outer, cst.BaseSmallStatement):
-        return outer
+    """The simple statement around an expression that is to be hoisted out of it, or the ``for`` that goes through it."""
+    inner: cst.CSTNode = site.node
+    for outer in reversed(site.ancestors):
+        if isinstance(outer, cst.BaseSmallStatement) or (isinstance(outer, cst.For) and inner is outer.iter):
+            return outer
+        if isinstance(outer, _BORDERS):
+            break
+        inner = outer
     raise Refused(f"the expression at line {edit.node.line} cannot be taken out of its statement", edit.node)
 
 

@@ -36,9 +36,13 @@ def driven_directly(script: Script, call: ast.Call) -> str | None:
     return f"{script.text(module)}({', '.join(given)})"
 
 
-def raise_on_ranks(script: Script, handler: ast.ExceptHandler) -> Edit:
-    """The exception is raised again where there are several ranks: one cannot go on alone."""
-    return Before(script.span(handler.body[0]), f"if {script.ddp}.world_size() > 1:\n    raise")
+def raise_on_ranks(script: Script, handler: ast.ExceptHandler, *, at_end: bool = False) -> Edit:
+    """The exception is raised again where there are several ranks: one cannot go on alone. ``at_end``: when the handler has done the rest."""
+    code = f"if {script.ddp}.world_size() > 1:\n    raise"
+    final = handler.body[-1]
+    if at_end and not any(isinstance(n, ast.Return | ast.Break | ast.Continue) for s in handler.body for n in ast.walk(s)):
+        return After(script.span(final), code)
+    return Before(script.span(final if at_end and isinstance(final, ast.Return) else handler.body[0]), code)
 
 
 def unset(script: Script, write: EnvironmentWrite) -> Edit:

@@ -1,9 +1,12 @@
-"""The training data are drawn anew between the epochs.
+"""The data are drawn anew between the epochs.
 
 ## What it finds
 A method of the training data set that is called in the epoch loop, outside the batches: negative sampling, another subset, new pairs. A data set of this
 file is looked into: its method is left alone if it draws nothing. So too what is put into the data set there: `random.shuffle(train_set.rows)`,
 `train_set.rows = [rows[i] for i in order]` with the statement that draws the order.
+
+A loader that is built in the epoch loop, by whatever function or method, where that draws: its data set, and the lists, maps and indices of which these are
+made.
 
 ## Why it matters
 From the first epoch on each rank has random numbers of its own. Each would draw other data, so that sample 7 of one rank is not sample 7 of another: the
@@ -21,8 +24,11 @@ for epoch in range(epochs):
         train_loader.dataset.sample_negatives()
 ```
 
+and likewise `train_loader = sampler.loader(negatives=4)`. A loader that is built in the head of a loop or in a call that trains is built before it.
+
 ## When it is not fixed
-Where the data are drawn in an expression of a larger statement that also trains, or by a function that is given the data set.
+Where one rank may come to the statement alone, or the loader is built in the middle of a statement that also trains: that is refused. A function that is
+given the data set is not looked into.
 """
 
 from __future__ import annotations
@@ -30,8 +36,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Enclose
+from dpmigrate.edit import AddImport, Enclose, Hoist
 from dpmigrate.facts.randomness import draws
+from dpmigrate.facts.redrawn import Redrawn, between, redrawn
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import Vals
 from dpmigrate.model import Fix, Severity
@@ -46,23 +53,33 @@ def data_redrawn_per_rank(script: Script) -> Iterator[Hit]:
     told: set[ast.stmt] = set()
     for node in script.names.nodes:
         found: list[tuple[ast.stmt, str]] = []
-        if isinstance(node, ast.Call) and (called := _redraws(script, node, data)) and _between(script, node):
+        if isinstance(node, ast.Call) and (called := _redraws(script, node, data)) and between(script, node):
             found = [(script.names.statement(node), f"{called}() may draw the training data anew: every rank would draw its own")]
-        elif isinstance(node, ast.Assign | ast.AugAssign | ast.Expr) and _changes(script, node, data) and _between(script, node):
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.Expr) and _changes(script, node, data) and between(script, node):
             found = [(stmt, "the training data are drawn anew: every rank would draw its own") for stmt in _drawing(script, node)]
         for stmt, message in found:
             if stmt not in told and isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign):
                 told.add(stmt)
-                edits = (Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.same_stream():"), AddImport(script.import_line))
-                yield Hit(stmt, message, edits)
+                yield _together(script, stmt, message)
+    for found_here in redrawn(script):
+        if found_here.node not in told and not any(script.names.is_inside(found_here.node, t) for t in told):
+            yield _loader(script, found_here)
 
 
-def _between(script: Script, node: ast.AST) -> bool:
-    """Whether the node runs in the loop over epochs, outside the batches."""
-    roles, names = script.roles, script.names
-    if not any(names.is_inside(node, a) or names.function(node) in roles.all_entered(a) for a in script.repeating_loops):
-        return False
-    return not any(names.is_inside(node, b.node) or names.function(node) in roles.all_entered(b.node) for b in roles.batch_loops)
+def _loader(script: Script, found: Redrawn) -> Hit:
+    message = "the data are drawn anew for this loader: every rank would draw its own"
+    if found.why:
+        advice = f"build the loader in a statement of its own that every rank runs in every epoch, under with {script.ddp}.same_stream():"
+        return Hit(found.node, f"{message}, and {found.why}", severity=Severity.BLOCKER, advice=advice)
+    return _together(script, found.node, message)
+
+
+def _together(script: Script, node: ast.stmt | ast.expr, message: str) -> Hit:
+    """The statement, or the expression in a statement of its own before the one that it stands in, with rank 0's random numbers."""
+    header = f"with {script.ddp}.same_stream():"
+    span = script.span(node)
+    edit = Enclose(span, span, header) if isinstance(node, ast.stmt) else Hoist(span, script.fresh("drawn_loader"), header=header)
+    return Hit(node, message, (edit, AddImport(script.import_line)))
 
 
 def _redraws(script: Script, call: ast.Call, data: Vals) -> str:
@@ -89,7 +106,7 @@ def _drawing(script: Script, stmt: ast.stmt) -> Iterator[ast.stmt]:
         yield stmt
     for n in (n for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
         for b in script.names.bindings(script.names.scope_of[n], n.id):
-            if b.how == "assign" and b.value is not None and draws(script.roles, b.value) and _between(script, b.value):
+            if b.how == "assign" and b.value is not None and draws(script.roles, b.value) and between(script, b.value):
                 yield script.names.statement(b.value)
 
 

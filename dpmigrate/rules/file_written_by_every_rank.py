@@ -2,7 +2,8 @@
 
 ## What it finds
 `open(path, "w")`, `path.open("w")` and the other writing modes, `logging.FileHandler(path)`, `logging.basicConfig(filename=…)`, loguru's
-`logger.add(path)`, and archives: `h5py.File(path, "w")`, `zipfile.ZipFile(path, "w")`.
+`logger.add(path)`, and archives: `h5py.File(path, "w")`, `zipfile.ZipFile(path, "w")`. `os.fsync(…)` and `os.fdatasync(…)`, which bring such a file to the
+disk.
 
 ## Why it matters
 The ranks overwrite each other, or their lines are mixed.
@@ -16,7 +17,8 @@ becomes
 log = open(ddp.main_path("log.csv"), "w")
 ```
 which is `os.devnull` on the other ranks, so the code that writes stays as it is. An archive cannot be written there: `ddp.main_only(h5py.File, path, "w")`
-is an object without effect on the other ranks.
+is an object without effect on the other ranks. `os.devnull` cannot be synced, so rank 0 alone does that (`if ddp.is_main():`): a stream that syncs itself
+would otherwise fail on the other ranks, and at the end of the program at the latest.
 
 ## When it is not fixed
 When the mode is not a literal.
@@ -31,6 +33,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.facts.written import archives, opened
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import by_main
 
 
 @rule("DPM509", severity=Severity.ERROR, fix=Fix.SAFE)
@@ -41,3 +44,5 @@ def file_written_by_every_rank(script: Script) -> Iterator[Hit]:
     for call in archives(script):
         if not script.made_once(call):
             yield Hit(call, "every rank would write this file", (MainOnly(script.span(call), f"{script.ddp}.main_only"), AddImport(script.import_line)))
+    for call in script.calls("os.fsync", "os.fdatasync"):
+        yield Hit(call, "only rank 0 has this file: the others would fail here", (by_main(script, call), AddImport(script.import_line)))

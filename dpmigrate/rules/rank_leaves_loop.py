@@ -2,8 +2,8 @@
 
 ## What it finds
 `break`, `continue`, `return` and `sys.exit` in a training loop under a test that may differ between ranks (a NaN loss, a time limit), as far as
-it is not made of settings and counters; `backward()` and `optimizer.step()` under such a test; a `try` round the training step that catches an
-exception and goes on.
+it is not made of settings and counters; `backward()` and `optimizer.step()` under such a test; a `try` round the training step, or round the whole
+training, that catches an exception and goes on: also one that the program raises itself (`if loss.item() > 1e8: raise ValueError`).
 
 ## Why it matters
 Every `backward()` waits for all ranks. A rank that skips one waits for ever in the next collective, or meets another one's bucket: with
@@ -20,7 +20,8 @@ if ddp.any_rank(torch.isnan(loss)):
     continue
 ```
 and a handler that goes on after an exception does so in one process only: under torchrun (`if ddp.world_size() > 1: raise`) the exception ends the program,
-since no rank can repeat or leave out alone what all have begun.
+since no rank can repeat or leave out alone what all have begun. Where the handler stands round the whole training, that is the last that it does, so that it
+still says and saves what it did.
 
 A test on the size of a batch as a loader gives it (`if x.size(0) != batch_size: continue`), or on the number of batches (`i == self.len_epoch`), falls out
 alike on all ranks, which have equal shares.
@@ -79,10 +80,12 @@ def rank_leaves_loop(script: Script) -> Iterator[Hit]:
             what = "wait for ever" if node in script.roles.backwards else "take another step"
             yield from _decided(script, node, [test], f"under {script.text(test)} one rank may leave this out alone, and the others {what}", done)
     for guard in script.names.nodes:
-        if isinstance(guard, ast.Try) and any(script.roles.reaches_backward(s) for s in guard.body) and _repeated(script, guard):
+        if isinstance(guard, ast.Try) and any(script.roles.reaches_backward(s) for s in guard.body) and script.starts(guard):
+            repeated = _repeated(script, guard)
             for handler in guard.handlers:
                 if _goes_on(script, handler):
-                    yield from _raised(script, handler, "a rank that meets this exception leaves out what the others wait for", done)
+                    message = "leaves out what the others wait for" if repeated else "ends its training, and the others wait for ever"
+                    yield from _raised(script, handler, f"a rank that meets this exception {message}", done, at_end=not repeated and not script.meets(handler))
 
 
 def _decided(script: Script, node: ast.AST, tests: list[ast.expr], message: str, done: set[ast.AST]) -> Iterator[Hit]:
@@ -115,11 +118,11 @@ def _called(node: ast.expr) -> str:
     return last(node.func)
 
 
-def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[ast.AST]) -> Iterator[Hit]:
-    """The exception ends a program of several ranks."""
+def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[ast.AST], at_end: bool = False) -> Iterator[Hit]:
+    """The exception ends a program of several ranks, where ``at_end`` after the handler has told and kept what it wants."""
     if handler not in done:
         done.add(handler)
-        yield Hit(handler, message, (raise_on_ranks(script, handler), AddImport(script.import_line)))
+        yield Hit(handler, message, (raise_on_ranks(script, handler, at_end=at_end), AddImport(script.import_line)))
 
 
 def _skipping(script: Script, shares: Shares, node: ast.AST) -> Iterator[ast.expr]:
@@ -152,7 +155,10 @@ def _repeated(script: Script, node: ast.AST) -> bool:
 
 def _goes_on(script: Script, handler: ast.ExceptHandler) -> bool:
     """Whether the handler neither raises nor ends the program; an interrupt from the keyboard comes to all ranks."""
-    if handler.type is not None and script.names.dotted(handler.type) in ("?.KeyboardInterrupt", "?.StopIteration"):
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type is not None else []
+    if kinds and all(
+        script.names.dotted(k) in ("?.KeyboardInterrupt", "?.StopIteration", "?.SystemExit", "?.ImportError", "?.ModuleNotFoundError") for k in kinds
+    ):
         return False
     last = handler.body[-1]
     leaves = isinstance(last, ast.Break | ast.Continue | ast.Return) and any(b.node in script.names.ancestors(last) for b in script.roles.train_loops)

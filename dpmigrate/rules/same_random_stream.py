@@ -20,7 +20,8 @@ for epoch in range(epochs):
 ```
 
 ## When it is not fixed
-When the model or the data are built inside the loop (cross-validation) or after it (a second stage): the streams stay equal, so that all ranks build the same.
+When the model is built inside the loop (cross-validation), or either after it (a second stage): the streams stay equal, so that all ranks build the same.
+Data that are drawn inside the loop are DPM222's.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import Before
 from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.redrawn import repeated
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -43,8 +45,8 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
     outer = [a for a in loops if not any(b is not a and _within(script, a, b) for b in loops)]
     built = [
         *(w.stmt for w in script.wraps.wraps if script.wrapped_by(w) & script.roles.models),
-        *(c for c in script.train_loader_calls if _draws(script, c)),
-        *script.calls("torch.utils.data.random_split"),
+        *(c for c in script.train_loader_calls if _draws(script, c) and not repeated(script, c)),  # DPM222 lets these draw together
+        *(c for c in script.calls("torch.utils.data.random_split") if not repeated(script, c)),
     ]
     for loop in outer:
         if any(_again(script, b, loop) for b in built):

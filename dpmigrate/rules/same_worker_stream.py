@@ -2,7 +2,8 @@
 
 ## What it finds
 Functions that workers run first (`worker_init_fn`), where they seed by numbers that are the same on all ranks: the worker's own, the program's seed,
-a constant. And training loaders with a `generator` of their own, from which their workers are seeded.
+a constant. And training loaders with a `generator` of their own, from which their workers are seeded. Generators that a training data set keeps and draws
+from for each sample (`self.rng = random.Random(0)`) are told: nothing that seeds a rank reaches them.
 
 ## Why it matters
 Augmentation is drawn in the workers. Worker 0 of rank 1 has other samples than worker 0 of rank 0, but would flip, crop and jitter them alike. One process
@@ -29,7 +30,8 @@ Without a `worker_init_fn` nothing is needed: torch seeds itself, `random` and n
 starts from `torch.initial_seed()` or `get_worker_info().seed` does the same.
 
 ## When it is not fixed
-A function outside of the program is told.
+A function outside of the program is told, and so is a generator that the data set keeps, since the program may split its data by the same one. Give the data
+set one of its own: `random.Random(seed + ddp.rank())`.
 """
 
 from __future__ import annotations
@@ -68,6 +70,26 @@ def same_worker_stream(script: Script) -> Iterator[Hit]:
         if generator is not None and script.reads_statically(call) and not isinstance(generator, ast.Constant):
             edit = Wrap(script.span(generator), f"{script.ddp}.rank_generator({{}})")
             yield Hit(generator, "the workers of all ranks would be seeded alike by this generator", (edit, new))
+    for call in _kept_streams(script):
+        yield Hit(
+            call, "all ranks draw the same numbers here, for other samples: this generator has one seed on every rank", severity=Severity.WARNING,
+            advice=f"give the data set a generator with a seed of the rank's, seed + {script.ddp}.rank(), and split the data by another one",
+        )  # fmt: skip
+
+
+_GENERATORS = frozenset({"random.Random", "numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator", "torch.Generator"})
+
+
+def _kept_streams(script: Script) -> Iterator[ast.Call]:
+    """What draws for a sample from a generator that is made elsewhere, and kept."""
+    data = {v.cls for c in script.train_loader_calls for v in script.values.eval(script.argument(c, "dataset", 0)) if v.kind == "object" and v.cls is not None}
+    methods = [m for m in (script.values.defs.method(c, "__getitem__") for c in data) if m is not None]
+    running = {f for m in methods for f in (m, *script.roles.all_entered(m))}
+    for call in (c for c in script.roles.calls if script.names.function(c) in running):
+        drawn = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+        vals = [v for e in (*drawn, *(k.value for k in call.keywords if k.arg == "generator")) for v in script.values.eval(e)]
+        if any(v.kind == "call" and v.qual in _GENERATORS and script.names.function(v.node) not in running for v in vals):
+            yield call
 
 
 def _seeds(script: Script, start: WorkerStart) -> Iterator[tuple[ast.expr, str]]:

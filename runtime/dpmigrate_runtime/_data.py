@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import operator
 import weakref
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -121,23 +121,32 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
 
 
 _PASSES: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+#: data sets, numbered as they are met: one that is made anew for each pass gets another order each time
+_MET = itertools.count(1)
 
 
 def next_epoch(loader: Any) -> Any:
     """The loader, with an order of its own for the pass that begins, where no counter says which epoch it is.
 
     For loops that begin another pass whenever ``next()`` has come to the end, and for loaders that are built anew for each pass: passes are counted by the
-    data set. A loader without a distributed sampler (or whatever else is iterated) draws its order itself and is left alone. The same on every rank, as
-    long as all begin their passes together.
+    data set, and a data set that is made anew counts on. A loader without a distributed sampler (or whatever else is iterated) draws its order itself and
+    is left alone. The same on every rank, as long as all begin their passes together.
     """
     for part in (getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
         if part is not None and hasattr(part, "set_epoch"):
             epoch = getattr(part, "epoch", 0) + 1
-            # a list cannot be known again in another loader
-            with suppress(TypeError):
-                _PASSES[loader.dataset] = epoch = max(epoch, _PASSES.get(loader.dataset, 0) + 1)
-            part.set_epoch(epoch)
+            part.set_epoch(_pass_of(loader.dataset, epoch))
     return loader
+
+
+def _pass_of(data: Any, epoch: int) -> int:
+    """The number of the pass that begins over the data set, at least ``epoch``."""
+    try:
+        before = _PASSES.get(data)
+        _PASSES[data] = epoch = max(epoch, next(_MET) if before is None else before + 1)
+    except TypeError:  # a list cannot be known again in another loader
+        epoch = max(epoch, next(_MET))
+    return epoch
 
 
 class _Every:

@@ -16,7 +16,8 @@ from dpmigrate.rewrite.anchors import Refused
         pytest.param("x = ⟦a⟧\n", lambda s: [Wrap(s[0], "f({}, {})")], id="wrap: template with two holes"),
         pytest.param("x = ⟦a⟧\n", lambda s: [MainOnly(s[0], "m")], id="main_only: a name is no call"),
         pytest.param("x = ⟦{}⟧\n", lambda s: [SetArg(s[0], "k", "1")], id="set_arg: a dict is no call"),
-        pytest.param("for a in ⟦f()⟧:\n    pass\n", lambda s: [Hoist(s[0], "n")], id="hoist: out of the head of a loop"),
+        pytest.param("while ⟦f()⟧:\n    pass\n", lambda s: [Hoist(s[0], "n")], id="hoist: out of the head of a loop that asks again"),
+        pytest.param("for ⟦a[0]⟧ in f():\n    pass\n", lambda s: [Hoist(s[0], "n")], id="hoist: what a loop assigns"),
         pytest.param("x = [⟦f(i)⟧ for i in y]\n", lambda s: [Hoist(s[0], "n")], id="hoist: out of a comprehension"),
         pytest.param("x = lambda i: ⟦f(i)⟧\n", lambda s: [Hoist(s[0], "n")], id="hoist: out of a lambda"),
         pytest.param("@⟦f()⟧\ndef g(): pass\n", lambda s: [Hoist(s[0], "n")], id="hoist: out of a decorator"),
@@ -124,6 +125,7 @@ def test_main_only(check, marked, expected):
         pytest.param("y = 1\n\n# loaders\nx = f(⟦g()⟧)  # end\n", "y = 1\n\n# loaders\ndata = g()\nx = f(data)  # end\n", id="comment stays above"),
         pytest.param("if a: x = f(⟦g()⟧)\n", "if a:\n    data = g()\n    x = f(data)\n", id="one-line suite"),
         pytest.param("y = 1; x = f(⟦g()⟧); z = 2\n", "y = 1\ndata = g()\nx = f(data); z = 2\n", id="shared line"),
+        pytest.param("for a in f(⟦g()⟧):\n    pass\n", "data = g()\nfor a in f(data):\n    pass\n", id="head of a loop"),
         pytest.param("def f():\n\n    return(⟦g()⟧)\n", "def f():\n\n    data = g()\n    return(data)\n", id="against a keyword"),
     ],
 )

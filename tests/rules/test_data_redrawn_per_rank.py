@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, after, found, hits, whole
+from tests.rules.program import STEP, after, found, hits, refused, whole
 
 _CLASS = """
 class Pairs(Dataset):
@@ -98,3 +98,144 @@ def test_a_function_that_leads_to_the_epoch() -> None:
     parts = _parts("refresh(train_set)")
     parts["defs"] += "\n\ndef refresh(data):\n    data.draw()"
     assert len(hits("DPM222", **parts)) == 1
+
+
+# ---------------------------------------------------------------------- loaders that are built in every epoch
+_MAKES = """
+class Draws:
+    def __init__(self, n):
+        self.known = list(range(n))
+
+    def rows(self, k):
+        return [[u, random.choice(self.known)] for u in self.known for _ in range(k)]
+
+    def loader(self, k):
+        drawn = map(lambda u: random.sample(self.known, k), self.known)
+        rows = torch.tensor([r[0] for r in drawn]).float()
+        return DataLoader(TensorDataset(torch.stack([rows] * 8, 1), torch.zeros(len(rows)).long()), batch_size=16, shuffle=True)
+
+    def plain(self, k):
+        return DataLoader(TensorDataset(torch.ones(64, 8), torch.zeros(64).long()), batch_size=16, shuffle=True)
+
+
+def some(u):
+    return random.random()
+
+
+def stream(n):
+    for i in range(n):
+        yield random.random()
+
+
+def data_of(values):
+    return TensorDataset(torch.tensor([[float(v)] * 8 for v in values]), torch.zeros(len(values)).long())
+"""
+_BUILD = "loader = DataLoader({}, batch_size=16, shuffle=True)"
+_IN_ORDER = "from random import random as chance\nimport random\nimport numpy as np\nimport lib"
+
+
+def _built(lines: str, **more: str) -> dict[str, str]:
+    return {"imports": _IN_ORDER, "defs": _MAKES, "setup": "draws = Draws(64)", "loader": "", "epoch_start": lines, **more}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param("loader = draws.plain(2)", id="nothing is drawn"),
+        pytest.param("random.seed(epoch)\nloader = draws.plain(2)", id="a seed"),
+        pytest.param("rows = torch.randperm(64, generator=torch.Generator().manual_seed(epoch))\n" + _BUILD.format("data_of(rows)"), id="a stream of its own"),
+        pytest.param("noise = random.random()\nprint(noise)\nloader = draws.plain(2)", id="drawn for something else"),
+        pytest.param("loader = draws.plain(2)\nprint('draws.loader(2)')  # draws.loader(2)", id="in a string and a comment"),
+        pytest.param(_BUILD.format("lib.Data()").replace("lib.Data()", "torch.utils.data.Subset(train_set, [0, 1])"), id="a data set of torch's"),
+    ],
+)
+def test_loaders_for_which_nothing_is_drawn(lines: str) -> None:
+    assert found("DPM222", **_built(lines)) == []
+
+
+def test_a_loader_that_is_drawn_once() -> None:
+    assert found("DPM222", **_built("", loader="loader = draws.loader(2)")) == []
+
+
+def test_a_sampler_of_each_batch_is_no_loader() -> None:
+    assert found("DPM222", **_built("", loader="loader = draws.plain(2)", step="z = some(3)\n" + STEP)) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "under"),
+    [
+        pytest.param("loader = draws.loader(2)", ["loader = draws.loader(2)"], id="by a method"),
+        pytest.param("loader = Draws.loader(draws, k=2)", ["loader = Draws.loader(draws, k=2)"], id="by its class, keyword"),
+        pytest.param(_BUILD.format("data_of(draws.rows(2)[0])"), [_BUILD.format("data_of(draws.rows(2)[0])")], id="its data in the call"),
+        pytest.param("rows = draws.rows(2)[0]\n" + _BUILD.format("data_of(rows)"), ["rows = draws.rows(2)[0]"], id="its data in a statement"),
+        pytest.param("rows = [u for u in range(64) if chance() < 0.5]\n" + _BUILD.format("data_of(rows)"), ["rows = [u for u in range(64) if chance() < 0.5]"], id="a subset, from-import"),
+        pytest.param("rows = np.random.choice(64, 9)\n" + _BUILD.format("data_of(rows)"), ["rows = np.random.choice(64, 9)"], id="numpy"),
+        pytest.param("order = torch.randperm(64)\nrows = order[:9]\n" + _BUILD.format("torch.utils.data.Subset(train_set, rows)"), ["order = torch.randperm(64)"], id="torch, through a name"),
+        pytest.param("rows = map(some, range(64))\nkept = list(rows)\n" + _BUILD.format("data_of(kept)"), ["rows = map(some, range(64))", "kept = list(rows)"], id="drawn when it is gone through"),
+        pytest.param("rows = stream(64)\nkept = list(rows)\n" + _BUILD.format("data_of(kept)"), ["rows = stream(64)", "kept = list(rows)"], id="a generator"),
+        pytest.param("rows = []\nfor u in range(9):\n    rows.append(random.random())\n" + _BUILD.format("data_of(rows)"), ["for u in range(9):", "rows.append(random.random())"], id="a loop that fills a list"),
+        pytest.param("rows = [0] * 9\nfor u in range(9):\n    rows[u] = random.random()\n" + _BUILD.format("data_of(rows)"), ["for u in range(9):", "rows[u] = random.random()"], id="a loop that fills places"),
+        pytest.param("rows = list(range(64))\nrandom.shuffle(rows)\n" + _BUILD.format("data_of(rows)"), ["random.shuffle(rows)"], id="shuffled in place"),
+        pytest.param("rows = list(range(64))\nif epoch > 1:\n    random.shuffle(rows)\n" + _BUILD.format("data_of(rows)"), ["random.shuffle(rows)"], id="under a test of all ranks"),
+        pytest.param("rows = list(range(64))\nif lib.now():\n    random.shuffle(rows)\n" + _BUILD.format("data_of(rows)"), ["if lib.now():", "random.shuffle(rows)"], id="under a test of this rank's"),
+        pytest.param("draws.kept = draws.rows(2)[0]\n" + _BUILD.format("data_of(draws.kept)"), ["draws.kept = draws.rows(2)[0]"], id="an attribute"),
+        pytest.param("draws.known.append(random.randint(0, 9))\n" + _BUILD.format("data_of(draws.known)"), ["draws.known.append(random.randint(0, 9))"], id="an attribute that is filled"),
+        pytest.param(_BUILD.format("lib.Ratings('a')"), [_BUILD.format("lib.Ratings('a')")], id="a data set of another library may draw"),
+        pytest.param("loader = lib.get_loader(epoch)", ["loader = lib.get_loader(epoch)"], id="a loader of another library may draw"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_a_loader_that_is_drawn_in_every_epoch(lines: str, under: list[str], module_level: bool) -> None:
+    text = whole(module_level=module_level, **_built(lines))
+    body, depth = text.splitlines(), 0
+    enclosed = []
+    for i, line in enumerate(body):
+        if line.strip() == "with ddp.same_stream():":
+            depth = len(line) - len(line.lstrip())
+            rest = body[i + 1 :]
+            enclosed += [r.strip() for r in rest[: next(j for j, r in enumerate(rest) if r.strip() and len(r) - len(r.lstrip()) <= depth)]]
+    stood = [line for line in enclosed if not line.startswith("train_set_2 = ")]  # the data set has a name of its own for the sampler
+    assert [line[:9] for line in stood] == [line[:9] for line in under]
+    assert "ddp.seed_ranks()" in text
+
+
+def test_a_loader_for_evaluation() -> None:
+    lines = "held = draws.loader(2)\nwith torch.no_grad():\n    right = 0\n    for a, b in held:\n        right += (model(a).argmax(1) == b).sum().item()\nprint(right)"
+    assert "with ddp.same_stream():\n            held = draws.loader(2)" in whole(**_built("", loader="loader = draws.plain(2)", epoch_end=lines))
+
+
+_TRAIN = "def train(model, loader, optimizer):\n    for x, y in loader:\n" + "".join(f"        {line}\n" for line in STEP.splitlines())
+
+
+def test_a_loader_that_is_built_where_it_is_used() -> None:
+    """It is built before the statement: what stands in a statement that trains cannot all have one stream."""
+    head = whole(**_built("", batches="for x, y in draws.loader(2):"))
+    assert "        with ddp.same_stream():\n            drawn_loader = draws.loader(2)\n" in head
+    assert "for x, y in ddp.next_epoch(drawn_loader):" in head
+    given = _built("", batches="if True:", step="train(model, draws.loader(k=2), optimizer)")
+    call = whole(**{**given, "defs": _MAKES + _TRAIN})
+    assert "drawn_loader = draws.loader(k=2)\n" in call and "train(model, drawn_loader, optimizer)" in call
+
+
+@pytest.mark.parametrize(
+    ("batches", "step", "pointed"),
+    [
+        pytest.param("if True:", "[train(model, draws.loader(2), optimizer) for _ in range(2)]", "draws.loader(2)", id="in a comprehension"),
+        pytest.param("while train(model, draws.loader(2), optimizer):", "pass", "draws.loader(2)", id="in the head of a while"),
+        pytest.param("if lib.now():", "l = draws.loader(2)\ntrain(model, l, optimizer)", "l = draws.loader(2)", id="under a test of this rank's"),
+    ],
+)
+def test_refused(batches: str, step: str, pointed: str) -> None:
+    parts = _built("", batches=batches, step=step)
+    assert refused("DPM222", **{**parts, "defs": _MAKES + _TRAIN}) == [pointed]
+
+
+def test_a_function_that_builds_and_trains() -> None:
+    """What is drawn in it is run by the ranks together there."""
+    run = "def run(model, draws, optimizer):\n    loader = draws.loader(2)\n    train(model, loader, optimizer)\n"
+    text = whole(**{**_built("", batches="if True:", step="run(model, draws, optimizer)"), "defs": _MAKES + _TRAIN + run})
+    assert "    with ddp.same_stream():\n        loader = draws.loader(2)\n" in text
+
+
+def test_a_stream_that_is_not_given() -> None:
+    assert found("DPM222", **_built("rows = torch.randperm(64, generator=None)\n" + _BUILD.format("data_of(rows)")))

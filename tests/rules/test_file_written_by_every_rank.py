@@ -83,3 +83,18 @@ def test_archives(imports: str, line: str, new: str) -> None:
 
 def test_loguru() -> None:
     assert after(imports="from loguru import logger", setup="logger.add('a.log', level=3)") == ["logger.add(ddp.main_path('a.log'), level=3)"]
+
+
+@pytest.mark.parametrize(
+    ("imports", "line", "new"),
+    [
+        pytest.param("", "f = open('a')\nos.fsync(f.fileno())", ["if ddp.is_main():", "os.fsync(f.fileno())"], id="a statement"),
+        pytest.param(
+            "from os import fdatasync as sync", "f = open('a')\nsync(fd=f.fileno())", ["if ddp.is_main():", "sync(fd=f.fileno())"], id="alias, keyword"
+        ),
+        pytest.param("", "f = open('a')\nx = os.fsync(f)", ["x = ddp.main_only(os.fsync, f)"], id="its value is kept"),
+    ],
+)
+def test_what_is_brought_to_the_disk(imports: str, line: str, new: list[str]) -> None:
+    lines = after(imports=imports, end=line)
+    assert lines == new or lines == new[:1]  # a line that is only indented is not new

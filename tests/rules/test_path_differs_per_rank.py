@@ -111,3 +111,74 @@ def test_no_exchange_where_not_all_ranks_come(parts: dict[str, str]) -> None:
     step = "optimizer.zero_grad()\nloss = F.cross_entropy(model(x), y)\nloss.backward()\noptimizer.step()\n" + parts.pop("step_end", "")
     (one,) = hits("DPM506", imports=_IMPORTS, defs=defs, step=step, **parts)
     assert not one.edits and one.severity is Severity.WARNING
+
+
+# ---------------------------------------------------------------------- the next free name
+_FILES = "import glob, itertools, re\nfrom os import listdir\nfrom pathlib import Path"
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        pytest.param("files = glob.glob('a/*')\nx = open(os.path.join('a', files[0]))", id="files that are read"),
+        pytest.param("for f in os.listdir('a'):\n    x = open(os.path.join('a', f))", id="files that are read in turn"),
+        pytest.param("n = len(os.listdir('a'))\nprint(n)", id="counted and shown"),
+        pytest.param("f = os.listdir('a')\nf = f[: int(0.7 * len(f))]\nx = open(os.path.join('a', f[0]))", id="counted for a part of them"),
+        pytest.param("n = len(os.listdir('a')) - 1\nassert n", id="counted and tested"),
+        pytest.param("for k in range(2):\n    n = len(os.listdir(str(k)))\n    os.makedirs(f'b{n}', exist_ok=True)", id="counted in a loop"),
+        pytest.param("while not os.path.exists('flag'):\n    pass", id="waiting for a file"),
+        pytest.param("for d in ['a', 'b']:\n    if os.path.exists(d):\n        break", id="one of several places"),
+        pytest.param("for k in range(3):\n    if os.path.exists(str(k)):\n        print(k)", id="a loop that goes on"),
+        pytest.param("print(\"while os.path.exists('a'): i += 1\")  # while os.path.exists('a'): i += 1", id="in a string and a comment"),
+        pytest.param("names = ' '.join(str(len(os.listdir('a'))))", id="a text"),
+        pytest.param("n, *rest = os.listdir('a')", id="no number"),
+        pytest.param("d = {}\nd['n'] = len(os.listdir('a'))", id="in a table"),
+    ],
+)
+def test_listings_that_make_no_path(setup: str) -> None:
+    assert found("DPM506", imports=_FILES, setup=setup) == []
+
+
+def test_a_data_set_lists_its_files() -> None:
+    defs = (
+        "class D:\n    def __getitem__(self, i):\n        while os.path.exists(str(i)):\n            i += 1\n        return open(f'{len(os.listdir(str(i)))}')"
+    )
+    assert found("DPM506", imports=_FILES, defs=defs + "\n    def free(self):\n        return Path('a') / str(len(os.listdir('a')))") == []
+
+
+@pytest.mark.parametrize(
+    ("setup", "new"),
+    [
+        pytest.param("os.makedirs(f'run{len(os.listdir(\"a\"))}', exist_ok=True)", "os.makedirs(f'run{len(ddp.from_main(os.listdir(\"a\")))}', exist_ok=True)", id="counted"),
+        pytest.param("n = len(listdir('a')) - 1\np = os.path.join('a', str(n))", "n = len(ddp.from_main(listdir('a'))) - 1", id="from-import"),
+        pytest.param("n = max([int(f) for f in os.listdir(path='a')], default=0) + 1\np = 'a/%d' % n\nos.mkdir(p)", "n = max([int(f) for f in ddp.from_main(os.listdir(path='a'))], default=0) + 1", id="the highest number, keyword"),
+        pytest.param("runs = sorted(glob.glob('a/*'))\nk = int(runs[-1][2:]) + 1 if runs else 0\nos.makedirs('a/%d' % k, exist_ok=True)", "runs = sorted(ddp.from_main(glob.glob('a/*')))", id="the last one"),
+        pytest.param("p = Path('a') / str(len(list(Path('a').iterdir())))", "p = Path('a') / str(len(list(ddp.from_main(list(Path('a').iterdir())))))", id="pathlib"),
+        pytest.param("_, dirs, _ = next(os.walk('a'))\np = os.path.join('a', str(len(dirs)))", "_, dirs, _ = next(iter(ddp.from_main(list(os.walk('a')))))", id="a walk"),
+        pytest.param("ids = []\nfor f in os.listdir('a'):\n    ids.append(int(f))\np = os.path.join('a', str(max(ids)))", "for f in ddp.from_main(os.listdir('a')):", id="a list that is filled"),
+        pytest.param("if os.path.exists('a'):\n    n = len(os.listdir('a'))\nelse:\n    n = 0\nos.makedirs(f'a/{n}', exist_ok=True)", "if ddp.from_main(os.path.exists('a')):|n = len(ddp.from_main(os.listdir('a')))", id="where the directory is there"),
+        pytest.param("n = len(os.listdir('a')) if os.path.isdir('a') else 0\nos.makedirs(f'a/{n}', exist_ok=True)", "n = len(ddp.from_main(os.listdir('a'))) if ddp.from_main(os.path.isdir('a')) else 0", id="in one expression"),
+        pytest.param("i = 0\nwhile os.path.exists(f'a/{i}'):\n    i += 1", "while ddp.from_main(os.path.exists(f'a/{i}')):", id="one after the other"),
+        pytest.param("p = Path('a')\nwhile p.exists():\n    p = Path(str(p) + '_')", "while ddp.from_main(p.exists()):", id="pathlib, one after the other"),
+        pytest.param("for i in itertools.count():\n    p = f'a/{i}'\n    if not os.path.isdir(p):\n        break", "if not ddp.from_main(os.path.isdir(p)):|if ddp.from_main(not os.path.isdir(p)):", id="counted up"),
+        pytest.param("i = 0\nwhile True:\n    if os.path.exists(str(i)):\n        i += 1\n    else:\n        break", "if ddp.from_main(os.path.exists(str(i))):", id="the other branch ends it"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_the_next_free_name(setup: str, new: str, module_level: bool) -> None:
+    lines = after(imports=_FILES, setup=setup, module_level=module_level)
+    assert any(line in new.split("|") for line in lines), lines
+
+
+def test_a_function_of_the_program_finds_the_name() -> None:
+    defs = "def free(root):\n    return len(os.listdir(root))\ndef made(name, root):\n    os.makedirs(os.path.join(root, name), exist_ok=True)"
+    assert "return len(ddp.from_main(os.listdir(root)))" in after(defs=defs, setup="made(str(free('a')), 'a')")
+
+
+def test_an_attribute_holds_the_name() -> None:
+    defs = "class Runs:\n    def __init__(self):\n        self.n = len(os.listdir('a'))\n    def path(self):\n        return os.path.join('a', str(self.n))"
+    assert after(defs=defs, setup="r = Runs()\nprint(r.path())") == ["self.n = len(ddp.from_main(os.listdir('a')))"]
+
+
+def test_where_not_all_ranks_come() -> None:
+    assert not any(f.edits for f in hits("DPM506", imports="import lib", setup="if lib.now():\n    os.makedirs(f'a{len(os.listdir())}', exist_ok=True)"))

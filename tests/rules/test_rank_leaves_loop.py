@@ -32,9 +32,49 @@ def test_nothing_to_say(step: str) -> None:
     assert found("DPM322", defs="def big(x):\n    return x.sum() > 1", setup=setup, step=step) == []
 
 
-def test_a_try_round_everything_is_the_end_of_the_training() -> None:
+def test_a_try_in_a_function_that_nothing_calls() -> None:
     defs = "def train(loss):\n    loss.backward()\ndef never():\n    try:\n        train(torch.ones(1))\n    except ValueError:\n        pass"
     assert found("DPM322", defs=defs) == []
+
+
+_FIT = "import sys\ndef fit(model, loader, optimizer):\n    for epoch in range(3):\n        for x, y in loader:\n" + "".join(
+    f"            {s}\n" for s in STEP.splitlines()
+)
+_EXPLODES = "            if loss.item() > 9:\n                raise ValueError('too high')\n"
+
+
+@pytest.mark.parametrize(
+    ("handler", "expected"),
+    [
+        pytest.param("except Exception as e:\n    print(e)", "print(e)\n        if ddp.world_size() > 1:\n            raise\n", id="told"),
+        pytest.param(
+            "except (ValueError, RuntimeError):\n    print(1)\n    torch.save(model.state_dict(), 'a')",
+            "if ddp.world_size() > 1:\n            raise\n",
+            id="several kinds, saved",
+        ),
+        pytest.param("except:\n    print(2)\n    return", "print(2)\n        if ddp.world_size() > 1:\n            raise\n        return\n", id="a return"),
+        pytest.param(
+            "except:\n    if epochs:\n        return\n    print(3)",
+            "except:\n        if ddp.world_size() > 1:\n            raise\n        if epochs",
+            id="a return further up",
+        ),
+        pytest.param(
+            "except:\n    fit(model, loader, optimizer)", "except:\n        if ddp.world_size() > 1:\n            raise\n        fit", id="trains again"
+        ),
+    ],
+)
+def test_a_handler_round_the_whole_training(handler: str, expected: str) -> None:
+    """An exception of one rank, its own or a library's, must not leave the others waiting."""
+    text = whole(defs=_FIT + _EXPLODES, before="epochs = 3", epochs="if True:", batches="if True:", step="try:\n    fit(model, loader, optimizer)\n" + handler)
+    flat = "\n".join(line[8:] if line.startswith(" " * 12) else line for line in text.splitlines()) + "\n"
+    assert expected in flat, flat
+
+
+@pytest.mark.parametrize(
+    "handler", ["except KeyboardInterrupt:\n    print('ended')", "except (KeyboardInterrupt, SystemExit):\n    pass", "except ValueError:\n    raise"]
+)
+def test_a_handler_round_the_training_for_what_comes_to_all(handler: str) -> None:
+    assert found("DPM322", defs=_FIT, epochs="if True:", batches="if True:", step="try:\n    fit(model, loader, optimizer)\n" + handler) == []
 
 
 def test_a_test_on_the_phase_is_not_a_test_on_the_rank() -> None:

@@ -91,18 +91,26 @@ _INSIDE = "loader = DataLoader({}, batch_size=16, shuffle=True{})"
 
 
 @pytest.mark.parametrize(
-    ("loader", "parts_here"),
+    ("loader", "drawn"),
     [
-        pytest.param(_INSIDE.format("train_set", ""), True, id="a loader alone"),
-        pytest.param(_INSIDE.format("TensorDataset(torch.randn(64, 8), torch.ones(64).long())", ""), False, id="with its data"),
+        pytest.param(_INSIDE.format("train_set", ""), False, id="a loader alone"),
+        pytest.param(_INSIDE.format("TensorDataset(torch.randn(64, 8), torch.ones(64).long())", ""), True, id="with its data"),
         pytest.param(_INSIDE.format("train_set", ", generator=torch.Generator()"), False, id="with an order of its own"),
         pytest.param("args = {'shuffle': True}\nloader = DataLoader(train_set, batch_size=16, **args)", False, id="with arguments from somewhere"),
-        pytest.param("loader = make_loader(train_set, 16)", False, id="of another file"),
+        pytest.param("loader = make_loader(train_set, 16)", True, id="of another file"),
     ],
 )
-def test_a_loader_that_is_built_in_every_epoch(loader: str, parts_here: bool) -> None:
-    (one,) = hits("DPM210", imports="from data import make_loader", loader="", epoch_start=loader)
-    assert bool(one.edits) == parts_here
+def test_a_loader_that_is_built_in_every_epoch_draws_with_the_others(loader: str, drawn: bool) -> None:
+    parts = {"imports": "from data import make_loader", "loader": "", "epoch_start": loader}
+    (one,) = hits("DPM210", **parts)
+    assert one.edits
+    assert bool(hits("DPM222", **parts)) == drawn
+
+
+def test_data_that_are_split_in_every_epoch_are_drawn_together() -> None:
+    parts = {"loader": "", "epoch_start": "part, rest = torch.utils.data.random_split(train_set, [32, 32])\n" + _INSIDE.format("part", "")}
+    assert "with ddp.same_stream():\n            part, rest = torch" in whole(**parts)
+    assert _before("for epoch in range(3):", **parts) == "ddp.seed_ranks()"
 
 
 _MODES = """

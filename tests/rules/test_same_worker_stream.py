@@ -97,3 +97,39 @@ def test_generators(loader: str, new: str) -> None:
     parts: dict[str, str | bool] = {"setup": setup, "loader": f"loader = {loader}"}
     assert found("DPM211", **parts) == (["g"] if new else [])
     assert new in whole(**parts)
+
+
+_KEEPS = """
+class Noisy(Dataset):
+    def __init__(self, rng):
+        self.rng = rng
+    def __len__(self):
+        return 64
+    def __getitem__(self, i):
+        {own}
+        return torch.ones(8) * {drawn}, 0
+    def also(self):
+        return self.rng.random()
+"""
+
+
+@pytest.mark.parametrize(
+    ("rng", "own", "drawn", "pointed"),
+    [
+        pytest.param("random.Random(0)", "", "self.rng.random()", ["self.rng.random()"], id="random"),
+        pytest.param("R(seed=3)", "", "self.rng.rand()", ["self.rng.rand()"], id="numpy, from-import with alias, keyword"),
+        pytest.param("torch.Generator()", "", "torch.rand(8, generator=self.rng)", ["torch.rand(8, generator=self.rng)"], id="given to torch"),
+        pytest.param("random.Random(0)", "", "self.also()", ["self.rng.random()"], id="in another method"),
+        pytest.param("random.Random(0)", "r = random.Random(i)", "r.random()", [], id="seeded by the sample"),
+        pytest.param("random", "", "self.rng.random()", [], id="the stream of the process"),
+        pytest.param("random.Random(0)", "", "1", [], id="nothing is drawn for a sample"),
+    ],
+)
+def test_a_generator_that_the_data_keep(rng: str, own: str, drawn: str, pointed: list[str]) -> None:
+    parts = {
+        "imports": "import random\nfrom numpy.random import RandomState as R\nfrom torch.utils.data import Dataset",
+        "defs": _KEEPS.format(own=own or "pass", drawn=drawn),
+        "data": f"train_set = Noisy({rng})",
+    }
+    assert found("DPM211", **parts) == pointed
+    assert not any(f.edits for f in hits("DPM211", **parts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found, whole
+from tests.rules.program import after, found, hits, whole
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,44 @@ def test_a_stream_of_the_process_is_replaced_on_rank_0() -> None:
     text = whole(imports="import sys\nfrom lib import Logger", before="sys.stdout = Logger('train.log')\nlog = sys.stderr = Logger('errors.log')")
     assert "    if ddp.is_main():\n        sys.stdout = Logger('train.log')\n" in text
     assert "log = sys.stderr = ddp.main_only(Logger, 'errors.log')" in text
+
+
+_OWN = "class Curves(S):\n    def __init__(self, d):\n        super().__init__(d)\n        self.step = 0\n    def more(self):\n        self.step += 1\n        return self.step\n"
+_S = "from tensorboardX import SummaryWriter as S"
+
+
+@pytest.mark.parametrize(
+    ("imports", "defs", "line", "new"),
+    [
+        pytest.param(_S, _OWN, "w = Curves('runs')", "w = ddp.main_only(Curves, 'runs')", id="a class of its own"),
+        pytest.param(_S, _OWN + "class Mine(Curves):\n    pass", "w = Mine(d='r')", "w = ddp.main_only(Mine, d='r')", id="a class of that class, keyword"),
+        pytest.param(
+            "import torch.utils.tensorboard as tb",
+            _OWN.replace("(S)", "(tb.SummaryWriter)"),
+            "w = Curves('r')\nw.more()",
+            "w = ddp.main_only(Curves, 'r')",
+            id="full name",
+        ),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_a_writer_of_the_program(imports: str, defs: str, line: str, new: str, module_level: bool) -> None:
+    assert after(imports=imports, defs=defs, before=line, module_level=module_level) == [new]
+
+
+@pytest.mark.parametrize(
+    ("defs", "line", "why"),
+    [
+        pytest.param(_OWN, "w = Curves('r')\nif w.step % 2 == 0:\n    pass", "its step (line", id="asked for a number"),
+        pytest.param(
+            _OWN.replace("(d)\n", "(d + str(len(os.listdir(os.path.join(d, str(len(os.listdir(d))))))))\n"),
+            "w = Curves('r')",
+            "make its path together",
+            id="its path",
+        ),
+    ],
+)
+def test_a_writer_that_all_ranks_need(defs: str, line: str, why: str) -> None:
+    told = hits("DPM503", imports=_S, defs=defs, before=line)
+    assert [bool(f.edits) for f in told] == [False]
+    assert why in told[0].message

@@ -352,7 +352,11 @@ def next_epochs() -> None:
             ddp.next_epoch(loader)
             orders.append(tuple(flat(together(loader))))
         assert len(set(orders)) == 3
-        assert loader.sampler.epoch == 3
     data = TensorDataset(torch.arange(64))
     fresh = [str(everyone(batches(ddp.next_epoch(ddp.distribute(DataLoader(data, batch_size=4, shuffle=True)))))) for _ in range(3)]
     assert len(set(fresh)) == 3
+    anew = [flat(together(ddp.next_epoch(ddp.distribute(DataLoader(part, batch_size=4, shuffle=True))))) for part in ([*range(64)], [*range(64)])]  # type: ignore[arg-type]
+    assert anew[0] != anew[1] and sorted(anew[0]) == sorted(anew[1])
+    sets = [TensorDataset(torch.arange(64)) for _ in range(2)]
+    orders_anew = [str(everyone(batches(ddp.next_epoch(ddp.distribute(DataLoader(one, batch_size=4, shuffle=True)))))) for one in sets]
+    assert orders_anew[0] != orders_anew[1]

@@ -1,0 +1,145 @@
+"""What goes into the names of files and directories that each rank would make otherwise: the time, and what stands in a directory already."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.definitions import arguments
+from dpmigrate.facts.names import FunctionNode, Loop, last
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+_CLOCKS = (
+    "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow", "datetime.now", "time.strftime", "time.ctime", "time.asctime", "time.time",
+    "uuid.uuid4", "uuid.uuid1", "tempfile.mkdtemp", "tempfile.mkstemp", "os.getpid",
+)  # fmt: skip
+_LISTS = ("glob.glob", "os.listdir")
+_LAZY_LISTS = ("glob.iglob", "os.walk")
+_LAZY_METHODS = ("glob", "rglob", "iterdir")
+_EXISTS = frozenset({"os.path.exists", "os.path.lexists", "os.path.isdir", "os.path.isfile"})
+_EXIST_METHODS = frozenset({"exists", "is_dir", "is_file"})
+_PATHS = frozenset(
+    {"join", "makedirs", "mkdir", "open", "save", "SummaryWriter", "Path", "FileHandler", "basicConfig", "exists", "isdir", "load", "configure", "joinpath"}
+)
+
+
+def clocks(script: Script) -> Iterator[ast.Call]:
+    """The calls that give a time or a random name which goes into a path."""
+    for call in script.calls(*_CLOCKS):
+        if not any(isinstance(a, Loop) for a in script.names.ancestors(call)) and _Flow(script, False).into_path(call, 3):
+            yield call
+
+
+def listings(script: Script) -> Iterator[tuple[ast.Call, bool]]:
+    """The listings of directories that are counted, or whose highest number is taken, for a path; with whether it gives a list."""
+    found = [(c, True) for c in script.calls(*_LISTS)] + [(c, False) for c in script.calls(*_LAZY_LISTS)]
+    for call, lists in found + [(c, False) for c, _ in script.methods(*_LAZY_METHODS)]:
+        around = [a for a in script.names.ancestors(call) if isinstance(a, Loop)]
+        if all(isinstance(a, ast.For) and script.names.is_inside(call, a.iter) for a in around) and _Flow(script, True).into_path(call, 6):
+            yield call, lists
+
+
+def free_names(script: Script) -> Iterator[ast.expr]:
+    """The tests by which a loop finds a name that is free: ``while os.path.exists(path): i += 1``, ``if not path.exists(): break``."""
+    for loop in script.names.nodes:
+        if not isinstance(loop, ast.While | ast.For) or script.meets(loop):
+            continue
+        counts = not isinstance(loop, ast.For) or (isinstance(loop.iter, ast.Call) and last(loop.iter.func) in ("range", "count"))
+        if isinstance(loop, ast.While) and _asks_existence(script, loop.test):
+            names = {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)} | {n.attr for n in ast.walk(loop.test) if isinstance(n, ast.Attribute)}
+            if any(isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store) and last(n) in names for s in loop.body for n in ast.walk(s)):
+                yield loop.test
+        elif counts:
+            tests = (n for n in ast.walk(loop) if isinstance(n, ast.If) and _asks_existence(script, n.test))
+            yield from (n.test for n in tests if any(isinstance(s, ast.Break | ast.Return) for s in (*n.body, *n.orelse)))
+
+
+def _asks_existence(script: Script, test: ast.expr) -> bool:
+    called = [n.func for n in ast.walk(test) if isinstance(n, ast.Call)]
+    return any(script.names.dotted(f) in _EXISTS or (isinstance(f, ast.Attribute) and f.attr in _EXIST_METHODS and not script.names.dotted(f)) for f in called)
+
+
+def file_tests(script: Script, node: ast.AST) -> Iterator[ast.expr]:
+    """The tests round the node, in its function, that ask whether a file is there: another rank may just have made it."""
+    for a in script.names.ancestors(node):
+        if isinstance(a, FunctionNode):
+            return
+        if isinstance(a, ast.If | ast.IfExp) and not script.names.is_inside(node, a.test) and _asks_existence(script, a.test):
+            yield a.test
+
+
+class _Flow:
+    """One look at where a value goes; ``listing``: it is a listing, which becomes a path of its own only by way of a number."""
+
+    def __init__(self, script: Script, listing: bool) -> None:
+        self.script = script
+        self.listing = listing
+        self.seen: set[tuple[ast.AST, bool]] = set()
+
+    def into_path(self, node: ast.AST, depth: int, number: bool | None = None) -> bool:
+        """Whether the value of the expression is part of a path argument: directly, by variables, by functions that get or return it."""
+        names, inner = self.script.names, node
+        number = not self.listing if number is None else number
+        if (node, number) in self.seen:
+            return False
+        self.seen.add((node, number))
+        for a in names.ancestors(node):
+            if isinstance(a, ast.Call) and not names.is_inside(node, a.func):
+                number = number or last(a.func) in ("int", "len")
+                if number and last(a.func) in _PATHS and not self._of_text(a):
+                    return True
+                if depth and self._given(a, inner, depth, number):
+                    return True
+            if isinstance(a, ast.comprehension) and inner is a.iter:
+                made = names.parent[a]
+                number = number or any(isinstance(n, ast.Call) and last(n.func) == "int" for n in ast.walk(made))
+            if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub) and not self.listing:
+                return False  # a duration
+            if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Div) and inner is a.right and number:
+                return True  # root / name; nothing else is divided by a time
+            if isinstance(a, ast.Subscript) and inner is a.slice:
+                return False  # it chooses among others
+            if isinstance(a, ast.For) and inner is a.iter:
+                return depth > 0 and any(self._named(t, depth, number) for t in ast.walk(a.target) if isinstance(t, ast.Name))
+            if isinstance(a, ast.Assign) and depth:
+                return any(self._named(t, depth, number) for t in a.targets)
+            if isinstance(a, ast.Return) and depth:
+                function = names.function(a)
+                callers = self.script.values.callers.get(function, []) if isinstance(function, FunctionNode) else []
+                return any(self.into_path(c, depth - 1, number) for c in callers)
+            if isinstance(a, ast.stmt):
+                return False
+            inner = a
+        return False
+
+    def _given(self, call: ast.Call, inner: ast.AST, depth: int, number: bool) -> bool:
+        """Whether what the call is given goes into a path: in a function of the program, or in the list to which it is added."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "add"):
+            return self._named(call.func.value, depth, number)
+        given = inner.value if isinstance(inner, ast.keyword) else inner
+        for function, skip in self.script.values.targets(call):
+            for name, value in arguments(call, function, skip):
+                reads = (n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)) if value is given else ()
+                if any(self.into_path(n, depth - 1, number) for n in reads):
+                    return True
+        return False
+
+    def _of_text(self, call: ast.Call) -> bool:
+        """``" ".join(words)``"""
+        return last(call.func) == "join" and not self.script.names.dotted(call.func).endswith("path.join")
+
+    def _named(self, target: ast.expr, depth: int, number: bool) -> bool:
+        names = self.script.names
+        if isinstance(target, ast.Name):
+            uses: list[ast.Name | ast.Attribute] = names.uses(names.scope_of[target], target.id)
+        elif isinstance(target, ast.Attribute):
+            text = ast.unparse(target)
+            uses = [n for n in names.attributes(target.attr) if isinstance(n.ctx, ast.Load) and ast.unparse(n) == text]
+        else:
+            return (
+                any(self._named(t, depth, number) for t in ast.iter_child_nodes(target) if isinstance(t, ast.expr)) if isinstance(target, ast.Tuple) else False
+            )
+        return any(self.into_path(n, depth - 1, number) for n in uses)

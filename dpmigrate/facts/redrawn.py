@@ -1,0 +1,168 @@
+"""What makes the samples of an epoch anew, between the epochs, and draws random numbers for it: a loader, its data set, the lists that these are made of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.control import MUTATORS, uniform
+from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.randomness import draws, postponed
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+#: whose calls draw nothing unless ``draws`` knows them
+_QUIET = ("torch.", "torchvision.", "torchaudio.", "torchtext.", "numpy.", "datasets.")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Redrawn:
+    """What has to draw the same on every rank: a statement, or an expression that is to be taken out of a statement that also trains.
+
+    ``why`` says why that cannot be written; '' where it can.
+    """
+
+    node: ast.stmt | ast.expr
+    why: str = ""
+
+
+def repeated(script: Script, node: ast.AST) -> bool:
+    """Whether the node runs in the loop over epochs."""
+    names = script.names
+    return any(names.is_inside(node, a) or names.function(node) in script.roles.all_entered(a) for a in script.repeating_loops)
+
+
+def between(script: Script, node: ast.AST) -> bool:
+    """Whether the node runs in the loop over epochs, outside the batches."""
+    roles, names = script.roles, script.names
+    return repeated(script, node) and not any(names.is_inside(node, b.node) or names.function(node) in roles.all_entered(b.node) for b in roles.batch_loops)
+
+
+def redrawn(script: Script) -> Iterator[Redrawn]:
+    """What draws for the loaders that are built between the epochs, each once; a loader that is built in a loop's head stands there."""
+    told: set[ast.AST] = set()
+    made = {v.node for b in script.roles.batch_loops for v in b.loaders if isinstance(v.node, ast.Call)}
+    for call in sorted(made, key=position):
+        for maker in (m for m in _makers(script, call, frozenset()) if repeated(script, m)):
+            for found in _drawn_for(script, maker):
+                if found.node not in told:
+                    told.add(found.node)
+                    yield found
+
+
+def _makers(script: Script, call: ast.expr, seen: frozenset[ast.AST]) -> list[ast.expr]:
+    """The expressions by which the loader is made in the function that trains, or in the loop that leads to it: the call, or one of its function."""
+    function = script.names.function(call)
+    inside = any(script.names.is_inside(call, a) for a in script.repeating_loops)
+    if inside or not isinstance(function, FunctionNode) or function in seen or script.meets(function):
+        return [call]
+    return [m for c in script.values.callers.get(function, []) for m in _makers(script, c, seen | {function})]
+
+
+def _drawn_for(script: Script, maker: ast.expr) -> Iterator[Redrawn]:
+    """What draws for the value of the expression: its own statement, and those between the epochs that make what it is made of."""
+    stmt = script.names.statement(maker)
+    if _drawing(script, maker):
+        if not script.meets(stmt):
+            yield _placed(script, stmt)
+        elif _can_be_taken_out(script, maker, stmt):
+            yield Redrawn(maker)
+        else:
+            yield Redrawn(maker, "it stands in the middle of a statement that trains")
+    for feeding in _feeding(script, maker, {stmt}):
+        if _drawing(script, feeding):
+            yield _placed(script, feeding)
+
+
+def _drawing(script: Script, node: ast.AST) -> bool:
+    """Whether the node may draw: by itself, through what it goes through that is drawn late, in a data set or loader of code that is not seen."""
+    if draws(script.roles, node):
+        return True
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            bound = (b.value for b in script.names.bindings(script.names.scope_of[n], n.id) if b.how == "assign")
+            if any(v is not None and postponed(script.roles, v) and draws(script.roles, v) for v in bound):
+                return True
+        if isinstance(n, ast.Call) and _unseen_data(script, n):
+            return True
+    return False
+
+
+def _unseen_data(script: Script, call: ast.Call) -> bool:
+    """A loader of code outside of the program, or a data set of such code that is given to one of torch's."""
+    if call not in script.roles.loader_calls:
+        return False
+    if not script.roles.makes_loader(call):
+        return not any(True for _ in script.values.targets(call))
+    data = script.argument(call, "dataset", 0)
+    made = [v for v in script.values.eval(data) if v.kind == "call"]
+    return any(not v.qual.startswith((*_QUIET, "?.")) and repeated(script, v.node) for v in made if isinstance(v.node, ast.Call))
+
+
+def _can_be_taken_out(script: Script, node: ast.expr, stmt: ast.stmt) -> bool:
+    """Whether the expression is evaluated once, when the statement begins."""
+    around = []
+    for a in script.names.ancestors(node):
+        if a is stmt:
+            break
+        around.append(a)
+    if any(isinstance(a, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.IfExp | ast.BoolOp) for a in around):
+        return False
+    return isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return) or (
+        isinstance(stmt, ast.For) and script.names.is_inside(node, stmt.iter)
+    )
+
+
+def _placed(script: Script, stmt: ast.stmt) -> Redrawn:
+    """The statement, or the loop or the test of a rank's own round it, so that all ranks come to it and as often."""
+    place = stmt
+    inner: ast.AST = stmt
+    for a in script.names.ancestors(stmt):
+        if a is script.names.function(stmt) or a in script.repeating_loops or (isinstance(a, Loop) and script.meets(a)):
+            break
+        if isinstance(a, Loop) or isinstance(inner, ast.ExceptHandler) or (isinstance(a, ast.If) and not uniform(script.names, a.test)):
+            if script.meets(a):
+                return Redrawn(place, "one rank may come here alone")
+            place = script.names.statement(a)
+        inner = a
+    return Redrawn(place)
+
+
+def _feeding(script: Script, node: ast.AST, seen: set[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements between the epochs that give the variables of the node what they hold, or change it."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load):
+            for stmt in _giving(script, n):
+                if stmt not in seen and between(script, stmt) and not script.meets(stmt):
+                    seen.add(stmt)
+                    yield stmt
+                    yield from _feeding(script, stmt, seen)
+
+
+def _giving(script: Script, node: ast.Name | ast.Attribute) -> Iterator[ast.stmt]:
+    names = script.names
+    uses: list[ast.Name | ast.Attribute]
+    if isinstance(node, ast.Name):
+        scope = names.scope_of[node]
+        for b in names.bindings(scope, node.id):
+            if b.how in ("assign", "aug", "for") and names.function(b.target) is names.function(node):
+                yield names.statement(b.target)
+        uses = [u for u in names.uses(scope, node.id) if names.function(u) is names.function(node)]
+    else:
+        keys = list(script.values.keys(node))
+        yield from (s for key in keys for s in script.roles.writes(key))
+        uses = [u for u in names.attributes(node.attr) if isinstance(u.ctx, ast.Load) and set(script.values.keys(u)) & set(keys)]
+    yield from (names.statement(u) for u in uses if _changed(names.parent, u))
+
+
+def _changed(parent: dict[ast.AST, ast.AST], node: ast.AST) -> bool:
+    """``rows.append(…)``, ``rows[i] = …``, ``random.shuffle(rows)``: what fills a list or puts it in another order."""
+    above = parent[node]
+    if isinstance(above, ast.Attribute):
+        return above.attr in MUTATORS and isinstance(parent[above], ast.Call)
+    if isinstance(above, ast.Subscript):
+        return above.value is node and isinstance(above.ctx, ast.Store)
+    return isinstance(above, ast.Call) and above.func is not node and isinstance(parent[above], ast.Expr)
