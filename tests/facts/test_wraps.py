@@ -167,6 +167,25 @@ class Trainer:
 t = Trainer()
 t.train()
 t.{name}()
+
+
+_SOLVER = """
+class Solver:
+    def __init__(self, again):
+        {start}
+    def build(self):
+        self.net = nn.Linear(3, 2)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        {extra}
+    def train(self):
+        for epoch in range(3):
+            self.epoch()
+        {end}
+    def epoch(self):
+        for x, y in loader:
+            F.mse_loss(self.net(x), y).backward()
+            self.optimizer.step()
+Solver(True).train()
 """
 
 
@@ -250,3 +269,18 @@ def test_what_a_variable_holds_between_a_model_and_its_wrap() -> None:
 def test_two_names_for_one_model(text: str, twice: bool) -> None:
     problems = [told.words for _, told in script(_TOP + text).wraps.problems]
     assert any("one model, which would be wrapped twice" in p for p in problems) == twice
+
+
+    ("start", "end", "extra", "clear"),
+    [
+        pytest.param("self.build()", "pass", "pass", True, id="when it is made"),
+        pytest.param("self.build()", "self.build()", "pass", True, id="and again after training"),
+        pytest.param("self.build()", "if self.net:\n            self.build()", "pass", True, id="and again under a test"),
+        pytest.param("if again:\n            self.build()", "self.build()", "pass", False, id="not always when it is made"),
+        pytest.param("self.build()", "self.build()", "self.epoch()", False, id="it trains by itself"),
+    ],
+)
+def test_a_method_that_makes_the_model_again(start: str, end: str, extra: str, clear: bool) -> None:
+    wraps, _, problems = _plan(_TOP + _SOLVER.format(start=start, end=end, extra=extra))
+    assert not problems if clear else problems
+    assert not clear or wraps == [("value", "self.net = nn.Linear(3, 2)", "self.net")]
