@@ -62,8 +62,18 @@ def _with_importers(planned: Sequence[Planned], given: Sequence[Path]) -> list[P
 
 
 def _told(plan: Planned, users: Mapping[Path, Sequence[str]]) -> tuple[str, ...]:
-    told = ((c.path, users[absolute(c.path)]) for c in plan.changes if absolute(c.path) in users)
-    return tuple(f"{path} is also imported by {', '.join(who)}, not rewritten here: see that the new {path.name} is right there too." for path, who in told)
+    """A sentence for each group of scripts, with all the files that they share with the program."""
+    shared: dict[tuple[str, ...], list[Path]] = {}
+    for c in plan.changes:
+        if who := users.get(absolute(c.path)):
+            shared.setdefault(tuple(who), []).append(c.path)
+    out = []
+    for who, paths in shared.items():
+        names = [str(p) for p in paths]
+        files = f"{', '.join(names[:-1])} and {names[-1]} are" if len(names) > 1 else f"{names[0]} is"
+        right = "the new files are" if len(names) > 1 else f"the new {paths[0].name} is"
+        out.append(f"{files} also imported by {', '.join(who)}, not rewritten here: see that {right} right there too.")
+    return tuple(out)
 
 
 def _each(targets: Iterable[Target], settings: Settings, step: Callable[[str, bytes, Settings], Planned]) -> Iterator[Planned]:

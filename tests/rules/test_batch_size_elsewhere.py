@@ -403,7 +403,9 @@ def test_the_size_is_in_star_arguments(setup: str) -> None:
     [
         pytest.param("bs = 16\nparams = {'num_workers': bs, 'batch_size': 8}", id="under another key"),
         pytest.param("bs = 16\nparams = make()", id="a dict from somewhere"),
-        pytest.param("bs = 16\nparams = {'batch_size': 8}\nother = {'batch_size': bs}\nother['batch_size'] = bs\nother.update(batch_size=bs)", id="another dict"),
+        pytest.param(
+            "bs = 16\nparams = {'batch_size': 8}\nother = {'batch_size': bs}\nother['batch_size'] = bs\nother.update(batch_size=bs)", id="another dict"
+        ),
     ],
 )
 def test_no_size_in_star_arguments(setup: str) -> None:
