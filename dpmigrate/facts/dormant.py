@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.entry import find_entry
-from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.names import FunctionNode, Names, last
 
 #: what reaches a function by a name that is not written in the program
 _BY_NAME = frozenset({"?.globals", "?.locals", "?.eval", "?.exec", "fire.Fire", "importlib.import_module", "?.__import__", "pydoc.locate"})
+#: what makes objects of names in a file of settings, whatever library it is of
+_FINDERS = frozenset({"instantiate", "get_class", "get_method", "get_object", "locate", "import_string", "resolve_name"})
 #: what lists what its argument holds; without one, what the module holds
 _LISTS = frozenset({"?.vars", "?.dir", "inspect.getmembers"})
 
@@ -37,8 +39,8 @@ def take_out(names: Names) -> bool:
     if all(is_dormant(names, b, unused) for b in names.attributes("backward")):
         return False
     for node in unused:
-        home: list[ast.stmt] = names.block(node)  # type: ignore[arg-type]
-        home[home.index(node)] = ast.copy_location(ast.Pass(), node)  # type: ignore[arg-type]
+        home: list[ast.stmt] = names.block(node)
+        home[home.index(node)] = ast.copy_location(ast.Pass(), node)
     return bool(unused)
 
 
@@ -48,8 +50,10 @@ def is_dormant(names: Names, node: ast.AST, unused: frozenset[ast.AST]) -> bool:
 
 
 def _may_be_unused(names: Names, node: ast.AST) -> bool:
-    """A decorator may keep what it is given, and what a class derives from may call its methods."""
+    """A decorator may keep what it is given, and what a class derives from may find it, or call its methods."""
     if not isinstance(node, FunctionNode | ast.ClassDef) or node.decorator_list:
+        return False
+    if isinstance(node, ast.ClassDef) and any((d := names.dotted(b)) not in ("", "?.object") and not d.startswith("torch.") for b in node.bases):
         return False
     cls = names.scope_of[node].node
     if not isinstance(cls, ast.ClassDef):
@@ -72,9 +76,11 @@ def _words(node: ast.AST) -> Iterator[str]:
 
 
 def _by_name(names: Names, node: ast.AST) -> bool:
-    """``globals()[name]``, ``getattr(module, name)``, ``module.__dict__``, a module that is handed over"""
-    if isinstance(node, ast.Attribute) and names.dotted(node) == "sys.modules":
+    """``globals()[name]``, ``getattr(module, name)``, ``module.__dict__``, a module that is handed over, classes that are found by their base."""
+    if isinstance(node, ast.Attribute) and (names.dotted(node) == "sys.modules" or node.attr == "__subclasses__"):
         return True
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return node.name == "__init_subclass__" or (isinstance(node, ast.ClassDef) and bool(node.keywords))  # bases that note what derives from them
     if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and (meant := names.meant(node)) is not None and not meant[1]:
         above = names.parent[node]
         constant = isinstance(above, ast.Call) and names.dotted(above.func) in ("?.getattr", "?.hasattr") and isinstance(above.args[1], ast.Constant)
@@ -82,4 +88,4 @@ def _by_name(names: Names, node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     dotted = names.dotted(node.func)
-    return dotted in _BY_NAME or (dotted in _LISTS and not node.args)
+    return dotted in _BY_NAME or last(node.func) in _FINDERS or (dotted in _LISTS and not node.args)

@@ -64,10 +64,10 @@ def _under(script: Script, node: ast.expr, key: str, busy: frozenset[ast.AST]) -
                     yield value
         elif v.qual == "?.dict" and isinstance(v.node, ast.Call):
             yield from _handed(script, v.node, key, busy)
-    for stmt in script.names.nodes if vals else ():
-        for t in stmt.targets if isinstance(stmt, ast.Assign) else ():
-            if isinstance(t, ast.Subscript) and isinstance(t.slice, ast.Constant) and t.slice.value == key and script.values.eval(t.value) & vals:
-                yield stmt.value  # type: ignore[union-attr]
+    for stmt in (n for n in script.names.nodes if vals and isinstance(n, ast.Assign)):
+        subscripts = [t for t in stmt.targets if isinstance(t, ast.Subscript) and isinstance(t.slice, ast.Constant) and t.slice.value == key]
+        if any(script.values.eval(t.value) & vals for t in subscripts):
+            yield stmt.value
     for call, func in script.methods("update") if vals else ():
         if script.values.eval(func.value) & vals:
             yield from _handed(script, call, key, busy)

@@ -38,6 +38,11 @@ def unused(text: str, library: str = "") -> set[str]:
         pytest.param("import sys\ndef f():\n    pass\ngetattr(sys.modules[__name__], name)()", id="by the modules that are loaded"),
         pytest.param("def f():\n    pass\nprint(vars()[name])", id="by what the module holds"),
         pytest.param("def f():\n    pass\npool.submit('lib.f')", id="by a string"),
+        pytest.param("import hydra\nclass A:\n    pass\nhydra.utils.instantiate(cfg)", id="by a file of settings"),
+        pytest.param("class A:\n    pass\nclass B(A):\n    pass\nmake = A.__subclasses__()[0]()", id="by its base"),
+        pytest.param("class A:\n    def __init_subclass__(cls):\n        pass\nclass B(A):\n    pass\nprint(A)", id="noted by its base"),
+        pytest.param("class A(metaclass=M):\n    pass\nclass B(A):\n    pass\nprint(A)", id="noted by its metaclass"),
+        pytest.param("import zoo\nclass A(zoo.Model):\n    pass\nprint(1)", id="a base of another library"),
     ],
 )
 def test_used(text: str) -> None:
@@ -54,6 +59,7 @@ def test_unused() -> None:
     assert unused(_RUNS + "def f():\n    g()\ndef g():\n    f()\ndef h():\n    h()") == {"h"}  # f and g might be called by each other: told of none
     assert unused(_RUNS + "def f():\n    g()\ndef g():\n    pass") == {"f", "g"}
     assert unused(_RUNS + "class A:\n    def go(self):\n        f()\ndef f():\n    pass\ngetattr(A(), name, 'gone')\nprint(vars(A()))") == {"go", "f"}
+    assert unused("from torch import nn\nclass A(nn.Module):\n    pass\nclass B(A):\n    pass\nprint(1)") == {"A", "B"}
     assert unused("import lib\nlib.f()", "def f():\n    pass\ndef g():\n    pass") == {"g"}
     assert unused("from lib import f, g\nf()", "def f():\n    pass\ndef g():\n    pass") == {"g"}
 
