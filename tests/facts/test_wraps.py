@@ -167,25 +167,6 @@ class Trainer:
 t = Trainer()
 t.train()
 t.{name}()
-
-
-_SOLVER = """
-class Solver:
-    def __init__(self, again):
-        {start}
-    def build(self):
-        self.net = nn.Linear(3, 2)
-        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
-        {extra}
-    def train(self):
-        for epoch in range(3):
-            self.epoch()
-        {end}
-    def epoch(self):
-        for x, y in loader:
-            F.mse_loss(self.net(x), y).backward()
-            self.optimizer.step()
-Solver(True).train()
 """
 
 
@@ -271,6 +252,27 @@ def test_two_names_for_one_model(text: str, twice: bool) -> None:
     assert any("one model, which would be wrapped twice" in p for p in problems) == twice
 
 
+_SOLVER = """
+class Solver:
+    def __init__(self, again):
+        {start}
+    def build(self):
+        self.net = nn.Linear(3, 2)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        {extra}
+    def train(self):
+        for epoch in range(3):
+            self.epoch()
+        {end}
+    def epoch(self):
+        for x, y in loader:
+            F.mse_loss(self.net(x), y).backward()
+            self.optimizer.step()
+Solver(True).train()
+"""
+
+
+@pytest.mark.parametrize(
     ("start", "end", "extra", "clear"),
     [
         pytest.param("self.build()", "pass", "pass", True, id="when it is made"),
