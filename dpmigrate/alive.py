@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dpmigrate.facts.names import last
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_LOOKS_UP = frozenset({"globals", "locals", "eval", "exec", "vars", "dir"})
+_LOOKS_UP = frozenset({"globals", "locals", "eval", "exec", "vars", "dir"})  # as builtins: model.eval() is none of them
 #: what Python itself calls of an object that stands in the place of stdout: for print, and when the program ends
 _OF_STREAMS = frozenset({"write", "writelines", "flush", "close"})
 _BY_NAME = frozenset({"getattr", "hasattr", "import_module", "__import__", "attrgetter", "methodcaller"})
@@ -128,8 +128,8 @@ class _Alive:
         for given in (*call.args, *(k.value for k in call.keywords)):
             if (module, last(given)) in self._called:
                 self._open_up(given, module)  # whoever is given a module looks into it
-        if called in _LOOKS_UP:
-            self._open.add(module)
+        if called in _LOOKS_UP and isinstance(call.func, ast.Name):
+            self._open.add(last(call.args[0]) if called in ("vars", "dir") and call.args else module)
         elif called in _BY_NAME and not all(isinstance(a, ast.Constant) for a in call.args[1 if called in ("getattr", "hasattr") else 0 :]):
             self._any_method = True
             self._open.add(module if not call.args else last(call.args[0]))

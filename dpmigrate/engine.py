@@ -70,8 +70,18 @@ def _importers(planned: Sequence[Planned], given: Sequence[Path]) -> dict[Path, 
 
 
 def _told(plan: Planned, users: Mapping[Path, Sequence[str]]) -> tuple[str, ...]:
-    told = ((c.path, users[absolute(c.path)]) for c in plan.changes if absolute(c.path) in users)
-    return tuple(f"{path} is also imported by {', '.join(who)}, not rewritten here: see that the new {path.name} is right there too." for path, who in told)
+    """A sentence for each group of scripts, with all the files that they share with the program."""
+    shared: dict[tuple[str, ...], list[Path]] = {}
+    for c in plan.changes:
+        if who := users.get(absolute(c.path)):
+            shared.setdefault(tuple(who), []).append(c.path)
+    out = []
+    for who, paths in shared.items():
+        names = [str(p) for p in paths]
+        files = f"{', '.join(names[:-1])} and {names[-1]} are" if len(names) > 1 else f"{names[0]} is"
+        right = "the new files are" if len(names) > 1 else f"the new {paths[0].name} is"
+        out.append(f"{files} also imported by {', '.join(who)}, not rewritten here: see that {right} right there too.")
+    return tuple(out)
 
 
 def _each(targets: Iterable[Target], settings: Settings, step: Callable[[str, bytes, Settings], Planned]) -> Iterator[Planned]:
@@ -166,6 +176,8 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     follow = settings.follow and b"import" in data
     if not follow and not _relevant([data], literals):
         return Outcome(name, Status.CLEAN, reason="nothing is trained in this file")
+    from dpmigrate.facts.dormant import take_out
+    from dpmigrate.facts.names import Names
     from dpmigrate.facts.script import Script
     from dpmigrate.linking import link
     from dpmigrate.program import Program
@@ -178,7 +190,8 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     if not _relevant([p.source.data for p in program.parts], literals):
         reason = "nothing is trained in this file" + (" or those that it imports" if len(program.parts) > 1 else "")
         return Outcome(name, Status.CLEAN, reason=reason, notes=_unread(program))
-    return Script(program, settings)
+    names = Names(program.parts[-1].tree, program.imported, program.links)
+    return Script(program, settings, None if take_out(names) else names)
 
 
 def _relevant(files: Sequence[bytes], literals: tuple[bytes, ...]) -> bool:

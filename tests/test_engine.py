@@ -168,6 +168,26 @@ def test_what_nobody_else_imports_has_the_plain_spelling() -> None:
     assert "model.module(" in Path("engine.py").read_text()
 
 
+def test_several_files_of_one_script_are_named_at_once() -> None:
+    both = TRAIN.replace("import engine", "import engine\nimport loops")
+    both = both.replace(
+        "        engine.evaluate(model, test_loader)", "        engine.evaluate(model, test_loader)\n        loops.evaluate(model, test_loader)"
+    )
+    put(
+        {
+            "train.py": both,
+            "engine.py": ENGINE,
+            "loops.py": ENGINE.partition("def train_epoch")[0],
+            "test.py": TEST.replace("import engine", "import engine, loops"),
+        }
+    )
+    [note] = noted(applied("train.py")["train.py"])
+    assert note in [
+        f"{one} and {other} are also imported by test.py, not rewritten here: see that the new files are right there too."
+        for one, other in (("engine.py", "loops.py"), ("loops.py", "engine.py"))
+    ]
+
+
 def test_a_refused_script_that_imports_it_is_named() -> None:
     put({"train.py": TRAIN, "engine.py": ENGINE, "other.py": REFUSED})
     outcomes = applied("train.py", "other.py")

@@ -11,11 +11,14 @@ import ast
 import enum
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
-from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding, Scope
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.loops import BatchLoop
+    from dpmigrate.facts.roles import Roles
 
 
 class Start(enum.Enum):

@@ -21,6 +21,8 @@ _UNIFORM_CALLS = frozenset(
     {"?.len", "?.range", "?.int", "?.min", "?.max", "?.isinstance", "?.hasattr", "?.getattr", "?.bool", "?.abs", "?.float", "?.round", "?.str"}
     | {"os.path.exists", "os.path.isfile", "os.path.isdir", "torch.cuda.is_available", "math.floor", "math.ceil", "os.path.join", "os.environ.get"}
     | {"torch.device", "torch.cuda.device_count", "os.getenv"}
+    | {"?.list", "?.tuple", "?.dict", "?.sorted", "?.reversed", "?.enumerate", "?.zip", "?.sum", "?.any", "?.all", "?.pow", "?.divmod", "?.repr"}
+    | {"math.sqrt", "math.log", "math.log2", "math.log10", "math.exp", "math.pow", "math.cos", "math.prod"}
 )
 _UNIFORM_METHODS = frozenset({"startswith", "endswith", "lower", "upper", "strip", "split", "items", "keys", "values", "get", "replace", "format"})
 MUTATORS = frozenset(
@@ -218,7 +220,8 @@ class _Proof:
     def _passed(self, call: ast.Call, arg: ast.arg, plain: list[ast.arg]) -> bool:
         if any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords):
             return False
-        return all(self.expression(g) for g in _given(call, arg, plain))  # none: the default, or what a framework gives
+        given = _given(call, arg, plain)  # none: the default, or what a framework gives
+        return all(_settings(g) or self._read_once(g) or self.expression(g) for g in given)
 
     def _element(self, source: ast.expr, path: tuple[int | str, ...]) -> bool:
         """Whether what a loop over ``source`` gives in each turn is uniform."""

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from dpmigrate.facts.entry import find_entry
-from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.names import FunctionNode, Names, last
 
 #: what reaches a function by a name that is not written in the program
-_BY_NAME = frozenset({"?.globals", "?.locals", "?.vars", "?.eval", "?.exec", "fire.Fire", "importlib.import_module"})
+_BY_NAME = frozenset({"?.globals", "?.locals", "?.eval", "?.exec", "fire.Fire", "importlib.import_module", "?.__import__", "pydoc.locate"})
+#: what makes objects of names in a file of settings, whatever library it is of
+_FINDERS = frozenset({"instantiate", "get_class", "get_method", "get_object", "locate", "import_string", "resolve_name"})
+#: what lists what its argument holds; without one, what the module holds
+_LISTS = frozenset({"?.vars", "?.dir", "inspect.getmembers"})
 
 
 def dormant(names: Names) -> frozenset[ast.AST]:
     """The definitions that are neither called nor handed out, in the order of what uses what; none where functions may be taken by a name that is computed."""
-    if find_entry(names) is None or any(isinstance(n, ast.Call) and _by_name(names, n) for n in names.nodes):
+    if find_entry(names) is None or any(_by_name(names, n) for n in names.nodes):
         return frozenset()
-    left = [n for n in names.opened if _may_be_unused(names, n)]
+    words = {w for n in names.nodes for w in _words(n)}
+    left = [n for n in names.opened if _may_be_unused(names, n) and n.name not in words]  # type: ignore[attr-defined]
     found: set[ast.AST] = set()
     size = -1
     while len(found) > size:
@@ -24,14 +30,30 @@ def dormant(names: Names) -> frozenset[ast.AST]:
     return frozenset(found)
 
 
+def take_out(names: Names) -> bool:
+    """Leave out of the trees the functions and classes that nothing uses: they decide nothing. Methods stay, since a library may call them of an object.
+
+    Whether anything was left out, and with it the names are out of date. Where nothing else trains all of it stays, so that it is told what does not run.
+    """
+    unused = frozenset(n for n in dormant(names) if isinstance(n, FunctionNode | ast.ClassDef) and not names.scope_of[n].is_class)
+    if all(is_dormant(names, b, unused) for b in names.attributes("backward")):
+        return False
+    for node in unused:
+        home: list[ast.stmt] = names.block(node)
+        home[home.index(node)] = ast.copy_location(ast.Pass(), node)
+    return bool(unused)
+
+
 def is_dormant(names: Names, node: ast.AST, unused: frozenset[ast.AST]) -> bool:
     """Whether the node stands in a definition that nothing uses."""
     return bool(unused) and any(a in unused for a in (node, *names.ancestors(node)))
 
 
 def _may_be_unused(names: Names, node: ast.AST) -> bool:
-    """A decorator may keep what it is given, and what a class derives from may call its methods."""
+    """A decorator may keep what it is given, and what a class derives from may find it, or call its methods."""
     if not isinstance(node, FunctionNode | ast.ClassDef) or node.decorator_list:
+        return False
+    if isinstance(node, ast.ClassDef) and any((d := names.dotted(b)) not in ("", "?.object") and not d.startswith("torch.") for b in node.bases):
         return False
     cls = names.scope_of[node].node
     if not isinstance(cls, ast.ClassDef):
@@ -45,11 +67,25 @@ def _used(names: Names, node: ast.AST, unused: set[ast.AST]) -> bool:
     return any(not any(a is node or a in unused for a in names.ancestors(r)) for r in reads)
 
 
-def _by_name(names: Names, call: ast.Call) -> bool:
-    """``globals()[name]``, ``getattr(module, name)``"""
-    if names.dotted(call.func) in _BY_NAME:
+def _words(node: ast.AST) -> Iterator[str]:
+    """What a string may name, ``"train"`` or ``"engine.train"``, and what an import gives another name."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.replace(".", "").isidentifier():
+        yield from node.value.split(".")
+    elif isinstance(node, ast.ImportFrom):
+        yield from (a.name for a in node.names if a.asname not in (None, a.name))
+
+
+def _by_name(names: Names, node: ast.AST) -> bool:
+    """``globals()[name]``, ``getattr(module, name)``, ``module.__dict__``, a module that is handed over, classes that are found by their base."""
+    if isinstance(node, ast.Attribute) and (names.dotted(node) == "sys.modules" or node.attr == "__subclasses__"):
         return True
-    if names.dotted(call.func) != "?.getattr" or len(call.args) < 2 or isinstance(call.args[1], ast.Constant):
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return node.name == "__init_subclass__" or (isinstance(node, ast.ClassDef) and bool(node.keywords))  # bases that note what derives from them
+    if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and (meant := names.meant(node)) is not None and not meant[1]:
+        above = names.parent[node]
+        constant = isinstance(above, ast.Call) and names.dotted(above.func) in ("?.getattr", "?.hasattr") and isinstance(above.args[1], ast.Constant)
+        return not constant and (not isinstance(above, ast.Attribute) or above.attr == "__dict__")
+    if not isinstance(node, ast.Call):
         return False
-    meant = names.meant(call.args[0])
-    return meant is not None and not meant[1]
+    dotted = names.dotted(node.func)
+    return dotted in _BY_NAME or last(node.func) in _FINDERS or (dotted in _LISTS and not node.args)

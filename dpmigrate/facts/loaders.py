@@ -44,6 +44,42 @@ def dict_keys(script: Script, node: ast.expr, busy: frozenset[ast.AST] = frozens
     return _union(found)
 
 
+def starred(script: Script, call: ast.Call, name: str) -> Iterator[ast.expr]:
+    """What a call may be given for a parameter by its ``**`` arguments: in a dict, when it is made or put in later."""
+    for k in call.keywords:
+        if k.arg is None:
+            yield from _under(script, k.value, name, frozenset())
+
+
+def _under(script: Script, node: ast.expr, key: str, busy: frozenset[ast.AST]) -> Iterator[ast.expr]:
+    """The values that a dict may hold under a key."""
+    vals = script.values.eval(node) if node not in busy else frozenset()
+    busy |= {node}
+    for v in vals:
+        if isinstance(v.node, ast.Dict):
+            for k, value in zip(v.node.keys, v.node.values, strict=True):
+                if k is None:
+                    yield from _under(script, value, key, busy)
+                elif isinstance(k, ast.Constant) and k.value == key:
+                    yield value
+        elif v.qual == "?.dict" and isinstance(v.node, ast.Call):
+            yield from _handed(script, v.node, key, busy)
+    for stmt in (n for n in script.names.nodes if vals and isinstance(n, ast.Assign)):
+        subscripts = [t for t in stmt.targets if isinstance(t, ast.Subscript) and isinstance(t.slice, ast.Constant) and t.slice.value == key]
+        if any(script.values.eval(t.value) & vals for t in subscripts):
+            yield stmt.value
+    for call, func in script.methods("update") if vals else ():
+        if script.values.eval(func.value) & vals:
+            yield from _handed(script, call, key, busy)
+
+
+def _handed(script: Script, call: ast.Call, key: str, busy: frozenset[ast.AST]) -> Iterator[ast.expr]:
+    """What ``dict(…)`` or ``d.update(…)`` is given under a key."""
+    yield from (k.value for k in call.keywords if k.arg == key)
+    for other in (*call.args, *(k.value for k in call.keywords if k.arg is None)):
+        yield from _under(script, other, key, busy)
+
+
 def _given(script: Script, call: ast.Call, busy: frozenset[ast.AST]) -> set[str] | None:
     """The keys that ``dict(…)`` or ``d.update(…)`` is given; None if unknown."""
     others = [*call.args, *(k.value for k in call.keywords if k.arg is None)]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.carried import later
 from dpmigrate.facts.definitions import TRANSPARENT
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.names import last as last
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 #: built-in and itertools functions that go through several iterables in step
 IN_STEP = frozenset({"?.zip", "itertools.zip_longest"})
+#: methods that put what they are given into their object
+_GROWS = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "appendleft", "put", "copy_", "register_buffer"})
 _END_TO_END = frozenset({"itertools.chain", "itertools.chain.from_iterable"})
 #: functions that choose among the items of an iterable, or turn them round, with the place of the iterable in their arguments
 _CHOOSING = {"?.filter": 1, "itertools.filterfalse": 1, "itertools.takewhile": 1, "itertools.dropwhile": 1, "?.reversed": 0}
@@ -176,14 +180,52 @@ def draws(roles: Roles) -> Iterator[Draw]:
 
 
 def _evaluated(roles: Roles, call: ast.Call) -> bool:
-    """Whether the batch is only looked at: its function keeps it and goes nowhere backward, or the statements below put a model into evaluation."""
+    """Whether the batch is only looked at: its function keeps it and goes nowhere backward, the statements round it do, or those below put a model into
+    evaluation.
+    """
     function = roles.names.function(call)
     if isinstance(function, FunctionNode) and not roles.reaches_backward(function) and not _lets_out(roles, function):
+        return True
+    if _stays(roles, call):
         return True
     stmt = roles.names.statement(call)
     block = roles.names.block(stmt)
     below = [n for s in block[block.index(stmt) + 1 :] for n in ast.walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
     return any(c.func.attr == "eval" and not c.args for c in below if isinstance(c.func, ast.Attribute)) and not any(c in roles.backwards for c in below)
+
+
+def _stays(roles: Roles, call: ast.Call) -> bool:
+    """Whether nothing that comes of the batch leaves the statement round it that goes nowhere backward: ``if step % 100 == 0:`` and pictures of test data."""
+    around = [a for a in (call, *roles.names.ancestors(call)) if isinstance(a, ast.stmt)]
+    kept = list(itertools.takewhile(lambda a: not isinstance(a, FunctionNode) and not roles.reaches_backward(a), around))
+    if not kept or len(kept) == len(around) or isinstance(around[len(kept)], FunctionNode) or not isinstance(kept[0], ast.Assign | ast.Expr):
+        return False
+    outer = kept[-1]
+    own = {n.id for n in ast.walk(outer) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    read = [n for n in later(roles.names, outer) if not roles.names.is_inside(n, outer)]
+    scope = roles.names.scope_of[outer]
+    if any(n.id in own for n in read) or any(_elsewhere(roles, outer, name) for name in own) or own & scope.outer:
+        return False
+    entered = [f for f in roles.all_entered(outer) if not roles.inside_module(f)]
+    return not any(_stores_outside(n, own) for n in ast.walk(outer)) and not any(_stores_outside(n, frozenset()) for f in entered for n in ast.walk(f))
+
+
+def _elsewhere(roles: Roles, outer: ast.stmt, name: str) -> bool:
+    """Whether another function may read the variable."""
+    return any(roles.names.function(n) is not roles.names.function(outer) for n in roles.names.uses(roles.names.scope_of[outer], name))
+
+
+def _stores_outside(node: ast.AST, own: Collection[str]) -> bool:
+    """Whether the node stores something in an object, or in a variable, that is not one of these."""
+    if isinstance(node, ast.Global | ast.Nonlocal | ast.Yield | ast.YieldFrom):
+        return True
+    grows = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWS
+    place: ast.AST = node.func if isinstance(node, ast.Call) and grows else node
+    if not grows and not (isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)):
+        return False
+    while isinstance(place, ast.Attribute | ast.Subscript):
+        place = place.value
+    return not (isinstance(place, ast.Name) and place.id in own)
 
 
 def _lets_out(roles: Roles, function: FunctionNode) -> bool:

@@ -82,7 +82,14 @@ def _stepped(roles: Roles, call: ast.Call) -> bool:
 
 
 def _receivers(roles: Roles, todo: list[ast.expr]) -> Iterator[ast.expr]:
-    """What stands before ``.parameters()`` in the expressions, through names, lists that are filled, and functions of this module."""
+    """What stands before ``.parameters()`` in the expressions, or before a method of a model that gives parameters: ``model.head_parameters()``."""
+    for n in _reached(roles, todo, functions=True):
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and (n.func.attr in _PARAMETERS or _gives_parameters(roles, n)):
+            yield n.func.value
+
+
+def _reached(roles: Roles, todo: list[ast.expr], *, functions: bool) -> Iterator[ast.AST]:
+    """The nodes of the expressions, through names, lists that are filled, and functions of this module."""
     seen: set[int] = set()
     written: set[str] = set()  # attributes, which are followed by what they are called
     stack: list[ast.AST] = list(todo)
@@ -91,15 +98,30 @@ def _receivers(roles: Roles, todo: list[ast.expr]) -> Iterator[ast.expr]:
             if id(n) in seen:
                 continue
             seen.add(id(n))
-            if isinstance(n, ast.Call):
-                if isinstance(n.func, ast.Attribute) and n.func.attr in _PARAMETERS:
-                    yield n.func.value
+            yield n
+            if isinstance(n, ast.Call) and functions:
                 stack += [f for f, _ in roles.values.targets(n) if not roles.values.defs.method_class(f)]
             elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
                 stack += _filled(roles, n)
             elif isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and (text := ast.unparse(n)) not in written:
                 written.add(text)
                 stack += _filled(roles, n)
+
+
+def _gives_parameters(roles: Roles, call: ast.Call) -> bool:
+    """Whether the call enters a method of a model of the program that returns or yields what ``.parameters()`` gives, also by another of its methods."""
+    methods = [f for f, _ in roles.values.targets(call) if roles.inside_module(f)]
+    return any(_hands_parameters_out(roles, f, frozenset()) for f in methods)
+
+
+def _hands_parameters_out(roles: Roles, function: FunctionNode, seen: frozenset[ast.AST]) -> bool:
+    own = [n for n in ast.walk(function) if n is not function and roles.names.function(n) is function]
+    if function in seen or not any(isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) and n.value is not None for n in own):
+        return False
+    if any(isinstance(n, ast.Attribute) and n.attr in _PARAMETERS for n in own):
+        return True
+    entered = (f for n in own if isinstance(n, ast.Call) for f, _ in roles.values.targets(n) if roles.inside_module(f) and f.name != "forward")
+    return any(_hands_parameters_out(roles, f, seen | {function}) for f in entered)
 
 
 def _filled(roles: Roles, node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
@@ -125,7 +147,7 @@ def _filled(roles: Roles, node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
 
 def _models_given(roles: Roles, maker: ast.Call | None, given: list[ast.expr], called: Vals) -> Iterator[ast.expr]:
     """The models that a function or a method of another file is given: ``set_optimizer(args, model)``, ``model.param_groups(lr)``."""
-    calls = [n for e in given for n in ast.walk(e) if isinstance(n, ast.Call)] + ([maker] if maker is not None else [])
+    calls = [n for n in _reached(roles, given, functions=False) if isinstance(n, ast.Call)] + ([maker] if maker is not None else [])
     for call in calls:
         owner = [call.func.value] if isinstance(call.func, ast.Attribute) else []
         for e in (*owner, *call.args, *(k.value for k in call.keywords)):

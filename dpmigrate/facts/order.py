@@ -32,7 +32,8 @@ class Order:
         if around or not isinstance(here, FunctionNode) or here in seen:
             return around
         if attribute and isinstance(self.names.parent.get(here), ast.ClassDef) and isinstance(there, FunctionNode):
-            if self._constructs(there) and not self._constructs(here) and not self._called_from(here, there):
+            first = self._constructs(there) or self._begins(there)
+            if first and not self._constructs(here) and not self._called_from(here, there):
                 return "after"
         found = {self.when(c, stmt, attribute=attribute, new=new, seen=seen | {here}) for c in self.callers.get(here, [])}
         return found.pop() if len(found) == 1 else ""
@@ -52,6 +53,11 @@ class Order:
         if function.name == "__init__" or function in seen:
             return function.name == "__init__"
         return bool(calls) and all(isinstance(c, FunctionNode) and self._constructs(c, seen | {function}) for c in callers)
+
+    def _begins(self, function: FunctionNode) -> bool:
+        """Whether a method that makes the object always calls this one, which others may call again: ``self.build_model()`` before a last test."""
+        calls = [c for c in self.callers.get(function, []) if isinstance(f := self.names.function(c), FunctionNode) and self._constructs(f)]
+        return any(self.names.parent[self.names.statement(c)] is self.names.function(c) for c in calls)
 
     def _called_from(self, function: ast.AST, caller: ast.AST) -> bool:
         return any(self.names.is_inside(c, caller) for c in self.callers.get(function, []))

@@ -35,10 +35,10 @@ class Script:
     ``roles`` and ``values`` describe the program as it will be: wrapped where ``wraps`` says.
     """
 
-    def __init__(self, program: Program, settings: Settings) -> None:
+    def __init__(self, program: Program, settings: Settings, names: Names | None = None) -> None:
         self.program = program
         self.settings = settings
-        self._look(Names(program.parts[-1].tree, program.imported, program.links))
+        self._look(names or Names(program.parts[-1].tree, program.imported, program.links))
         #: what would start a distributed mode of the program's own; the facts are about the program without it
         self.switches: tuple[ast.stmt, ...] = self._without_own_mode() if self.half_migrated else ()
         self.wraps: WrapPlan = self._wrapping.plan()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.destinations import Destinations
+from dpmigrate.facts.loaders import starred
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.numbers import Numbers
 
@@ -67,7 +68,8 @@ class Sizes:
     def _of_loader(self, call: ast.Call) -> Iterator[ast.expr]:
         """Where a loader's batch size comes from; for one that code outside of the program makes, whatever is called so and may be given to it."""
         if self.roles.makes_loader(call):
-            yield from filter(None, [self.script.argument(call, "batch_size", 1)])
+            size = self.script.argument(call, "batch_size", 1)
+            yield from [size] if size is not None else starred(self.script, call, "batch_size")
             return
         for node in self.names.nodes:
             if isinstance(node, ast.Attribute) and _BATCH_SIZE.fullmatch(node.attr):

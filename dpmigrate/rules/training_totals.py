@@ -26,14 +26,15 @@ the loop computes from its counters in every turn is computed again.
 ## When it is not fixed
 A meter outside of the program is told: its numbers are rank 0's. So are tables (`hits[label] += 1`), lists of an object
 (`self.losses.append(loss.item())`) and values that go on from batch to batch (`worst = max(worst, loss.item())`).
-Numbers shown while the loop runs are those of rank 0, and so are lists of anything but counts and losses, and sums that go on from one epoch to the
-next. Where the kind of one total cannot be told none is reduced, because half a ratio is worse than none; the report names them all. A list of the losses of
-batches (`losses.append(loss.item())`) is averaged element by element: it then holds the losses of the global batches, as the original's did. A list from
-outside the function is filled anew in its place (`history[:] = ddp.mean_all(history)`).
+Numbers shown while the loop runs are those of rank 0, and so are lists of anything but counts and losses, and sums that go on from one epoch to the next: of
+these only what one loop has added may be summed. Where the kind of one total cannot be told none is reduced, because half a ratio is worse than none; the
+report names them all. A list of the losses of batches (`losses.append(loss.item())`) is averaged element by element: it then holds the losses of the global
+batches, as the original's did. A list from outside the function is filled anew in its place (`history[:] = ddp.mean_all(history)`).
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import After
@@ -52,10 +53,13 @@ _SAID = {
     Unclear.GROWS: _SHARE,
     Unclear.LIST: "the list {}, read after the loop, holds rank 0's share",
 }
-_REDUCE = "reduce it after the loop with ddp.sum_all (counts, sums) or ddp.mean_all (means of batches)"
+_KINDS = "with ddp.sum_all (counts, sums) or ddp.mean_all (means of batches)"
+_REDUCE = f"reduce what one loop adds to it after the loop {_KINDS}, not what earlier epochs have left in it: all ranks have that already"
+#: of a total that goes on, a sum over the ranks would count its beginning once for each rank
+_GOES_ON = "write before = {0} above the loop and {0} = before + ddp.sum_all({0} - before) below it (counts, sums; ddp.mean_all for means of batches)"
 _ADVICE = {
     Unclear.COUNTER: _REDUCE,
-    Unclear.METER: "reset it before the loop, and reduce what it adds up after it with ddp.sum_all (counts, sums) or ddp.mean_all (means of batches)",
+    Unclear.METER: "reset it before the loop, and reduce what it adds up after it " + _KINDS,
     Unclear.FOREIGN_METER: "reduce what is read of it: ddp.mean_all({}.avg) for means of batches",
     Unclear.GROWS: _REDUCE,
     Unclear.LIST: "gather it if the numbers made from it must cover the epoch",
@@ -70,7 +74,8 @@ def training_totals(script: Script) -> Iterator[Hit]:
         if lines:
             names = ", ".join([*found.sums, *found.means])
             yield Hit(loop.node, f"{names} would cover one rank's share of the epoch", (After(script.span(loop.node), "\n".join(lines)),))
-        yield from map(_told, found.told)
+        for told in found.told:
+            yield _told(script, told)
 
 
 def _lines(script: Script, loop: BatchLoop, found: Totals) -> list[str]:
@@ -79,6 +84,9 @@ def _lines(script: Script, loop: BatchLoop, found: Totals) -> list[str]:
     return [*lines, *found.again] if lines else []
 
 
-def _told(told: Told) -> Hit:
+def _told(script: Script, told: Told) -> Hit:
     names = [", ".join(part) for part in (told.names, told.of)]
-    return Hit(told.where, _SAID[told.why].format(*names), advice=_ADVICE[told.why].format(*names))
+    stmt = script.names.parent.get(told.where)
+    number = isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add) and script.text(told.where) == told.names[0]  # no table
+    advice = _GOES_ON if told.why is Unclear.GROWS and number else _ADVICE[told.why]
+    return Hit(told.where, _SAID[told.why].format(*names), advice=advice.format(*names))

@@ -112,6 +112,16 @@ def _uniform(text: str) -> bool:
             id="settings of an object",
         ),
         pytest.param("args = argparse.ArgumentParser().parse_args()\nprobe(args.n + args.n)", id="a setting twice"),
+        pytest.param("def main(args):\n    probe(args.resume)\nmain(parser.parse_args())", id="settings that a call is given at once"),
+        pytest.param("def main(cfg):\n    probe(cfg['n'])\nmain(cfg=json.load(open('a.json')))\nimport json", id="a file of settings, by keyword"),
+        pytest.param(
+            "opt = parser.parse_args()\nparts = opt.steps.split(',')\nopt.steps = list([])\nfor p in parts:\n    opt.steps.append(int(p))\nprobe(opt.n)",
+            id="a list of settings that is filled",
+        ),
+        pytest.param(
+            "args = parser.parse_args()\nsteps = sorted(tuple(args.steps))\nprobe(3 in steps and sum(steps) > 9)", id="made of settings by functions of Python"
+        ),
+        pytest.param("import math\nfor e in range(9):\n    probe(math.cos(e) > 0)", id="a schedule"),
         pytest.param("cfg = get_config()\nprobe(cfg.train.epochs)", id="a setting in a setting"),
         pytest.param("n = 0\nfor x in tqdm(loader):\n    n += 1\nprobe(n)", id="a counter of batches under a progress bar"),
         pytest.param("n = 0\nfor x in loader:\n    for i in range(3):\n        if i: continue\n    n += 1\nprobe(n)", id="turns of an inner loop skipped"),
@@ -135,6 +145,9 @@ def test_the_same_on_every_rank(text: str) -> None:
         pytest.param("def save(name=None):\n    name = time.time()\n    probe(name > 3)\nsave()", id="given something else before"),
         pytest.param("probe(random.random() > 0.5)", id="a random draw"),
         pytest.param("from settings import *\nprobe(limit() > 3)", id="a function that a star import brings"),
+        pytest.param("def main(n):\n    probe(n > 3)\nmain(loss.item())", id="a loss that a call is given"),
+        pytest.param("probe(sorted([loss])[0] > 3)\nloss = model(x)", id="a sorted loss"),
+        pytest.param("probe(list({1, x})[0])", id="a list of a set"),
         pytest.param("import torch\nworst = torch.argsort(torch.rand(3))\nprobe(worst[0] > 1)", id="a function that is called like one for arguments"),
         pytest.param("probe(time.time() - start > 60)\nstart = time.time()", id="the clock"),
         pytest.param("probe(loss.item() > 3)\nloss = model(x)", id="a loss"),

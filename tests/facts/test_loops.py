@@ -53,6 +53,32 @@ def _feeds(text: str) -> list[tuple[str, str]]:
             id="a look in a function that keeps it",
         ),
         pytest.param("for e in range(3):\n    for x in a:\n        train(x)\n    print(next(iter(b)))", ["a"], id="a look at other data between epochs"),
+        pytest.param("for x in a:\n    train(x)\n    if t:\n        y = next(iter(b))\n        print(model(y))", ["a"], id="a look that leads to no step"),
+        pytest.param("it = iter(b)\nfor x in a:\n    train(x)\n    if t:\n        for _ in range(2):\n            print(it.next())", ["a"], id="several looks"),
+        pytest.param(
+            "for x in a:\n    train(x)\n    if t:\n        try:\n            x = next(it)\n        except StopIteration:\n            it = iter(b)\n            x = next(it)\n"
+            "        shown = []\n        shown.append(model(x))\n        print(shown)",
+            ["a"],
+            id="a look by the name of the batch",
+        ),
+        pytest.param("for x in a:\n    if t:\n        y = next(iter(b))\n    train(x + y)", ["a", "b"], id="another batch now and then"),
+        pytest.param("y = 0\nfor x in a:\n    train(x + y)\n    if t:\n        y = next(iter(b))", ["a", "b"], id="a batch for the next turn"),
+        pytest.param("for x in a:\n    if t:\n        model.y = next(iter(b))\n    train(x + model.y)", ["a", "b"], id="a batch in an object"),
+        pytest.param("ys = []\nfor x in a:\n    if t:\n        ys.append(next(iter(b)))\n    train(x + ys[-1])", ["a", "b"], id="batches in a list"),
+        pytest.param(
+            "for x in a:\n    if t:\n        y = next(iter(b))\n        f(y)\n    train(x + c.y)\ndef f(y):\n    c.y = y", ["a", "b"], id="kept by a function"
+        ),
+        pytest.param(
+            "for x in a:\n    def f(z):\n        train(z + y)\n    if t:\n        y = next(iter(b))\n    f(x)", ["a", "b"], id="read by a function inside"
+        ),
+        pytest.param(
+            "y = 0\ndef step(x):\n    train(x + y)\ndef go(a):\n    global y\n    for x in a:\n        step(x)\n        if t:\n            y = next(iter(b))\ngo(a)",
+            ["a", "b"],
+            id="a global that another function reads",
+        ),
+        pytest.param(
+            "def go(a):\n    global y\n    for x in a:\n        train(x + y)\n        if t:\n            y = next(iter(b))\ngo(a)", ["a", "b"], id="a global"
+        ),
         pytest.param("for i in range(3):\n    train(next(unknown))", [], id="an unknown iterator"),
         pytest.param("for x in zip([1], [2]):\n    train(x)", [], id="zip without a loader"),
         pytest.param("for x in zip(a, b):\n    train(x)", ["a", "b"], id="zip"),

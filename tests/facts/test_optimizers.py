@@ -52,6 +52,8 @@ def _optimizers(text: str) -> list[list[str]]:
         pytest.param("ps = []\nfor k, part in net.named_children():\n    ps += list(part.parameters())\noptim.SGD(ps)", [["part"]], id="part by part"),
         pytest.param("optim.SGD(lib.groups(net, 3))", [["net"]], id="groups of another file"),
         pytest.param("optim.SGD(net.trainable(0.1))", [["net"]], id="groups by a method of the model"),
+        pytest.param("ps = [{'params': net.base()}, {'params': net.head()}]\noptim.SGD(ps)", [["net", "net"]], id="groups by methods, by their name"),
+        pytest.param("ps = net.groups()\noptim.SGD(params=ps)", [["net"]], id="groups by a method, by their name and keyword"),
         pytest.param("o = lib.make(3, net)\no.zero_grad()\no.step()", [["net"]], id="an optimizer of another file"),
         pytest.param("o = lib.make(model=net)\no.zero_grad()\no.step()", [["net"]], id="an optimizer of another file, keyword"),
         pytest.param("o = net.optimizer(3)\no.zero_grad()\no.step()", [["net"]], id="an optimizer by the model"),
@@ -62,3 +64,44 @@ def _optimizers(text: str) -> list[list[str]]:
 )
 def test_whose_parameters(text: str, expected: list[list[str]]) -> None:
     assert [sorted(r) for r in _optimizers(text)] == expected
+
+
+_OWN = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(1, 1), nn.Linear(1, 1)
+    def forward(self, x):
+        return self.head(self.body(x))
+    def body_parameters(self):
+        for m in self.body.modules():
+            for p in m.parameters():
+                if p.requires_grad:
+                    yield p
+    def head_parameters(self):
+        return self.head.parameters()
+    def both(self):
+        return [*self.body_parameters(), *self.head_parameters()]
+    def again(self):
+        return self.again()
+    def rate(self):
+        return 0.1
+    def show(self):
+        print(list(self.parameters()))
+mine = Net()
+mine(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("optim.SGD([{'params': mine.body_parameters()}, {'params': mine.head_parameters(), 'lr': 1}])", ["mine", "mine"], id="two groups"),
+        pytest.param("ps = [{'params': mine.body_parameters()}]\noptim.SGD(ps, lr=1)", ["mine"], id="groups in a variable"),
+        pytest.param("ps = []\nps.append({'params': mine.both()})\noptim.SGD(params=ps)", ["mine"], id="through another method"),
+        pytest.param("ps = list(mine.head_parameters())\noptim.SGD(ps)", ["mine"], id="a list of what a method returns"),
+        pytest.param("optim.SGD([{'params': net.parameters(), 'lr': mine.rate()}, {'params': mine.again(), 'x': mine.show()}])", ["net"], id="other methods"),
+    ],
+)
+def test_methods_of_a_model_that_give_its_parameters(text: str, expected: list[str]) -> None:
+    assert _optimizers(_OWN + text) == [expected]

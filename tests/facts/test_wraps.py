@@ -274,3 +274,39 @@ def test_a_wrap_follows_a_change_of_type(body: str, wraps: list[tuple[str, str, 
 
 def test_a_change_of_type_after_training_moves_nothing() -> None:
     assert _plan(_program("model = nn.DataParallel(nn.Linear(3, 2))") + "model.half()\n")[0] == [("call", "model = nn.DataParallel(nn.Linear(3, 2))", "model")]
+
+
+_SOLVER = """
+class Solver:
+    def __init__(self, again):
+        {start}
+    def build(self):
+        self.net = nn.Linear(3, 2)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        {extra}
+    def train(self):
+        for epoch in range(3):
+            self.epoch()
+        {end}
+    def epoch(self):
+        for x, y in loader:
+            F.mse_loss(self.net(x), y).backward()
+            self.optimizer.step()
+Solver(True).train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "extra", "clear"),
+    [
+        pytest.param("self.build()", "pass", "pass", True, id="when it is made"),
+        pytest.param("self.build()", "self.build()", "pass", True, id="and again after training"),
+        pytest.param("self.build()", "if self.net:\n            self.build()", "pass", True, id="and again under a test"),
+        pytest.param("if again:\n            self.build()", "self.build()", "pass", False, id="not always when it is made"),
+        pytest.param("self.build()", "self.build()", "self.epoch()", True, id="it trains when the model is made"),
+    ],
+)
+def test_a_method_that_makes_the_model_again(start: str, end: str, extra: str, clear: bool) -> None:
+    wraps, _, problems = _plan(_TOP + _SOLVER.format(start=start, end=end, extra=extra))
+    assert not problems if clear else problems
+    assert not clear or wraps == [("value", "self.net = nn.Linear(3, 2)", "self.net")]

@@ -374,3 +374,46 @@ def test_a_permutation_of_the_batch() -> None:
     parts = {"setup": "bs = 16", "loader": _LOADER}
     assert "mixed = x[torch.randperm(ddp.local_batch(bs))]" in whole(step="mixed = x[torch.randperm(bs)]\n" + STEP, **parts)
     assert found("DPM203", step="mixed = x[torch.randperm(x.size(0))]\n" + STEP, **parts) == []
+
+
+_STARRED = "loader = DataLoader(train_set, **params)"
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        pytest.param("bs = 16\nparams = {'batch_size': bs, 'shuffle': True}", id="a literal"),
+        pytest.param("bs = 16\nparams = dict(batch_size=bs, shuffle=True)", id="dict()"),
+        pytest.param("bs = 16\nparams = dict({'batch_size': bs}, shuffle=True)", id="a dict given to dict()"),
+        pytest.param("bs = 16\nparams = {**{'batch_size': bs}, 'shuffle': True}", id="a dict in a dict"),
+        pytest.param("bs = 16\nparams = {'shuffle': True}\nparams['batch_size'] = bs", id="put in later"),
+        pytest.param("bs = 16\nparams = {'shuffle': True}\nparams.update(batch_size=bs)", id="update with a keyword"),
+        pytest.param("bs = 16\nparams = {'shuffle': True}\nparams.update({'batch_size': bs})", id="update with a dict"),
+        pytest.param("bs = 16\nown = {'batch_size': bs}\nparams = dict(**own)", id="by another name"),
+    ],
+)
+def test_the_size_is_in_star_arguments(setup: str) -> None:
+    parts = {"setup": setup, "loader": _STARRED, "step": f"h = torch.zeros(bs, 2)\n{STEP}"}
+    assert found("DPM203", **parts) == ["bs"]
+    assert "h = torch.zeros(ddp.local_batch(bs), 2)" in after(**parts)
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        pytest.param("bs = 16\nparams = {'num_workers': bs, 'batch_size': 8}", id="under another key"),
+        pytest.param("bs = 16\nparams = make()", id="a dict from somewhere"),
+        pytest.param(
+            "bs = 16\nparams = {'batch_size': 8}\nother = {'batch_size': bs}\nother['batch_size'] = bs\nother.update(batch_size=bs)", id="another dict"
+        ),
+    ],
+)
+def test_no_size_in_star_arguments(setup: str) -> None:
+    parts = {"defs": "from lib import make", "setup": setup, "loader": _STARRED, "step": f"h = torch.zeros(bs, 2)\n{STEP}"}
+    assert found("DPM203", **parts) == []
+
+
+def test_a_model_is_given_the_size_of_star_arguments() -> None:
+    net = "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.n, self.fc = n, nn.Linear(8, 2)\n"
+    parts = {"net": net + "    def forward(self, x):\n        return self.fc(x.view(self.n, -1))", "model": "model = Net(bs)"}
+    assert refused("DPM203", setup="bs = 16\nparams = dict(batch_size=bs)", loader=_STARRED, **parts) == ["bs"]

@@ -62,6 +62,20 @@ def test_a_sum_that_goes_on_over_the_epochs_is_noted() -> None:
     parts = {"before": "seen = 0", "step": STEP + "seen += x.size(0)", "epoch_end": "print(seen)"}
     (one,) = hits("DPM602", **parts)
     assert not one.edits and "seen, read after the loop" in one.message
+    assert "not what earlier epochs have left in it" in one.advice
+
+
+def test_what_is_handed_from_epoch_to_epoch_is_told_with_what_to_add() -> None:
+    """Through a parameter and a result: nothing says what it begins with."""
+    run = "def run(loader, model, optimizer, seen):\n    for x, y in loader:\n        optimizer.zero_grad()\n        F.cross_entropy(model(x), y).backward()\n"
+    parts = {"defs": run + "        optimizer.step()\n        n = x.size(0)\n        seen += n\n    return seen", "before": "seen = 0"}
+    (one,) = hits("DPM602", batches="if True:", step="seen = run(loader, model, optimizer, seen)", **parts)
+    assert one.advice.startswith("write before = seen above the loop and seen = before + ddp.sum_all(seen - before) below it")
+
+
+def test_a_table_has_no_such_line() -> None:
+    (one,) = hits("DPM602", epoch_start="share = torch.zeros(2)", step=STEP + "share[y] += 1", epoch_end="print(share)")
+    assert one.advice.startswith("reduce what one loop adds to it")
 
 
 def test_a_mean_that_goes_on_is_right() -> None:

@@ -81,6 +81,13 @@ def test_loggers_lines_without_their_date() -> None:
     assert _line("lines printed once", _record(lines=lines), [_record(lines=lines), _record(1, lines=lines)])[1].startswith("printed by several ranks: INFO")
 
 
+@pytest.mark.parametrize("category", ["OldError", "Deprecated", "UserWarning"])
+def test_a_warning_stands_at_another_line_of_the_migrated_program(category: str) -> None:
+    lines, moved = [[[False, f"/home/x/train.py:{n}: {category}: 2 old options", "stderr"]] for n in (12, 14)]
+    assert _line("numbers printed", _record(lines=lines), [_record(lines=moved)])[0] is Verdict.NONE
+    assert _line("lines printed once", _record(lines=lines), [_record(lines=moved)])[0] is not Verdict.DIFFERS
+
+
 def test_the_loss_of_a_batch_is_a_ranks_own() -> None:
     original = _record(lines=[[False, "last loss 1.000", "stdout"]])
     assert _line("numbers printed", original, [_record(lines=[[False, "last loss 1.250", "stdout"]], losses=[[1.25, 2, 0]])])[0] is Verdict.BOUND

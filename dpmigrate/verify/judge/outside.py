@@ -8,7 +8,8 @@ from collections import Counter
 from dpmigrate.verify.judge import text
 from dpmigrate.verify.judge.evidence import Evidence, Line, Record, Verdict
 
-_WARNING = re.compile(r"Warning|warnings\.warn|^\s+|^W\d{4}|^\[[WEI]\d")  # Python's and torch's own, which every process may give
+#: Python's and torch's own, which every process may give; a category of the program's need not be called a warning
+_WARNING = re.compile(r"Warning|warnings\.warn|^\s+|^W\d{4}|^\[[WEI]\d|^\S.*\.py:\d+: \w+: ")
 
 
 def _printed(record: Record) -> list[tuple[bool, str]]:
