@@ -57,7 +57,7 @@ _NORM = "model = nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2))"
 
 def test_how_an_evaluation_runs() -> None:
     assert _told(end=COUNTING)["evaluation loop"][1].endswith("reaches backward(); its batches are dealt out to the ranks")
-    with_buffers = _told(end=COUNTING, model=_NORM)["evaluation loop"][1]
+    with_buffers = _told(end="model.eval()\n" + COUNTING, model=_NORM)["evaluation loop"][1]
     assert "dealt out to the ranks, from rank 0's buffers (line " in with_buffers
     printed = COUNTING.replace("correct +=", "print('a')\n        correct +=")
     assert "every rank takes all batches: print() has an effect in every batch (line " in _told(end=printed)["evaluation loop"][1]
