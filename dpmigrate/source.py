@@ -96,8 +96,10 @@ class _Stored(ast.NodeTransformer):
 
 
 def _hint(text: str, error: SyntaxError) -> str:
-    """What Python 2 source looks like, and what helps."""
+    """What old source looks like, and what helps."""
     lines = text.splitlines()
     line = lines[error.lineno - 1] if error.lineno and error.lineno <= len(lines) else ""
-    old = "print" in (error.msg or "") or re.search(r"\b(print\s+[^(\s=]|except\s+\w+\s*,\s*\w+|async\s*=|exec\s+['\"])", line)
+    if re.search(r"\basync\s*=", line):
+        return " (async is a keyword since Python 3.7: write non_blocking=)"
+    old = "print" in (error.msg or "") or re.search(r"\b(print\s+[^(\s=]|except\s+\w+\s*,\s*\w+|exec\s+['\"])", line)
     return " (Python 2 source? modernise it first, e.g. with 2to3 or futurize)" if old else ""

@@ -158,11 +158,12 @@ def test_apply_refuses_with_file_line_and_reason(tmp_path: Path) -> None:
     [
         (b"import torch\nloss.backward(\n", b"train.py:2:14: error syntax error"),
         (b"import torch\nprint loss.backward()\n", b"Python 2"),
+        (b"import torch\nx = x.cuda(async=True)\nx.backward()\n", b"write non_blocking="),
         (b"# -*- coding: utf-8 -*-\n# \xff\nloss.backward()\n", b"train.py:2: error cannot be decoded"),
         (b"# coding: nonsense\nloss.backward()\n", b"unknown encoding"),
         (b"loss.backward()\n\0", b"NUL"),
     ],
-    ids=["syntax error", "python 2", "undecodable", "unknown cookie", "nul byte"],
+    ids=["syntax error", "python 2", "async", "undecodable", "unknown cookie", "nul byte"],
 )
 def test_bad_input_is_one_line_and_the_others_go_on(tmp_path: Path, data: bytes, words: bytes) -> None:
     put(tmp_path, data)

@@ -221,7 +221,7 @@ class Losses:
         while isinstance(plain, ast.Call) and isinstance(plain.func, ast.Attribute) and plain.func.attr == "sum":
             plain = plain.func.value  # x.sum(0).sum() is one sum
         if over_batch(self.roles, plain):
-            return Loss(Norm.UNKNOWN, node, "it is made of a sum over the batch, and no sum of what each sample gives")
+            return Loss(Norm.UNKNOWN, node, "the loss is made of a sum over the batch, and no sum of what each sample gives")
         stacked = any(isinstance(n, ast.Call) and self.names.dotted(n.func) in ("torch.stack", "torch.cat") for n in ast.walk(what))
         return Loss(Norm.UNKNOWN, node) if axes or stacked else Loss(Norm.SUM, node, "summed over the batch")
 
@@ -245,7 +245,7 @@ class Losses:
         if inner.norm in (Norm.SUM, Norm.WEIGHTED):
             return inner
         if inner.norm is Norm.UNKNOWN and over_batch(self.roles, what):
-            return Loss(Norm.UNKNOWN, node, "it is made of a sum over the batch, and no mean of what each sample gives")
+            return Loss(Norm.UNKNOWN, node, "the loss is made of a sum over the batch, and no mean of what each sample gives")
         self._means[id(node)] = node
         return Loss(Norm.MEAN, node)
 
