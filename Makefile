@@ -15,10 +15,10 @@ demo: $(STAMP)
 	$(BIN)/dpmigrate demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 coverage: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --cov --cov-report=term
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

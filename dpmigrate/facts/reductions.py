@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 
 from dpmigrate.facts.names import Names, last
 from dpmigrate.facts.roles import Roles
@@ -14,13 +15,19 @@ _EXTREMES = frozenset({"max", "min", "amax", "amin"})
 DEPTH_LIMIT = 5  # of variables that are followed
 
 
-def over_batch(roles: Roles, node: ast.AST, depth: int = DEPTH_LIMIT) -> bool:
-    """Whether a part of the expression, or of what its variables were given, is reduced over axes of which the first may be one."""
+def over_batch(roles: Roles, node: ast.AST, seen: set[Hashable] | None = None) -> bool:
+    """Whether a part of the expression, or of what its variables were given, is reduced over axes of which the first may be one.
+
+    ``seen`` are the variables that have been looked at.
+    """
+    known: set[Hashable] = set() if seen is None else seen
     for n in ast.walk(node):
         if isinstance(n, ast.Call) and _reduces(roles, n) and not _beside_batch(axes(roles.names, n)) and of_batch(roles, n) and not one_by_one(roles, n):
             return True
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and depth:
-            if any(over_batch(roles, v, depth - 1) for v in roles.given(n) if not roles.names.is_inside(n, v)):
+        variable = roles.names.meant(n) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) else None
+        if isinstance(n, ast.Name) and variable is not None and variable not in known:
+            known.add(variable)
+            if any(over_batch(roles, v, known) for v in roles.given(n)):
                 return True
     return False
 

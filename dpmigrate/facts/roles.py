@@ -17,6 +17,7 @@ from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.loops import IN_STEP, BatchLoop, batch_loops, in_step, source
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
 from dpmigrate.facts.optimizers import Optimizer, optimizers
+from dpmigrate.facts.regions import Regions
 from dpmigrate.facts.values import NONE, Key, Vals, Values
 
 DATA_LOADER = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
@@ -36,7 +37,6 @@ class Roles:
         self.values = values
         self.calls = [n for n in names.nodes if isinstance(n, ast.Call)]
         self._reach: dict[ast.AST, bool] = {}
-        self._regions: dict[ast.AST, str] = {}
 
     # ------------------------------------------------------------------ models and optimizers
     @cached_property
@@ -272,32 +272,12 @@ class Roles:
 
     # ------------------------------------------------------------------ regions
     @cached_property
-    def _loop_of(self) -> dict[ast.AST, BatchLoop]:
-        return {b.node: b for b in self.batch_loops}
+    def _regions(self) -> Regions:
+        return Regions(self)
 
     def region(self, node: ast.AST) -> str:
         """Where the node runs: ``train``, ``eval``, ``both`` or ``outside`` of any loop over a loader."""
-        if node not in self._regions:
-            self._regions[node] = self._region(node, frozenset())
-        return self._regions[node]
-
-    def _region(self, node: ast.AST, seen: frozenset[ast.AST]) -> str:
-        function = self.names.function(node)
-        quiet = self.quiet(node)
-        for a in self.names.ancestors(node):
-            if a is function:
-                break
-            b = self._loop_of.get(a)
-            if b is not None and (b.trains or b.evaluates):
-                return "eval" if quiet or not b.trains else "both" if b.branches else "train"
-        if not isinstance(function, FunctionNode) or function in seen:
-            return "outside"
-        found = {self._region(c, seen | {function}) for c in self.values.callers.get(function, [])}
-        if quiet and found & {"train", "both"}:
-            return "eval"
-        if "both" in found or {"train", "eval"} <= found:
-            return "both"
-        return "train" if "train" in found else "eval" if "eval" in found else "outside"
+        return self._regions.of(node)
 
     def quiet(self, node: ast.AST) -> bool:
         """Whether the node stands under ``no_grad``."""
