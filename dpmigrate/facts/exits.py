@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, of_self
+from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 
@@ -35,7 +36,7 @@ def exits(names: Names, roles: Roles, loop: Loop) -> Iterator[Exit]:
             continue
         tests = [a.test for a in names.ancestors(n) if isinstance(a, ast.If | ast.While) and a is not loop and names.is_inside(a, loop)]
         caught = any(isinstance(a, ast.ExceptHandler) and names.is_inside(a, loop) and not _of_all_ranks(a) for a in names.ancestors(n))
-        varying = [t for t in tests if not uniform(names, t)]
+        varying = [t for t in tests if not uniform(names, t) or asks_files(roles, t)]  # a file may come between two ranks' questions
         if caught or varying:
             yield Exit(n, loop, varying[0] if varying and not caught else None)
 

@@ -11,6 +11,9 @@ from dpmigrate.facts.names import FunctionNode, last, position
 from dpmigrate.facts.outside import TRACKERS, changes_files, waits_for_somebody
 from dpmigrate.facts.roles import Roles
 
+_FILE_QUESTIONS = frozenset(
+    {f"os.path.{n}" for n in ("exists", "lexists", "isfile", "isdir", "getsize", "getmtime")} | {"os.listdir", "os.scandir", "glob.glob"}
+)
 _FILE_TESTS = frozenset({"exists", "is_file", "is_dir", "isfile", "isdir", "glob", "iterdir", "is_downloaded"})
 
 
@@ -100,7 +103,7 @@ def reached_together(roles: Roles, node: ast.AST) -> bool:
 def asks_files(roles: Roles, test: ast.expr) -> bool:
     """Whether the test looks at files, which another rank may be writing: ``os.path.exists(p)``, ``p.is_file()``."""
     called = [n.func for n in ast.walk(test) if isinstance(n, ast.Call)]
-    return any(roles.names.dotted(f).startswith(("os.path.", "os.listdir")) or (isinstance(f, ast.Attribute) and f.attr in _FILE_TESTS) for f in called)
+    return any(roles.names.dotted(f) in _FILE_QUESTIONS or (isinstance(f, ast.Attribute) and f.attr in _FILE_TESTS) for f in called)
 
 
 def before_file_tests(roles: Roles, stmt: ast.stmt) -> ast.stmt:

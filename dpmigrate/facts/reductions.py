@@ -55,15 +55,15 @@ def statistic(names: Names, call: ast.Call) -> bool:
     dotted = names.dotted(call.func)
     if dotted in ("torch.cov", "torch.corrcoef"):
         return True
-    if not (isinstance(call.func, ast.Attribute) and call.func.attr in ("std", "var")) or (dotted and not dotted.startswith("torch.")):
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr in ("std", "var", "std_mean", "var_mean")) or (dotted and not dotted.startswith("torch.")):
         return False
     found = axes(names, call)
     return not found or 0 in found
 
 
 def _beside_batch(found: list[int | None]) -> bool:
-    """Whether the axes are named, and all of them lie behind the first: ``1``, ``(2, 3)``, ``-1``; of ``-3`` nobody knows without the shape."""
-    return bool(found) and all(i is not None and (i > 0 or i in (-1, -2)) for i in found)
+    """Whether the axes are named, and all of them lie behind the first: ``1``, ``(2, 3)``, ``-1``, ``(-2, -1)`` of pictures; of ``-2`` alone nobody knows."""
+    return bool(found) and all(i is not None and (i > 0 or i == -1 or (i == -2 and -1 in found)) for i in found)
 
 
 def _numbers(names: Names, node: ast.expr, depth: int) -> list[int | None]:

@@ -94,5 +94,7 @@ def _other_size(roles: Roles, node: ast.Name) -> bool:
     outer = roles.names.parent[above]
     if above.attr in _LIKE:
         return isinstance(outer, ast.Call)
+    if isinstance(outer, ast.Call) and above.attr == "size" and not outer.args and not outer.keywords:
+        outer = roles.names.parent[outer]  # x.size()[0]
     index = outer.slice if isinstance(outer, ast.Subscript) else outer.args[0] if isinstance(outer, ast.Call) and outer.args else None
-    return not (isinstance(index, ast.Constant) and index.value == 0) and not (above.attr == "shape" and index is None)
+    return not (isinstance(index, ast.Constant) and index.value == 0) and not (above.attr in ("shape", "size") and index is None)

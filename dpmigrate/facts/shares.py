@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.names import last
+from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.sizes import Sizes
 
@@ -26,8 +27,10 @@ class Shares:
         self.names = script.names
         self.sizes = Sizes(script)
 
-    def alike(self, test: ast.AST) -> bool:
+    def alike(self, test: ast.expr) -> bool:
         """Whether the test falls out alike on every rank: ``x.size(0) != batch_size``, ``i == self.len_epoch``."""
+        if asks_files(self.roles, test):
+            return False  # a file may come between two ranks' questions
         if uniform(self.names, test):
             return True
         if isinstance(test, ast.Compare):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 
 from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.phases import phases
 from dpmigrate.facts.roles import Roles
 
@@ -51,6 +52,7 @@ def of_elements(roles: Roles, call: ast.Call) -> Weighted | None:
     return None if target is None or not pure(target) or not _trained_here(roles, call) else Weighted(call, target, elements=True)
 
 
+_MASK = re.compile(r"mask|valid", re.IGNORECASE)
 _SELECTS = frozenset({"pack_padded_sequence", "masked_select", "nonzero"})
 
 
@@ -80,9 +82,15 @@ def chosen(roles: Roles, node: ast.expr, depth: int = 3) -> bool:
 
 
 def _is_mask(roles: Roles, node: ast.expr, depth: int) -> bool:
-    """A comparison, or a name for one; an index is none."""
+    """A comparison, what finds the places where one holds, or a name for these; an index is none."""
     if isinstance(node, ast.Compare):
         return True
+    if isinstance(node, ast.Subscript):  # torch.where(y > 0)[0]
+        return isinstance(node.value, ast.Call) and _is_mask(roles, node.value, depth)
+    if isinstance(node, ast.Name) and _MASK.search(node.id) and not _assigned(roles, node, depth):
+        return True  # of the data, or a parameter: its name says what it is
+    if isinstance(node, ast.Call) and last(node.func) in ("where", "nonzero", "flatnonzero"):
+        return len(node.args) <= 1
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.Invert) and _is_mask(roles, node.operand, depth)
     if isinstance(node, ast.BinOp):

@@ -76,6 +76,7 @@ def test_run_by_all(text: str, answer: bool) -> None:
     [
         pytest.param("k > 3", False, id="a number"),
         pytest.param("'exists' in k", False, id="a word"),
+        pytest.param("os.path.isabs(k)", False, id="a question about words"),
         pytest.param("os.path.exists(k)", True, id="os.path"),
         pytest.param("k.is_file()", True, id="pathlib"),
         pytest.param("len(os.listdir(k)) > 3", True, id="a folder"),

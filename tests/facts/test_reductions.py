@@ -53,6 +53,8 @@ def test_it_does_not(text: str) -> None:
         pytest.param("probe(torch.mean(x, 0))", id="function"),
         pytest.param("probe(torch.bincount(y, minlength=3) / 3)", id="a count of classes"),
         pytest.param("probe(x / x.max())", id="scaled by an extreme"),
+        pytest.param("probe(x.mean(dim=-2))", id="the last but one, which may be the first"),
+        pytest.param("x = x * 2\nx = x + 1\nx = x - y\nprobe(x.sum())", id="by several names of one"),
         pytest.param("probe(x / x.norm())", id="scaled by a norm"),
         pytest.param("i = (x * y).sum()\nu = x + y\nprobe((i + 1) / u)", id="by a name"),
     ],

@@ -277,3 +277,8 @@ def test_the_number_of_batches_is_alike_on_all_ranks(length: str, known: bool, t
     parts = {"imports": "from lib import config", "loader": "loader = config.init_obj('loader', lib)", "epochs": "", "batches": "", "step": ""}
     end = "trainer = Trainer(config, model, optimizer, loader=loader)\nfor epoch in range(2):\n    trainer.fit()"
     assert (found("DPM322", defs=_TRAINER.format(length, test), end=end, **parts) == []) is known
+
+
+def test_a_file_that_asks_to_stop() -> None:
+    """It may come between two ranks' questions."""
+    assert "if ddp.from_main(os.path.exists('STOP')):" in whole(step=f"{STEP}\nif os.path.exists('STOP'):\n    break")

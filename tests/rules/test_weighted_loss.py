@@ -140,6 +140,8 @@ def test_refused(parts: dict[str, str], pointed: str) -> None:
         pytest.param("loss = F.mse_loss(model(x)[y > 0], y[y > 0])", "y[y > 0].numel()", id="a comparison"),
         pytest.param("m = ~y.bool()\nloss = F.mse_loss(model(x)[m], target=y[m])", "y[m].numel()", id="not, by keyword"),
         pytest.param("m = (y > 0) & (y < 9)\nloss = F.l1_loss(model(x)[m].view(-1), y[m].view(-1))", "y[m].view(-1).numel()", id="two at once, reshaped"),
+        pytest.param("i = torch.where(y > 0)[0]\nloss = F.mse_loss(model(x)[i], y[i])", "y[i].numel()", id="the places where it holds"),
+        pytest.param("i = (y > 0).nonzero()\nloss = F.mse_loss(model(x)[i], y[i])", "y[i].numel()", id="nonzero"),
         pytest.param("m = y > 0\nloss = F.mse_loss(model(x)[m].mean(-1), y[m] / 10)", "(y[m] / 10).numel()", id="computed with"),
         pytest.param("t = torch.masked_select(y, y > 0)\nloss = F.mse_loss(model(x)[y > 0], t)", "t.numel()", id="masked_select"),
         pytest.param("t = pack_padded_sequence(y, x)[0]\nloss = F.cross_entropy(model(x), t)", "ddp.weight_of(t)", id="a packed sequence"),
@@ -248,3 +250,8 @@ def test_refused_where_the_other_loader_is_not_read() -> None:
     parts = _by_flag("16")
     parts["before"] = str(parts["before"]).replace("val = DataLoader(val_set, 16)", "val = make_val_loader()")
     assert refused("DPM302", imports="from data import make_val_loader", **parts) == ["nn.CrossEntropyLoss(ignore_index=0)"]
+
+
+def test_a_mask_of_the_data() -> None:
+    text = whole(batches="for x, (y, valid) in loader:", step=_STEP.format("loss = F.mse_loss(model(x)[valid], y[valid])"))
+    assert ", y[valid].numel())\n" in text
