@@ -170,7 +170,7 @@ class Losses:
         if isinstance(node.op, ast.Add | ast.Sub):
             return _join(node, [left, right])
         if isinstance(node.op, ast.Div):
-            if left.norm is Norm.SUM and self.numbers.batch_size(node.right):
+            if left.norm is Norm.SUM and self.numbers.batch_size(node.right) and not weights.chosen(self.roles, node.right):
                 return Loss(Norm.MEAN, node)
             if left.norm is Norm.SUM and right.norm is not Norm.CONST and not self.numbers.plain(node.right):
                 return self._mean_of(weights.of_count(self.roles, node), Loss(Norm.WEIGHTED, node, "a sum divided by a count of its own"))

@@ -8,10 +8,12 @@ from dpmigrate.facts.names import Names, last
 from dpmigrate.facts.values import Values
 
 TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.")
+#: what the shell is told to do, which may make any file
+COMMANDS = frozenset({"os.system", "os.popen"} | {f"subprocess.{n}" for n in ("run", "call", "check_call", "check_output", "Popen")})
 _FILE_FUNCTIONS = frozenset(
     {f"shutil.{n}" for n in ("copyfile", "copy", "copy2", "copytree", "move", "rmtree", "make_archive")}
-    | {f"os.{n}" for n in ("remove", "unlink", "rename", "renames", "replace", "rmdir", "symlink", "link", "system", "removedirs")}
-    | {f"subprocess.{n}" for n in ("run", "call", "check_call", "Popen")}
+    | {f"os.{n}" for n in ("remove", "unlink", "rename", "renames", "replace", "rmdir", "symlink", "link", "removedirs")}
+    | (COMMANDS - {"os.popen", "subprocess.check_output"})  # those are asked for what they print
     | {f"numpy.{n}" for n in ("save", "savez", "savez_compressed", "savetxt")}
     | {f"matplotlib.pyplot.{n}" for n in ("savefig", "imsave")}
     | {f"torch.{n}" for n in ("onnx.export", "jit.save", "export.save", "cuda.memory._dump_snapshot")}

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.passes import written_names
+from dpmigrate.facts.reductions import REDUCTIONS, axes, literals
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import of_batch
 
 _TRANSPOSES = frozenset({"t", "transpose", "permute", "swapaxes"})
-_KEPT = frozenset({"contiguous", "detach", "float", "clone"})
+#: methods that leave every element in its place
+_KEEPS_PLACES = frozenset({"detach", "clone", "cpu", "cuda", "to", "float", "double", "numpy", "abs", "neg", "contiguous"})
 _BATCH_SIZE = re.compile(r"(n|num)?_?(batch|bs|bsz)_?(size|sz)?", re.IGNORECASE)
 _ENTROPY = ("torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss")
 
@@ -42,6 +44,10 @@ def _call(roles: Roles, node: ast.Call) -> Iterator[Product]:
     dotted = roles.names.dotted(node.func)
     if dotted in ("torch.mm", "torch.matmul"):
         yield from _of_rows(roles, node, node.args)
+    elif dotted in ("torch.nn.functional.linear", "torch.inner"):  # rows with rows, as they are given
+        named = {k.arg: k.value for k in node.keywords}
+        operands = (*node.args[:2], *(named[n] for n in ("input", "weight", "other") if n in named))
+        yield Product(node, operands, flat=True)
     elif dotted in ("torch.cdist", "torch.nn.functional.pdist", "torch.pdist"):
         yield Product(node, tuple(node.args), flat=False)
     elif dotted.endswith(".cosine_similarity"):
@@ -54,6 +60,8 @@ def _call(roles: Roles, node: ast.Call) -> Iterator[Product]:
             yield Product(node, tuple(listed.elts if isinstance(listed, ast.List | ast.Tuple) else node.args[1:]), flat=True)
     elif last(node.func) in ("addmm", "addmm_"):
         yield from _of_rows(roles, node, [a for a in node.args if not _is_number(a)][-2:])
+    elif isinstance(node.func, ast.Attribute) and node.func.attr == "inner" and not dotted:
+        yield Product(node, (node.func.value, *node.args), flat=True)
     elif isinstance(node.func, ast.Attribute) and node.func.attr in ("mm", "matmul"):
         yield from _of_rows(roles, node, [node.func.value, *node.args])
 
@@ -73,7 +81,7 @@ def _transposed(roles: Roles, node: ast.expr) -> bool | None:
         return node.attr == "T" if node.attr in ("T", "mT") else None
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return None
-    if node.func.attr in _KEPT:
+    if node.func.attr in _KEEPS_PLACES:
         return _transposed(roles, node.func.value)
     if node.func.attr not in _TRANSPOSES:
         return None
@@ -139,7 +147,6 @@ def of_one_sample(roles: Roles, product: Product) -> bool:
 _SORTS = {"sort": 0, "argsort": 0, "msort": 9, "topk": 1, "kthvalue": 1, "median": 0, "nanmedian": 0, "quantile": 1}
 _ALONG = {"softmax": 0, "log_softmax": 0, "softmin": 0, "logsumexp": 0, "normalize": 1, "cumsum": 0, "cumprod": 0, "logcumsumexp": 0}
 _WHOLE = frozenset({"median", "nanmedian", "quantile"})  # over everything, where no axis is named
-_SAME_ROWS = frozenset({"detach", "clone", "cpu", "cuda", "to", "float", "double", "numpy", "abs", "neg", "contiguous"})
 
 
 def along_batch(roles: Roles, call: ast.Call) -> bool:
@@ -152,8 +159,9 @@ def along_batch(roles: Roles, call: ast.Call) -> bool:
     axis = next((k.value for k in call.keywords if k.arg in ("dim", "axis")), given[place] if place < len(given) else None)
     if not of_batch(roles, tensor):
         return False
-    if axis is not None:
-        return isinstance(axis, ast.Constant) and axis.value == 0 and not isinstance(axis.value, bool)
+    known = literals(roles.names, axis) if axis is not None else [-1]
+    if known != [-1]:
+        return 0 in known
     return word in _SORTS and (word in _WHOLE or _one_number_each(roles, tensor, frozenset()))
 
 
@@ -174,7 +182,10 @@ def _one_number_each(roles: Roles, node: ast.expr, seen: frozenset[ast.expr]) ->
         return False
     if node.func.attr in ("view", "reshape", "flatten", "ravel"):
         return [ast.unparse(a) for a in node.args] in ([], ["-1"])
-    return node.func.attr in _SAME_ROWS and _one_number_each(roles, node.func.value, seen)
+    if node.func.attr in REDUCTIONS:
+        gone = axes(roles.names, node)  # of rows: what a sample's row comes to
+        return bool(gone) and 0 not in gone and not any(k.arg == "keepdim" for k in node.keywords)
+    return node.func.attr in _KEEPS_PLACES and _one_number_each(roles, node.func.value, seen)
 
 
 # ---------------------------------------------------------------------- labels

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.outside import COMMANDS
 from dpmigrate.facts.paths import HOLE, path_form
 from dpmigrate.facts.ranks import left_to_main, run_apart, run_by_all
 from dpmigrate.facts.written import archives, opened, writes
@@ -29,8 +30,6 @@ _READ = (
     ),
     *("joblib.load", "safetensors.torch.load_file", "torch.jit.load", "h5py.File", "?.open", "io.open", "codecs.open", "gzip.open"),
 )
-#: what rank 0 lets the shell do, which may make any file
-_COMMANDS = ("os.system", "os.popen", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output", "subprocess.Popen")
 _READ_METHODS = ("read_text", "read_bytes")
 _WRITE_METHODS = ("write_text", "write_bytes")
 
@@ -38,7 +37,7 @@ _WRITE_METHODS = ("write_text", "write_bytes")
 def read_backs(script: Script) -> Iterator[ast.Call]:
     """The calls that read a file which the program has written by then, and which all ranks come to outside of loops over batches."""
     written = _written(script)
-    if written or any(True for _ in script.calls(*_COMMANDS)):
+    if written or any(True for _ in script.calls(*COMMANDS)):
         yield from (read for read, path in _reads(script) if _all_read(script, read) and any(True for _ in _before(script, read, path, written)))
 
 
@@ -95,7 +94,7 @@ def _before(script: Script, read: ast.Call, path: ast.expr, written: dict[str, l
         earlier = script.values.order.when(read, script.names.statement(write)) != "before"
         if write is not read and (earlier or any(write in _run_in(script, a) for a in loops)):
             yield write
-    for command in script.calls(*_COMMANDS):
+    for command in script.calls(*COMMANDS):
         if script.names.function(command) is script.names.function(read) and left_to_main(script.roles, command):
             if script.values.order.when(read, script.names.statement(command)) == "after":
                 yield command

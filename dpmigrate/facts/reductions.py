@@ -9,7 +9,7 @@ from dpmigrate.facts.names import Names, last
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import of_batch, one_by_one
 
-_REDUCES = frozenset({"sum", "mean", "prod", "nansum", "nanmean", "norm"})
+REDUCTIONS = frozenset({"sum", "mean", "prod", "nansum", "nanmean", "norm"})
 _COUNTS = frozenset({"bincount", "histc", "unique"})  # of the classes that the batch happens to hold
 _EXTREMES = frozenset({"max", "min", "amax", "amin"})
 DEPTH_LIMIT = 5  # of variables that are followed
@@ -39,7 +39,7 @@ def _reduces(roles: Roles, call: ast.Call) -> bool:
         return True
     if not isinstance(call.func, ast.Attribute) or (dotted and not dotted.startswith(("torch.", "?."))):
         return False
-    return word in _REDUCES or (
+    return word in REDUCTIONS or (
         word in _EXTREMES and isinstance(above := roles.names.parent[call], ast.BinOp) and isinstance(above.op, ast.Div | ast.Mult | ast.Sub)
     )
 
@@ -47,7 +47,7 @@ def _reduces(roles: Roles, call: ast.Call) -> bool:
 def axes(names: Names, call: ast.Call) -> list[int | None]:
     """The axes that a reduction is told, None for what cannot be read; empty where it goes over everything."""
     given = [k.value for k in call.keywords if k.arg in ("dim", "axis")] or call.args[int(names.dotted(call.func).startswith("torch.")) :]
-    return [i for a in given for i in _numbers(names, a, DEPTH_LIMIT)]
+    return [i for a in given for i in literals(names, a)]
 
 
 def statistic(names: Names, call: ast.Call) -> bool:
@@ -66,16 +66,16 @@ def _beside_batch(found: list[int | None]) -> bool:
     return bool(found) and all(i is not None and (i > 0 or i == -1 or (i == -2 and -1 in found)) for i in found)
 
 
-def _numbers(names: Names, node: ast.expr, depth: int) -> list[int | None]:
+def literals(names: Names, node: ast.expr, depth: int = DEPTH_LIMIT) -> list[int | None]:
     """The numbers that the expression may be or hold; None for what cannot be read."""
     if isinstance(node, ast.Tuple | ast.List):
-        return [i for e in node.elts for i in _numbers(names, e, depth)]
+        return [i for e in node.elts for i in literals(names, e, depth)]
     if isinstance(node, ast.IfExp):
-        return [*_numbers(names, node.body, depth), *_numbers(names, node.orelse, depth)]
+        return [*literals(names, node.body, depth), *literals(names, node.orelse, depth)]
     if isinstance(node, ast.Name) and depth:
         bound = list(names.bindings(names.scope_of[node], node.id))
         if bound and all(b.how == "assign" and isinstance(b.value, ast.expr) and not b.path for b in bound):
-            return [i for b in bound for i in _numbers(names, b.value, depth - 1)]  # type: ignore[arg-type]
+            return [i for b in bound for i in literals(names, b.value, depth - 1)]  # type: ignore[arg-type]
         return [None]
     try:
         value = ast.literal_eval(node)

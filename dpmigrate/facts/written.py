@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import last
-from dpmigrate.facts.outside import changes_files, fetches
+from dpmigrate.facts.outside import COMMANDS, changes_files, fetches
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -16,10 +16,7 @@ _HANDLERS = ("logging.FileHandler", "logging.handlers.RotatingFileHandler", "log
 _ARCHIVES = ("h5py.File", "zipfile.ZipFile", "tarfile.open")
 _REMOVE = frozenset({"rmtree", "remove", "unlink", "rmdir", "removedirs"})
 #: calls that make files and whose results may be used
-_MAKE = frozenset(
-    {"sqlite3.connect", "lmdb.open", "torch.save", "pickle.dump", "json.dump", "yaml.dump", "shutil.unpack_archive", "os.system", "os.popen"}
-    | {f"subprocess.{n}" for n in ("run", "call", "check_call", "check_output", "Popen")}
-)
+_MAKE = frozenset({"sqlite3.connect", "lmdb.open", "torch.save", "pickle.dump", "json.dump", "yaml.dump", "shutil.unpack_archive"} | COMMANDS)
 _EXTRACT = frozenset({"extractall", "tofile", "save_to_disk"})
 
 

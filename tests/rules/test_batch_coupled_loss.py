@@ -246,6 +246,8 @@ def test_statistics_of_the_batch(line: str, pointed: str) -> None:
         pytest.param("loss = loss + (z[:, None] - z.unsqueeze(1)).mean()", id="axes of their own in the same place"),
         pytest.param("loss = loss + (z[:, 0] - z[:, 1]).mean()", id="columns"),
         pytest.param("loss = loss + torch.addmm(z, z, torch.ones(2, 2)).mean()", id="addmm with a table"),
+        pytest.param("loss = loss + F.linear(z, torch.ones(3, 2)).mean()", id="linear with a table"),
+        pytest.param("loss = loss + (z ** 2).mean(1, keepdim=True).topk(1)[0].mean()", id="one number each, in an axis of its own"),
     ],
 )
 def test_order_and_proportions_within_a_sample(line: str) -> None:
@@ -270,6 +272,12 @@ def test_order_and_proportions_within_a_sample(line: str) -> None:
             "np.argsort(-each.data.cpu())",
             id="numpy, an object",
         ),
+        pytest.param(
+            "each = F.cross_entropy(z, y, reduction='none')\nloss = each.topk(2, dim=-1)[0].mean()",
+            "each.topk(2, dim=-1)",
+            id="the last axis, which is the only one",
+        ),
+        pytest.param("first = 0\nloss = loss + z.softmax(first).mean()", "z.softmax(first)", id="an axis by a name"),
         pytest.param("loss = loss * z.median()", "z.median()", id="over everything"),
         pytest.param("loss = loss + (z[:, None] - z[None]).mean()", "z[:, None] - z[None]", id="differences, None"),
         pytest.param(
@@ -278,6 +286,12 @@ def test_order_and_proportions_within_a_sample(line: str) -> None:
             id="products, unsqueeze",
         ),
         pytest.param("loss = loss + (z[:, 0].view(-1, 1) - z[:, 0].view(1, -1)).mean()", "z[:, 0].view(-1, 1) - z[:, 0].view(1, -1)", id="differences, view"),
+        pytest.param("loss = loss + F.linear(z, z.detach()).mean()", "F.linear(z, z.detach())", id="linear"),
+        pytest.param("loss = loss + F.linear(input=z, weight=z).mean()", "F.linear(input=z, weight=z)", id="linear, keywords"),
+        pytest.param("loss = loss + torch.inner(z, other=z).mean()", "torch.inner(z, other=z)", id="inner"),
+        pytest.param("loss = loss + z.inner(z).mean()", "z.inner(z)", id="inner, method"),
+        pytest.param("loss = loss + (z ** 2).mean(1).topk(2)[0].mean()", "(z ** 2).mean(1).topk(2)", id="the worst of what each row comes to"),
+        pytest.param("each = (z ** 2).sum(dim=-1)\nloss = loss + torch.sort(each)[0][:2].mean()", "torch.sort(each)", id="sums of rows, a name"),
         pytest.param("d = torch.zeros(len(z), len(z))\nd.addmm_(z, z.t(), beta=1, alpha=-2)", "d.addmm_(z, z.t(), beta=1, alpha=-2)", id="addmm_"),
         pytest.param("d = torch.addmm(1, torch.zeros(()), -2, z, z.t())", "torch.addmm(1, torch.zeros(()), -2, z, z.t())", id="addmm, with numbers"),
     ],

@@ -255,3 +255,9 @@ def test_refused_where_the_other_loader_is_not_read() -> None:
 def test_a_mask_of_the_data() -> None:
     text = whole(batches="for x, (y, valid) in loader:", step=_STEP.format("loss = F.mse_loss(model(x)[valid], y[valid])"))
     assert ", y[valid].numel())\n" in text
+
+
+@pytest.mark.parametrize("count", ["kept.size(0)", "len(kept)", "kept.shape[0]"])
+def test_a_sum_over_the_number_of_what_is_selected_is_no_mean_over_the_batch(count: str) -> None:
+    line = f"F.mse_loss(kept, y[y > 0], reduction='sum') / {count}"
+    assert refused("DPM302", step=_STEP.format(f"kept = model(x)[y > 0]\nloss = {line}")) == [line]
