@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.meetings import after_training
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.outside import fetches
-from dpmigrate.facts.ranks import asks_files, for_samples, run_apart, run_by_all
+from dpmigrate.facts.ranks import asks_files, for_samples, parted, run_apart, run_by_all
 from dpmigrate.facts.written import makers
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class Build:
 
     ``wishes`` are what else makes them anew (``args.rebuild or not exists(p)``). ``once``: they are there when the others come, who go round the branch.
     ``kept`` are values that the branch alone leaves behind and that are read later, so that the others would lack them.
+    ``apart``: perhaps not all ranks come by.
     """
 
     asks: ast.If
@@ -32,6 +33,12 @@ class Build:
     wishes: tuple[ast.expr, ...]
     once: bool
     kept: tuple[str, ...]
+    apart: bool
+
+    @property
+    def by_main(self) -> bool:
+        """Whether the branch is left to rank 0 in the migrated program."""
+        return self.once and not self.kept and not self.apart
 
 
 def builds(script: Script) -> tuple[Build, ...]:
@@ -62,7 +69,16 @@ def _build(script: Script, node: ast.If, made: frozenset[ast.AST]) -> Build | No
         return None  # nothing, or what is fetched right here
     sure = not others or (missing and any(_unconditional(script, m, branch) for m in making))
     first = _chain(script, node)
-    return Build(node, first, first if last is node else last, tuple(branch), others if missing else (), sure, _kept(script, node, branch, last))
+    return Build(
+        node,
+        first,
+        first if last is node else last,
+        tuple(branch),
+        others if missing else (),
+        sure,
+        _kept(script, node, branch, last),
+        parted(script.roles, first),
+    )
 
 
 def _chain(script: Script, node: ast.If) -> ast.stmt:

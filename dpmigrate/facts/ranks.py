@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 
 from dpmigrate.facts.control import uniform
@@ -14,6 +15,8 @@ from dpmigrate.facts.roles import Roles
 _FILE_QUESTIONS = frozenset(
     {f"os.path.{n}" for n in ("exists", "lexists", "isfile", "isdir", "getsize", "getmtime")} | {"os.listdir", "os.scandir", "glob.glob"}
 )
+#: exceptions that all ranks meet together
+_OF_ALL = frozenset({"StopIteration", "ImportError", "ModuleNotFoundError"})
 _FILE_TESTS = frozenset({"exists", "is_file", "is_dir", "isfile", "isdir", "glob", "iterdir", "is_downloaded"})
 
 
@@ -106,13 +109,48 @@ def asks_files(roles: Roles, test: ast.expr) -> bool:
     return any(roles.names.dotted(f) in _FILE_QUESTIONS or (isinstance(f, ast.Attribute) and f.attr in _FILE_TESTS) for f in called)
 
 
-def before_file_tests(roles: Roles, stmt: ast.stmt) -> ast.stmt:
-    """The statement, or the outermost ``if`` round it that looks at files: what ranks do together must come before such a test."""
-    found = stmt
-    for a in takewhile(lambda a: not isinstance(a, FunctionNode), roles.names.ancestors(stmt)):
-        if isinstance(a, ast.If) and asks_files(roles, a.test):
+def parted(roles: Roles, node: ast.AST) -> bool:
+    """Whether some ranks may come to the node and others not: by a test, by an early return, or since an exception met some of them alone."""
+    if any(True for _ in local_tests(roles, node)) or any(True for _ in ends_before(roles, node)):
+        return True
+    return any(_meets_some(a) for n in leading_to(roles, node) for a in takewhile(lambda a: not isinstance(a, FunctionNode), roles.names.ancestors(n)))
+
+
+def _meets_some(node: ast.AST) -> bool:
+    """Whether the node handles exceptions that one rank may meet alone: a loader's end or a missing package meets all."""
+    return isinstance(node, ast.ExceptHandler) and not (node.type is not None and last(node.type) in _OF_ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Statements of one block, from ``first`` to ``last``, that hold a place together with all that decides in their function whether it is come to."""
+
+    first: ast.stmt
+    last: ast.stmt
+
+
+def stretch(roles: Roles, stmt: ast.stmt, parts: Callable[[ast.expr], bool]) -> Stretch | None:
+    """What ranks must go through one after the other, or wait before, so that no test is asked while another rank is at work there.
+
+    ``parts`` says which tests may then fall out differently. The outermost of them round the statement, a ``try`` whose handler it stands in, and the early
+    returns before it are inside. None where an early return stands in another block.
+    """
+    names, found = roles.names, stmt
+    inner: ast.AST = stmt
+    for a in takewhile(lambda a: not isinstance(a, FunctionNode), names.ancestors(stmt)):
+        if (isinstance(a, ast.If) and parts(a.test)) or (isinstance(a, ast.Try) and isinstance(inner, ast.ExceptHandler) and _meets_some(inner)):
             found = a
-    return found
+        inner = a
+    block, function = names.block(found), names.function(stmt)
+    before = block[: block.index(found)]
+    first: ast.stmt = found
+    for r in (n for n in ast.walk(function) if isinstance(n, ast.Return) and names.function(n) is function and position(n) < position(found)):
+        if any(isinstance(a, ast.If) and parts(a.test) and not names.is_inside(found, a) for a in takewhile(lambda a: a is not function, names.ancestors(r))):
+            holding = [s for s in before if names.is_inside(r, s)]
+            if not holding or block is not function.body:
+                return None
+            first = min(first, *holding, key=position)
+    return Stretch(first, found if first is found else block[-1])
 
 
 # ------------------------------------------------------------------ what only rank 0 does

@@ -275,7 +275,7 @@ class Script:
 
     def made_once(self, node: ast.AST) -> bool:
         """Whether rank 0 alone comes to the node, since the files that it makes there are not missing when the others come."""
-        return builds.only_in(self, node, tuple(b for b in self.builds if b.once and not b.kept))
+        return builds.only_in(self, node, tuple(b for b in self.builds if b.by_main))
 
     # ------------------------------------------------------------------ where ranks meet
     @cached_property

@@ -43,6 +43,9 @@ def cache_made_by_every_rank(script: Script) -> Iterator[Hit]:
             advice = f"let rank 0 make them first (with ddp.main_first():), and the others read {', '.join(build.kept)} from them"
             yield Hit(build.asks.test, message, advice=advice)
             continue
+        if build.apart:
+            yield Hit(build.asks.test, message, advice="make them before the training where every rank comes by, with ddp.main_first():")
+            continue
         edits: list[Edit] = [Enclose(script.span(build.first), script.span(build.last), f"with {script.ddp}.main_first():"), AddImport(script.import_line)]
         if build.once:
             edits += [Wrap(script.span(w), f"({{}} and {script.ddp}.is_main())") for w in build.wishes]

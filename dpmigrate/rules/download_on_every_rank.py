@@ -28,8 +28,9 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Enclose
+from dpmigrate.facts.control import uniform
 from dpmigrate.facts.outside import downloads
-from dpmigrate.facts.ranks import before_file_tests, run_by_all
+from dpmigrate.facts.ranks import asks_files, parted, run_by_all, stretch
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -37,19 +38,35 @@ from dpmigrate.rules._base import Hit, rule
 
 @rule("DPM508", severity=Severity.ERROR, fix=Fix.SAFE)
 def download_on_every_rank(script: Script) -> Iterator[Hit]:
+    done: list[ast.stmt] = []
+    for stmt in _fetching(script):
+        # `if not os.path.exists(…)` must not be asked while rank 0 writes
+        whole = stretch(script.roles, stmt, lambda test: asks_files(script.roles, test) or not uniform(script.names, test))
+        if whole is None or parted(script.roles, whole.first):
+            yield Hit(
+                stmt, "ranks would fetch these files at once, and perhaps not all of them come here",
+                advice="fetch the files before the training, where every rank comes by",
+            )  # fmt: skip
+            continue
+        block = script.names.block(whole.first)
+        inside = block[block.index(whole.first) : block.index(whole.last) + 1]
+        if any(script.meets(s) for s in inside):
+            yield Hit(
+                stmt, "all ranks would fetch these files at once, in a statement in which they also wait for each other", severity=Severity.BLOCKER,
+                advice="fetch the files in a statement of its own, before the training",
+            )  # fmt: skip
+            continue
+        around = any(script.names.is_inside(stmt, s) for s in done)
+        done += inside
+        edits = (Enclose(script.span(whole.first), script.span(whole.last), f"with {script.ddp}.main_first():"), AddImport(script.import_line))
+        yield Hit(stmt, "all ranks would fetch these files at once", () if around else edits)
+
+
+def _fetching(script: Script) -> Iterator[ast.stmt]:
+    """The simple statements that fetch files and that all ranks run, if any does."""
     for stmt in script.names.nodes:
         simple = isinstance(stmt, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.AugAssign)
         if simple and not script.roles.inside_module(stmt) and run_by_all(script.roles, stmt) and downloads(script.names, stmt):
             assert isinstance(stmt, ast.stmt)
-            if script.made_once(stmt):
-                continue
-            whole = before_file_tests(script.roles, stmt)  # `if not os.path.exists(…)` must not be asked while rank 0 writes
-            header = f"with {script.ddp}.main_first():"
-            edits = (Enclose(script.span(whole), script.span(whole), header), AddImport(script.import_line))
-            if script.meets(whole):
-                yield Hit(
-                    stmt, "all ranks would fetch these files at once, in a statement in which they also wait for each other", severity=Severity.BLOCKER,
-                    advice="fetch the files in a statement of its own, before the training",
-                )  # fmt: skip
-            else:
-                yield Hit(stmt, "all ranks would fetch these files at once", edits)
+            if not script.made_once(stmt):
+                yield stmt

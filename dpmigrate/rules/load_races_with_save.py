@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Before
 from dpmigrate.facts.meetings import waits_for_files
-from dpmigrate.facts.ranks import before_file_tests
+from dpmigrate.facts.ranks import asks_files, stretch
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -39,7 +39,8 @@ from dpmigrate.rules._base import Hit, rule
 def load_races_with_save(script: Script) -> Iterator[Hit]:
     done: set[ast.stmt] = set()
     for call, reading in waits_for_files(script):
-        stmt = before_file_tests(script.roles, reading)  # the others may not ask for the file before it is there
+        whole = stretch(script.roles, reading, lambda test: asks_files(script.roles, test))  # the others may not ask for the file before it is there
+        stmt = whole.first if whole is not None else reading
         if stmt not in done:
             done.add(stmt)
             edits = (Before(script.span(stmt), f"{script.ddp}.barrier()"), AddImport(script.import_line))

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Edit, Enclose, Replace, SetArg
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.ranks import ends_before, local_tests, run_by_all
+from dpmigrate.facts.ranks import parted, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -64,8 +64,7 @@ def makedirs_race(script: Script) -> Iterator[Hit]:
 def _by_option(script: Script, call: ast.Call, given: ast.expr) -> Iterator[Hit]:
     """The program decides whether the directory may be there: rank 0 looks first, and for the others it may."""
     stmt = script.is_statement(call)
-    apart = any(True for _ in local_tests(script.roles, call)) or any(True for _ in ends_before(script.roles, call))
-    if stmt is not None and run_by_all(script.roles, call) and not apart:
+    if stmt is not None and run_by_all(script.roles, call) and not parted(script.roles, call):
         own = f"({script.text(given)})" if isinstance(given, ast.IfExp | ast.NamedExpr) else script.text(given)
         value = f"{own} or not {script.ddp}.is_main()"
         edits = (SetArg(script.span(call), "exist_ok", value, 2), Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.main_first():"))

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.fresh import clocks, file_tests, free_names, listings
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.ranks import ends_before, left_to_main, local_tests, run_by_all
+from dpmigrate.facts.ranks import left_to_main, parted, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -69,7 +69,7 @@ _FREE = "each rank would look for a free name by itself, and take another one: s
 
 def _told(script: Script, node: ast.expr, message: str, inner: str, outer: str = "{}") -> Hit:
     """What rank 0 sees, on every rank, together with the tests by which all come there."""
-    if any(True for _ in local_tests(script.roles, node)) or any(True for _ in ends_before(script.roles, node)):
+    if parted(script.roles, node):
         return Hit(node, message, severity=Severity.WARNING, advice="make the path before the test, where all ranks come: ddp.from_main(...)")
     places = [(node, outer.format(f"{script.ddp}.from_main({inner})")), *((t, f"{script.ddp}.from_main({{}})") for t in file_tests(script, node))]
     return Hit(node, message, (*(Wrap(script.span(n), template) for n, template in places), AddImport(script.import_line)))

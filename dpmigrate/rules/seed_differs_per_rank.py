@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Delete, Replace, Wrap
 from dpmigrate.facts.loaders import worker_starts
-from dpmigrate.facts.ranks import run_by_all
+from dpmigrate.facts.ranks import parted, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -59,9 +59,10 @@ def seed_differs_per_rank(script: Script) -> Iterator[Hit]:
             for node in _origins(script, arg):
                 if node not in done:
                     done.add(node)
-                    yield Hit(
-                        node, "every rank would have another seed", (Wrap(script.span(node), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line))
-                    )
+                    shared = (Wrap(script.span(node), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line))
+                    apart = parted(script.roles, node)
+                    advice = "draw the seed where every rank comes by: ddp.from_main(...)" if apart else ""
+                    yield Hit(node, "every rank would have another seed", () if apart else shared, advice=advice)
 
 
 def _shared_stream(script: Script, call: ast.Call) -> bool:

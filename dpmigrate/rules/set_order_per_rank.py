@@ -20,7 +20,8 @@ classes = ddp.from_main(list(set(labels)))
 
 ## When it is not fixed
 In models, in training and evaluation, and where worker processes or a library call the function: there the ranks do not go in step. Refused where
-rank 0 goes first (`download=True`), since the others would wait for it and it for them; `sorted(set(…))` is right as it is.
+rank 0 goes first (`download=True`), since the others would wait for it and it for them, and where perhaps not all ranks come.
+`sorted(set(…))` is right as it is.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.outside import downloads
-from dpmigrate.facts.ranks import left_to_main, run_apart, run_by_all
+from dpmigrate.facts.ranks import left_to_main, parted, run_apart, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.sets import ordered
 from dpmigrate.model import Fix, Severity
@@ -47,6 +48,12 @@ def set_order_per_rank(script: Script) -> Iterator[Hit]:
         if any(_goes_first(script, way) for way in script.leading_to(place)):
             yield Hit(
                 place, "the order of a set differs between processes, and rank 0 is here before the others", severity=Severity.BLOCKER,
+                advice="sort the set: sorted(…) has the same order everywhere",
+            )  # fmt: skip
+            continue
+        if parted(script.roles, place):
+            yield Hit(
+                place, "the order of a set differs between processes, and perhaps not all of them come here", severity=Severity.BLOCKER,
                 advice="sort the set: sorted(…) has the same order everywhere",
             )  # fmt: skip
             continue

@@ -33,7 +33,7 @@ from dpmigrate.edit import AddImport, Enclose
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.passes import methods_of_model
 from dpmigrate.facts.randomness import draws
-from dpmigrate.facts.ranks import local_tests
+from dpmigrate.facts.ranks import parted
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -58,7 +58,7 @@ def weights_drawn_per_rank(script: Script) -> Iterator[Hit]:
             continue
         done.add(stmt)
         message = "weights or gradients are changed at random: every rank would draw its own"
-        if any(local_tests(script.roles, stmt)):
+        if parted(script.roles, stmt):
             yield Hit(stmt, message, severity=Severity.BLOCKER, advice="let all ranks decide alike whether it is done")
             continue
         edits = (Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.same_stream():"), AddImport(script.import_line))

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from dpmigrate.facts.ranks import asks_files, before_file_tests, ends_before, left_to_main, local_tests, reached_together, run_by_all
+from dpmigrate.facts.ranks import asks_files, ends_before, left_to_main, local_tests, parted, reached_together, run_by_all, stretch
 from tests.facts.probe import probed
 
 _TRAINING = """
@@ -87,16 +87,48 @@ def test_asks_files(test: str, answer: bool) -> None:
     assert asks_files(found.roles, inner) is answer
 
 
-def test_before_file_tests() -> None:
-    text = "if k:\n    if os.path.exists('a'):\n        if j:\n            probe(1)"
-    for around, line in (
-        (text, "if os.path.exists('a'):"),
-        ("if k:\n    probe(1)", "probe(1)"),
-        (f"def f():\n    probe(1)\n{text.replace('probe(1)', 'f()')}", "probe(1)"),
-    ):
-        found, inner = probed(_TRAINING + around)
-        stmt = before_file_tests(found.roles, found.names.statement(inner))
-        assert ast.unparse(stmt).splitlines()[0] == line
+_ASKS = "if os.path.exists('a'):"
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        pytest.param("if k:\n    probe(1)", "probe(1)", "probe(1)", id="a setting"),
+        pytest.param(f"if k:\n    {_ASKS}\n        if j:\n            probe(1)", _ASKS, _ASKS, id="the outermost question"),
+        pytest.param(f"def f():\n    probe(1)\n{_ASKS}\n    f()", "probe(1)", "probe(1)", id="another function's question"),
+        pytest.param("try:\n    probe(1)\nexcept OSError:\n    pass", "probe(1)", "probe(1)", id="tried"),
+        pytest.param("try:\n    k()\nexcept OSError:\n    probe(1)", "try:", "try:", id="where it failed"),
+        pytest.param("try:\n    import k\nexcept ImportError:\n    probe(1)", "probe(1)", "probe(1)", id="no rank has the package"),
+        pytest.param(f"def f():\n    j()\n    {_ASKS}\n        return 1\n    probe(1)\n    return 2\nf()", _ASKS, "return 2", id="an early return"),
+        pytest.param(f"def f():\n    {_ASKS}\n        k()\n    probe(1)\nf()", "probe(1)", "probe(1)", id="no return"),
+        pytest.param("def f():\n    if j:\n        return 1\n    probe(1)\nf()", "probe(1)", "probe(1)", id="an early return by a setting"),
+        pytest.param(f"def f():\n    {_ASKS}\n        return 1\n    {_ASKS}\n        return 2\n    probe(1)\nf()", _ASKS, "probe(1)", id="the first of two"),
+        pytest.param(f"def f():\n    for i in j:\n        {_ASKS}\n            return 1\n        probe(1)\nf()", None, None, id="a return from a loop"),
+    ],
+)
+def test_stretch(text: str, first: str | None, last: str | None) -> None:
+    found, inner = probed(_TRAINING + text)
+    whole = stretch(found.roles, found.names.statement(inner), lambda test: asks_files(found.roles, test))
+    assert (whole and ast.unparse(whole.first).splitlines()[0]) == first
+    assert (whole and ast.unparse(whole.last).splitlines()[0]) == last
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        pytest.param("probe(1)", False, id="no test"),
+        pytest.param("if k:\n    probe(1)", True, id="a test"),
+        pytest.param("def f():\n    if k:\n        return\n    probe(1)\nf()", True, id="a return"),
+        pytest.param("try:\n    probe(1)\nexcept OSError:\n    pass", False, id="tried"),
+        pytest.param("try:\n    train()\nexcept (OSError, ImportError):\n    probe(1)", True, id="where it failed"),
+        pytest.param("try:\n    train()\nexcept:\n    probe(1)", True, id="where anything failed"),
+        pytest.param("def f():\n    probe(1)\ntry:\n    train()\nexcept OSError:\n    f()", True, id="a function called where it failed"),
+        pytest.param("try:\n    train()\nexcept ModuleNotFoundError:\n    probe(1)", False, id="no rank has the package"),
+    ],
+)
+def test_parted(text: str, answer: bool) -> None:
+    found, inner = probed(f"import random\nk = random.random()\n{_TRAINING}{text}")
+    assert parted(found.roles, inner) is answer
 
 
 @pytest.mark.parametrize(

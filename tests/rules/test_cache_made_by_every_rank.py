@@ -150,3 +150,8 @@ def test_a_branch_that_trains_is_left_alone() -> None:
 def test_a_function_that_fetches_under_the_question() -> None:
     defs = "def get(p):\n    gdown.download(p)"
     assert after(imports="import gdown", defs=defs, setup="if not os.path.exists('a'):\n    get('a')") == ["with ddp.main_first():"]
+
+
+def test_told_where_perhaps_not_all_ranks_come() -> None:
+    (hit,) = hits("DPM516", imports=_IMPORTS, setup="if torch.rand(1) > 0.5:\n    if not os.path.exists('a'):\n        np.save('a', 3)")
+    assert not hit.edits and "where every rank comes by" in hit.advice

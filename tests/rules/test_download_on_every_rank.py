@@ -87,3 +87,49 @@ def test_a_statement_that_also_makes_buffers_equal_is_refused() -> None:
     parts = {"imports": "import gdown", "defs": defs, "end": "x = show(gdown.download('u'), model, DataLoader(val_set))"}
     assert refused("DPM508", **parts) == []
     assert refused("DPM508", model="model = nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2))", **parts) == [parts["end"]]
+
+
+def test_an_early_return_goes_with_it() -> None:
+    """A rank that finds the file half written would return, and not wait."""
+    defs = "def fetch(path):\n    if os.path.exists(path):\n        return path\n    gdown.download(path)\n    return path"
+    lines = whole(imports="import gdown", defs=defs, setup="fetch('f')").splitlines()
+    start = lines.index("def fetch(path):")
+    assert lines[start + 1 : start + 6] == [
+        "    with ddp.main_first():",
+        "        if os.path.exists(path):",
+        "            return path",
+        "        gdown.download(path)",
+        "        return path",
+    ]
+
+
+def test_two_in_one_function_wait_once() -> None:
+    defs = "def fetch(path):\n    if os.path.exists(path):\n        return\n    gdown.download(path)\n    gdown.download(path + 'x')"
+    assert whole(imports="import gdown", defs=defs, setup="fetch('f')").count("main_first") == 1
+
+
+@pytest.mark.parametrize(
+    ("setup", "first"),
+    [
+        pytest.param("try:\n    open('f')\nexcept OSError:\n    gdown.download('f')", "try:", id="where it is missing"),
+        pytest.param("if torch.rand(1) > 0.5:\n    gdown.download('f')", "if torch.rand(1) > 0.5:", id="a test that may differ"),
+    ],
+)
+def test_what_decides_goes_with_it(setup: str, first: str) -> None:
+    lines = [one.strip() for one in whole(imports="import gdown", setup=setup).splitlines()]
+    assert lines[lines.index(first) - 1] == "with ddp.main_first():"
+
+
+@pytest.mark.parametrize(
+    ("defs", "setup"),
+    [
+        pytest.param("def get():\n    gdown.download('f')", "if torch.rand(1) > 0.5:\n    get()", id="its caller decides"),
+        pytest.param(
+            "def get(us):\n    for u in us:\n        if os.path.exists(u):\n            return\n        gdown.download(u)", "get('f')", id="a loop decides"
+        ),
+    ],
+)
+def test_told_where_not_all_ranks_come(defs: str, setup: str) -> None:
+    parts = {"imports": "import gdown", "defs": defs, "setup": setup}
+    assert len(found("DPM508", **parts)) == 1
+    assert "main_first" not in whole(**parts)

@@ -182,3 +182,9 @@ def test_an_attribute_holds_the_name() -> None:
 
 def test_where_not_all_ranks_come() -> None:
     assert not any(f.edits for f in hits("DPM506", imports="import lib", setup="if lib.now():\n    os.makedirs(f'a{len(os.listdir())}', exist_ok=True)"))
+
+
+def test_where_an_exception_met_one_rank() -> None:
+    setup = "try:\n    open('f')\nexcept OSError:\n    os.makedirs(f'a{len(os.listdir())}', exist_ok=True)"
+    (hit,) = hits("DPM506", imports=_FILES, setup=setup)
+    assert not hit.edits and "where all ranks come" in hit.advice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, after, found
+from tests.rules.program import STEP, after, found, hits
 
 _IMPORTS = "import os, random, secrets, time\nimport numpy as np"
 
@@ -87,3 +87,8 @@ def test_in_a_function_that_is_called_and_under_app_run() -> None:
     assert found("DPM209", imports=_IMPORTS, defs=defs, setup="fix()") == ["int(time.time())"]
     text = "class T:\n    def fix(self):\n        torch.manual_seed(int(time.time()))"
     assert found("DPM209", imports=_IMPORTS, defs=text, setup="T().fix()") == ["int(time.time())"]
+
+
+def test_told_where_perhaps_not_all_ranks_come() -> None:
+    (hit,) = hits("DPM209", imports=_IMPORTS, setup="try:\n    open('f')\nexcept OSError:\n    torch.manual_seed(int(time.time()))")
+    assert not hit.edits and "where every rank comes by" in hit.advice

@@ -133,3 +133,7 @@ def test_a_name_that_the_next_turn_gives_another_value() -> None:
 def test_where_rank_0_goes_first_it_cannot_wait() -> None:
     defs = _NUMBERS.replace("labels):", "labels, download=False):")
     assert refused("DPM208", defs=defs, setup="words = Words(['a'], download=True)") == ["enumerate(self.names)"]
+
+
+def test_refused_where_perhaps_not_all_ranks_come() -> None:
+    assert refused("DPM208", setup="try:\n    open('f')\nexcept OSError:\n    c = list(set('ab'))") == ["list(set('ab'))"]
