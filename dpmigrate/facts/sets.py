@@ -15,7 +15,10 @@ _MAKES = ("?.set", "?.frozenset")
 _GIVES = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy"})
 _LISTS = ("?.list", "?.tuple")
 #: calls that go through their argument in its order and hand that order on
-_GO_THROUGH = ("?.enumerate", "?.zip", "?.iter", "?.map", "?.dict.fromkeys", "collections.OrderedDict.fromkeys")
+_GO_THROUGH = ("?.enumerate", "?.zip", "?.iter", "?.map", "?.dict.fromkeys", "collections.OrderedDict.fromkeys", "itertools.chain", "collections.deque")
+#: methods of lists and texts that take their argument in its order
+_TAKE = frozenset({"extend", "extendleft", "join"})
+_VIEWS = frozenset({"keys", "items"})  # of dicts: the difference of two is a set
 #: what gives the same whatever the order; ``sorted``, ``max`` and ``min`` by a key leave those that are alike in theirs
 _ORDERLESS = ("?.len", "?.set", "?.frozenset", "?.sum", "?.any", "?.all")
 _ORDERLESS_WITHOUT_KEY = ("?.sorted", "?.max", "?.min")
@@ -25,17 +28,20 @@ _DEPTH = 8  # variables, attributes and functions between a set and its use
 def ordered(roles: Roles) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
     """Where the order of a set becomes that of something else: the place, the expression that is to have one order, whether that is a list or tuple already."""
     for node in roles.names.nodes:
-        if isinstance(node, ast.expr | ast.For):
+        if isinstance(node, ast.expr | ast.For | ast.AugAssign):
             yield from ((place, source, made) for place, source, made in _places(roles, node) if not _orderless(roles, place))
 
 
-def _places(roles: Roles, node: ast.expr | ast.For) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
+def _places(roles: Roles, node: ast.expr | ast.For | ast.AugAssign) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
     if isinstance(node, ast.Call):
         called = roles.names.dotted(node.func)
         if called in _LISTS and node.args and is_set(roles, node.args[0]):
             yield node, node, True
-        elif called in _GO_THROUGH or (called in _ORDERLESS_WITHOUT_KEY and not _forgets(roles, node)):
+        elif called in _GO_THROUGH or (called in _ORDERLESS_WITHOUT_KEY and not _forgets(roles, node)) or (not called and last(node.func) in _TAKE):
             yield from ((node, a, False) for a in node.args if is_set(roles, a))
+    elif isinstance(node, ast.AugAssign):
+        if isinstance(node.op, ast.Add) and is_set(roles, node.value):
+            yield node.value, node.value, False  # words += set(more)
     elif isinstance(node, ast.For) and is_set(roles, node.iter):
         yield node.iter, node.iter, False
     elif isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp) and is_set(roles, node.generators[0].iter):
@@ -60,7 +66,7 @@ def is_set(roles: Roles, node: ast.AST | None, depth: int = _DEPTH) -> bool:
     if isinstance(node, ast.Set | ast.SetComp):
         return True
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr | ast.BitAnd | ast.BitXor | ast.Sub):
-        return is_set(roles, node.left, depth - 1)
+        return is_set(roles, node.left, depth - 1) or any(_is_view(side) for side in (node.left, node.right))
     if isinstance(node, ast.Call):
         return _called(roles, node, depth - 1)
     if isinstance(node, ast.Name):
@@ -71,6 +77,11 @@ def is_set(roles: Roles, node: ast.AST | None, depth: int = _DEPTH) -> bool:
     if isinstance(node, ast.Subscript):
         return _holds_sets(roles, roles.values.eval(node))
     return False
+
+
+def _is_view(node: ast.expr) -> bool:
+    """``counts.keys()``, in which the keys stand in order; what is left of it after ``- seen`` is a set."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS and not node.args
 
 
 def _called(roles: Roles, node: ast.Call, depth: int) -> bool:

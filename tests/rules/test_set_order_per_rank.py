@@ -29,6 +29,10 @@ _LABELS = "labels = ['b', 'a', 'b']"
         pytest.param("s = {'a': 1}\nc = list(s)", id="a dict"),
         pytest.param("s = {'a': sorted(set(labels))}\nfor k in s['a']:\n    pass", id="a sorted list in a dict"),
         pytest.param("for i in range(3):\n    pass\nc = [x for x in labels]", id="other loops"),
+        pytest.param("c = []\nc.extend(sorted(set(labels)))\nc += labels", id="added in order"),
+        pytest.param("c = list({'a': 1}.keys())", id="keys in order"),
+        pytest.param("c = {'b'}\nc |= set(labels)\nc.update(set(labels))", id="sets of sets"),
+        pytest.param("p = os.path.join('a', *labels)", id="a path"),
     ],
 )
 def test_nothing_to_say(setup: str) -> None:
@@ -83,6 +87,11 @@ def test_inside_training() -> None:
         pytest.param("s = {'a': set(labels)}\nc = [list(v) for k, v in s.items()]", "list(v)", "c = [ddp.from_main(list(v)) for k, v in s.items()]", id="the values of a dict"),
         pytest.param("s = load()\ns = set(s)\nc = list(s)", "list(s)", "c = ddp.from_main(list(s))", id="a name that was something else before"),
         pytest.param("s = set()\nfor w in labels:\n    s.add(w)\nc = list(s)", "list(s)", "c = ddp.from_main(list(s))", id="filled"),
+        pytest.param("c = []\nc.extend(set(labels))", "c.extend(set(labels))", "c.extend(ddp.from_main(list(set(labels))))", id="added to a list"),
+        pytest.param("c = ['z']\nc += set(labels)", "set(labels)", "c += ddp.from_main(list(set(labels)))", id="added by a sign"),
+        pytest.param("c = ' '.join(set(labels))", "' '.join(set(labels))", "c = ' '.join(ddp.from_main(list(set(labels))))", id="joined, no generator"),
+        pytest.param("d = {'a': 1}\nc = list(d.keys() - {'b': 2}.keys())", "list(d.keys() - {'b': 2}.keys())", "c = ddp.from_main(list(d.keys() - {'b': 2}.keys()))", id="keys without others"),
+        pytest.param("from itertools import chain\nc = list(chain(['z'], set(labels)))", "chain(['z'], set(labels))", "c = list(chain(['z'], ddp.from_main(list(set(labels)))))", id="chained"),
         pytest.param("c = [w for w in set(labels)]", "[w for w in set(labels)]", "c = [w for w in ddp.from_main(list(set(labels)))]", id="list comprehension"),
     ],
 )  # fmt: skip
