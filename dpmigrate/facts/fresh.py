@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _CLOCKS = (
     "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow", "datetime.now", "time.strftime", "time.ctime", "time.asctime", "time.time",
-    "uuid.uuid4", "uuid.uuid1", "tempfile.mkdtemp", "tempfile.mkstemp", "os.getpid",
+    "time.time_ns", "time.localtime", "time.gmtime", "uuid.uuid4", "uuid.uuid1", "secrets.token_hex", "secrets.token_urlsafe", "tempfile.mkdtemp",
+    "tempfile.mkstemp", "os.getpid",
 )  # fmt: skip
 _LISTS = ("glob.glob", "os.listdir")
 _LAZY_LISTS = ("glob.iglob", "os.walk")
@@ -27,9 +28,10 @@ _PATHS = frozenset(
 
 
 def clocks(script: Script) -> Iterator[ast.Call]:
-    """The calls that give a time or a random name which goes into a path."""
+    """The calls that give a time or a random name which goes into a path: before the epochs, also of each fold, not in them, where rank 0 writes files."""
+    epochs = {loop for b in script.roles.train_loops for loop in (b.node, *(e for e, _ in script.roles.epoch_loop(b.node)))}
     for call in script.calls(*_CLOCKS):
-        if not any(isinstance(a, Loop) for a in script.names.ancestors(call)) and _Flow(script, False).into_path(call, 3):
+        if not any(a in epochs for a in script.names.ancestors(call)) and _Flow(script, False).into_path(call, 3):
             yield call
 
 

@@ -45,7 +45,8 @@ def _called(script: Script, node: ast.Call, depth: int) -> str:
         return path_form(script, _text_of(script, node), depth)
     if isinstance(node.func, ast.Attribute) and last(node.func) == "format":
         return path_form(script, node.func.value, depth)
-    return HOLE
+    made = {path_form(script, r.value, depth - 1) for f, _ in script.values.targets(node) for r in script.names.returns(f) if r.value} if depth else set()
+    return made.pop() if len(made) == 1 else HOLE
 
 
 def _variable(script: Script, node: ast.Name | ast.Attribute, depth: int) -> str:

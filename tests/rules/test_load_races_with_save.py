@@ -114,12 +114,14 @@ def test_no_file_of_its_own(parts: dict[str, str]) -> None:
         ),
         pytest.param("Path('a').write_text('3')", "x = Path('a').read_text()", id="methods"),
         pytest.param("np.save(args.out, 3)", "x = np.load(args.out)", id="a setting"),
+        pytest.param("np.save(place('a'), 3)", "x = np.load(place('a'))", id="a path that a function of the program makes"),
         pytest.param("np.save(a, 3)", "x = np.load(a)", id="one of two that a function gives"),
     ],
 )
 def test_a_file_that_the_program_has_written(write: str, read: str) -> None:
     before = "import argparse\nargs = argparse.Namespace(out='a')\nout = 'out'\nlog = f'{out}/log.json'\na, b = two()"
-    text = whole(imports=_FILES, before=before, epoch_end=write, end=read)
+    defs = "def place(name):\n    return os.path.join('out', name)"
+    text = whole(imports=_FILES, defs=defs, before=before, epoch_end=write, end=read)
     lines = [one.strip() for one in text.splitlines()]
     first = read.partition("\n")[0]
     assert lines[lines.index(first) - 1] == "ddp.barrier()" and lines.count("ddp.barrier()") == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.model import Severity
-from tests.rules.program import after, found, hits
+from tests.rules.program import STEP, after, found, hits
 
 _IMPORTS = "import datetime, shutil, tempfile, time, uuid\nimport matplotlib.pyplot as plt"
 
@@ -188,3 +188,9 @@ def test_where_an_exception_met_one_rank() -> None:
     setup = "try:\n    open('f')\nexcept OSError:\n    os.makedirs(f'a{len(os.listdir())}', exist_ok=True)"
     (hit,) = hits("DPM506", imports=_FILES, setup=setup)
     assert not hit.edits and "where all ranks come" in hit.advice
+
+
+def test_a_folder_for_each_fold() -> None:
+    steps = "".join(f"        {line}\n" for line in STEP.splitlines())
+    fold = f"run = f'runs/{{time.time_ns()}}'\nos.makedirs(run, exist_ok=True)\nfor epoch in range(2):\n    for x, y in loader:\n{steps}"
+    assert found("DPM506", imports="import time", epochs="for fold in range(2):", batches=fold, step="") == ["time.time_ns()"]
