@@ -15,11 +15,11 @@ becomes
 with ddp.main_first():
     train_set = CIFAR10("data", download=True)
 ```
-Rank 0 goes first; the others then find the files.
+Rank 0 goes first; the others then find the files. Questions whether a file is there, early returns and exceptions by which it is fetched go with it.
 
 ## When it is not fixed
 Downloads inside models, methods of data sets that worker processes call, and functions outside of the program.
-A statement that also trains or evaluates is refused.
+A statement that also trains or evaluates is refused. Where perhaps not all ranks call the function that fetches, it is told.
 """
 
 from __future__ import annotations
