@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.names import FunctionNode, Loop, Names, last, of_self
+from dpmigrate.facts.names import Loop, Names, last, of_self
 from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
@@ -54,15 +54,12 @@ def of_data(roles: Roles, node: ast.AST, depth: int = 6) -> bool:
                 return True
         if not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load):
             continue
-        scope = names.scope_of[n]
-        for b in names.bindings(scope, n.id):
+        for b in names.bindings(names.scope_of[n], n.id):
             if b.how == "for" and b.value is not None and roles.loaders_of(b.value) and not _counted(b):
                 return True
-            if b.how == "param" and isinstance(scope.node, FunctionNode):
-                given = [roles.passed(c, scope.node, n.id) for c in roles.values.callers.get(scope.node, [])]
-                if depth == 0 or any(e is not None and of_data(roles, e, depth - 1) for e in given):
-                    return True
-            elif b.how in ("assign", "aug") and b.value is not None:
+            if b.how == "param" and (depth == 0 or any(e is not None and of_data(roles, e, depth - 1) for e in roles.handed(b))):
+                return True
+            if b.how in ("assign", "aug") and b.value is not None:
                 value = b.value.value if isinstance(b.value, ast.AugAssign) else b.value
                 drawn = roles.names.dotted(value.func) == "?.next" if isinstance(value, ast.Call) else False
                 if drawn or depth == 0 or of_data(roles, value, depth - 1):

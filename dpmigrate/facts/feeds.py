@@ -199,13 +199,12 @@ class _Search:
             return Feed("elsewhere", loop, short(expr), short(called.func))
         if not isinstance(expr, ast.Name):
             return None
+        parameters = [b for b in self.names.bindings(self.names.scope_of[expr], expr.id) if b.how == "param"]
         function = self.names.scope_of[expr].node
-        calls = self.roles.values.callers.get(function, [])
-        parameter = any(b.how == "param" for b in self.names.bindings(self.names.scope_of[expr], expr.id))
-        if parameter and isinstance(function, FunctionNode):
-            given = [self.roles.passed(c, function, expr.id) for c in calls]
+        if parameters and isinstance(function, FunctionNode):
+            given = [g for b in parameters for g in self.roles.handed(b)]
             lost = next((g for g in given if isinstance(g, ast.Name) and self._missing(g)), None)
-            return Feed("uncalled", function, function.name) if not calls else Feed("unassigned", loop, lost.id) if lost is not None else None
+            return Feed("uncalled", function, function.name) if not given else Feed("unassigned", loop, lost.id) if lost is not None else None
         return Feed("unassigned", loop, expr.id) if self._missing(expr) else None
 
     def _missing(self, name: ast.Name) -> bool:

@@ -107,14 +107,10 @@ class Losses:
         found = self._assigned(node)
         if found:
             return _join(node, found)
-        scope = self.names.scope_of[node]
-        bound = list(self.names.bindings(scope, node.id))
+        bound = list(self.names.bindings(self.names.scope_of[node], node.id))
         if bound and all(b.how == "param" for b in bound):
-            function = scope.node
-            if isinstance(function, FunctionNode):
-                passed = [self.roles.passed(c, function, node.id) for c in self.roles.values.callers.get(function, [])]
-                found = [self.norm(p) for p in passed if p is not None]
-                return _join(node, found) if found else Loss(Norm.UNKNOWN, node)
+            found = [self.norm(p) for b in bound for p in self.roles.handed(b) if p is not None]
+            return _join(node, found) if found else Loss(Norm.UNKNOWN, node)
         return (
             Loss(Norm.CONST, node) if bound and all(b.how in ("assign", "for") for b in bound) and not self.numbers.in_batch(node) else Loss(Norm.UNKNOWN, node)
         )

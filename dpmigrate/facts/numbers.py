@@ -106,7 +106,7 @@ class Numbers:
     def _size(self, node: ast.expr) -> bool:
         """Whether it is the size of a tensor: itself, or a parameter that is given one."""
         if isinstance(node, ast.Name):
-            given = [p for b in self._bindings(node) for p in self._passed(b, node)]
+            given = [p for b in self._bindings(node) for p in self._passed(b)]
             return bool(given) and all(self._size(p) for p in given)
         if isinstance(node, ast.Call):
             return isinstance(node.func, ast.Attribute) and node.func.attr == "size" and not node.args
@@ -118,7 +118,7 @@ class Numbers:
 
     def _binding(self, b: Binding, node: ast.Name) -> bool:
         if b.how == "param":
-            given = self._passed(b, node)
+            given = self._passed(b)
             return bool(given) and all(self.plain(p) for p in given)
         if b.how == "aug":
             assert isinstance(b.value, ast.AugAssign)
@@ -156,12 +156,9 @@ class Numbers:
     def _bindings(self, node: ast.Name) -> list[Binding]:
         return list(self.names.bindings(self.names.scope_of[node], node.id))
 
-    def _passed(self, b: Binding, node: ast.Name) -> list[ast.expr]:
+    def _passed(self, b: Binding) -> list[ast.expr]:
         """What the calls of the program give to a parameter; empty where one does not say."""
-        function = self.names.function(b.target)
-        if b.how != "param" or not isinstance(function, FunctionNode):
-            return []
-        given = [self.roles.passed(c, function, node.id) for c in self.roles.values.callers.get(function, [])]
+        given = self.roles.handed(b)
         return [p for p in given if p is not None] if None not in given else []
 
 

@@ -131,8 +131,7 @@ def _filled(roles: Roles, node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
         for b in names.bindings(names.scope_of[node], node.id):
             if b.how in ("assign", "aug", "for") and b.value is not None:
                 yield b.value
-            elif b.how == "param" and isinstance(function := names.scope_of[b.target].node, FunctionNode):
-                yield from (e for c in roles.values.callers.get(function, []) if (e := roles.passed(c, function, node.id)) is not None)
+            yield from (e for e in roles.handed(b) if e is not None)
         others: list[ast.Name] | list[ast.Attribute] = [r for r in names.reads(node.id) if names.scope_of[r] is names.scope_of[node]]
     else:
         text = ast.unparse(node)

@@ -59,11 +59,9 @@ def _elements(roles: Roles, node: ast.AST | None, depth: int) -> Iterator[tuple[
         yield from _elements(roles, node.generators[0].iter, depth)
     elif isinstance(node, ast.Name) and depth:
         for b in roles.names.bindings(roles.names.scope_of[node], node.id):
-            function = roles.names.function(b.target)
-            if b.how == "param" and isinstance(function, FunctionNode):
-                for call in roles.values.callers.get(function, []):
-                    yield from _elements(roles, roles.passed(call, function, node.id), depth - 1)
-            elif b.how == "for" and isinstance(b.value, ast.expr):
+            for given in roles.handed(b):
+                yield from _elements(roles, given, depth - 1)
+            if b.how == "for" and isinstance(b.value, ast.expr):
                 taken = b.path[1:]
                 counted = taken[1:] if _enumerated(b.value) else taken
                 yield from ((v.node, counted) for v in roles.loaders_of(source(roles, b.value)) if isinstance(v.node, ast.Call))
@@ -147,10 +145,7 @@ def _longest(roles: Roles, node: ast.AST, depth: int) -> bool:
             return True
         if isinstance(n, ast.Name) and depth:
             for b in roles.names.bindings(roles.names.scope_of[n], n.id):
-                function = roles.names.function(b.target)
-                given = [b.value] if b.how == "assign" else []
-                if b.how == "param" and isinstance(function, FunctionNode):
-                    given = [roles.passed(c, function, n.id) for c in roles.values.callers.get(function, [])]
+                given = [b.value] if b.how == "assign" else roles.handed(b)
                 if any(g is not None and _longest(roles, g, depth - 1) for g in given):
                     return True
     return False

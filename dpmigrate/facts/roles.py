@@ -18,6 +18,7 @@ from dpmigrate.facts.loops import IN_STEP, BatchLoop, batch_loops, in_step, sour
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
 from dpmigrate.facts.optimizers import Optimizer, optimizers
 from dpmigrate.facts.regions import Regions
+from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.values import NONE, Key, Vals, Values
 
 DATA_LOADER = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
@@ -225,12 +226,8 @@ class Roles:
                 return True
             if b.how == "assign" and b.value is not None and depth and any(isinstance(n, ast.Name) and self._by_phase(n, depth - 1) for n in ast.walk(b.value)):
                 return True
-            if b.how == "param" and isinstance(b.target, ast.arg):
-                function = self.names.scope_of[b.target].node
-                calls = self.values.callers.get(function, []) if isinstance(function, FunctionNode) else []
-                given = {ast.unparse(p) if (p := self.passed(c, function, node.id)) is not None else "" for c in calls}  # type: ignore[arg-type]
-                if len(given) > 1:
-                    return True
+            if len({ast.unparse(p) if p is not None else "" for p in self.handed(b)}) > 1:
+                return True
         return False
 
     @cached_property
@@ -327,6 +324,13 @@ class Roles:
         found = self._passed(call, function, parameter)
         return found[0] if found else None
 
+    def handed(self, b: Binding) -> list[ast.expr | None]:
+        """What each call of its function gives for a parameter, None where one does not say; empty for what is no parameter."""
+        function = self.names.scope_of[b.target].node if b.how == "param" else None
+        if not isinstance(function, FunctionNode) or not isinstance(b.target, ast.arg):
+            return []
+        return [self.passed(c, function, b.target.arg) for c in self.values.callers.get(function, [])]
+
     def writes(self, key: Key) -> list[ast.stmt]:
         """The statements that assign the variable, in order."""
         return sorted(self._writes.get(key, ()), key=position)
@@ -354,10 +358,8 @@ class Roles:
             return [v for key in self.values.keys(node) for v in self.written(key)]
         out: list[ast.expr] = []
         for b in self.names.bindings(self.names.scope_of[node], node.id):
-            function = self.names.function(b.target)
-            if b.how == "param" and isinstance(function, FunctionNode):
-                out += [p for c in self.values.callers.get(function, []) if (p := self.passed(c, function, node.id)) is not None]
-            elif b.how == "assign" and isinstance(b.value, ast.expr):
+            out += [p for p in self.handed(b) if p is not None]
+            if b.how == "assign" and isinstance(b.value, ast.expr):
                 out.append(_element(b.value, b.path))
         return out
 

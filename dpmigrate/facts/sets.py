@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.facts.definitions import TRANSPARENT, arguments
+from dpmigrate.facts.definitions import TRANSPARENT
 from dpmigrate.facts.names import last, position
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
@@ -119,19 +119,11 @@ def _gives(roles: Roles, b: Binding, node: ast.Name) -> bool:
 
 def _bound(roles: Roles, b: Binding, depth: int) -> bool:
     if b.how == "param":
-        given = _given(roles, b.target)
+        given = [g for g in roles.handed(b) if g is not None]
         return bool(given) and all(is_set(roles, g, depth) for g in given)
     if b.how == "assign" and not b.path:
         return is_set(roles, b.value, depth)
     return b.how in ("for", "assign") and b.value is not None and _holds_sets(roles, roles.values.pick(roles.values.eval(b.value), b.path))
-
-
-def _given(roles: Roles, parameter: ast.AST) -> list[ast.expr]:
-    """What the calls of its function give a parameter."""
-    function = roles.names.scope_of[parameter].node
-    assert isinstance(parameter, ast.arg)
-    calls = ((call, target, skip) for call in roles.values.callers.get(function, []) for target, skip in roles.values.targets(call) if target is function)
-    return [value for call, target, skip in calls for name, value in arguments(call, target, skip) if name == parameter.arg]
 
 
 def _holds_sets(roles: Roles, vals: Vals) -> bool:

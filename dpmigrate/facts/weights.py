@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.names import last
 from dpmigrate.facts.phases import phases
 from dpmigrate.facts.roles import Roles
 
@@ -200,12 +200,9 @@ def _from_model(roles: Roles, node: ast.AST, depth: int) -> bool:
         if isinstance(n, ast.Call) and (roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n))):
             return True
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
-            scope = roles.names.scope_of[n]
-            for b in roles.names.bindings(scope, n.id):
-                if b.how == "param" and isinstance(scope.node, FunctionNode):
-                    passed = [roles.passed(c, scope.node, n.id) for c in roles.values.callers.get(scope.node, [])]
-                    if depth == 0 or any(p is None or _from_model(roles, p, depth - 1) for p in passed):
-                        return True
-                elif b.how in ("assign", "aug") and b.value is not None and (depth == 0 or _from_model(roles, b.value, depth - 1)):
+            for b in roles.names.bindings(roles.names.scope_of[n], n.id):
+                if b.how == "param" and (depth == 0 or any(p is None or _from_model(roles, p, depth - 1) for p in roles.handed(b))):
+                    return True
+                if b.how in ("assign", "aug") and b.value is not None and (depth == 0 or _from_model(roles, b.value, depth - 1)):
                     return True
     return False

@@ -31,7 +31,6 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.casts import before_training, casts
-from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.passes import methods_of_model
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import Val, Vals
@@ -147,13 +146,10 @@ def _wrapped_part(script: Script, node: ast.expr, depth: int) -> bool:
         node = node.value
     if not isinstance(node, ast.Name) or not depth:
         return False
-    scope = script.names.scope_of[node]
-    for b in script.names.bindings(scope, node.id):
-        if b.how == "param" and isinstance(scope.node, FunctionNode):  # freeze(model.module)
-            given = (script.roles.passed(c, scope.node, node.id) for c in script.values.callers.get(scope.node, []))
-            if any(e is not None and _wrapped_part(script, e, depth - 1) for e in given):
-                return True
-        elif b.how == "assign" and isinstance(b.value, ast.Attribute) and _wrapped_part(script, b.value, depth - 1):  # inner = model.module
+    for b in script.names.bindings(script.names.scope_of[node], node.id):
+        if any(e is not None and _wrapped_part(script, e, depth - 1) for e in script.roles.handed(b)):  # freeze(model.module)
+            return True
+        if b.how == "assign" and isinstance(b.value, ast.Attribute) and _wrapped_part(script, b.value, depth - 1):  # inner = model.module
             return True
     return False
 
