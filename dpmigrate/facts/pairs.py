@@ -72,17 +72,19 @@ def _of_rows(roles: Roles, node: ast.expr, operands: list[ast.expr]) -> Iterator
         yield Product(node, tuple(operands), flat=any(turned))
 
 
-def _transposed(roles: Roles, node: ast.expr) -> bool | None:
+def _transposed(roles: Roles, node: ast.expr, seen: frozenset[ast.expr] = frozenset()) -> bool | None:
     """Whether a transposed tensor has rows and columns only; None where nothing is transposed, or where each sample is by itself."""
     if isinstance(node, ast.Name):
         given = roles.given(node)
-        return _transposed(roles, given[0]) if len(given) == 1 and not isinstance(given[0], ast.Name) else None
+        if len(given) != 1 or isinstance(given[0], ast.Name) or given[0] in seen:
+            return None
+        return _transposed(roles, given[0], seen | {given[0]})  # y = y.to(device) gives itself
     if isinstance(node, ast.Attribute):
         return node.attr == "T" if node.attr in ("T", "mT") else None
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return None
     if node.func.attr in _KEEPS_PLACES:
-        return _transposed(roles, node.func.value)
+        return _transposed(roles, node.func.value, seen)
     if node.func.attr not in _TRANSPOSES:
         return None
     method = not roles.names.dotted(node.func).startswith("torch.")

@@ -246,6 +246,7 @@ def test_statistics_of_the_batch(line: str, pointed: str) -> None:
         pytest.param("loss = loss + (z[:, None] - z.unsqueeze(1)).mean()", id="axes of their own in the same place"),
         pytest.param("loss = loss + (z[:, 0] - z[:, 1]).mean()", id="columns"),
         pytest.param("loss = loss + torch.addmm(z, z, torch.ones(2, 2)).mean()", id="addmm with a table"),
+        pytest.param("y = y.to('cpu')\nloss = loss + torch.mm(y, torch.ones(2, 2)).mean()", id="a name that is given what it was"),
         pytest.param("loss = loss + F.linear(z, torch.ones(3, 2)).mean()", id="linear with a table"),
         pytest.param("loss = loss + (z ** 2).mean(1, keepdim=True).topk(1)[0].mean()", id="one number each, in an axis of its own"),
     ],
