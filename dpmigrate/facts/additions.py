@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dpmigrate.facts.counters import Counter
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.samples import counted
 
 #: what is measured on one rank means that rank
 _CLOCKS = frozenset({"time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer"})
@@ -47,11 +48,10 @@ def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mappin
         return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         return _addition_kind(roles, loop, node.left, losses, depth) if isinstance(node.right, ast.Constant) else Holds.UNKNOWN
+    if counted(node) is not None:
+        return Holds.SUM
     if isinstance(node, ast.Subscript):
-        base = ast.unparse(node.value)
-        if base.endswith((".shape", ".size()")):
-            return Holds.SUM if ast.unparse(node.slice) == "0" else Holds.UNKNOWN
-        return _addition_kind(roles, loop, node.value, losses, depth) if base.endswith(".data") else Holds.UNKNOWN
+        return _addition_kind(roles, loop, node.value, losses, depth) if ast.unparse(node.value).endswith(".data") else Holds.UNKNOWN
     if isinstance(node, ast.Attribute) and node.attr == "data":
         return _addition_kind(roles, loop, node.value, losses, depth)
     if isinstance(node, ast.Call):
@@ -63,7 +63,7 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[st
     func = node.func
     dotted = roles.names.dotted(func)
     if isinstance(func, ast.Attribute):
-        if func.attr in ("sum", "count_nonzero") or (func.attr == "size" and len(node.args) == 1 and ast.unparse(node.args[0]) == "0"):
+        if func.attr in ("sum", "count_nonzero"):
             return Holds.SUM
         if func.attr == "mean":
             return Holds.MEAN

@@ -41,30 +41,39 @@ def exits(names: Names, roles: Roles, loop: Loop) -> Iterator[Exit]:
             yield Exit(n, loop, varying[0] if varying and not caught else None)
 
 
-def of_data(roles: Roles, node: ast.AST, depth: int = 6) -> bool:
-    """Whether a batch, or what a model makes of it, may go into the value: it is then another one on every rank, and no rank has the whole."""
-    names = roles.names
+def of_data(roles: Roles, node: ast.AST, seen: set[ast.AST] | None = None) -> bool:
+    """Whether a batch, or what a model makes of it, may go into the value: it is then another one on every rank, and no rank has the whole.
+
+    ``seen`` are the places that give variables a value and have been looked at.
+    """
+    names, known = roles.names, set() if seen is None else seen
     for n in ast.walk(node):
         if isinstance(n, ast.Call) and (roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n))):
             return True
         if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and of_self(n):
-            stores = [s for s in names.attributes(n.attr) if isinstance(s.ctx, ast.Store)]
+            stores = [s for s in names.attributes(n.attr) if isinstance(s.ctx, ast.Store) and s not in known]
+            known.update(stores)
             values = [v for s in stores if (v := getattr(names.statement(s), "value", None)) is not None]
-            if depth == 0 or any(of_data(roles, v, depth - 1) for v in values):
+            if any(of_data(roles, v, known) for v in values):
                 return True
-        if not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load):
-            continue
-        for b in names.bindings(names.scope_of[n], n.id):
-            if b.how == "for" and b.value is not None and roles.loaders_of(b.value) and not _counted(b):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            bound = [b for b in names.bindings(names.scope_of[n], n.id) if b.target not in known]
+            known.update(b.target for b in bound)
+            if any(_brings_data(roles, b, known) for b in bound):
                 return True
-            if b.how == "param" and (depth == 0 or any(e is not None and of_data(roles, e, depth - 1) for e in roles.handed(b))):
-                return True
-            if b.how in ("assign", "aug") and b.value is not None:
-                value = b.value.value if isinstance(b.value, ast.AugAssign) else b.value
-                drawn = roles.names.dotted(value.func) == "?.next" if isinstance(value, ast.Call) else False
-                if drawn or depth == 0 or of_data(roles, value, depth - 1):
-                    return True
     return False
+
+
+def _brings_data(roles: Roles, b: Binding, seen: set[ast.AST]) -> bool:
+    if b.how == "for":
+        return b.value is not None and bool(roles.loaders_of(b.value)) and not _counted(b)
+    if b.how == "param":
+        return any(e is not None and of_data(roles, e, seen) for e in roles.handed(b))
+    if b.how not in ("assign", "aug") or b.value is None:
+        return False
+    value = b.value.value if isinstance(b.value, ast.AugAssign) else b.value
+    drawn = isinstance(value, ast.Call) and roles.names.dotted(value.func) == "?.next"
+    return drawn or of_data(roles, value, seen)
 
 
 def _counted(b: Binding) -> bool:

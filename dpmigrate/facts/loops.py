@@ -294,10 +294,11 @@ class Restart:
 
 
 def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
-    """Where passes over the loader of a loop that uses ``next()`` begin, if more than once: ``iter(loader)`` in a loop, the ``for`` of a generator."""
+    """Where passes over the loader of a loop that uses ``next()`` begin, but for the first: ``iter(loader)`` in a loop or after training, a generator's."""
     out: dict[ast.stmt, Restart] = {}
     for call in roles.calls:
-        if roles.names.dotted(call.func) == "?.iter" and call.args and roles.loaders_of(call.args[0]) & loop.loaders and _repeats(roles, call):
+        begins = roles.names.dotted(call.func) == "?.iter" and bool(call.args) and bool(roles.loaders_of(call.args[0]) & loop.loaders)
+        if begins and (_repeats(roles, call) or _used_before(roles, loop, call)):
             stmt = roles.names.statement(call)
             out.setdefault(stmt, Restart(stmt, _iterated(roles, call.args[0])))
     for node in roles.names.nodes:
@@ -308,6 +309,12 @@ def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
 
 def _repeats(roles: Roles, node: ast.AST) -> bool:
     return bool(first_loops(roles, node, lambda loop: True))
+
+
+def _used_before(roles: Roles, loop: BatchLoop, call: ast.Call) -> bool:
+    """Whether another training loop has gone through the loader when the call begins a pass, and left it in the order of its last epoch."""
+    others = (b for b in roles.train_feeds if b.node is not loop.node and b.loaders & loop.loaders)
+    return any(roles.values.order.when(call, roles.names.statement(b.node)) == "after" for b in others)
 
 
 def _iterated(roles: Roles, node: ast.expr) -> ast.expr:

@@ -6,6 +6,7 @@ import ast
 
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.samples import counted
 from dpmigrate.facts.scopes import Binding
 
 _DRAWN = ("numpy.random.", "random.")
@@ -31,8 +32,7 @@ class Numbers:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):  # a batch size times 2
             sizes = [self.batch_size(n) for n in (node.left, node.right)]
             return any(sizes) and all(s or self.plain(n) for s, n in zip(sizes, (node.left, node.right), strict=True))
-        text = ast.unparse(node).replace(" ", "")
-        return text.endswith((".size(0)", ".shape[0]", ".size()[0]")) or (
+        return counted(node) is not None or (
             isinstance(node, ast.Call) and self.names.dotted(node.func) == "?.len" and len(node.args) == 1 and self._of_a_turn(node.args[0])
         )
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable
 
 from dpmigrate.facts.definitions import arguments
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 
@@ -27,6 +27,31 @@ def of_batch(roles: Roles, node: ast.AST, seen: set[Hashable] | None = None) -> 
         if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self" and _held(roles, n, known):
             return True
     return False
+
+
+def counted(node: ast.AST) -> ast.expr | None:
+    """The tensor whose first axis is asked for its size: ``x.size(0)``, ``x.shape[0]``, ``x.size()[0]``."""
+    if isinstance(node, ast.Call):
+        func, index = node.func, node.args[0] if len(node.args) == 1 else next((k.value for k in node.keywords if k.arg == "dim"), None)
+    elif isinstance(node, ast.Subscript):
+        func, index = node.value.func if isinstance(node.value, ast.Call) and not node.value.args else node.value, node.slice
+    else:
+        return None
+    asked = isinstance(func, ast.Attribute) and func.attr in (("size",) if isinstance(node, ast.Call) or isinstance(node.value, ast.Call) else ("shape",))
+    return func.value if asked and isinstance(func, ast.Attribute) and isinstance(index, ast.Constant) and index.value == 0 else None
+
+
+def unmoved(value: ast.AST | None) -> ast.AST | None:
+    """``batch`` of ``batch[0].to(device)``, ``Variable(batch)``."""
+    while True:
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("to", "cuda", "cpu", "float", "long", "double"):
+            value = value.func.value
+        elif isinstance(value, ast.Call) and last(value.func) == "Variable" and value.args:
+            value = value.args[0]
+        elif isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+            value = value.value
+        else:
+            return value
 
 
 def one_by_one(roles: Roles, node: ast.AST) -> bool:

@@ -10,9 +10,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.names import last
 from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.samples import unmoved
 from dpmigrate.facts.sizes import Sizes
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _as_loaded(roles: Roles, name: ast.Name, seen: frozenset[str]) -> bool:
         elif b.how == "assign" and isinstance(b.value, ast.Call) and roles.names.dotted(b.value.func) == "?.next" and b.value.args:
             loaders = roles.loaders_of(b.value.args[0])
         else:
-            part = _unmoved(b.value) if b.how == "assign" else None
+            part = unmoved(b.value) if b.how == "assign" else None
             if not isinstance(part, ast.Name) or (part.id not in seen | {name.id} and not _as_loaded(roles, part, seen | {name.id})):
                 return False
             continue
@@ -100,16 +100,3 @@ def _as_loaded(roles: Roles, name: ast.Name, seen: frozenset[str]) -> bool:
         if not calls or len(calls) < len(loaders) or any({k.arg for k in c.keywords} & {"collate_fn", "batch_sampler", None} or len(c.args) > 4 for c in calls):
             return False
     return bool(bound)
-
-
-def _unmoved(value: ast.AST | None) -> ast.AST | None:
-    """``batch`` of ``batch[0].to(device)``, ``Variable(batch)``."""
-    while True:
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("to", "cuda", "cpu", "float", "long", "double"):
-            value = value.func.value
-        elif isinstance(value, ast.Call) and last(value.func) == "Variable" and value.args:
-            value = value.args[0]
-        elif isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
-            value = value.value
-        else:
-            return value

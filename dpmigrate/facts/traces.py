@@ -12,13 +12,14 @@ from itertools import takewhile
 
 from dpmigrate.facts.loops import BatchLoop, last
 from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.outside import changes_files
 from dpmigrate.facts.reasons import Reason, Why
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.values import Val
 
 _PURE_BUILTINS = frozenset({"len", "int", "float", "range", "zip", "sum", "max", "min", "abs", "isinstance", "tuple", "list", "bool", "round", "enumerate"})
 _PURE_MODULES = ("torch.", "math.", "numpy.", "torch.nn.functional.", "sklearn.metrics.")
-_IMPURE = frozenset({"torch.save", "numpy.save", "numpy.savetxt", "torch.manual_seed", "torch.autograd.backward"})
+_IMPURE = frozenset({"torch.save", "torch.manual_seed", "torch.autograd.backward"})
 _IMPURE_METHODS = frozenset(
     {"append", "extend", "insert", "update", "add", "setdefault", "pop", "remove", "clear", "reset", "compute", "step", "backward"}
     | {"write", "writelines", "print", "log", "info", "debug", "warning", "error", "display", "close", "flush", "save", "put", "send"}
@@ -87,7 +88,7 @@ def _effect(roles: Roles, call: ast.Call) -> Reason | None:
     dotted = names.dotted(func)
     if roles.model_vals(func):
         return None
-    if dotted in _IMPURE or text == "print":
+    if dotted in _IMPURE or text == "print" or changes_files(roles.values, call):
         return Reason(Why.EFFECT, call, text)
     if dotted.startswith(_PURE_MODULES) or (dotted.startswith("?.") and dotted[2:] in _PURE_BUILTINS):
         return None
@@ -113,7 +114,7 @@ def _leaves_trace(roles: Roles, function: ast.AST, seen: set[ast.AST]) -> bool:
         if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store) and not _is_one_of(n.value, own):
             return True
         if isinstance(n, ast.Call):
-            if roles.names.dotted(n.func) in _IMPURE or (isinstance(n.func, ast.Name) and n.func.id in ("print", "open")):
+            if roles.names.dotted(n.func) in _IMPURE or changes_files(roles.values, n) or (isinstance(n.func, ast.Name) and n.func.id in ("print", "open")):
                 return True
             if isinstance(n.func, ast.Attribute) and _may_change(roles, n, n.func) and not _is_one_of(n.func.value, own):
                 return True

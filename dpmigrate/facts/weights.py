@@ -11,7 +11,9 @@ from dpmigrate.facts.names import last
 from dpmigrate.facts.phases import phases
 from dpmigrate.facts.roles import Roles
 
-_PURE_METHODS = frozenset({"view", "reshape", "long", "int", "squeeze", "flatten", "contiguous", "to", "cuda", "size", "float", "sum", "type", "bool", "data"})
+_PURE_METHODS = frozenset(
+    {"view", "reshape", "long", "int", "squeeze", "flatten", "contiguous", "to", "cuda", "size", "float", "sum", "type", "bool", "data", "item"}
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -110,7 +112,7 @@ def _assigned(roles: Roles, node: ast.expr, depth: int) -> list[ast.expr]:
 def of_count(roles: Roles, node: ast.BinOp) -> Weighted | None:
     """The weight of ``x.sum() / mask.sum()``: the divisor, without the guard against 0, if no model has made it."""
     count, guards = _unguarded(roles, node.right)
-    if not pure(count) or not _trained_here(roles, node) or _from_model(roles, count, 6):
+    if not pure(count) or not _trained_here(roles, node) or _from_model(roles, count, set()):
         return None
     return Weighted(node, count=count, guards=guards)
 
@@ -194,15 +196,18 @@ def _least(call: ast.Call) -> list[ast.expr]:
     return [k.value for k in call.keywords for _ in range(1 if k.arg == "min" else 2)]
 
 
-def _from_model(roles: Roles, node: ast.AST, depth: int) -> bool:
-    """Whether a model's outputs may go into the value: its gradient would go through the divisor."""
+def _from_model(roles: Roles, node: ast.AST, seen: set[ast.AST]) -> bool:
+    """Whether a model's outputs may go into the value: its gradient would go through the divisor. ``seen``: what has been looked at."""
     for n in ast.walk(node):
         if isinstance(n, ast.Call) and (roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n))):
             return True
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
             for b in roles.names.bindings(roles.names.scope_of[n], n.id):
-                if b.how == "param" and (depth == 0 or any(p is None or _from_model(roles, p, depth - 1) for p in roles.handed(b))):
+                if b.target in seen:
+                    continue  # target = target.to(device)
+                seen.add(b.target)
+                if b.how == "param" and any(p is None or _from_model(roles, p, seen) for p in roles.handed(b)):
                     return True
-                if b.how in ("assign", "aug") and b.value is not None and (depth == 0 or _from_model(roles, b.value, depth - 1)):
+                if b.how in ("assign", "aug") and b.value is not None and _from_model(roles, b.value, seen):
                     return True
     return False

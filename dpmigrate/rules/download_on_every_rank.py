@@ -27,7 +27,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Enclose
+from dpmigrate.edit import AddImport, Edit, Enclose
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.outside import downloads
 from dpmigrate.facts.ranks import asks_files, parted, run_by_all, stretch
@@ -38,7 +38,7 @@ from dpmigrate.rules._base import Hit, rule
 
 @rule("DPM508", severity=Severity.ERROR, fix=Fix.SAFE)
 def download_on_every_rank(script: Script) -> Iterator[Hit]:
-    done: list[ast.stmt] = []
+    done: dict[ast.stmt, Edit] = {}
     for stmt in _fetching(script):
         # `if not os.path.exists(…)` must not be asked while rank 0 writes
         whole = stretch(script.roles, stmt, lambda test: asks_files(script.roles, test) or not uniform(script.names, test))
@@ -56,10 +56,11 @@ def download_on_every_rank(script: Script) -> Iterator[Hit]:
                 advice="fetch the files in a statement of its own, before the training",
             )  # fmt: skip
             continue
-        around = any(script.names.is_inside(stmt, s) for s in done)
-        done += inside
-        edits = (Enclose(script.span(whole.first), script.span(whole.last), f"with {script.ddp}.main_first():"), AddImport(script.import_line))
-        yield Hit(stmt, "all ranks would fetch these files at once", () if around else edits)
+        enclose = next((e for s, e in done.items() if script.names.is_inside(stmt, s)), None)  # they wait once
+        if enclose is None:
+            enclose = Enclose(script.span(whole.first), script.span(whole.last), f"with {script.ddp}.main_first():")
+        done |= dict.fromkeys(inside, enclose)
+        yield Hit(stmt, "all ranks would fetch these files at once", (enclose, AddImport(script.import_line)))
 
 
 def _fetching(script: Script) -> Iterator[ast.stmt]:

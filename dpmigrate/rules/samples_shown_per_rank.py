@@ -31,6 +31,7 @@ from itertools import takewhile
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import last
+from dpmigrate.facts.samples import counted
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -91,13 +92,8 @@ def _size(script: Script, loop: BatchLoop, node: ast.AST) -> bool:
     """``len(x)``, ``x.size(0)``, ``x.shape[0]`` of a batch of this loop; ``loader.batch_size``, which is a rank's."""
     if isinstance(node, ast.Attribute) and node.attr == "batch_size":
         return bool(script.roles.loaders_of(node.value) & loop.loaders)
-    sized: ast.AST | None = None
-    if isinstance(node, ast.Call) and script.names.dotted(node.func) == "?.len" and node.args:
-        sized = node.args[0]
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size" and [ast.unparse(a) for a in node.args] == ["0"]:
-        sized = node.func.value
-    elif isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "0" and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-        sized = node.value.value
+    length = isinstance(node, ast.Call) and script.names.dotted(node.func) == "?.len" and len(node.args) == 1
+    sized: ast.AST | None = node.args[0] if length and isinstance(node, ast.Call) else counted(node)
     while isinstance(sized, ast.Subscript):
         sized = sized.value
     if not isinstance(sized, ast.Name):

@@ -60,7 +60,7 @@ _MEAN = [
     pytest.param("random.random() * ce(out, y)", id="weighted by a draw"),
     pytest.param("np.random.beta(1, 1) * ce(out, y)", id="weighted by a draw of numpy's"),
     pytest.param("math.sqrt(2) * ce(out, y)", id="weighted by a computed number"),
-    pytest.param("ce(out, y) * ce(out, y).item()", id="weighted by a number of its own"),
+    pytest.param("ce(out, y) * model.bias.item()", id="weighted by a number that is no batch's"),
     pytest.param("ce(out, y) / args.parts", id="over a setting"),
     pytest.param("nn.MSELoss(size_average=True)(out, y)", id="a mean as long ago"),
     pytest.param("F.binary_cross_entropy(out, y, weight=w)", id="weights of a loss that divides by the batch"),
@@ -134,6 +134,9 @@ def test_a_mean(loss: str) -> None:
         pytest.param("f'{x}'", Norm.UNKNOWN, id="not a loss at all"),
         pytest.param("x", Norm.UNKNOWN, id="the batch"),
         pytest.param("epoch", Norm.CONST, id="the loop's counter"),
+        pytest.param("ce(out, y) * ce(out, y).item()", Norm.UNKNOWN, id="weighted by a number of the batch"),
+        pytest.param("ce(out, y) * math.exp(-ce(out, y).item())", Norm.UNKNOWN, id="weighted by what is computed from one"),
+        pytest.param("F.mse_loss(out, y, reduction='sum') / (y > 0).sum().item()", Norm.MEAN, id="over a count that is a number"),
     ],
 )
 def test_others(loss: str, norm: Norm) -> None:
@@ -266,3 +269,39 @@ def test_the_first_place_is_named_whatever_the_order_of_the_values() -> None:
 )
 def test_lengths(loss: str, norm: Norm) -> None:
     assert _norm(loss, setup="model, classes = nn.Linear(3, 2), ['a', 'b']", defs="def own(p, y):\n    return ((p - y) ** 2).sum() / len(p)") is norm
+
+
+@pytest.mark.parametrize(
+    ("step", "norm"),
+    [
+        pytest.param("for o in (out, out):\n    loss = loss + ce(o, y)", Norm.MEAN, id="several outputs"),
+        pytest.param("for k in range(len(outs)):\n    loss = loss + ce(outs[k], y)", Norm.MEAN, id="as many as the model gives"),
+        pytest.param("for k in range(3):\n    loss += ce(out, y)", Norm.MEAN, id="a number of times"),
+        pytest.param("for k in range(x.size(0)):\n    loss = loss + ce(out[k:k+1], y[k:k+1])", Norm.SUM, id="each sample"),
+        pytest.param("for k in range(0, x.shape[0]):\n    loss += ce(out[k:k+1], y[k:k+1])", Norm.SUM, id="each sample, shape, in place"),
+        pytest.param("for o, t in zip(out, y):\n    loss += ce(o, t)", Norm.UNKNOWN, id="in step with the targets"),
+        pytest.param("for t in y.to('cpu'):\n    loss += ce(out, t)", Norm.UNKNOWN, id="the targets"),
+        pytest.param(
+            "for k in range(x.size(0)):\n    loss = loss + ce(out[k:k+1], y[k:k+1])\nloss = loss / x.size(0)",
+            Norm.MEAN,
+            id="over the size",
+        ),
+    ],
+)
+def test_losses_that_are_added_up(step: str, norm: Norm) -> None:
+    assert _norm("loss", f"outs = model(x)\nloss = 0\n{step}") is norm
+
+
+@pytest.mark.parametrize(
+    ("test", "norm"),
+    [
+        pytest.param("epoch > 1", Norm.MEAN, id="a setting"),
+        pytest.param("aux is not None", Norm.MEAN, id="whether there is something"),
+        pytest.param("len(x) > 1", Norm.MEAN, id="a size"),
+        pytest.param("torch.isnan(loss)", Norm.MEAN, id="no number"),
+        pytest.param("loss > 1", Norm.UNKNOWN, id="the loss"),
+        pytest.param("(y > 0).any()", Norm.UNKNOWN, id="the targets"),
+    ],
+)
+def test_losses_that_are_chosen(test: str, norm: Norm) -> None:
+    assert _norm("loss", f"aux = model(x)\nloss = ce(out, y)\nif {test}:\n    loss = loss * 0.1") is norm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, after, found, refused, whole
+from tests.rules.program import STEP, after, found, hits, refused, whole
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,14 @@ def test_an_early_return_goes_with_it() -> None:
 def test_two_in_one_function_wait_once() -> None:
     defs = "def fetch(path):\n    if os.path.exists(path):\n        return\n    gdown.download(path)\n    gdown.download(path + 'x')"
     assert whole(imports="import gdown", defs=defs, setup="fetch('f')").count("main_first") == 1
+    assert all(hit.edits for hit in hits("DPM508", imports="import gdown", defs=defs, setup="fetch('f')"))
+
+
+def test_several_in_one_question_wait_once() -> None:
+    setup = "if os.path.exists('f'):\n    gdown.download('f')\nelse:\n    gdown.download('g')\n    gdown.download('h')"
+    found_here = hits("DPM508", imports="import gdown", setup=setup)
+    assert len(found_here) == 3 and all(hit.edits for hit in found_here)
+    assert whole(imports="import gdown", setup=setup).count("main_first") == 1
 
 
 @pytest.mark.parametrize(

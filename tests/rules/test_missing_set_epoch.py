@@ -175,3 +175,11 @@ def test_two_passes_in_an_epoch() -> None:
 )
 def test_one_pass_in_an_epoch(parts: dict[str, str]) -> None:
     assert "loader.sampler.set_epoch(epoch)" in whole(**parts)
+
+
+def test_a_pass_that_begins_after_another_loop() -> None:
+    """The sampler still has the order of that loop's last epoch."""
+    steps = "".join(f"    {line}\n" for line in STEP.splitlines())
+    drawn = f"it = iter(loader)\nfor i in range(3):\n    x, y = next(it)\n{steps}"
+    assert "it = iter(ddp.next_epoch(loader))" in after(end=drawn)
+    assert "next_epoch" not in whole(before=drawn)

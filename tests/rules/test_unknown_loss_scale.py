@@ -71,3 +71,18 @@ def test_criteria_that_are_given_nothing_of_the_batch(line: str) -> None:
 def test_criteria_that_are_given_something_of_the_whole_batch(line: str) -> None:
     (one,) = hits("DPM305", step=_STEP.format("z = model(x)\n" + line))
     assert "taken over the batch" in one.message and not one.edits
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        pytest.param(
+            "loss = F.cross_entropy(z, y)\nloss = loss * z.abs().mean().item()", "z.abs().mean().item() is a number of the rank's part", id="a number"
+        ),
+        pytest.param("loss = F.cross_entropy(z, y)\nif loss > 1:\n    loss = loss * 0.1", "each rank chooses its loss", id="a choice"),
+        pytest.param("loss = 0\nfor o, t in zip(z, y):\n    loss = loss + F.cross_entropy(o, t)", "added up over zip(z, y)", id="samples, perhaps"),
+    ],
+)
+def test_numbers_and_choices_of_a_part_of_the_batch(lines: str, why: str) -> None:
+    (one,) = hits("DPM305", step=_STEP.format("z = model(x)\n" + lines))
+    assert why in one.message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import found, refused, whole
+from tests.rules.program import after, found, refused, whole
 
 _STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
 
@@ -261,3 +261,18 @@ def test_a_mask_of_the_data() -> None:
 def test_a_sum_over_the_number_of_what_is_selected_is_no_mean_over_the_batch(count: str) -> None:
     line = f"F.mse_loss(kept, y[y > 0], reduction='sum') / {count}"
     assert refused("DPM302", step=_STEP.format(f"kept = model(x)[y > 0]\nloss = {line}")) == [line]
+
+
+@pytest.mark.parametrize(
+    ("count", "new"),
+    [
+        pytest.param("m.sum().item()", "ddp.mean_count(m.sum().item())", id="a number"),
+        pytest.param("max(m.sum().item(), 1)", "max(ddp.mean_count(m.sum().item()), 1 / ddp.world_size())", id="a number with a guard"),
+    ],
+)
+def test_counts_that_are_numbers(count: str, new: str) -> None:
+    mean = f"(F.cross_entropy(model(x), y, reduction='none') * m).sum() / {count}"
+    step = f"optimizer.zero_grad()\ny = y.to('cpu')\nm = y > 0\nloss = {mean}\nloss.backward()\noptimizer.step()"
+    assert any(new in line for line in after(step=step))
+    named = step.replace(count, "n").replace("m = y > 0", f"m = y > 0\nn = {count}")
+    assert any("ddp.mean_count(" in line for line in after(step=named))
