@@ -9,15 +9,12 @@ from __future__ import annotations
 import ast
 import enum
 from dataclasses import dataclass
-from itertools import takewhile
 
-from dpmigrate.facts import copies, criteria, passes, samples, weights
-from dpmigrate.facts.exits import of_data
-from dpmigrate.facts.names import FunctionNode, last, position
+from dpmigrate.facts import copies, criteria, local, passes, weights
+from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.reductions import over_batch
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import of_batch, unmoved
 from dpmigrate.facts.weights import Weighted
 
 
@@ -104,7 +101,7 @@ class Losses:
             return self._call(node)
         if isinstance(node, ast.Subscript):
             return self._part(node.value, (node.slice.value,)) if isinstance(node.slice, ast.Constant) else Loss(Norm.UNKNOWN, node)
-        return self._number(node, node) if self.numbers.setting(node) else Loss(Norm.UNKNOWN, node)
+        return Loss(Norm.CONST, node) if self.numbers.setting(node) else Loss(Norm.UNKNOWN, node, local.number(self.roles, node, node))
 
     def _name(self, node: ast.Name) -> Loss:
         found = self._assigned(node)
@@ -138,35 +135,20 @@ class Losses:
             start = straight[-1][0] if straight else (0, 0)
             plain = [p for p in before if p[0] >= start]
             extra = [e for e in extra if start < e[0] < position(node)]
+        carried = local.carried(self.roles, node) if owner is here or here.is_module else ""
+        if carried:
+            return [Loss(Norm.UNKNOWN, node, carried)]
         found: list[tuple[ast.expr | ast.AugAssign, Loss]] = [(v, self._part(v, path)) for _, v, path in plain]
         found += [(e, Loss(Norm.UNKNOWN, e) if isinstance(e, ast.AugAssign) else self.norm(e)) for _, e in extra]
         return [self._placed(loss, value, node) for value, loss in found]
 
     def _placed(self, loss: Loss, value: ast.expr | ast.AugAssign, read: ast.Name) -> Loss:
         """The loss by where it is assigned: under a test on the batch, or in a loop over samples, where means are added up to a sum."""
-        test = self._chosen(value, read) if loss.norm is not Norm.CONST else None
-        if test is not None:
-            return Loss(Norm.UNKNOWN, loss.node, f"each rank chooses its loss by its part of the batch ({ast.unparse(test)})")
-        for a in self.names.ancestors(value):
-            if isinstance(a, FunctionNode):
-                break
-            if isinstance(a, ast.For) and not self.names.is_inside(read, a) and loss.norm is Norm.MEAN:
-                counts = a.iter.args[-1] if isinstance(a.iter, ast.Call) and self.names.dotted(a.iter.func) == "?.range" and a.iter.args else None
-                if counts is not None and samples.counted(counts):
-                    return Loss(Norm.SUM, loss.node, "added up over the samples of the batch")
-                if any(isinstance(n, ast.Name) and self._loaded(n) for n in ast.walk(a.iter)):
-                    return Loss(Norm.UNKNOWN, loss.node, f"a mean is added up over {ast.unparse(a.iter)}, which may be the samples of the batch")
-        return loss
-
-    def _chosen(self, value: ast.AST, read: ast.Name) -> ast.expr | None:
-        """The test on numbers of the batch by which the loss is this value or another one."""
-        around = takewhile(lambda a: not isinstance(a, FunctionNode), self.names.ancestors(value))
-        tests = (a.test for a in around if isinstance(a, ast.If) and not self.names.is_inside(read, a) and not self.names.is_inside(value, a.test))
-        return next((t for t in tests if not any(_about_form(n) for n in ast.walk(t)) and of_data(self.roles, t)), None)
-
-    def _loaded(self, node: ast.Name) -> bool:
-        """Whether the name is a part of a batch as a loader gives it, moved at most."""
-        return self.numbers.in_batch(node) or any(isinstance(b := unmoved(v), ast.Name) and self.numbers.in_batch(b) for v in self.roles.given(node))
+        why = local.chosen(self.roles, value, read) if loss.norm is not Norm.CONST else ""
+        if why or loss.norm is not Norm.MEAN:
+            return Loss(Norm.UNKNOWN, loss.node, why) if why else loss
+        over = local.repeated(self.roles, value, read)
+        return loss if over is None else Loss(Norm.SUM if over.surely else Norm.UNKNOWN, loss.node, over.why)
 
     def _factor(self, node: ast.expr) -> bool:
         return self.numbers.plain(node) or (isinstance(node, ast.Name) and not self._assigned(node))
@@ -238,11 +220,8 @@ class Losses:
         return self._object(node)
 
     def _number(self, node: ast.expr, what: ast.expr) -> Loss:
-        """A number that weighs in the loss: of this rank's part of the batch it is another one on every rank."""
-        if of_batch(self.roles, what):
-            text = ast.unparse(node)
-            return Loss(Norm.UNKNOWN, node, f"{text} is a number of the rank's part of the batch, and ddp.mean_all({text}) one of the whole")
-        return Loss(Norm.CONST, node)
+        why = local.number(self.roles, node, what)
+        return Loss(Norm.UNKNOWN if why else Norm.CONST, node, why)
 
     def _summed(self, node: ast.Call, what: ast.expr, axes: bool) -> Loss:
         """``x.sum()``: over the batch, unless x is a loss already, or several stacked."""
@@ -372,14 +351,6 @@ class Losses:
             return self._mean_of(known, Loss(Norm.WEIGHTED, node, f"{name} is a mean {_SELECTED}"))
         self._means[id(node)] = node
         return Loss(Norm.MEAN, node)
-
-
-def _about_form(node: ast.AST) -> bool:
-    """What a value is, not how large: ``aux is not None``, ``isinstance(out, tuple)``, ``"aux" in out``, sizes; and guards against NaN, which others see."""
-    if isinstance(node, ast.Compare):
-        return isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn)
-    asked = last(node.func) if isinstance(node, ast.Call) else node.attr if isinstance(node, ast.Attribute) else ""
-    return asked in ("isinstance", "hasattr", "callable", "len", "size", "shape", "dim", "ndim", "training", "isnan", "isfinite", "isinf")
 
 
 def _join(node: ast.AST, found: list[Loss], mixed: str = "part of the loss is a mean and part a sum") -> Loss:

@@ -6,7 +6,7 @@ import ast
 
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import counted
+from dpmigrate.facts.samples import counted, of_batch
 from dpmigrate.facts.scopes import Binding
 
 _DRAWN = ("numpy.random.", "random.")
@@ -52,7 +52,7 @@ class Numbers:
         if not isinstance(node, ast.Attribute) or not isinstance(root, ast.Name) or self.in_batch(root):
             return False
         bound = self.names.bindings(self.names.scope_of[root], root.id)
-        return not any(isinstance(b.value, ast.Call) and self.roles.model_vals(b.value.func) for b in bound)
+        return not any(isinstance(b.value, ast.Call) and self.roles.model_vals(b.value.func) for b in bound) and not of_batch(self.roles, node)
 
     def in_batch(self, node: ast.Name) -> bool:
         """Whether the name is part of what a loader gives."""

@@ -69,7 +69,10 @@ def _held(roles: Roles, node: ast.Attribute, seen: set[Hashable]) -> bool:
     if key in seen:
         return False
     seen.add(key)
-    return any(of_batch(roles, value, seen) for value in roles.given(node))
+    keys = set(roles.values.keys(node))
+    stores = (a for a in roles.names.attributes(node.attr) if isinstance(a.ctx, ast.Store) and keys & set(roles.values.keys(a)))
+    added = [s.value for a in stores if isinstance(s := roles.names.parent[a], ast.AugAssign)]
+    return any(of_batch(roles, value, seen) for value in (*roles.given(node), *added))
 
 
 def _sample(roles: Roles, node: ast.Name, seen: set[Hashable]) -> bool:

@@ -116,7 +116,7 @@ def test_buffers_of_a_model_that_is_called_elsewhere() -> None:
     [
         pytest.param(_loop(f"{_ADD}\nprint(correct)"), "correct is read while the loop runs", id="printed"),
         pytest.param(_loop(f"{_ADD}\nbreak"), "the loop has a break", id="left"),
-        pytest.param("import numpy as np\n" + _loop(f"{_ADD}\nnp.savez_compressed(f'p{{correct}}', a)"), "np.savez_compressed", id="a file of each batch"),
+        pytest.param("import numpy as np\n" + _loop(f"{_ADD}\nnp.savez_compressed('p', a)"), "np.savez_compressed", id="a file of each batch"),
         pytest.param(_loop("correct += model(a).sum().item() * i", source="enumerate(val_loader)", target="i, (a, b)"), "the number of the batch (i) is used", id="number of the batch"),
         pytest.param(_loop(_ADD, start="correct = 1"), "correct is not 0 when the loop begins", id="starts at one"),
         pytest.param(_loop(_ADD, start="correct = 0\ncorrect += 5"), "correct is not 0 when the loop begins", id="something is added before"),

@@ -1,0 +1,86 @@
+"""What of a loss is made of the rank's own part of the batch alone, and would be another number of the whole batch.
+
+Each answer says why, in words, and is empty where there is nothing to say.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from itertools import takewhile
+
+from dpmigrate.facts.exits import of_data
+from dpmigrate.facts.names import FunctionNode, Loop, last, position
+from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.samples import counted, of_batch, unmoved
+
+#: questions what a value is, not how large, and guards against NaN, which have their own rule
+_FORM = frozenset({"isinstance", "hasattr", "callable", "len", "size", "shape", "dim", "ndim", "training", "isnan", "isfinite", "isinf"})
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A mean that is added up in a loop over the samples of the batch; ``surely`` or perhaps."""
+
+    why: str
+    surely: bool
+
+
+def number(roles: Roles, node: ast.expr, what: ast.expr) -> str:
+    """``(a / b).item()``: a number that weighs in the loss, and is another one on every rank where it is made of the batch."""
+    text = ast.unparse(node)
+    return f"{text} is a number of the rank's part of the batch, and ddp.mean_all({text}) one of the whole" if of_batch(roles, what) else ""
+
+
+def carried(roles: Roles, read: ast.Name) -> str:
+    """A number that a later statement of the loop gives the next turn: ``k += (a - b).item()``."""
+    loop = next((a for a in _inside_function(roles, read) if isinstance(a, Loop)), None)
+    if loop is None:
+        return ""
+    bound = [b for b in roles.names.bindings(roles.names.scope_of[read], read.id) if b.how in ("assign", "aug") and b.value is not None]
+    own = [b for b in bound if roles.names.is_inside(b.target, loop)]
+    if any(position(b.target) < position(read) for b in own) or not any(b.value is not None and of_batch(roles, b.value) for b in own):
+        return ""
+    return f"{read.id} goes from batch to batch, and is made of the rank's part of each: ddp.mean_all(…) of what it is given makes it the whole's"
+
+
+def chosen(roles: Roles, value: ast.AST, read: ast.Name) -> str:
+    """A loss that is this value or another one by a test on numbers of the batch: ``if loss > 1: loss = loss * 0.1``."""
+    for a in _inside_function(roles, value):
+        if isinstance(a, ast.If) and not roles.names.is_inside(read, a) and not roles.names.is_inside(value, a.test):
+            if not any(_about_form(n) for n in ast.walk(a.test)) and of_data(roles, a.test):
+                return f"each rank chooses its loss by its part of the batch ({ast.unparse(a.test)})"
+    return ""
+
+
+def repeated(roles: Roles, value: ast.AST, read: ast.Name) -> Repeated | None:
+    """Whether a loop that ends before the value is read goes over the samples of the batch: means of samples, added up, are a sum."""
+    for a in _inside_function(roles, value):
+        if isinstance(a, ast.For) and not roles.names.is_inside(read, a):
+            counts = a.iter.args[-1] if isinstance(a.iter, ast.Call) and roles.names.dotted(a.iter.func) == "?.range" and a.iter.args else None
+            if counts is not None and counted(counts):
+                return Repeated("added up over the samples of the batch", surely=True)
+            if any(isinstance(n, ast.Name) and _loaded(roles, n) for n in ast.walk(a.iter)):
+                return Repeated(f"a mean is added up over {ast.unparse(a.iter)}, which may be the samples of the batch", surely=False)
+    return None
+
+
+def _inside_function(roles: Roles, node: ast.AST) -> list[ast.AST]:
+    return list(takewhile(lambda a: not isinstance(a, FunctionNode), roles.names.ancestors(node)))
+
+
+def _about_form(node: ast.AST) -> bool:
+    """``aux is not None``, ``isinstance(out, tuple)``, ``"aux" in out``, sizes."""
+    if isinstance(node, ast.Compare):
+        return isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn)
+    asked = last(node.func) if isinstance(node, ast.Call) else node.attr if isinstance(node, ast.Attribute) else ""
+    return asked in _FORM
+
+
+def _loaded(roles: Roles, node: ast.Name) -> bool:
+    """Whether the name is a part of a batch as a loader gives it, moved at most."""
+    return _of_loader(roles, node) or any(isinstance(part := unmoved(v), ast.Name) and _of_loader(roles, part) for v in roles.given(node))
+
+
+def _of_loader(roles: Roles, node: ast.Name) -> bool:
+    return any(b.value is not None and bool(roles.loaders_of(b.value)) for b in roles.names.bindings(roles.names.scope_of[node], node.id))
