@@ -11,11 +11,16 @@ from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.passes import written_names
 from dpmigrate.facts.reductions import REDUCTIONS, axes, literals
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import of_batch
+from dpmigrate.facts.samples import counted, of_batch
 
 _TRANSPOSES = frozenset({"t", "transpose", "permute", "swapaxes"})
 #: methods that leave every element in its place
 _KEEPS_PLACES = frozenset({"detach", "clone", "cpu", "cuda", "to", "float", "double", "numpy", "abs", "neg", "contiguous"})
+#: methods that repeat a tensor, and functions that pair the elements of their arguments
+_REPEATS = frozenset({"repeat", "tile", "repeat_interleave", "expand"})
+_ALL_PAIRS = frozenset(
+    {"torch.combinations", "torch.cartesian_prod", "torch.meshgrid", "itertools.combinations", "itertools.permutations", "itertools.product"}
+)
 _BATCH_SIZE = re.compile(r"(n|num)?_?(batch|bs|bsz)_?(size|sz)?", re.IGNORECASE)
 _ENTROPY = ("torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss")
 
@@ -58,6 +63,12 @@ def _call(roles: Roles, node: ast.Call) -> Iterator[Product]:
         if _outer(str(node.args[0].value)):
             listed = node.args[1] if len(node.args) == 2 else None
             yield Product(node, tuple(listed.elts if isinstance(listed, ast.List | ast.Tuple) else node.args[1:]), flat=True)
+    elif last(node.func) in _REPEATS:
+        tensor, times = (node.args[0], node.args[1:]) if dotted and node.args else (getattr(node.func, "value", node), node.args)
+        if _repeated(roles, node, tensor, [*times, *(k.value for k in node.keywords if k.arg == "repeats")]):
+            yield Product(node, (tensor,), flat=True)
+    elif dotted in _ALL_PAIRS and node.args and all(_counts_samples(roles, a, frozenset()) for a in node.args[:2] if not _is_number(a)):
+        yield Product(node, (node.args[0],), flat=True)
     elif last(node.func) in ("addmm", "addmm_"):
         yield from _of_rows(roles, node, [a for a in node.args if not _is_number(a)][-2:])
     elif isinstance(node.func, ast.Attribute) and node.func.attr == "inner" and not dotted:
@@ -92,6 +103,30 @@ def _transposed(roles: Roles, node: ast.expr, seen: frozenset[ast.expr] = frozen
     if any(isinstance(i, int) and i >= 2 for i in axes) or (node.func.attr == "permute" and len(axes) != 2):
         return None  # of three dimensions or more: a product for each sample by itself
     return node.func.attr == "t" or sorted(axes, key=str) == [0, 1]
+
+
+def _repeated(roles: Roles, call: ast.Call, tensor: ast.expr, times: list[ast.expr]) -> bool:
+    """Whether the samples are repeated as many times as there are samples: each then meets each.
+
+    ``x.unsqueeze(1).expand(len(x), k, d)`` repeats each sample within its own row, and so does the size of the batch in the place of its axis.
+    """
+    flat = [e for t in times for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
+    counts = [k for k, e in enumerate(flat) if _sample_count(roles, e, tensor, frozenset())]
+    if last(call.func) == "expand":
+        return any(k > 0 for k in counts) or (bool(counts) and _new_axis(roles, tensor) == 0)
+    return bool(counts)
+
+
+def _sample_count(roles: Roles, node: ast.expr, tensor: ast.expr, seen: frozenset[ast.AST]) -> bool:
+    """Whether the number is that of the samples, or a multiple: ``x.size(0)``, ``n * x.shape[0]``, the length of the tensor itself."""
+    if isinstance(node, ast.Name):
+        return any(_sample_count(roles, v, tensor, seen | {v}) for v in roles.given(node) if v not in seen)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return any(_sample_count(roles, n, tensor, seen) for n in (node.left, node.right))
+    if isinstance(node, ast.Call) and roles.names.dotted(node.func) == "?.len" and len(node.args) == 1:
+        return ast.dump(node.args[0]) in {ast.dump(n) for n in ast.walk(tensor)} and of_batch(roles, node.args[0])
+    sized = counted(node)
+    return sized is not None and of_batch(roles, sized)
 
 
 def _new_axis(roles: Roles, node: ast.expr) -> int | None:
@@ -201,13 +236,27 @@ def numbered(roles: Roles) -> Iterator[ast.Call]:
 
 
 def _counts_samples(roles: Roles, node: ast.expr, seen: frozenset[ast.expr]) -> bool:
+    """``torch.arange(len(x))``, ``range(x.size(0))``, moved, or by a name."""
     if isinstance(node, ast.Name | ast.Attribute):
         return any(_counts_samples(roles, v, seen | {v}) for v in roles.given(node) if v not in seen)
     if not isinstance(node, ast.Call):
         return False
-    if roles.names.dotted(node.func) != "torch.arange":
+    if roles.names.dotted(node.func) not in ("torch.arange", "?.range"):
         return isinstance(node.func, ast.Attribute) and _counts_samples(roles, node.func.value, seen)  # .to(device), .long()
     last_one = next((k.value for k in node.keywords if k.arg == "end"), node.args[-1] if node.args else None)
     return last_one is not None and (
         of_batch(roles, last_one) or (isinstance(last_one, ast.Name | ast.Attribute) and bool(_BATCH_SIZE.fullmatch(last(last_one))))
     )
+
+
+# ---------------------------------------------------------------------- places
+def placed(roles: Roles) -> Iterator[ast.Subscript]:
+    """Samples that are taken by their place in the batch: ``x[:8]``, ``x[::2]``. What is unpacked are outputs, and a text or list has other elements."""
+    for node in roles.names.nodes:
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and isinstance(node.ctx, ast.Load):
+            stmt = roles.names.statement(node)
+            unpacked = isinstance(stmt, ast.Assign) and stmt.value is node and any(isinstance(t, ast.Tuple | ast.List) for t in stmt.targets)
+            first = node.slice.lower is None and isinstance(n := node.slice.upper, ast.Constant) and isinstance(n.value, int) and n.value > 1
+            strided = isinstance(s := node.slice.step, ast.Constant) and isinstance(s.value, int) and s.value > 1
+            if (first or strided) and not unpacked and isinstance(node.value, ast.Name | ast.Attribute) and of_batch(roles, node.value):
+                yield node

@@ -3,8 +3,9 @@
 ## What it finds
 Similarity matrices of a batch with itself (`z @ z.T`, `torch.mm(a, b.t())`, `z[:, None] - z[None]`), in a loss or in the model, classes that number
 the samples (`cross_entropy(logits, torch.arange(len(z)))`), losses known for it (NT-Xent, SupCon, triplet mining), statistics of the batch that go into
-the loss (`z.std(dim=0)`, `torch.cov(z.T)`), and choices among its samples (`losses.topk(k)`, `z.softmax(0)`). Products with parameters and tables
-(`z @ self.weight.t()`) compare no samples, and neither does attention.
+the loss (`z.std(dim=0)`, `torch.cov(z.T)`), and choices among its samples (`losses.topk(k)`, `z.softmax(0)`). Samples that are repeated as many times as
+there are samples (`z.repeat(len(z), 1)`) meet each other, and so do all pairs of their numbers. Samples taken by their place (`z[:8]`, `z[::2]`) are told.
+Products with parameters and tables (`z @ self.weight.t()`) compare no samples, and neither does attention.
 
 ## Why it matters
 With the batch divided, each rank compares only its own samples: fewer negatives, another objective (83 % gradient error measured).
@@ -17,7 +18,7 @@ loss = F.cross_entropy(logits, torch.arange(len(z1)))
 has to gather the rows of all ranks, with gradient, before the product.
 
 ## When it is not fixed
-Always: it is a refusal.
+Always: it is a refusal, but for samples by their place.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.pairs import Product, along_batch, numbered, of_one_sample, of_samples, products
+from dpmigrate.facts.pairs import Product, along_batch, numbered, of_one_sample, of_samples, placed, products
 from dpmigrate.facts.passes import entered, methods_of_model
 from dpmigrate.facts.reductions import statistic
 from dpmigrate.facts.script import Script
@@ -54,6 +55,12 @@ def batch_coupled_loss(script: Script) -> Iterator[Hit]:
             yield Hit(
                 call, f"{script.text(call)} puts the samples of the batch in order or in proportion: in a part of the batch it is another one", advice=advice
             )
+    for part in placed(script.roles):
+        if _reaches_loss(script, part, methods):
+            yield Hit(
+                part, f"{script.text(part)} are samples by their place in the batch: every rank takes as many, of its own part", severity=Severity.WARNING,
+                advice="choose them by something of their own, or let the data set give them as a part of each sample",
+            )  # fmt: skip
     for call in script.roles.calls:
         if script.roles.region(call) in ("train", "both") and any(w in name.lower() for name in _called(script, call) for w in _NAMES):
             yield Hit(call, f"{script.text(call.func)} compares the samples of a batch with each other", advice=advice)
@@ -88,7 +95,7 @@ def _inside_models(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> b
     return bool(calls) and all(_inside_models(script, c, seen | {function}) for c in calls)
 
 
-def _reaches_loss(script: Script, call: ast.Call, methods: set[FunctionNode]) -> bool:
+def _reaches_loss(script: Script, call: ast.expr, methods: set[FunctionNode]) -> bool:
     """Whether the value may be differentiated: in training, in a name that goes into the loss, in what a function or a method of the model returns."""
     function = script.names.function(call)
     if script.roles.inside_module(call) and not _in_loss(script, call):

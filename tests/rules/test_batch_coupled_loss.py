@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import found, refused
+from tests.rules.program import found, hits, refused
 
 _STEP = "optimizer.zero_grad()\nz = model(x)\nloss = F.cross_entropy(z, y)\n{}\nloss.backward()\noptimizer.step()"
 _LOSS = """
@@ -246,6 +246,14 @@ def test_statistics_of_the_batch(line: str, pointed: str) -> None:
         pytest.param("loss = loss + (z[:, None] - z.unsqueeze(1)).mean()", id="axes of their own in the same place"),
         pytest.param("loss = loss + (z[:, 0] - z[:, 1]).mean()", id="columns"),
         pytest.param("loss = loss + torch.addmm(z, z, torch.ones(2, 2)).mean()", id="addmm with a table"),
+        pytest.param("loss = loss + (z.unsqueeze(1).expand(z.size(0), 3, 2) - 1).mean()", id="each sample along its own row"),
+        pytest.param("loss = loss + (weights.view(1, -1).repeat(len(z), 1) - 1).mean()", id="a parameter for each sample"),
+        pytest.param("loss = loss + z.repeat(2, 1).mean()", id="twice"),
+        pytest.param("n, d = z.shape\nloss = loss + z.repeat(1, d).mean()", id="as many times as there are features"),
+        pytest.param("i, j = torch.combinations(torch.arange(z.size(1))).t()\nloss = loss + (z[:, i] - z[:, j]).mean()", id="pairs of features"),
+        pytest.param("a, b = (z, y)[:2]\nloss = loss + a.mean()", id="outputs that are unpacked"),
+        pytest.param("loss = loss + z[:, :2].mean() + z[:1].mean()", id="features, and one sample"),
+        pytest.param("print(z[:8])", id="shown"),
         pytest.param("y = y.to('cpu')\nloss = loss + torch.mm(y, torch.ones(2, 2)).mean()", id="a name that is given what it was"),
         pytest.param("loss = loss + F.linear(z, torch.ones(3, 2)).mean()", id="linear with a table"),
         pytest.param("loss = loss + (z ** 2).mean(1, keepdim=True).topk(1)[0].mean()", id="one number each, in an axis of its own"),
@@ -287,6 +295,30 @@ def test_order_and_proportions_within_a_sample(line: str) -> None:
             id="products, unsqueeze",
         ),
         pytest.param("loss = loss + (z[:, 0].view(-1, 1) - z[:, 0].view(1, -1)).mean()", "z[:, 0].view(-1, 1) - z[:, 0].view(1, -1)", id="differences, view"),
+        pytest.param("a = z.repeat(len(z), 1)\nloss = loss + (a - 1).mean()", "z.repeat(len(z), 1)", id="repeated by their number"),
+        pytest.param(
+            "n = z.size(0)\na = z.unsqueeze(1).repeat((1, 2 * n, 1))\nloss = loss + a.mean()",
+            "z.unsqueeze(1).repeat((1, 2 * n, 1))",
+            id="a name, a tuple, a multiple",
+        ),
+        pytest.param(
+            "loss = loss + z.repeat_interleave(repeats=z.shape[0], dim=0).mean()",
+            "z.repeat_interleave(repeats=z.shape[0], dim=0)",
+            id="repeat_interleave, keyword",
+        ),
+        pytest.param("loss = loss + torch.tile(z, (z.shape[0], 1)).mean()", "torch.tile(z, (z.shape[0], 1))", id="tile, a function"),
+        pytest.param("n = z.shape[0]\nloss = loss + z.unsqueeze(1).expand(n, n, 2).mean()", "z.unsqueeze(1).expand(n, n, 2)", id="expanded in two axes"),
+        pytest.param("loss = loss + z[None].expand(z.size(0), -1, -1).mean()", "z[None].expand(z.size(0), -1, -1)", id="expanded before the samples"),
+        pytest.param(
+            "i, j = torch.combinations(torch.arange(len(z))).t()\nloss = loss + (z[i] - z[j]).mean()",
+            "torch.combinations(torch.arange(len(z)))",
+            id="pairs of numbers",
+        ),
+        pytest.param(
+            "import itertools\nfor i, j in itertools.combinations(range(z.size(0)), 2):\n    loss = loss + (z[i] - z[j]).mean()",
+            "itertools.combinations(range(z.size(0)), 2)",
+            id="pairs in Python",
+        ),
         pytest.param("loss = loss + F.linear(z, z.detach()).mean()", "F.linear(z, z.detach())", id="linear"),
         pytest.param("loss = loss + F.linear(input=z, weight=z).mean()", "F.linear(input=z, weight=z)", id="linear, keywords"),
         pytest.param("loss = loss + torch.inner(z, other=z).mean()", "torch.inner(z, other=z)", id="inner"),
@@ -312,3 +344,16 @@ def test_a_matrix_that_the_model_is_handed_is_no_batch() -> None:
     step = "optimizer.zero_grad()\nloss = F.cross_entropy(model(x, {}), y)\nloss.backward()\noptimizer.step()"
     assert found("DPM303", net=net, before="links = torch.eye(2)", step=step.format("links")) == []
     assert refused("DPM303", net=net, step=step.format("links=x[:, :2]")) == ["self.fc(x) @ links.t()"]
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        pytest.param("loss = F.cross_entropy(z[:8], y[:8])", ["z[:8]", "y[:8]"], id="the first"),
+        pytest.param("d = z[::2] - z[1::2]\nloss = d.mean()", ["z[::2]", "z[1::2]"], id="even and odd"),
+    ],
+)
+def test_samples_by_their_place_are_told(line: str, parts: list[str]) -> None:
+    found_here = hits("DPM303", step=_STEP.format(line))
+    assert [h.severity.value for h in found_here] == ["warning"] * len(parts)
+    assert found("DPM303", step=_STEP.format(line)) == parts
