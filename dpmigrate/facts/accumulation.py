@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -160,16 +160,20 @@ def _tests(roles: Roles, loop: Loop, node: ast.AST) -> list[ast.expr]:
     return out
 
 
-def _counted(roles: Roles, loop: Loop, tests: list[ast.expr]) -> bool:
-    """Whether one of the tests counts turns: ``(i + 1) % k == 0``, or a counter of the loop against a number."""
-    for test in tests:
+def _counted(roles: Roles, loop: Loop, tests: Sequence[ast.expr]) -> bool:
+    """Whether one of the tests, or what its variables are given, counts turns: ``(i + 1) % k == 0``, or a counter of the loop against a number."""
+    todo, seen = list(tests), set(tests)
+    while todo:
+        test = todo.pop()
         if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(test)):
             return True
         for n in ast.walk(test):
-            if isinstance(n, ast.Name | ast.Attribute) and any(isinstance(s, ast.AugAssign) for s in stores(roles, loop, n)):
+            given = stores(roles, loop, n) if isinstance(n, ast.Name | ast.Attribute) else []
+            if any(isinstance(s, ast.AugAssign) for s in given):
                 return True
-            if isinstance(n, ast.Name) and any(_counted(roles, loop, [s.value]) for s in stores(roles, loop, n) if isinstance(s, ast.Assign)):
-                return True
+            values = {s.value for s in given if isinstance(s, ast.Assign) and isinstance(n, ast.Name)} - seen  # data = data.to(device)
+            todo += values
+            seen |= values
     return False
 
 

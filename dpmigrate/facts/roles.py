@@ -217,15 +217,21 @@ class Roles:
         """``if (i + 1) % k == 0``, ``if amp:`` — tests that do not choose between training and evaluation."""
         names = [n for n in ast.walk(test) if isinstance(n, ast.Name)]
         words = {n.id for n in names} | {n.attr for n in ast.walk(test) if isinstance(n, ast.Attribute)}
-        return not words & _PHASE_WORDS and not any(self._by_phase(n, 6) for n in names)
+        return not words & _PHASE_WORDS and not self._by_phase(names)
 
-    def _by_phase(self, node: ast.Name, depth: int) -> bool:
-        """Whether the name is a parameter that the calls of its function give differently, goes over literals, or comes of such a name."""
-        for b in self.names.bindings(self.names.scope_of[node], node.id):
+    def _by_phase(self, names: list[ast.Name]) -> bool:
+        """Whether one of the names is a parameter that the calls of its function give differently, goes over literals, or comes of such a name."""
+        todo = [b for n in names for b in self.names.bindings(self.names.scope_of[n], n.id)]
+        seen = {b.target for b in todo}
+        while todo:
+            b = todo.pop()
             if b.how == "for" and isinstance(b.value, ast.Tuple | ast.List):
                 return True
-            if b.how == "assign" and b.value is not None and depth and any(isinstance(n, ast.Name) and self._by_phase(n, depth - 1) for n in ast.walk(b.value)):
-                return True
+            if b.how == "assign" and b.value is not None:
+                read = (n for n in ast.walk(b.value) if isinstance(n, ast.Name))
+                more = [c for n in read for c in self.names.bindings(self.names.scope_of[n], n.id) if c.target not in seen]
+                seen |= {c.target for c in more}
+                todo += more
             if len({ast.unparse(p) if p is not None else "" for p in self.handed(b)}) > 1:
                 return True
         return False

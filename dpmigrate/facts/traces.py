@@ -113,6 +113,8 @@ def _leaves_trace(roles: Roles, function: ast.AST, seen: set[ast.AST]) -> bool:
             return True
         if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store) and not _is_one_of(n.value, own):
             return True
+        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id not in own:
+            return True  # table += counts of a batch, where the caller sees it
         if isinstance(n, ast.Call):
             if roles.names.dotted(n.func) in _IMPURE or changes_files(roles.values, n) or (isinstance(n.func, ast.Name) and n.func.id in ("print", "open")):
                 return True

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.definitions import arguments
-from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.names import FunctionNode, last, position
 from dpmigrate.facts.outputs import idle_parts
 from dpmigrate.facts.passes import handed
 from dpmigrate.facts.roles import Roles
@@ -143,11 +143,11 @@ def _trainable(roles: Roles, value: ast.expr, seen: frozenset[ast.AST] = frozens
         return False
     dotted = roles.names.dotted(value.func)
     if dotted.startswith("torch.nn."):
-        last = dotted.rsplit(".", 1)[-1]
-        if last in _HOLDERS:
+        word = dotted.rsplit(".", 1)[-1]
+        if word in _HOLDERS:
             return any(_trainable(roles, a, seen) for a in value.args)
         plain = any(k.arg in ("requires_grad", "affine", "elementwise_affine") for k in value.keywords)
-        return (last in _LAYERS or last.startswith(_FAMILIES)) and not plain
+        return (word in _LAYERS or word.startswith(_FAMILIES)) and not plain
     classes = [v.cls for v in roles.values.eval(value.func) if v.kind == "class" and v.cls is not None and v.cls not in seen]
     return any(_trainable(roles, e, seen | {c}) for c in classes for _, _, e in _parts(roles, roles.values.defs.bases(c)))
 
@@ -210,6 +210,9 @@ def _decides(roles: Roles, node: ast.AST) -> ast.expr | None:
         tests = [_decides(roles, c.func) for c in called]
         if tests and all(t is not None for t in tests):
             return tests[0]
+        left = _leaves(loop)
+        if left is not None:
+            return left
     text = ast.unparse(node)
     inner = node
     for a in names.ancestors(node):
@@ -219,6 +222,15 @@ def _decides(roles: Roles, node: ast.AST) -> ast.expr | None:
             return a.test
         inner = a
     return _left_before(roles, node)
+
+
+def _leaves(loop: ast.For) -> ast.expr | None:
+    """The test by which a loop over layers may end before the last of them, which then have no gradient; ``len(layers)`` in it means the last one."""
+    for n in (n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.If)):
+        ends = any(isinstance(s, ast.Break | ast.Return) for s in (*n.body, *n.orelse))
+        if ends and not any(isinstance(c, ast.Call) and last(c.func) == "len" for c in ast.walk(n.test)):
+            return n.test
+    return None
 
 
 def _by_setting(roles: Roles, node: ast.AST) -> ast.expr | None:
@@ -275,6 +287,8 @@ def _varies(roles: Roles, node: ast.AST, depth: int) -> str:
                     why = _varies(roles, b.value, depth - 1)
                 elif b.how == "aug" or (b.how == "for" and not roles.inside_module(n)):
                     why = "step"
+                elif b.how == "for" and isinstance(b.value, ast.Call) and roles.names.dotted(b.value.func) == "?.range":
+                    why = next((w for a in b.value.args if (w := _varies(roles, a, depth - 1))), "")
                 if why:
                     return why
     return ""

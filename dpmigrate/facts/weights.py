@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 
+from dpmigrate.facts.exits import of_data
 from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.names import last
+from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.phases import phases
+from dpmigrate.facts.ranks import leading_to
 from dpmigrate.facts.roles import Roles
 
 _PURE_METHODS = frozenset(
@@ -120,7 +123,21 @@ def of_count(roles: Roles, node: ast.BinOp) -> Weighted | None:
 def _trained_here(roles: Roles, node: ast.AST) -> bool:
     """Whether every rank comes here in every step, and no evaluation waits here that is split."""
     region = roles.region(node)
-    return not roles.inside_module(node) and (region == "train" or (region == "both" and _together(roles, node, frozenset())))
+    if roles.inside_module(node) or _by_batch(roles, node):
+        return False
+    return region == "train" or (region == "both" and _together(roles, node, frozenset()))
+
+
+def _by_batch(roles: Roles, node: ast.AST) -> bool:
+    """Whether the rank's part of the batch decides how often the node is reached: ``for c in y.unique()``, ``a if mask.any() else b``."""
+    loops: set[ast.AST] = {b.node for b in roles.batch_loops}
+    for place in leading_to(roles, node):
+        for a in takewhile(lambda a: not isinstance(a, FunctionNode), roles.names.ancestors(place)):
+            if isinstance(a, ast.IfExp) and not roles.names.is_inside(place, a.test) and of_data(roles, a.test):
+                return True
+            if isinstance(a, ast.For) and a not in loops and not roles.names.is_inside(place, a.iter) and of_data(roles, a.iter):
+                return True
+    return False
 
 
 def _together(roles: Roles, node: ast.AST, seen: frozenset[ast.AST]) -> bool:

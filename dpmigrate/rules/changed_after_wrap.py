@@ -50,10 +50,12 @@ def changed_after_wrap(script: Script) -> Iterator[Hit]:
                 yield Hit(node, "requires_grad is set after the wrap: DDP has already looked at the parameters", advice=advice)
         elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store) and _new_layer(script, node):
             yield Hit(node, f"{script.text(node)} is replaced after the wrap: its parameters are never reduced", advice=advice)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _wrapped_part(script, node.func.value, _DEPTH):
-            if node.func.attr == "requires_grad_" and not roles.model_vals(node.func.value) & switched:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+            models = roles.model_vals(node.func.value) | _whole(script, node.func.value)
+            if _of_wrapped(script, node.func.value) and not models & switched:
                 yield Hit(node, "requires_grad is set after the wrap: DDP has already looked at the parameters", advice=advice)
-            elif methods_of_model(script.roles, node) and _changes(script, node):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _wrapped_part(script, node.func.value, _DEPTH):
+            if methods_of_model(script.roles, node) and _changes(script, node):
                 yield Hit(node, f"{script.text(node.func)}() sets requires_grad after the wrap: DDP has already looked at the parameters", advice=advice)
             elif node.func.attr in ("add_module", "register_parameter", "register_module"):
                 yield Hit(node, f"{script.text(node.func)}(…) after the wrap: the new parameters are never reduced", advice=advice)
@@ -108,7 +110,7 @@ def _switched(script: Script) -> Vals:
             value, models = stmt.value, _whole(script, node.value)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
             value = script.argument(node, "requires_grad", 0) or ast.Constant(True)
-            models = script.roles.model_vals(node.func.value)
+            models = script.roles.model_vals(node.func.value) | _whole(script, node.func.value)
         for v in models:
             given.setdefault(v, set()).add(value.value if isinstance(value, ast.Constant) and isinstance(value.value, bool) else None)
     before = {v for v, values in given.items() if v.kind != "wrapped" and values != {True}}  # frozen when DDP looks at them
@@ -156,9 +158,9 @@ def _wrapped_part(script: Script, node: ast.expr, depth: int) -> bool:
 
 def _of_wrapped(script: Script, node: ast.expr) -> bool:
     """``p`` of ``for p in model.parameters()``, or a parameter by name, where the model is wrapped."""
-    if not isinstance(node, ast.Name):
-        return _wrapped_part(script, node, _DEPTH)
-    for b in script.names.bindings(script.names.scope_of[node], node.id):
+    if _wrapped_part(script, node, _DEPTH):
+        return True
+    for b in script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ():
         if b.how == "for" and b.value is not None and script.names.is_inside(node, script.names.statement(b.target)):
             for n in ast.walk(b.value):
                 if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters") and _wrapped_part(script, n.value, _DEPTH):

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Delete, Replace, Wrap
 from dpmigrate.facts.loaders import worker_starts
+from dpmigrate.facts.names import last
 from dpmigrate.facts.ranks import parted, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -47,7 +48,7 @@ def seed_differs_per_rank(script: Script) -> Iterator[Hit]:
     workers = [s.function for s in worker_starts(script) if s.function is not None]
     for call in script.calls(*_SEEDS, "random.Random"):
         stmt = script.is_statement(call)
-        if not run_by_all(script.roles, call) or any(script.names.is_inside(call, w) for w in workers):
+        if not (run_by_all(script.roles, call) or _in_sampler(script, call)) or any(script.names.is_inside(call, w) for w in workers):
             continue  # worker processes: what torch gives them is made from the common seed
         if stmt is not None and not call.args and not call.keywords:
             yield Hit(call, "every rank would have another seed; setup gives all ranks that of rank 0", (Delete(script.span(stmt)),))
@@ -65,12 +66,22 @@ def seed_differs_per_rank(script: Script) -> Iterator[Hit]:
                     yield Hit(node, "every rank would have another seed", () if apart else shared, advice=advice)
 
 
+def _in_sampler(script: Script, call: ast.Call) -> bool:
+    """Whether a sampler of the program comes here: all ranks draw one order from it."""
+    classes = (script.names.cls(place) for place in script.leading_to(call))
+    return any(_is_sampler(script, cls) for cls in classes if cls is not None)
+
+
+def _is_sampler(script: Script, cls: ast.ClassDef) -> bool:
+    return any(last(b).endswith("Sampler") for c in script.values.defs.bases(cls) for b in c.bases)
+
+
 def _shared_stream(script: Script, call: ast.Call) -> bool:
     """Whether a generator is one from which all ranks must draw the same: a data set's own may differ, that is augmentation."""
     if script.names.dotted(call.func) not in _GENERATORS or script.roles.region(call) != "outside":
         return False
     cls = script.names.cls(call)
-    return cls is None or any(script.names.dotted(b).endswith("Sampler") for c in script.values.defs.bases(cls) for b in c.bases)
+    return cls is None or _is_sampler(script, cls)
 
 
 def _origins(script: Script, node: ast.expr) -> Iterator[ast.expr]:

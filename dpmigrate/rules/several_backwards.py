@@ -24,7 +24,6 @@ Always: it is a refusal.
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator
 
 from dpmigrate.facts.names import Loop, position
@@ -36,9 +35,8 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM120", severity=Severity.BLOCKER)
 def several_backwards(script: Script) -> Iterator[Hit]:
     for loop in script.roles.train_loops:
-        inside = [b for b in script.loop_backwards(loop) if not _alternatives(script, b, script.loop_backwards(loop))]
         by_function: dict[ast.AST, list[ast.Call]] = {}
-        for b in inside:
+        for b in script.loop_backwards(loop):
             by_function.setdefault(script.names.function(b), []).append(b)
         for function, calls in by_function.items():
             calls.sort(key=position)
@@ -47,9 +45,9 @@ def several_backwards(script: Script) -> Iterator[Hit]:
                 turns = next((a for a in script.names.ancestors(b) if isinstance(a, Loop) and script.names.function(a) is function), None)
                 if turns is not None and turns is not loop.node and not _passes(script, turns):
                     yield Hit(b, "this backward() is repeated without a forward pass in each turn: its gradients are not averaged", advice=_ADVICE)
-            for first, second in itertools.pairwise(calls):
-                between = [c for c in forwards if _comes_between(script, c, first, second)]
-                if not between:
+            for number, second in enumerate(calls):
+                earlier = [c for c in calls[:number] if not script.values.order.other_branch(second, script.names.statement(c))]
+                if earlier and not any(_comes_between(script, c, earlier[-1], second) for c in forwards):
                     yield Hit(
                         second,
                         "this backward() follows another without a forward pass in between: its gradients are not averaged",
@@ -71,12 +69,3 @@ def _passes(script: Script, node: ast.AST) -> bool:
     """Whether a turn of the loop calls a model, itself or in a function."""
     functions = script.roles.all_entered(node)
     return any(script.names.is_inside(p.call, node) or script.names.function(p.call) in functions for p in script.roles.training_passes)
-
-
-def _alternatives(script: Script, call: ast.Call, calls: list[ast.Call]) -> bool:
-    """Whether the call stands in the other branch of an ``if`` that holds an earlier one: only one of them runs."""
-    for a in script.names.ancestors(call):
-        if isinstance(a, ast.If) and any(script.names.is_inside(call, s) for s in a.orelse):
-            if any(c is not call and any(script.names.is_inside(c, s) for s in a.body) for c in calls):
-                return True
-    return False

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch.utils.data import Sampler
 
-from ._seeds import common_seed, seeded
+from ._seeds import OwnStreams, common_seed
 from ._state import rank, world_size
+
+#: items that are drawn at a time
+PIECE: Final = 2**16
 
 
 class SharedDraw:
@@ -27,16 +31,26 @@ class SharedDraw:
                 part.set_epoch(epoch)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.draw())
+        return itertools.chain.from_iterable(self.pieces())
 
     def __len__(self) -> int:
         return len(self.inner)
 
     def draw(self) -> list[Any]:
         """All items of the pass, drawn under the seed and the epoch."""
+        return list(self)
+
+    def pieces(self) -> Iterator[list[Any]]:
+        """The same in pieces, of which the last is shorter (or empty): a sampler may go on for ever."""
         found = [getattr(part, "generator", None) for part in self._chain()]
-        with seeded(self.seed + self.epoch, [one for one in found if isinstance(one, torch.Generator)]):
-            return list(self.inner)
+        streams = OwnStreams(self.seed + self.epoch, [one for one in found if isinstance(one, torch.Generator)])
+        with streams.inside():
+            items = iter(self.inner)
+        piece = [None] * PIECE
+        while len(piece) == PIECE:
+            with streams.inside():
+                piece = list(itertools.islice(items, PIECE))
+            yield piece
 
     def _chain(self) -> Iterator[Any]:
         # a batch sampler holds the sampler that draws as .sampler
@@ -55,7 +69,19 @@ class ShardSampler(Sampler[Any]):
         self.drop_last = drop_last
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._part(self.shared.draw()))
+        """Of every row of ``world_size()`` items this rank's; the last row is filled up from the start of the pass."""
+        pieces = self.shared.pieces()
+        head = rest = next(pieces)
+        for piece in pieces:
+            whole = len(rest) // world_size() * world_size()
+            yield from rest[:whole][rank() :: world_size()]
+            rest = rest[whole:] + piece
+        if rest is head:
+            yield from self._part(list(head))
+            return
+        if len(rest) % world_size() and not self.drop_last:
+            rest = rest + head[: -len(rest) % world_size()]
+        yield from rest[: len(rest) // world_size() * world_size()][rank() :: world_size()]
 
     def __len__(self) -> int:
         return self._share(len(self.shared.inner))
@@ -90,7 +116,7 @@ class SplitSampler(ShardSampler):
     """This rank's part of every batch of a shared draw, as nn.DataParallel scatters a batch: as many batches as there were, padded to equal parts."""
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([self._part(list(batch)) for batch in self.shared.draw()])
+        return (self._part(list(batch)) for batch in self.shared)
 
     def __len__(self) -> int:
         return len(self.shared.inner)

@@ -142,20 +142,40 @@ def worker_number(worker_id: int) -> int:
     return worker_id + rank() * (1 if info is None else info.num_workers)
 
 
-@contextmanager
-def seeded(seed: int, generators: list[torch.Generator]) -> Iterator[None]:
-    """Run the body with the CPU streams and ``generators`` seeded by ``seed``, and put all of them back afterwards."""
-    streams, states = _streams(), [generator.get_state() for generator in generators]
-    streams["cuda"] = None
-    try:
+class OwnStreams:
+    """CPU streams and ``generators``, seeded by ``seed`` for what runs ``inside``, which may go on there later; outside all is as if nothing had run."""
+
+    def __init__(self, seed: int, generators: list[torch.Generator]) -> None:
+        self.seed = seed
+        self.generators = generators
+        self.kept: tuple[dict[str, Any], list[torch.Tensor]] | None = None
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Run the body with these streams, and put the program's own back afterwards."""
+        outer = self._now()
+        if self.kept is None:
+            self._seed()
+        else:
+            self._set(self.kept)
+        try:
+            yield
+        finally:
+            self.kept = self._now()
+            self._set(outer)
+
+    def _seed(self) -> None:
         # not torch.manual_seed: that would also reseed the GPUs, which are not put back here
-        for generator in (torch.default_generator, *generators):
-            generator.manual_seed(seed % 2**63)
-        random.seed(seed)
+        for generator in (torch.default_generator, *self.generators):
+            generator.manual_seed(self.seed % 2**63)
+        random.seed(self.seed)
         if numpy := _numpy():
-            numpy.random.seed(seed % 2**32)
-        yield
-    finally:
-        _restore(streams)
-        for generator, state in zip(generators, states, strict=True):
+            numpy.random.seed(self.seed % 2**32)
+
+    def _now(self) -> tuple[dict[str, Any], list[torch.Tensor]]:
+        return _streams() | {"cuda": None}, [generator.get_state() for generator in self.generators]
+
+    def _set(self, kept: tuple[dict[str, Any], list[torch.Tensor]]) -> None:
+        _restore(kept[0])
+        for generator, state in zip(self.generators, kept[1], strict=True):
             generator.set_state(state)

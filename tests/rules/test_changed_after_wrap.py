@@ -43,6 +43,8 @@ _LOOP = "for p in {}.parameters():\n    p.requires_grad = False"
         pytest.param("model.module.fc.weight.requires_grad = True", "model.module.fc.weight.requires_grad", id="one parameter by name"),
         pytest.param("model.requires_grad_(requires_grad=False)", "model.requires_grad_(requires_grad=False)", id="method, keyword"),
         pytest.param("model.module.fc.requires_grad_(False)", "model.module.fc.requires_grad_(False)", id="method of a part"),
+        pytest.param("for p in model.module.fc.parameters():\n    p.requires_grad_(True)", "p.requires_grad_(True)", id="thawed by the method"),
+        pytest.param("for n, p in model.named_parameters():\n    p.requires_grad_(n == 'a')", "p.requires_grad_(n == 'a')", id="by the method and by name"),
         pytest.param("model.module.fc = nn.Linear(8, 2)", "model.module.fc", id="layer replaced"),
         pytest.param("model.module.layers[6] = nn.Linear(8, 2)", "model.module.layers[6]", id="item replaced"),
         pytest.param("model.module.add_module('b', nn.Linear(8, 2))", "model.module.add_module('b', nn.Linear(8, 2))", id="layer added"),
@@ -78,6 +80,9 @@ _TOGGLE = "for p in model.parameters():\n    p.requires_grad = {}"
     [
         pytest.param(f"{_TOGGLE.format(False)}\n{_TOGGLE.format(True)}", id="frozen and thawed"),
         pytest.param("model.requires_grad_(False)\nmodel.requires_grad_()", id="by the method"),
+        pytest.param(
+            "for p in model.parameters():\n    p.requires_grad_(False)\nfor p in model.parameters():\n    p.requires_grad_(True)", id="each by the method"
+        ),
         pytest.param("switch(model, False)\nswitch(model, True)", id="in a function"),
         pytest.param(_TOGGLE.format(True), id="thawed, which it is"),
     ],

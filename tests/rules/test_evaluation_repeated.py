@@ -193,3 +193,10 @@ def test_another_function_s_variable_of_the_same_name() -> None:
 )
 def test_a_divided_loader_that_cannot_be_split_is_gone_through_by_every_rank(body: str) -> None:
     assert "for a, b in ddp.whole(loader):" in after(end=f"for a, b in loader:\n    {body}")
+
+
+def test_a_function_that_adds_to_what_it_is_given() -> None:
+    """The caller's table is changed in place: it would hold this rank's share."""
+    defs = "def count(table, pred, label):\n    table += torch.bincount(label * 2 + pred, minlength=4)"
+    (one,) = hits("DPM601", defs=defs, end=_loop(f"{_ADD}\ncount(table, model(a).argmax(1), b)", start="correct, table = 0, torch.zeros(4)"))
+    assert not one.edits and "count() may have an effect" in one.message

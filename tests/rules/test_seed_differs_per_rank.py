@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, after, found, hits
+from tests.rules.program import STEP, after, found, hits, whole
 
 _IMPORTS = "import os, random, secrets, time\nimport numpy as np"
 
@@ -92,3 +92,15 @@ def test_in_a_function_that_is_called_and_under_app_run() -> None:
 def test_told_where_perhaps_not_all_ranks_come() -> None:
     (hit,) = hits("DPM209", imports=_IMPORTS, setup="try:\n    open('f')\nexcept OSError:\n    torch.manual_seed(int(time.time()))")
     assert not hit.edits and "where every rank comes by" in hit.advice
+
+
+_ENDLESS = "def draws(n):\n    while True:\n        np.random.seed()\n        yield from np.random.permutation(n)\n"
+_ENDLESS += "class Endless(torch.utils.data.Sampler):\n    def __init__(self, data):\n        self.n = len(data)\n    def __iter__(self):\n        return iter(draws(self.n))"
+
+
+def test_a_sampler_that_seeds_itself_anew() -> None:
+    loader = "loader = DataLoader(train_set, batch_size=4, sampler=Endless(train_set))"
+    assert found("DPM209", imports=_IMPORTS, defs=_ENDLESS, loader=loader) == ["np.random.seed()"]
+    assert "np.random.seed()" not in whole(imports=_IMPORTS, defs=_ENDLESS, loader=loader)
+    rng = _ENDLESS.replace("np.random.seed()\n", "rng = np.random.default_rng()\n").replace("np.random.permutation", "rng.permutation")
+    assert "rng = np.random.default_rng(ddp.common_seed())" in after(imports=_IMPORTS, defs=rng, loader=loader)

@@ -37,6 +37,16 @@ def test_nothing_to_say(step: str) -> None:
         pytest.param(
             "out = model(x)\nfor k in range(2):\n    out[k].sum().backward(retain_graph=True)", "out[k].sum().backward(retain_graph=True)", id="repeated"
         ),
+        pytest.param(
+            "if epoch:\n    model(x).sum().backward()\nelse:\n    a = model(x)\n    a.sum().backward(retain_graph=True)\n    a.mean().backward()",
+            "a.mean().backward()",
+            id="in the other branch",
+        ),
+        pytest.param(
+            "if epoch:\n    model(x).sum().backward()\nelif epoch > 1:\n    a = model(x)\n    a.sum().backward(retain_graph=True)\n    a.mean().backward()",
+            "a.mean().backward()",
+            id="in a third branch",
+        ),
         pytest.param("if epoch:\n    model(x).sum().backward()\n    torch.ones(1).backward()", "torch.ones(1).backward()", id="in one branch"),
     ],
 )

@@ -142,3 +142,33 @@ def test_refused_where_the_samples_of_one_device_decide() -> None:
     net = _net(_IF.format("x.mean() > 0"))
     assert refused("DPM111", net=net) == [_EXTRA]
     assert "model = ddp.wrap(Net(), find_unused=True)" in after(net=net, model="model = nn.DataParallel(Net())")
+
+
+_GROWS = "self.extra = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])"
+
+
+@pytest.mark.parametrize(
+    ("body", "more"),
+    [
+        pytest.param("for i, part in enumerate(self.extra):\n    x = part(x)\n    if i == depth:\n        break", ", depth=1", id="left early"),
+        pytest.param(
+            "for i, part in enumerate(self.extra):\n    x = part(x)\n    if i == self.depth:\n        return self.out(x)", "", id="a return, by a setting"
+        ),
+        pytest.param("for i in range(depth, -1, -1):\n    x = self.extra[i](x)", ", depth=1", id="by numbers down from an argument"),
+    ],
+)
+def test_layers_behind_an_early_end(body: str, more: str) -> None:
+    step = STEP.replace("model(x)", "model(x, depth=epoch)" if more else "model(x)")
+    assert "model = ddp.wrap(Net(), find_unused=True)" in after(net=_net(body, part=_GROWS, more=more), model="model = nn.DataParallel(Net())", step=step)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("for i, part in enumerate(self.extra):\n    x = part(x)\n    if i == len(self.extra) - 1:\n        return self.out(x)", id="the last"),
+        pytest.param("for i, part in enumerate(self.extra):\n    x = part(x)\n    if i < 1:\n        x = x.relu()", id="no end"),
+        pytest.param("for i in range(2):\n    x = self.extra[i](x)", id="all numbers"),
+    ],
+)
+def test_loops_that_come_to_all_layers(body: str) -> None:
+    assert found("DPM111", net=_net(f"x = self.fc(x)\n{body}", part=_GROWS)) == []

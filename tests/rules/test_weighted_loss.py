@@ -264,6 +264,23 @@ def test_a_sum_over_the_number_of_what_is_selected_is_no_mean_over_the_batch(cou
 
 
 @pytest.mark.parametrize(
+    ("lines", "pointed"),
+    [
+        pytest.param(
+            "for c in y.unique():\n    loss = loss + F.cross_entropy(z[y == c], y[y == c])",
+            "F.cross_entropy(z[y == c], y[y == c])",
+            id="for each class that is there",
+        ),
+        pytest.param("loss = loss + (z[y > 0].mean() if (y > 0).any() else 0)", "z[y > 0].mean()", id="if there are any"),
+    ],
+)
+def test_what_only_some_ranks_come_to_is_refused(lines: str, pointed: str) -> None:
+    """The exchange would wait for ranks that have no such class."""
+    step = f"optimizer.zero_grad()\nz = model(x)\nloss = F.cross_entropy(z, y)\n{lines}\nloss.backward()\noptimizer.step()"
+    assert refused("DPM302", step=step) == [pointed]
+
+
+@pytest.mark.parametrize(
     ("count", "new"),
     [
         pytest.param("m.sum().item()", "ddp.mean_count(m.sum().item())", id="a number"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import dpmigrate_runtime as ddp
 import torch
+from dpmigrate_runtime._samplers import PIECE, ShardSampler, SharedDraw
 from torch.utils.data import (
     BatchSampler,
     DataLoader,
@@ -254,6 +255,46 @@ def sharded_draws() -> None:
     assert torch.equal(generator.get_state(), torch.Generator().manual_seed(9).get_state())
     assert list(ddp.shard_sampler([])) == []
     assert list(ddp.shard_sampler([7])) == [7]
+
+
+class Endless:
+    """Permutations without end, as some programs draw them."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __iter__(self) -> Iterator[int]:
+        while True:
+            yield from torch.randperm(self.size).tolist()
+
+    def __len__(self) -> int:
+        return 2**31
+
+
+@check
+def a_sampler_without_end_is_drawn_in_pieces() -> None:
+    before = torch.get_rng_state()
+    endless = iter(ddp.shard_sampler(Endless(6)))
+    drawn: list[int] = []
+    for _ in range(PIECE // 2 + 100):  # into the second piece, by two ranks or more
+        drawn.append(next(endless))
+        torch.rand(1)  # what the program draws meanwhile is its own
+    torch.set_rng_state(before)
+    rows = list(zip(*everyone(drawn), strict=True))
+    order = [index for row in rows for index in row]
+    assert all(set(order[k : k + 6]) == set(range(6)) for k in range(0, len(order) // 6 * 6, 6))
+    assert order[:6] != order[6:12] or order[6:12] != order[12:18]
+
+
+@check
+def a_long_pass_comes_out_as_a_short_one() -> None:
+    size = PIECE + 3
+    for drop in (False, True):
+        sampler = ShardSampler(SharedDraw(range(size), 1), drop)
+        shares = everyone(list(sampler))
+        assert {len(share) for share in shares} == {len(sampler)}
+        order = [index for row in zip(*shares, strict=True) for index in row]
+        assert order == ([*range(size), *range(size)])[: len(sampler) * len(shares)]
 
 
 @check

@@ -210,7 +210,7 @@ def test_gpu_streams_are_shared(gpus: pytest.MonkeyPatch) -> None:
     assert given[0].tolist() == [0, 0, 0]
     gpus.delitem(sys.modules, "numpy")
     _seeds._restore(_seeds._streams())
-    with _seeds.seeded(1, []):
+    with _seeds.OwnStreams(1, []).inside():
         pass
 
 
