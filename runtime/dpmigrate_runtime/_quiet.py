@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import importlib.util
 import logging
 import os
 import sys
@@ -24,16 +26,13 @@ def quiet() -> None:
     sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - lives as long as the process
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
-    # read by tqdm >= 4.66 when it is imported (tqdm.utils.envwrap); one that is already imported needs the patch below
-    os.environ.setdefault("TQDM_DISABLE", "1")
-    bars = sys.modules.get("tqdm.std")
-    if bars is not None:
-        _disable_bars(bars.tqdm)
+    if importlib.util.find_spec("tqdm") is not None:
+        _disable_bars(importlib.import_module("tqdm.std").tqdm)
 
 
 def _disable_bars(bar: Any) -> None:
     # patching the class in place reaches `from tqdm import tqdm`, trange and the subclasses in tqdm.auto and tqdm.asyncio
-    original = bar.__init__
+    original, shown, steps = bar.__init__, bar.update, bar.__iter__
 
     @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -43,7 +42,23 @@ def _disable_bars(bar: Any) -> None:
             kwargs["disable"] = True
         original(self, *args, **kwargs)
 
-    bar.__init__ = init
+    # a disabled bar of tqdm's does not count, but programs divide by bar.n
+    @functools.wraps(shown)
+    def update(self: Any, n: float | None = 1) -> Any:
+        if self.disable:
+            self.n += n or 0
+        return shown(self, n)
+
+    @functools.wraps(steps)
+    def iterate(self: Any) -> Any:
+        if not self.disable:
+            yield from steps(self)
+            return
+        for item in self.iterable:
+            yield item
+            self.n += 1
+
+    bar.__init__, bar.update, bar.__iter__ = init, update, iterate
 
 
 def report_failures() -> None:

@@ -97,6 +97,12 @@ class ShardSampler(Sampler[Any]):
         world = world_size()
         return length // world if self.drop_last else -(-length // world)
 
+    def __getattr__(self, name: str) -> Any:
+        """What else is asked of it is the whole sampler's: ``loader.sampler.indices``, ``.num_samples``, ``.weights``."""
+        if name.startswith("__") or name == "shared":
+            raise AttributeError(name)
+        return getattr(self.shared.inner, name)
+
     @property
     def whole(self) -> Any:
         """The sampler of which this is a share."""

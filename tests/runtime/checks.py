@@ -269,6 +269,12 @@ def only_main_is_heard() -> None:
         assert positional.disable == silent
         for bar in [*bars, positional]:
             bar.close()
+        with tqdm(total=6, file=out) as bar:
+            bar.update(4)
+            bar.update()
+            assert bar.n == 5
+        bar = tqdm("abc", file=out)
+        assert list(bar) == ["a", "b", "c"] and bar.n == 3
 
 
 @check

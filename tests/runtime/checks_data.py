@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -253,6 +255,10 @@ def sharded_draws() -> None:
     assert len(flat(shares)) == -(-7 // len(shares)) * len(shares)
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.equal(generator.get_state(), torch.Generator().manual_seed(9).get_state())
+    subset = ddp.shard_sampler(SubsetRandomSampler([4, 2]))
+    assert subset.indices == [4, 2]
+    raises(AttributeError, "nothing", lambda: subset.nothing)
+    assert copy.copy(subset).indices == [4, 2] and pickle.loads(pickle.dumps(subset)).indices == [4, 2]
     assert list(ddp.shard_sampler([])) == []
     assert list(ddp.shard_sampler([7])) == [7]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RUNTIME = HERE.parents[1] / "runtime"
-LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "DPMIGRATE_BACKEND", "TQDM_DISABLE")
+LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "DPMIGRATE_BACKEND")
 
 
 @dataclass
