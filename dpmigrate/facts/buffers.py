@@ -36,7 +36,7 @@ def updates(modules: Modules) -> list[Update]:
         name = _attribute(s.holder)
         if name in registered(modules, cls, "register_buffer") and any(of_batch(modules.roles, v) for v in s.values):
             beside = cls not in modules.of_models
-            found.setdefault((cls, name), Update(s.node, cls, name, beside, _read_in_evaluation_alone(modules, cls, name)))
+            found.setdefault((cls, name), Update(s.node, cls, name, beside, _idle(modules, cls, name, beside)))
     for stmt, given in written_by_operations(modules.roles):
         owner = modules.names.cls(given)
         if owner in modules.classes and isinstance(given, ast.Attribute) and (name := _attribute(given)) in registered(modules, owner, "register_buffer"):
@@ -96,10 +96,10 @@ def _is_parameter(modules: Modules, value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and modules.names.dotted(value.func) in _PARAMETERS
 
 
-def _read_in_evaluation_alone(modules: Modules, cls: ast.ClassDef, name: str) -> bool:
-    """Whether the buffer is read, and only while the module does not train, as the running statistics of a normalisation are."""
+def _idle(modules: Modules, cls: ast.ClassDef, name: str, beside: bool) -> bool:
+    """Whether the buffer is read while the module does not train alone, as the running statistics of a normalisation are; beside a model, also by nobody."""
     own = {s.node for c, s in _stores(modules) if c is cls and _attribute(s.holder) == name}
     family = modules.roles.values.defs.bases(cls)
     reads = [n for n in modules.names.attributes(name) if isinstance(n.ctx, ast.Load) and of_self(n) and any(modules.names.is_inside(n, c) for c in family)]
     reads = [n for n in reads if modules.names.statement(n) not in own]
-    return bool(reads) and all(modules.evaluating(n) for n in reads)
+    return (beside or bool(reads)) and all(modules.evaluating(n) for n in reads)

@@ -94,9 +94,9 @@ class _Keeping:
             return Kind.TABLE
         if not any(of_batch(self.roles, v) for v in s.values):
             return Kind.MOVING if not s.index and self._moves(s) and self._tested(s.node) else None
-        if s.index:
-            return Kind.TABLE if self._moves(s) else Kind.ROWS
-        return Kind.MOVING if self._moves(s) else None
+        if all(isinstance(i, ast.Constant | ast.JoinedStr) for i in s.index):  # state["ema"] is a variable of its own
+            return Kind.MOVING if self._moves(s) else None
+        return Kind.TABLE if self._moves(s) else Kind.ROWS
 
     def _chosen(self, index: ast.expr) -> bool:
         """Whether the batch decides which elements the index means: not where they lie one after the other."""

@@ -68,10 +68,15 @@ def _kept_in(roles: Roles) -> Iterator[tuple[list[ast.expr], list[ast.expr]]]:
     for n in roles.names.nodes:
         if isinstance(n, ast.For | ast.AsyncFor | ast.comprehension):
             yield [n.target], [n.iter]
-        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and (n.func.attr in _PUTS or n.func.attr.startswith("set_")):
+        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _puts(n.func.attr):
             yield [n.func.value], [*n.args, *(k.value for k in n.keywords), *_tests(roles, n)]
         elif isinstance(n, ast.Assign | ast.AugAssign):
             yield n.targets if isinstance(n, ast.Assign) else [n.target], list(_tests(roles, n))
+
+
+def _puts(method: str) -> bool:
+    """Whether a method of this name puts what it is given into its object; a bar that a loop goes through only shows it."""
+    return method in _PUTS or (method.startswith("set_") and not method.startswith(("set_description", "set_postfix")))
 
 
 def _tests(roles: Roles, node: ast.AST) -> Iterator[ast.expr]:

@@ -22,7 +22,8 @@ a count `ddp.sum_all(x.size(0))`, and a queue gets the keys of all ranks (`ddp.g
 
 ## When it is not fixed
 Always. For a program of one device it is a refusal. Under DataParallel a buffer of the model saw the first GPU's part alone, as it will see rank 0's: a note.
-So is a buffer that only evaluation reads (`else` of `if self.training`), as the running statistics of a BatchNorm are.
+So is a buffer that only evaluation reads (`else` of `if self.training`), as the running statistics of a BatchNorm are; that of a loss module which training
+reads nowhere is a warning.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def buffer_of_one_rank(script: Script) -> Iterator[Hit]:
     advice = "let the update see the samples of all ranks: ddp.gather_all for rows, ddp.mean_all or ddp.sum_all for what is taken over the batch"
     for u in updates(script.modules):
         as_before = script.from_data_parallel and not u.beside
-        severity = Severity.NOTE if as_before or u.idle else Severity.BLOCKER
-        before = ", as it was the first GPU's under DataParallel" if as_before else ", as the running statistics of a BatchNorm do" if u.idle else ""
+        shown = Severity.WARNING if u.beside else Severity.NOTE
+        severity = Severity.NOTE if as_before else shown if u.idle else Severity.BLOCKER
+        before = ", as it was the first GPU's under DataParallel" if as_before else ""
+        before = ", as the running statistics of a BatchNorm do" if u.idle and not u.beside else before
         whose = "its own part of each batch on every rank" if u.beside else "rank 0's part of each batch"
         yield Hit(u.node, f"the buffer {u.name} would hold {whose}{before}", advice=advice, severity=severity)
