@@ -58,7 +58,9 @@ class _Keeping:
         self.modules = script.modules
         self.all = [s for n in self.names.nodes if isinstance(n, ast.stmt) for s in stored(self.names, n)]
         self.by_key: dict[Key, list[Stored]] = {}
+        self.stores: dict[ast.stmt, list[Stored]] = {}
         for s in self.all:
+            self.stores.setdefault(s.node, []).append(s)
             for key in self.values.keys(s.holder):
                 self.by_key.setdefault(key, []).append(s)
         self._sources = training_sources(self.roles)
@@ -171,10 +173,11 @@ class _Keeping:
         return isinstance(self.names.parent[stmt], FunctionNode)
 
     # ------------------------------------------------------------------ who reads it?
-    def _used(self, s: Stored) -> bool:
+    def _used(self, s: Stored, seen: frozenset[Stored] = frozenset()) -> bool:
         reads = list(self._reads(s))
         if self._in_module(s):
-            return any(self.modules.in_step(n) and not self.modules.evaluating(n) for n in reads)
+            stores = [o for n in reads for o in self.stores.get(self.names.statement(n), ()) if o not in seen and self._in_module(o)]
+            return any(self.modules.in_step(n) and not self.modules.evaluating(n) for n in reads) or any(self._used(o, seen | {s}) for o in stores)
         roots = self.roles.roots(s.holder)
         return (bool(reads) or not roots) and bool(marks(self.roles, s.holder, *(n for _, n in roots)) & self._sources)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, Names
-from dpmigrate.facts.passes import goes_into_loss
+from dpmigrate.facts.passes import goes_into_loss, methods_of_model
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.unused import own_classes
 from dpmigrate.facts.values import Vals
@@ -78,7 +78,8 @@ class Modules:
             part = todo.pop()
             for call in (n for n in ast.walk(part) if isinstance(n, ast.Call)):
                 loop = self._loop(call)
-                new = {f for f, _ in self.roles.values.targets(call)} - found if loop is None or loop.trains else set()
+                targets = {f for f, _ in self.roles.values.targets(call)} | {*methods_of_model(self.roles, call)}
+                new = targets - found if loop is None or loop.trains else set()
                 found |= new
                 todo += new
         return found

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.passes import methods_of_model
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 
@@ -64,7 +65,7 @@ def _sample(roles: Roles, node: ast.Name, seen: set[Hashable]) -> bool:
 def _bound(roles: Roles, b: Binding, node: ast.Name, seen: set[Hashable]) -> bool:
     if b.how == "param" and isinstance(b.target, ast.arg):
         function = roles.names.scope_of[b.target].node
-        calls = roles.values.callers.get(function, []) if isinstance(function, FunctionNode) else []
+        calls = _calls(roles, function) if isinstance(function, FunctionNode) else []
         if not isinstance(function, FunctionNode) or (function.name == "forward" and not calls):
             return True
         return any(_given(roles, c, _passed(roles, c, function, node.id), seen) for c in calls)
@@ -86,9 +87,17 @@ def _counter(roles: Roles, b: Binding) -> bool:
 
 
 def _passed(roles: Roles, call: ast.Call, function: FunctionNode, parameter: str) -> ast.expr | None:
-    """What the call gives for the parameter; a wrapper hands its arguments on to ``forward``."""
+    """What the call gives for the parameter; a wrapper hands its arguments on to ``forward``, and other methods are called behind it."""
     found = roles.passed(call, function, parameter)
-    return found if found is not None or function.name != "forward" else dict(arguments(call, function, 1)).get(parameter)
+    return found if found is not None or not roles.inside_module(function) else dict(arguments(call, function, 1)).get(parameter)
+
+
+def _calls(roles: Roles, function: FunctionNode) -> list[ast.Call]:
+    """The calls of the function; of a method of a module also those behind a wrapper: ``model.module.remember(keys)``."""
+    calls = roles.values.callers.get(function, [])
+    if calls or function.name == "forward" or not roles.inside_module(function):
+        return calls
+    return [c for c in roles.names.calls_of(function) if function in methods_of_model(roles, c)]
 
 
 def _given(roles: Roles, call: ast.Call, value: ast.expr | None, seen: set[Hashable]) -> bool:
