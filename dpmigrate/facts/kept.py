@@ -70,14 +70,14 @@ class _Keeping:
         for s in self.all:
             kind = self._kind(s) if not self._of_module(s) else None
             if kind is not None and self._goes_on(s):
-                used = self._used(s)
+                used = self._used(s) and (self._in_module(s) or not self._total(s, kind) or any(map(self.modules.in_step, self._reads(s))))
                 if used or self._worth_telling(s, kind):
                     place = frozenset(k for k, _ in self.roles.roots(s.holder)) or ast.unparse(s.holder)
                     if place not in out or (used and not out[place].used):
                         out[place] = Kept(s.node, ast.unparse(s.holder), kind, used)
         for stmt, given in written_by_operations(self.roles):
             keys = frozenset(k for k, _ in self.roles.roots(given))
-            if keys and isinstance(given, ast.Name | ast.Attribute) and not self._of_module(Stored(stmt, given, (), ())):
+            if isinstance(given, ast.Name | ast.Attribute) and not self._of_module(s := Stored(stmt, given, (), ())) and self._goes_on(s):
                 out.setdefault(keys, Kept(stmt, ast.unparse(given), Kind.TABLE, True))
         return sorted({k.node: k for k in out.values()}.values(), key=lambda k: position(k.node))
 
@@ -173,6 +173,10 @@ class _Keeping:
         return isinstance(self.names.parent[stmt], FunctionNode)
 
     # ------------------------------------------------------------------ who reads it?
+    def _total(self, s: Stored, kind: Kind) -> bool:
+        """Whether it is a total or an average: what is read after the loop alone is put together there."""
+        return kind is Kind.MOVING or (isinstance(s.node, ast.AugAssign) and not any(map(self._chosen, s.index)))
+
     def _used(self, s: Stored, seen: frozenset[Stored] = frozenset()) -> bool:
         reads = list(self._reads(s))
         if self._in_module(s):

@@ -46,12 +46,15 @@ def by_hand(modules: Modules) -> Iterator[ast.Call]:
     for call in roles.calls:
         if roles.inside_module(call) and modules.in_step(call) and not modules.evaluating(call) and of_batch(roles, call):
             spread = statistic(roles.names, call)
-            if spread or (_mean_of_samples(roles, call) and (modules.training_alone(call) or any(_goes_into(roles, call, s) for s in kept))):
+            if spread or (_mean_of_samples(modules, call) and (modules.training_alone(call) or any(_goes_into(roles, call, s) for s in kept))):
                 yield call
 
 
-def _mean_of_samples(roles: Roles, call: ast.Call) -> bool:
-    """``x.mean(0)``, ``torch.mean(x, dim=(0, 2, 3))``."""
+def _mean_of_samples(modules: Modules, call: ast.Call) -> bool:
+    """``x.mean(0)``, ``torch.mean(x, dim=(0, 2, 3))`` in a model."""
+    roles, cls = modules.roles, modules.names.cls(call)
+    if not any(cls in roles.values.defs.bases(c) for c in modules.of_models):
+        return False
     dotted = roles.names.dotted(call.func)
     return last(call.func) == "mean" and (not dotted or dotted == "torch.mean") and 0 in axes(roles.names, call)
 

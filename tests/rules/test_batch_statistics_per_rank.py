@@ -104,7 +104,9 @@ class Net(nn.Module):
         pytest.param("return x - (self.kept.mean(0) if self.training else 0)", [], id="of a buffer"),
         pytest.param("if not self.training:\n    x = x - x.mean(0)\nreturn x", [], id="in evaluation alone"),
         pytest.param("if self.training:\n    m = x.mean(0)\nelse:\n    m = self.kept\nreturn x - m", ["x.mean(0)"], id="in training alone"),
-        pytest.param("m = torch.mean(x, dim=(0,))\nself.kept.lerp_(m.detach(), 0.1)\nreturn x - m", ["torch.mean(x, dim=(0,))"], id="through a name into a buffer"),
+        pytest.param(
+            "m = torch.mean(x, dim=(0,))\nself.kept.lerp_(m.detach(), 0.1)\nreturn x - m", ["torch.mean(x, dim=(0,))"], id="through a name into a buffer"
+        ),
         pytest.param("self.kept.lerp_(x.mean(0), 0.1)\nreturn x - self.kept", ["x.mean(0)"], id="into a buffer"),
         pytest.param("self.kept.lerp_(x[0], 0.1)\nm = x.mean(0)\nreturn x - m", [], id="something else into the buffer"),
         pytest.param("m, n = x.std(0), 1\nreturn x / m", ["x.std(0)"], id="a spread"),

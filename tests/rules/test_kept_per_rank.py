@@ -42,6 +42,19 @@ def _step(lines: str, step: str = _PLAIN) -> dict[str, str]:
         pytest.param(_step("for p in model.parameters():\n    p.grad[p.grad > 1] = 1"), id="gradients"),
         pytest.param(_step("for p in model.parameters():\n    p.data[p > 1] = 1"), id="parameters by themselves"),
         pytest.param({**_LOOP, "before": "total = 0", "step": _PLAIN + "total += loss.item()", "epoch_end": "print(total)"}, id="a total"),
+        pytest.param(
+            {
+                **_LOOP,
+                "before": "total = 0\nfactor = 1",
+                "step": _OUT.format("loss = each.mean() * factor") + "total += loss.item()",
+                "epoch_end": "factor = total / 6",
+            },
+            id="a total that decides between the epochs",
+        ),
+        pytest.param(
+            _step("table[i] += out.detach().mean()", _OUT.format("loss = each.mean() * w")) | {"setup": "w = 1", "epoch_end": "w = table[0, 0]"},
+            id="totals by batch",
+        ),
         pytest.param({**_LOOP, "before": "ema = 0", "step": _PLAIN + "ema = 0.9 * ema + 0.1 * loss.item()\nprint(ema)"}, id="an average that is shown"),
         pytest.param(
             {**_LOOP, "before": "total = 0", "step": "total = total + F.cross_entropy(model(x), y)\nif i % 2:\n    total.backward()\n    optimizer.step()"},
@@ -244,3 +257,5 @@ def test_written_in_the_backward_of_a_function_of_its_own() -> None:
     parts = {**_LOOP, "before": _TABLE, "step": step}
     assert refused("DPM332", **parts, defs=_OPERATION) == ["memory.index_copy_(0, y, x)"]
     assert refused("DPM332", **parts, defs=_OPERATION.replace("memory.index_copy_(0, y, x)", "grad.mul_(2)")) == []
+    assert refused("DPM332", **parts, defs=_OPERATION.replace("memory.index_copy_(0, y, x)", "x.mul_(2)")) == []
+    assert refused("DPM332", **{**parts, "step": step.replace("idx, table", "held, table")}, defs=_OPERATION.replace("memory.index", "y.index")) == []
