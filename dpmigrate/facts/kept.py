@@ -194,8 +194,13 @@ class _Keeping:
         for w in sorted(words):
             read += [*self.names.attributes(w), *self.names.reads(w)]
         for n in read:
-            if isinstance(n.ctx, ast.Load) and self.names.statement(n) not in own and keys & set(self.values.keys(n)):
+            if isinstance(n.ctx, ast.Load) and not self._asks_for_nothing(n) and self.names.statement(n) not in own and keys & set(self.values.keys(n)):
                 yield n
+
+    def _asks_for_nothing(self, node: ast.AST) -> bool:
+        """``if table is None``."""
+        above = self.names.parent[node]
+        return isinstance(above, ast.Compare) and isinstance(above.ops[0], ast.Is | ast.IsNot)
 
     def _in_module(self, s: Stored) -> bool:
         """Whether it is an attribute of a module that training runs."""

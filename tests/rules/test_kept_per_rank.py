@@ -55,6 +55,15 @@ def _step(lines: str, step: str = _PLAIN) -> dict[str, str]:
             _step("table[i] += out.detach().mean()", _OUT.format("loss = each.mean() * w")) | {"setup": "w = 1", "epoch_end": "w = table[0, 0]"},
             id="totals by batch",
         ),
+        pytest.param(
+            {
+                **_LOOP,
+                "before": "total = None\nfactor = 1",
+                "step": _OUT.format("loss = each.mean() * factor") + "if total is None:\n    total = 0\ntotal += loss.item()",
+                "epoch_end": "factor = total / 6",
+            },
+            id="a total that begins in the first step",
+        ),
         pytest.param({**_LOOP, "before": "ema = 0", "step": _PLAIN + "ema = 0.9 * ema + 0.1 * loss.item()\nprint(ema)"}, id="an average that is shown"),
         pytest.param(
             {**_LOOP, "before": "total = 0", "step": "total = total + F.cross_entropy(model(x), y)\nif i % 2:\n    total.backward()\n    optimizer.step()"},
