@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import found, refused, whole
+from tests.rules.program import found, hits, refused, whole
 
 _STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
 
@@ -261,3 +261,11 @@ def test_a_mask_of_the_data() -> None:
 def test_a_sum_over_the_number_of_what_is_selected_is_no_mean_over_the_batch(count: str) -> None:
     line = f"F.mse_loss(kept, y[y > 0], reduction='sum') / {count}"
     assert refused("DPM302", step=_STEP.format(f"kept = model(x)[y > 0]\nloss = {line}")) == [line]
+
+
+def test_class_weights_that_are_given_later() -> None:
+    step = _STEP.format("loss = c(model(x), y)")
+    for later in ("c.weight = torch.ones(2)", "c.ignore_index = 1"):
+        (one,) = hits("DPM302", before=f"c = nn.CrossEntropyLoss()\n{later}", step=step)
+        assert one.edits
+        assert "ddp.weight_of(y, weight=c.weight, ignore_index=c.ignore_index)" in whole(before=f"c = nn.CrossEntropyLoss()\n{later}", step=step)
