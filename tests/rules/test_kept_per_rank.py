@@ -95,6 +95,7 @@ def _step(lines: str, step: str = _PLAIN) -> dict[str, str]:
         pytest.param(_step("if i:\n    held = torch.zeros(16, 2)\nelse:\n    held = torch.ones(16, 2)\nheld[y] = 1"), id="made in the step, in two ways"),
         pytest.param(_step("unknown[idx] = 1", _READ), id="a name from nowhere"),
         pytest.param(_step("table[idx].add(out)", _READ), id="not in place"),
+        pytest.param(_step("model(x)[y] = 1\nmodel(x).add_(out)\nnp.put(model(x), y, 1)", _READ), id="what a call gives"),
         pytest.param(_step("scaler.unscale_(optimizer)", _READ) | {"setup": "scaler = torch.amp.GradScaler()"}, id="no tensor"),
         pytest.param(_step("if torch.isnan(loss):\n    factor *= 0.5", _READ) | {"setup": "factor = 1.0"}, id="a test for NaN, which others see"),
     ],
@@ -208,6 +209,28 @@ def test_in_a_loss(lines: list[str], expected: list[str]) -> None:
     step = "optimizer.zero_grad()\nloss = criterion(idx, model(x), y)\nloss.backward()\noptimizer.step()"
     assert refused("DPM332", **parts, step=step) == expected
     assert refused("DPM332", **parts, step=step.replace("loss = criterion(idx, model(x), y)\nloss", "criterion(idx, model(x), y)")) == expected
+
+
+@pytest.mark.parametrize("module_level", [False, True])
+def test_read_beside_the_loss(module_level: bool) -> None:
+    line = "self.center = 0.9 * self.center + 0.1 * out.detach().mean(0)"
+    step = "optimizer.zero_grad()\nloss = criterion(idx, model(x), y) + criterion.center.mean()\nloss.backward()\noptimizer.step()"
+    assert refused("DPM332", **_LOOP, defs=_LOSS.format(line), before="criterion = Early(64)", step=step, module_level=module_level) == [line]
+
+
+@pytest.mark.parametrize(("start", "expected"), [("self.clear()", 0), ("self.clear_sometimes()", 1)])
+def test_made_anew_by_a_method(start: str, expected: int) -> None:
+    methods = "\n    def clear(self):\n        self.held = torch.zeros(8, 2)\n\n    def clear_sometimes(self):\n        if self.x:\n            self.held = 0\n"
+    lines = f"{start}\n        self.held[idx] = out.detach()\n        out = out + self.held[idx]"
+    defs = _LOSS.format(lines) + (methods if expected == 0 else methods.replace("torch.zeros(8, 2)", "self.held"))
+    step = "optimizer.zero_grad()\nloss = criterion(idx, model(x), y)\nloss.backward()\noptimizer.step()"
+    assert len(refused("DPM332", **_LOOP, defs=defs, before="criterion = Early(64)", step=step)) == expected
+
+
+def test_said_once_for_each_table() -> None:
+    assert refused("DPM332", **_step("table[idx] = out.detach()\ntable[idx] = out.detach() * 2", _READ)) == ["table[idx] = out.detach()"]
+    queue = "table[i * 16 : i * 16 + 16] = out.detach()\ntable[0:4] = out[:4].detach()"
+    assert len(hits("DPM332", **_step(queue), epoch_end="print(table)")) == 1
 
 
 def test_an_object_beside_the_loop() -> None:
