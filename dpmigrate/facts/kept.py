@@ -159,23 +159,22 @@ class _Keeping:
         return all(self.modules.in_step(b.target) for b in bound)
 
     def _anew(self, key: Key, node: ast.AST, s: Stored) -> bool:
-        """Whether each step makes it anew before the store: the variable, the object that has it, or all of its elements."""
+        """Whether each step makes it anew: the variable, the object that has it, or all of its elements."""
         if self._new_owner(node):
             return True
         others = (o for o in self.by_key.get(key, ()) if o is not s and not o.index and not o.grows and self.modules.in_step(o.node))
-        return any(self._first(o.node, node) for o in others if not any(self._same(n, o.holder) for v in o.values for n in ast.walk(v)))
+        return any(self._each_time(o.node, node) for o in others if not any(self._same(n, o.holder) for v in o.values for n in ast.walk(v)))
 
-    def _first(self, stmt: ast.stmt, node: ast.AST) -> bool:
-        """Whether the statement has run whenever the node is evaluated; of another function's, whether it stands there under no condition."""
+    def _each_time(self, stmt: ast.stmt, node: ast.AST) -> bool:
+        """Whether the statement runs in every step that evaluates the node; of another function's, whether it stands there under no condition."""
         if self.names.function(stmt) is self.names.function(node):
-            block = self.names.block(stmt)
-            return any(self.names.is_inside(node, s) for s in block[block.index(stmt) + 1 :])
+            return any(self.names.is_inside(node, s) for s in self.names.block(stmt))
         return isinstance(self.names.parent[stmt], FunctionNode)
 
     # ------------------------------------------------------------------ who reads it?
     def _total(self, s: Stored, kind: Kind) -> bool:
-        """Whether it is a total or an average: what is read after the loop alone is put together there."""
-        return kind is Kind.MOVING or (isinstance(s.node, ast.AugAssign) and not any(map(self._chosen, s.index)))
+        """Whether it is a total, an average or a list: what is read after the loop alone is put together there."""
+        return kind is Kind.MOVING or s.put or (isinstance(s.node, ast.AugAssign) and not any(map(self._chosen, s.index)))
 
     def _used(self, s: Stored, seen: frozenset[Stored] = frozenset()) -> bool:
         reads = list(self._reads(s))
@@ -209,5 +208,5 @@ class _Keeping:
 
     def _worth_telling(self, s: Stored, kind: Kind) -> bool:
         """Whether one rank's part is read where the whole is meant; what is added up is told as a total."""
-        rows = kind is Kind.ROWS and any(isinstance(e, ast.Slice) for i in s.index for e in ast.walk(i))
+        rows = kind is Kind.ROWS and not s.put and any(isinstance(e, ast.Slice) for i in s.index for e in ast.walk(i))
         return (kind is Kind.TABLE or rows) and not isinstance(s.node, ast.AugAssign) and any(of_batch(self.roles, v) for v in s.values) and any(self._reads(s))

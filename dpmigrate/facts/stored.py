@@ -17,6 +17,7 @@ _ANEW = frozenset({"copy_", "zero_", "fill_", "resize_", "resize_as_", "set_", "
 _ADDS = frozenset(
     {"add_", "sub_", "mul_", "div_", "lerp_", "addcmul_", "addcdiv_", "addmm_", "addmv_", "addr_", "baddbmm_", "subtract_", "multiply_", "divide_"}
 )
+_PUTS = frozenset({"append", "appendleft", "extend", "insert"})
 _INDEX_WORDS = frozenset({"index", "indices", "mask"})
 #: functions of numpy that change their first argument by an index
 _NUMPY = frozenset({"numpy.put", "numpy.add.at", "numpy.put_along_axis", "numpy.putmask"})
@@ -26,7 +27,7 @@ _NUMPY = frozenset({"numpy.put", "numpy.add.at", "numpy.put_along_axis", "numpy.
 class Stored:
     """What one statement gives one ``holder`` (``queue`` of ``queue[:, i] = x``), with what chooses its elements; without an ``index`` it is the whole.
 
-    ``grows``: what was there goes into what comes, as by ``+=`` and ``mul_``.
+    ``grows``: what was there goes into what comes, as by ``+=`` and ``mul_``. ``put``: a list or a queue gets one more.
     """
 
     node: ast.stmt
@@ -34,6 +35,7 @@ class Stored:
     index: tuple[ast.expr, ...]
     values: tuple[ast.expr, ...]
     grows: bool = False
+    put: bool = False
 
 
 def stored(names: Names, stmt: ast.AST) -> Iterator[Stored]:
@@ -46,6 +48,10 @@ def stored(names: Names, stmt: ast.AST) -> Iterator[Stored]:
         call = stmt.value
         if names.dotted(call.func) in _NUMPY and len(call.args) > 1:
             yield from _given(stmt, call.args[0], (call.args[1],), tuple(call.args[2:]), names.dotted(call.func) == "numpy.add.at")
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS and isinstance(call.func.value, ast.Name | ast.Attribute):
+            yield Stored(stmt, call.func.value, (ast.Slice(),), tuple(call.args), put=True)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr == "clear" and not call.args and isinstance(call.func.value, ast.Name | ast.Attribute):
+            yield Stored(stmt, call.func.value, (), ())
         else:
             yield from _in_place(stmt, call)
 

@@ -94,6 +94,13 @@ def _step(lines: str, step: str = _PLAIN) -> dict[str, str]:
         pytest.param(_step("put({}, idx)", _READ) | {"defs": "def put(held, k):\n    held[k] = 1"}, id="a helper that is given something new"),
         pytest.param(_step("if i:\n    held = torch.zeros(16, 2)\nelse:\n    held = torch.ones(16, 2)\nheld[y] = 1"), id="made in the step, in two ways"),
         pytest.param(_step("unknown[idx] = 1", _READ), id="a name from nowhere"),
+        pytest.param({**_LOOP, "before": "seen = []", "step": _PLAIN + "seen.append(out.detach())", "end": "print(torch.cat(seen))"}, id="a list"),
+        pytest.param(_step("parts = []\nparts.append(out.mean())\nloss = sum(parts)", _READ), id="a list of the step"),
+        pytest.param(
+            _step("past.append(out.detach())\npast.clear()", _OUT.format("loss = each.mean() + sum(p.mean() for p in past)")) | {"before": "past = []"},
+            id="a list that each step empties",
+        ),
+        pytest.param(_step("table[idx] = out.detach()\ntable = torch.zeros(64, 2)", _READ), id="made anew at the end of the step"),
         pytest.param(_step("table[idx].add(out)", _READ), id="not in place"),
         pytest.param(_step("model(x)[y] = 1\nmodel(x).add_(out)\nnp.put(model(x), y, 1)", _READ), id="what a call gives"),
         pytest.param(_step("scaler.unscale_(optimizer)", _READ) | {"setup": "scaler = torch.amp.GradScaler()"}, id="no tensor"),
@@ -261,6 +268,11 @@ _QUEUE = "start = (i * 16) % 64\ntable[start : start + len(out)] = out.detach()"
     [
         pytest.param(_step("table[idx] = out.detach()") | {"epoch_end": "print(table.sum())"}, "holds rank 0's part", id="a table that is shown"),
         pytest.param(_step(_QUEUE) | {"end": "torch.save(table, 'rows.pt')"}, "holds rank 0's part", id="rows that are saved"),
+        pytest.param(
+            _step("past.append(out.detach())", _OUT.format("loss = each.mean() + sum(p.mean() for p in past)")) | {"before": "past = []"},
+            "goes from step to step",
+            id="a list of past outputs",
+        ),
         pytest.param(_step(_QUEUE, _OUT.format("loss = each.mean() + (out @ table.t()).mean()")), "goes from step to step", id="a queue"),
     ],
 )
