@@ -1,4 +1,4 @@
-"""Which buffers of a model are given something of the batch: queues, running statistics, counters of samples."""
+"""Which buffers and parameters of the modules of training are given something of the batch: queues, running statistics, counters, values of a first batch."""
 
 from __future__ import annotations
 
@@ -6,69 +6,100 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpmigrate.facts.names import FunctionNode, position
-from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.modules import Modules
+from dpmigrate.facts.names import FunctionNode, of_self, position
+from dpmigrate.facts.operations import written_by_operations
 from dpmigrate.facts.samples import of_batch
-from dpmigrate.facts.unused import own_classes
-from dpmigrate.facts.values import Vals
+from dpmigrate.facts.stored import Stored, stored
+
+_PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Update:
-    """A statement in a method that writes samples, or their number, into a buffer."""
+    """A statement in a method that writes samples, or their number, into a buffer or a parameter of ``cls``.
+
+    ``beside``: the module is none of a model's; ``idle``: training reads the value nowhere.
+    """
 
     node: ast.stmt
+    cls: ast.ClassDef
     name: str
+    beside: bool
+    idle: bool = False
 
 
-def updates(roles: Roles, models: Vals) -> list[Update]:
-    """The first such statement for each buffer of the models' classes."""
+def updates(modules: Modules) -> list[Update]:
+    """The first such statement for each buffer."""
     found: dict[tuple[ast.ClassDef, str], Update] = {}
-    for cls in own_classes(roles, models):
-        family = roles.values.defs.bases(cls)
-        names = {name for c in family for name in _registered(c)}
-        for stmt in sorted((n for c in family for n in ast.walk(c) if isinstance(n, ast.stmt)), key=position):
-            function = roles.names.function(stmt)
-            if not isinstance(function, FunctionNode) or "init" in function.name:
-                continue
-            for name, value in _written(stmt):
-                if name in names and of_batch(roles, value):
-                    found.setdefault((cls, name), Update(stmt, name))
+    for cls, s in _stores(modules):
+        name = _attribute(s.holder)
+        if name in registered(modules, cls, "register_buffer") and any(of_batch(modules.roles, v) for v in s.values):
+            beside = cls not in modules.of_models
+            found.setdefault((cls, name), Update(s.node, cls, name, beside, _idle(modules, cls, name, beside)))
+    for stmt, given in written_by_operations(modules.roles):
+        owner = modules.names.cls(given)
+        if owner in modules.classes and isinstance(given, ast.Attribute) and (name := _attribute(given)) in registered(modules, owner, "register_buffer"):
+            found.setdefault((owner, name), Update(stmt, owner, name, owner not in modules.of_models))
     return sorted({u.node: u for u in found.values()}.values(), key=lambda u: position(u.node))
 
 
-def _registered(cls: ast.ClassDef) -> Iterator[str]:
-    for n in ast.walk(cls):
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "register_buffer":
+def parameters_set(modules: Modules) -> list[Update]:
+    """The first statement of a training step for each parameter that gives it something of the batch, past the optimizer."""
+    found: dict[tuple[ast.ClassDef, str], Update] = {}
+    for cls, s in _stores(modules):
+        name = _parameter(modules, cls, s)
+        if name and modules.in_step(s.node) and any(of_batch(modules.roles, v) for v in s.values):
+            found.setdefault((cls, name), Update(s.node, cls, name, cls not in modules.of_models))
+    return sorted({u.node: u for u in found.values()}.values(), key=lambda u: position(u.node))
+
+
+def registered(modules: Modules, cls: ast.ClassDef, how: str) -> set[str]:
+    """The names that the class and its bases register as buffers or parameters."""
+    names: set[str] = set()
+    for n in (n for c in modules.roles.values.defs.bases(cls) for n in ast.walk(c)):
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == how:
             first = next((k.value for k in n.keywords if k.arg == "name"), n.args[0] if n.args else None)
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                yield first.value
+                names.add(first.value)
+    return names
 
 
-def _written(stmt: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """The attributes of self that the statement writes, wholly or in part, with what it gives them."""
-    if isinstance(stmt, ast.Assign | ast.AugAssign):
-        for target in stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]:
-            name = _attribute(target)
-            if name:
-                yield name, stmt.value
-    elif isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
-        node: ast.expr = stmt.value
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # self.mean.mul_(0.9).add_(x, alpha=0.1)
-            name = _attribute(node.func.value)
-            if node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
-                root = node.func.value
-                while isinstance(root, ast.Call) and isinstance(root.func, ast.Attribute):
-                    root = root.func.value
-                name = name or _attribute(root)
-                for value in (*node.args, *(k.value for k in node.keywords)):
-                    if name:
-                        yield name, value
-            node = node.func.value
+def _stores(modules: Modules) -> Iterator[tuple[ast.ClassDef, Stored]]:
+    """What methods write, in order; what only builds the object is left out."""
+    for cls in modules.classes:
+        family = modules.roles.values.defs.bases(cls)
+        for stmt in sorted((n for c in family for n in ast.walk(c) if isinstance(n, ast.stmt)), key=position):
+            function = modules.names.function(stmt)
+            if isinstance(function, FunctionNode) and ("init" not in function.name or function in modules.entered):
+                yield from ((cls, s) for s in stored(modules.names, stmt))
 
 
 def _attribute(node: ast.expr) -> str:
-    """``queue`` for ``self.queue``, ``self.queue[:, i]`` and ``self.queue.data``."""
-    while isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr == "data"):
-        node = node.value
     return node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self" else ""
+
+
+def _parameter(modules: Modules, cls: ast.ClassDef, s: Stored) -> str:
+    """The parameter that is written: one of the module, or the ``weight`` or ``bias`` of a part of it; '' if it is none."""
+    name = _attribute(s.holder)
+    if name:
+        known = name in registered(modules, cls, "register_parameter") or any(_is_parameter(modules, v) for v in modules.roles.given(s.holder))
+        return name if known else ""
+    node: ast.expr = s.holder
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    inner = isinstance(node, ast.Name) and node.id == "self" and isinstance(s.holder, ast.Attribute) and s.holder.attr in ("weight", "bias")
+    return ast.unparse(s.holder).removeprefix("self.") if inner else ""
+
+
+def _is_parameter(modules: Modules, value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and modules.names.dotted(value.func) in _PARAMETERS
+
+
+def _idle(modules: Modules, cls: ast.ClassDef, name: str, beside: bool) -> bool:
+    """Whether the buffer is read while the module does not train alone, as the running statistics of a normalisation are; beside a model, also by nobody."""
+    own = {s.node for c, s in _stores(modules) if c is cls and _attribute(s.holder) == name}
+    family = modules.roles.values.defs.bases(cls)
+    reads = [n for n in modules.names.attributes(name) if isinstance(n.ctx, ast.Load) and of_self(n) and any(modules.names.is_inside(n, c) for c in family)]
+    reads = [n for n in reads if modules.names.statement(n) not in own]
+    return (beside or bool(reads)) and all(modules.evaluating(n) for n in reads)

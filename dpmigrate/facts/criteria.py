@@ -1,6 +1,12 @@
-"""The losses that torch itself has: which there are, and what their constructors and functions are given."""
+"""The losses that torch itself has: which there are, and what their constructors and functions are given, then and later."""
 
 from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.roles import Roles
 
 #: loss modules of ``torch.nn``
 MODULES = frozenset(
@@ -62,3 +68,15 @@ def known_arguments(name: str, call: bool) -> int:
     weighted = "cross" in name or "nll" in name or name.startswith(("BCE", "CrossEntropy", "NLL"))
     more = 2 if name in ("ctc_loss", "triplet_margin_loss") else int(name in ("margin_ranking_loss", "cosine_embedding_loss", "gaussian_nll_loss"))
     return (2 if call else 0) + int(weighted) + more
+
+
+def given_later(roles: Roles, made: ast.Call) -> dict[str, list[ast.expr]]:
+    """What the program gives to attributes of the loss object once it is built: ``criterion.pos_weight = …``."""
+    found: dict[str, list[ast.expr]] = {}
+    for name in ("weight", "pos_weight", "ignore_index", "reduction", "size_average"):
+        for n in roles.names.attributes(name):
+            stmt = roles.names.parent[n]
+            if isinstance(stmt, ast.Assign | ast.AnnAssign) and stmt.value is not None and stmt.value is not n:
+                if any(v.node is made for v in roles.values.eval(n.value)):
+                    found.setdefault(name, []).append(stmt.value)
+    return found

@@ -10,8 +10,10 @@ import builtins
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.names import Names
-from dpmigrate.facts.reductions import statistic
+from dpmigrate.facts.buffers import updates
+from dpmigrate.facts.modules import Modules
+from dpmigrate.facts.names import Names, last
+from dpmigrate.facts.reductions import axes, statistic
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import of_batch
 
@@ -35,11 +37,34 @@ def batch_norm(names: Names) -> ast.AST | None:
     return None
 
 
-def by_hand(roles: Roles) -> Iterator[ast.Call]:
-    """Statistics over the batch that a model computes in training by itself: ``x / x.std(0)``."""
+def by_hand(modules: Modules) -> Iterator[ast.Call]:
+    """Statistics over the batch that a model computes in training by itself: ``x / x.std(0)``, and the mean of a normalisation of its own.
+
+    A mean may as well go over time: it counts where it is taken in training alone, or goes into a buffer.
+    """
+    roles, kept = modules.roles, [u.node for u in updates(modules)]
     for call in roles.calls:
-        if roles.inside_module(call) and statistic(roles.names, call) and roles.region(call) in ("train", "both") and of_batch(roles, call):
-            yield call
+        if roles.inside_module(call) and modules.in_step(call) and not modules.evaluating(call) and of_batch(roles, call):
+            spread = statistic(roles.names, call)
+            if spread or (_mean_of_samples(modules, call) and (modules.training_alone(call) or any(_goes_into(roles, call, s) for s in kept))):
+                yield call
+
+
+def _mean_of_samples(modules: Modules, call: ast.Call) -> bool:
+    """``x.mean(0)``, ``torch.mean(x, dim=(0, 2, 3))`` in a model."""
+    roles, cls = modules.roles, modules.names.cls(call)
+    if not any(cls in roles.values.defs.bases(c) for c in modules.of_models):
+        return False
+    dotted = roles.names.dotted(call.func)
+    return last(call.func) == "mean" and (not dotted or dotted == "torch.mean") and 0 in axes(roles.names, call)
+
+
+def _goes_into(roles: Roles, call: ast.Call, stmt: ast.stmt) -> bool:
+    """Whether the statement is given the call's value, by itself or through a variable."""
+    kept = roles.names.statement(call)
+    targets = {n.id for t in kept.targets for n in ast.walk(t) if isinstance(n, ast.Name)} if isinstance(kept, ast.Assign) else set()
+    same = roles.names.function(call) is roles.names.function(stmt)
+    return roles.names.is_inside(call, stmt) or (same and any(isinstance(n, ast.Name) and n.id in targets for n in ast.walk(stmt)))
 
 
 def unseen(script: Script) -> bool:

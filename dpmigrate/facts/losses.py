@@ -328,6 +328,9 @@ class Losses:
             return Loss(Norm.UNKNOWN, node, f"{name} is built from ** arguments")
         if any(isinstance(a, ast.Starred) for a in made.args) or "reduce" in given or len(made.args) > criteria.known_arguments(name, call):
             return Loss(Norm.UNKNOWN, node, f"{name} is given more than is known here")
+        later = {} if call else criteria.given_later(self.roles, made)
+        if "reduction" in later or "size_average" in later:
+            return Loss(Norm.UNKNOWN, node, f"the reduction of {name} is set after it is built")
         kind = given.get("reduction")
         if kind is not None and not isinstance(kind, ast.Constant):
             return Loss(Norm.UNKNOWN, kind, "the reduction is not a literal")
@@ -340,10 +343,11 @@ class Losses:
             return Loss(Norm.UNKNOWN, node, f"{name} with reduction='none'")
         if name in criteria.UNWEIGHTED:
             return Loss(Norm.MEAN, node)
-        if any(over_batch(self.roles, e) for e in (*node.args, *(k.value for k in node.keywords), *made.args, *(k.value for k in made.keywords))):
+        attributes = (v for values in later.values() for v in values)
+        if any(over_batch(self.roles, e) for e in (*node.args, *(k.value for k in node.keywords), *made.args, *(k.value for k in made.keywords), *attributes)):
             return Loss(Norm.UNKNOWN, node, f"{name} is given what is taken over the batch, of which every rank has its part")
         cross = name in ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss")
-        if cross and ("weight" in given or "ignore_index" in given or (not call and made.args) or (call and len(made.args) > 2)):
+        if cross and ({"weight", "ignore_index"} & {*given, *later} or (not call and made.args) or (call and len(made.args) > 2)):
             known = weights.of_targets(self.roles, node, None if call else made)
             return self._mean_of(known, Loss(Norm.WEIGHTED, made, f"{name} divides by class weights or by the number of valid targets"))
         if weights.selected(self.roles, node):

@@ -7,12 +7,15 @@ from collections.abc import Hashable
 
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.passes import methods_of_model
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 
 _SHAPE = frozenset({"shape", "size", "device", "dtype", "dim", "ndim", "numel", "type"})
 #: methods that take no more of their tensor than its type and device
 _LIKE = frozenset({"new_tensor", "new_zeros", "new_ones", "new_full", "new_empty"})
+#: what a loader says of itself
+_OF_LOADER = frozenset({"batch_size", "dataset", "sampler", "batch_sampler", "num_workers", "drop_last"})
 
 
 def of_batch(roles: Roles, node: ast.AST, seen: set[Hashable] | None = None) -> bool:
@@ -82,25 +85,47 @@ def _sample(roles: Roles, node: ast.Name, seen: set[Hashable]) -> bool:
     if variable in seen:
         return False
     seen.add(variable)
-    return bool(roles.loaders_of(node)) or any(_bound(roles, b, node, seen) for b in roles.names.bindings(roles.names.scope_of[node], node.id))
+    return (bool(roles.loaders_of(node)) and not _about_loader(roles, node)) or any(
+        _bound(roles, b, node, seen) for b in roles.names.bindings(roles.names.scope_of[node], node.id)
+    )
 
 
 def _bound(roles: Roles, b: Binding, node: ast.Name, seen: set[Hashable]) -> bool:
     if b.how == "param" and isinstance(b.target, ast.arg):
         function = roles.names.scope_of[b.target].node
-        calls = roles.values.callers.get(function, []) if isinstance(function, FunctionNode) else []
+        calls = _calls(roles, function) if isinstance(function, FunctionNode) else []
         if not isinstance(function, FunctionNode) or (function.name == "forward" and not calls):
             return True
         return any(_given(roles, c, _passed(roles, c, function, node.id), seen) for c in calls)
-    if b.value is None or roles.names.is_inside(node, b.value):
+    if b.value is None or isinstance(b.value, FunctionNode | ast.ClassDef) or roles.names.is_inside(node, b.value) or _counter(roles, b):
         return False
     return not (b.path and b.path[0] != 0 and _is_size(b.value)) and of_batch(roles, b.value, seen)  # length and dim of n, length, dim = x.shape
 
 
+def _about_loader(roles: Roles, node: ast.Name) -> bool:
+    """``len(loader)``, ``loader.batch_size``: of the loader, and of no batch."""
+    above = roles.names.parent[node]
+    return (isinstance(above, ast.Call) and roles.names.dotted(above.func) == "?.len") or (isinstance(above, ast.Attribute) and above.attr in _OF_LOADER)
+
+
+def _counter(roles: Roles, b: Binding) -> bool:
+    """``i`` of ``for i, batch in enumerate(loader)``, also with a bar round it."""
+    calls = (n for n in ast.walk(b.value) if isinstance(n, ast.Call)) if b.value is not None and b.how == "for" and b.path == ("*", 0) else ()
+    return any(roles.names.dotted(c.func) == "?.enumerate" for c in calls)
+
+
 def _passed(roles: Roles, call: ast.Call, function: FunctionNode, parameter: str) -> ast.expr | None:
-    """What the call gives for the parameter; a wrapper hands its arguments on to ``forward``."""
+    """What the call gives for the parameter; a wrapper hands its arguments on to ``forward``, and other methods are called behind it."""
     found = roles.passed(call, function, parameter)
-    return found if found is not None or function.name != "forward" else dict(arguments(call, function, 1)).get(parameter)
+    return found if found is not None or not roles.inside_module(function) else dict(arguments(call, function, 1)).get(parameter)
+
+
+def _calls(roles: Roles, function: FunctionNode) -> list[ast.Call]:
+    """The calls of the function; of a method of a module also those behind a wrapper: ``model.module.remember(keys)``."""
+    calls = roles.values.callers.get(function, [])
+    if calls or function.name == "forward" or not roles.inside_module(function):
+        return calls
+    return [c for c in roles.names.calls_of(function) if function in methods_of_model(roles, c)]
 
 
 def _given(roles: Roles, call: ast.Call, value: ast.expr | None, seen: set[Hashable]) -> bool:

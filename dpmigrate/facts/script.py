@@ -13,6 +13,7 @@ from dpmigrate.facts import builds, counters, division, evaluation, launch, laye
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
+from dpmigrate.facts.modules import Modules
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.phases import Phases, phases
 from dpmigrate.facts.replaced import unseen_training
@@ -198,6 +199,11 @@ class Script:
     def wrapped_by(self, wrap: Wrap) -> Vals:
         """The models that the wrap is made of."""
         return self.values.inner(wrap.made)
+
+    @cached_property
+    def modules(self) -> Modules:
+        """The module classes that training runs."""
+        return Modules(self.roles)
 
     @cached_property
     def own_amp(self) -> ast.Call | None:

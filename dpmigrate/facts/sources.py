@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: a variable; an attribute, or a name that nothing binds, as it is written
 Mark = Variable | str
+#: methods that put something into their object
+_PUTS = frozenset({"append", "extend", "insert", "add", "update", "put", "appendleft", "copy_", "fill_"})
 
 
 def marks(roles: Roles, *nodes: ast.AST) -> set[Mark]:
@@ -44,10 +46,53 @@ def loss_sources(roles: Roles) -> frozenset[Mark]:
     return frozenset(found)
 
 
-def _of(roles: Roles, nodes: list[ast.expr]) -> set[Mark]:
+def training_sources(roles: Roles) -> frozenset[Mark]:
+    """What may go into a training step in any way: into its loss, also without a gradient, or into the samples that its loaders give."""
+    built = [v.node for b in roles.train_feeds for v in b.loaders if isinstance(v.node, ast.Call)]
+    flows = [(marks(roles, *targets), values) for targets, values in (*_kept_in(roles), *((t, [v]) for _, t, v in _assignments(roles)))]
+    found: set[Mark] = set()
+    new = _of(
+        roles, [*(e for c in (*roles.backwards, *built) for e in (c.func, *c.args, *(k.value for k in c.keywords))), *(b.over for b in roles.train_feeds)]
+    )
+    while not new <= found:
+        arguments = list(_arguments(roles, new - found, gradient=False))
+        found |= new
+        into = [v for targets, values in flows if targets & found for v in values]
+        flows = [one for one in flows if not one[0] & found]
+        new = _of(roles, [*into, *arguments], gradient=False)
+    return frozenset(found)
+
+
+def _kept_in(roles: Roles) -> Iterator[tuple[list[ast.expr], list[ast.expr]]]:
+    """What loops take, what methods put into their object, and the tests by which something is put there or assigned."""
+    for n in roles.names.nodes:
+        if isinstance(n, ast.For | ast.AsyncFor | ast.comprehension):
+            yield [n.target], [n.iter]
+        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _puts(n.func.attr):
+            yield [n.func.value], [*n.args, *(k.value for k in n.keywords), *_tests(roles, n)]
+        elif isinstance(n, ast.Assign | ast.AugAssign):
+            yield n.targets if isinstance(n, ast.Assign) else [n.target], list(_tests(roles, n))
+
+
+def _puts(method: str) -> bool:
+    """Whether a method of this name puts what it is given into its object; a bar that a loop goes through only shows it."""
+    return method in _PUTS or (method.startswith("set_") and not method.startswith(("set_description", "set_postfix")))
+
+
+def _tests(roles: Roles, node: ast.AST) -> Iterator[ast.expr]:
+    for a in roles.names.ancestors(node):
+        if isinstance(a, FunctionNode):
+            return
+        if isinstance(a, ast.If):
+            yield a.test
+
+
+def _of(roles: Roles, nodes: list[ast.expr], gradient: bool = True) -> set[Mark]:
     """What is read in the expressions, and in what the functions return that they call."""
     functions = [f for f in roles.all_entered(ast.Module([ast.Expr(n) for n in nodes], [])) if not roles.inside_module(f)]
-    return marks(roles, *nodes, *(r.value for f in functions for r in roles.names.returns(f) if r.value is not None and not _without_gradient(roles, r)))
+    return marks(
+        roles, *nodes, *(r.value for f in functions for r in roles.names.returns(f) if r.value is not None and not (gradient and _without_gradient(roles, r)))
+    )
 
 
 def _assignments(roles: Roles) -> Iterator[tuple[ast.stmt, list[ast.expr], ast.expr]]:
@@ -56,11 +101,11 @@ def _assignments(roles: Roles) -> Iterator[tuple[ast.stmt, list[ast.expr], ast.e
             yield stmt, stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target], stmt.value
 
 
-def _arguments(roles: Roles, found: set[Mark]) -> Iterator[ast.expr]:
+def _arguments(roles: Roles, found: set[Mark], gradient: bool = True) -> Iterator[ast.expr]:
     """What calls give for parameters that go into the loss."""
     for mark in found:
         if isinstance(mark, tuple) and isinstance(function := mark[0].node, FunctionNode):
-            calls = (c for c in roles.values.callers.get(function, []) if not _without_gradient(roles, c))
+            calls = (c for c in roles.values.callers.get(function, []) if not (gradient and _without_gradient(roles, c)))
             yield from (e for c in calls if (e := roles.passed(c, function, mark[1])) is not None)
 
 

@@ -72,13 +72,20 @@ def partly_used(roles: Roles, models: Vals) -> list[Unused]:
 def own_classes(roles: Roles, models: Vals) -> list[ast.ClassDef]:
     """The module classes of the program that the models are made of."""
     classes: list[ast.ClassDef] = []
-    todo = [v.cls for v in sorted(models, key=lambda v: position(v.node)) if v.cls is not None]
+    todo = [c for v in sorted(models, key=lambda v: position(v.node)) for c in ((v.cls,) if v.cls is not None else _contained(roles, v.node))]
     while todo:
         cls = todo.pop(0)
         if cls not in classes and roles.values.defs.is_module_class(cls):
             classes.append(cls)
             todo += [v.cls for b in roles.values.defs.bases(cls) for v in _made_in(roles, b) if v.cls is not None]
     return classes
+
+
+def _contained(roles: Roles, made: ast.AST) -> list[ast.ClassDef]:
+    """The program's classes in a container of torch: ``nn.Sequential(nn.Linear(8, 8), Own(8))``."""
+    parts = (a for c in ast.walk(made) if isinstance(c, ast.Call) and roles.names.dotted(c.func).startswith("torch.nn.") for a in c.args)
+    found = {v.cls: position(v.cls) for a in parts for v in roles.values.eval(a) if v.kind == "object" and v.cls is not None}
+    return sorted(found, key=lambda c: found[c])
 
 
 def _made_in(roles: Roles, node: ast.AST) -> Vals:

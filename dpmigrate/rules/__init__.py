@@ -80,8 +80,8 @@ def notes(script: Script) -> tuple[str, ...]:
             f"{which} takes its statistics from a rank's part of the batch, not from the whole batch: "
             "other numbers than on one GPU; --sync-bn keeps them (on GPUs)."
         )
-    if not script.from_data_parallel and any(True for _ in layers.by_hand(script.roles)):
-        out.append("The model computes a spread over the batch: each rank takes it from its part of the batch, other numbers than on one GPU.")
+    if not script.from_data_parallel and any(True for _ in layers.by_hand(script.modules)):
+        out.append("The model computes a statistic over the batch: each rank takes it from its part of the batch, other numbers than on one GPU.")
     evaluated = [e for e in script.evaluations if e.loop.evaluates]
     split = sum(e.split for e in evaluated)
     if split:

@@ -1,8 +1,8 @@
 """BatchNorm computes its statistics from a rank's part of the batch.
 
 ## What it finds
-`nn.BatchNorm*`, a model of torchvision or timm that has it, and spreads that a model computes over the batch by itself (`x / x.std(0)`), in a program that
-did not use DataParallel.
+`nn.BatchNorm*`, a model of torchvision or timm that has it, and what a model computes over the batch by itself, in a program that did not use
+DataParallel: spreads (`x / x.std(0)`), and the means of a normalisation of its own, which it takes in training alone or keeps in a buffer.
 
 ## Why it matters
 One process normalised over the whole batch; each rank now normalises over its part, as DataParallel always did. Gradients differ by several per cent,
@@ -32,7 +32,7 @@ from dpmigrate.rules._base import Hit, rule
 def batch_statistics_per_rank(script: Script) -> Iterator[Hit]:
     if script.from_data_parallel:
         return
-    for call in by_hand(script.roles):
+    for call in by_hand(script.modules):
         yield Hit(
             call, f"{script.text(call)} is a statistic of a rank's part of the batch", advice="other numbers than on one GPU; --sync-bn does not reach it"
         )

@@ -30,8 +30,7 @@ class Net(Base):
 
 def written(line: str) -> list[str]:
     found = script(program(net=_NET.format(line=line.replace("\n", "\n        "))))
-    (wrap,) = found.wraps.wraps
-    return [u.name for u in updates(found.roles, found.wrapped_by(wrap))]
+    return [u.name for u in updates(found.modules)]
 
 
 @pytest.mark.parametrize(

@@ -77,3 +77,40 @@ def test_a_statistic_by_hand(value: str, pointed: str) -> None:
     assert found("DPM115", Settings(sync_bn=True), net=_NET.format(value)) == [pointed]
     model = "model = nn.DataParallel(Net())"
     assert found("DPM115", net=_NET.format(value), model=model) == []
+
+
+_OWN = """class Norm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(8))
+    def forward(self, x):
+        {}
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = Norm()
+        self.fc = nn.Linear(8, 2)
+    def forward(self, x):
+        return self.fc(self.norm(x))
+"""
+
+
+@pytest.mark.parametrize("model", ["model = Net()", "model = nn.Sequential(Norm(), nn.Linear(8, 2))"])
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param("return x - x.mean(0)", [], id="which may go over time"),
+        pytest.param("return x - (x.mean(1, keepdim=True) if self.training else 0)", [], id="of each sample"),
+        pytest.param("return x - (self.kept.mean(0) if self.training else 0)", [], id="of a buffer"),
+        pytest.param("if not self.training:\n    x = x - x.mean(0)\nreturn x", [], id="in evaluation alone"),
+        pytest.param("if self.training:\n    m = x.mean(0)\nelse:\n    m = self.kept\nreturn x - m", ["x.mean(0)"], id="in training alone"),
+        pytest.param(
+            "m = torch.mean(x, dim=(0,))\nself.kept.lerp_(m.detach(), 0.1)\nreturn x - m", ["torch.mean(x, dim=(0,))"], id="through a name into a buffer"
+        ),
+        pytest.param("self.kept.lerp_(x.mean(0), 0.1)\nreturn x - self.kept", ["x.mean(0)"], id="into a buffer"),
+        pytest.param("self.kept.lerp_(x[0], 0.1)\nm = x.mean(0)\nreturn x - m", [], id="something else into the buffer"),
+        pytest.param("m, n = x.std(0), 1\nreturn x / m", ["x.std(0)"], id="a spread"),
+    ],
+)
+def test_a_normalisation_of_its_own(model: str, lines: str, expected: list[str]) -> None:
+    assert found("DPM115", net=_OWN.format(lines.replace("\n", "\n        ")), model=model) == expected

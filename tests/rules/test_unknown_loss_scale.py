@@ -86,3 +86,37 @@ def test_criteria_that_are_given_something_of_the_whole_batch(line: str) -> None
 def test_numbers_and_choices_of_a_part_of_the_batch(lines: str, why: str) -> None:
     (one,) = hits("DPM305", step=_STEP.format("z = model(x)\n" + lines))
     assert why in one.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "why"),
+    [
+        pytest.param(
+            "nn.BCEWithLogitsLoss()", "c.pos_weight = (y == 0).sum() / y.sum()", "BCEWithLogitsLoss is given what is taken over the batch", id="counts"
+        ),
+        pytest.param("nn.CrossEntropyLoss()", "c.weight = 1 / (1 + torch.bincount(y))", "CrossEntropyLoss is given what is taken over the batch", id="classes"),
+        pytest.param("nn.CrossEntropyLoss()", "w = 1 / torch.bincount(y)\nc.weight: torch.Tensor = w", "is given what is taken over the batch", id="by a name"),
+        pytest.param("nn.MSELoss()", "c.reduction = 'sum'", "the reduction of MSELoss is set after it is built", id="the reduction"),
+        pytest.param("nn.MSELoss()", "c.size_average = False", "the reduction of MSELoss is set after it is built", id="the old reduction"),
+    ],
+)
+def test_attributes_of_a_criterion(kind: str, line: str, why: str) -> None:
+    (one,) = hits("DPM305", before=f"c = {kind}", step=_STEP.format(f"{line}\nloss = c(model(x), y)"))
+    assert why in one.message
+    defs = f"class T:\n    def __init__(self):\n        self.c = {kind}"
+    lines = "\n".join("t." + part if part.startswith("c.") else part for part in line.split("\n"))
+    (one,) = hits("DPM305", defs=defs, before="t = T()", step=_STEP.format(f"{lines}\nloss = t.c(model(x), y)"))
+    assert why in one.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("c.weight = torch.ones(2)\nc.pos_weight = torch.ones(2)", id="weights of all elements"),
+        pytest.param("model.fc.weight = nn.Parameter(model.fc.weight * 1)", id="of something else"),
+        pytest.param("print(c.pos_weight)", id="only read"),
+        pytest.param("c.weight.x = y.sum()", id="deeper"),
+    ],
+)
+def test_other_attributes(line: str) -> None:
+    assert found("DPM305", before=f"c = nn.BCEWithLogitsLoss()\n{line}", step=_STEP.format("loss = c(model(x), y)")) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found, refused, whole
+from tests.rules.program import after, found, hits, refused, whole
 
 _STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
 
@@ -293,3 +293,11 @@ def test_counts_that_are_numbers(count: str, new: str) -> None:
     assert any(new in line for line in after(step=step))
     named = step.replace(count, "n").replace("m = y > 0", f"m = y > 0\nn = {count}")
     assert any("ddp.mean_count(" in line for line in after(step=named))
+
+
+def test_class_weights_that_are_given_later() -> None:
+    step = _STEP.format("loss = c(model(x), y)")
+    for later in ("c.weight = torch.ones(2)", "c.ignore_index = 1"):
+        (one,) = hits("DPM302", before=f"c = nn.CrossEntropyLoss()\n{later}", step=step)
+        assert one.edits
+        assert "ddp.weight_of(y, weight=c.weight, ignore_index=c.ignore_index)" in whole(before=f"c = nn.CrossEntropyLoss()\n{later}", step=step)

@@ -1,0 +1,212 @@
+"""What training steps keep of their batches beside parameters and buffers, from one step to the next: tables by sample or by class, queues, moving values.
+
+Found are stores into what was there before the step and is not made anew in it. Whether training reads it again decides: a table that is only shown holds one
+rank's part, one that goes into the loss, or into the choice of samples, makes another training of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.buffers import registered
+from dpmigrate.facts.names import FunctionNode, last, of_self, position
+from dpmigrate.facts.operations import written_by_operations
+from dpmigrate.facts.samples import of_batch
+from dpmigrate.facts.sources import marks, training_sources
+from dpmigrate.facts.stored import Stored, stored
+from dpmigrate.facts.values import Key
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+_DETACHED = frozenset({"item", "detach", "data", "tolist", "numpy"})
+_NOT_NUMBERS = frozenset({"isnan", "isfinite", "isinf"})
+
+
+class Kind(enum.Enum):
+    """How the batch comes into what is kept."""
+
+    TABLE = "table"  # it decides which elements are written
+    ROWS = "rows"  # its values are written one after the other: a queue
+    MOVING = "moving"  # the whole moves on with each batch: a centre, an average
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kept:
+    """A statement that keeps something of the batch in ``name``; ``used``: a later step reads it."""
+
+    node: ast.stmt
+    name: str
+    kind: Kind
+    used: bool
+
+
+def kept(script: Script) -> list[Kept]:
+    """What the steps keep, each variable once, in order."""
+    return _Keeping(script).found()
+
+
+class _Keeping:
+    def __init__(self, script: Script) -> None:
+        self.roles = script.roles
+        self.names = script.names
+        self.values = script.values
+        self.modules = script.modules
+        self.all = [s for n in self.names.nodes if isinstance(n, ast.stmt) for s in stored(self.names, n)]
+        self.by_key: dict[Key, list[Stored]] = {}
+        self.stores: dict[ast.stmt, list[Stored]] = {}
+        for s in self.all:
+            self.stores.setdefault(s.node, []).append(s)
+            for key in self.values.keys(s.holder):
+                self.by_key.setdefault(key, []).append(s)
+        self._sources = training_sources(self.roles)
+
+    def found(self) -> list[Kept]:
+        out: dict[object, Kept] = {}
+        for s in self.all:
+            kind = self._kind(s) if not self._of_module(s) else None
+            if kind is not None and self._goes_on(s):
+                used = self._used(s) and (self._in_module(s) or not self._total(s, kind) or any(map(self.modules.in_step, self._reads(s))))
+                if used or self._worth_telling(s, kind):
+                    place = frozenset(k for k, _ in self.roles.roots(s.holder)) or ast.unparse(s.holder)
+                    if place not in out or (used and not out[place].used):
+                        out[place] = Kept(s.node, ast.unparse(s.holder), kind, used)
+        for stmt, given in written_by_operations(self.roles):
+            keys = frozenset(k for k, _ in self.roles.roots(given))
+            if isinstance(given, ast.Name | ast.Attribute) and not self._of_module(s := Stored(stmt, given, (), ())) and self._goes_on(s):
+                out.setdefault(keys, Kept(stmt, ast.unparse(given), Kind.TABLE, True))
+        return sorted({k.node: k for k in out.values()}.values(), key=lambda k: position(k.node))
+
+    # ------------------------------------------------------------------ which stores count
+    def _of_module(self, s: Stored) -> bool:
+        """A buffer, which is looked at as one."""
+        cls = self.names.cls(s.holder)
+        return (
+            cls is not None and isinstance(s.holder, ast.Attribute) and of_self(s.holder) and s.holder.attr in registered(self.modules, cls, "register_buffer")
+        )
+
+    def _kind(self, s: Stored) -> Kind | None:
+        if not self.modules.in_step(s.node) or (isinstance(s.holder, ast.Attribute) and s.holder.attr == "grad"):
+            return None
+        if any(self._chosen(i) for i in s.index):
+            return Kind.TABLE
+        if not any(of_batch(self.roles, v) for v in s.values):
+            return Kind.MOVING if not s.index and self._moves(s) and self._tested(s.node) else None
+        if all(isinstance(i, ast.Constant | ast.JoinedStr) for i in s.index):  # state["ema"] is a variable of its own
+            return Kind.MOVING if self._moves(s) else None
+        return Kind.TABLE if self._moves(s) else Kind.ROWS
+
+    def _chosen(self, index: ast.expr) -> bool:
+        """Whether the batch decides which elements the index means: not where they lie one after the other."""
+        if isinstance(index, ast.Tuple):
+            return any(self._chosen(e) for e in index.elts)
+        return not isinstance(index, ast.Slice) and of_batch(self.roles, index)
+
+    def _moves(self, s: Stored) -> bool:
+        """Whether what was there goes into what comes, as a part of it: ``c = 0.9 * c + …``, ``k += (…).item()``; sums that are differentiated are losses."""
+        if isinstance(s.node, ast.Expr):
+            return s.grows
+        value = s.values[0]
+        reads = [n for n in ast.walk(value) if self._same(n, s.holder)]
+        factor = any(isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult | ast.Div) for n in reads for a in self._within(n, value))
+        if factor or (isinstance(s.node, ast.AugAssign) and isinstance(s.node.op, ast.Mult | ast.Div)):
+            return True
+        added = s.grows or any(isinstance(self.names.parent[n], ast.BinOp) for n in reads)
+        return added and (self.roles.quiet(s.node) or any(self._number(n) for n in ast.walk(value)))
+
+    def _number(self, node: ast.AST) -> bool:
+        """Whether the node takes a value without its gradient: ``loss.item()``, or a name that holds one."""
+        if isinstance(node, ast.Name):
+            given = (v.func for v in self.roles.given(node) if isinstance(v, ast.Call))
+            return any(isinstance(f, ast.Attribute) and f.attr in _DETACHED for f in given)
+        return isinstance(node, ast.Attribute) and node.attr in _DETACHED
+
+    def _tested(self, stmt: ast.stmt) -> bool:
+        """Whether the batch decides if the statement runs; tests for NaN are looked at as such."""
+        tests = [a.test for a in self._within(stmt, self.names.function(stmt)) if isinstance(a, ast.If)]
+        asked = (n for t in tests for n in ast.walk(t) if isinstance(n, ast.Call))
+        return any(of_batch(self.roles, t) for t in tests) and not any(last(c.func) in _NOT_NUMBERS for c in asked)
+
+    def _within(self, node: ast.AST, outer: ast.AST) -> Iterator[ast.AST]:
+        """The nodes round the node, up to the outer one."""
+        while node is not outer:
+            node = self.names.parent[node]
+            yield node
+
+    def _same(self, node: ast.AST, holder: ast.expr) -> bool:
+        while isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr == "data"):
+            node = node.value
+        return isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) == ast.unparse(holder)
+
+    # ------------------------------------------------------------------ does it live longer than the step?
+    def _goes_on(self, s: Stored) -> bool:
+        roots = self.roles.roots(s.holder)
+        if not roots and isinstance(s.holder, ast.Attribute):  # of an object that is not seen: loader.dataset.targets
+            return not self._new_owner(s.holder)
+        return not all(self._anew(key, node, s) for key, node in roots)
+
+    def _new_owner(self, node: ast.AST) -> bool:
+        """Whether the variable, or the object that has it, is one of the step itself."""
+        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        if not isinstance(node, ast.Name) or node.id in ("self", "cls"):
+            return not isinstance(node, ast.Name)
+        bound = [b for b in self.names.bindings(self.names.scope_of[node], node.id) if b.how in ("assign", "for", "with")]
+        return all(self.modules.in_step(b.target) for b in bound)
+
+    def _anew(self, key: Key, node: ast.AST, s: Stored) -> bool:
+        """Whether each step makes it anew: the variable, the object that has it, or all of its elements."""
+        if self._new_owner(node):
+            return True
+        others = (o for o in self.by_key.get(key, ()) if o is not s and not o.index and not o.grows and self.modules.in_step(o.node))
+        return any(self._each_time(o.node, node) for o in others if not any(self._same(n, o.holder) for v in o.values for n in ast.walk(v)))
+
+    def _each_time(self, stmt: ast.stmt, node: ast.AST) -> bool:
+        """Whether the statement runs in every step that evaluates the node; of another function's, whether it stands there under no condition."""
+        if self.names.function(stmt) is self.names.function(node):
+            return any(self.names.is_inside(node, s) for s in self.names.block(stmt))
+        return isinstance(self.names.parent[stmt], FunctionNode)
+
+    # ------------------------------------------------------------------ who reads it?
+    def _total(self, s: Stored, kind: Kind) -> bool:
+        """Whether it is a total, an average or a list: what is read after the loop alone is put together there."""
+        return kind is Kind.MOVING or s.put or (isinstance(s.node, ast.AugAssign) and not any(map(self._chosen, s.index)))
+
+    def _used(self, s: Stored, seen: frozenset[Stored] = frozenset()) -> bool:
+        reads = list(self._reads(s))
+        if self._in_module(s):
+            stores = [o for n in reads for o in self.stores.get(self.names.statement(n), ()) if o not in seen and self._in_module(o)]
+            return any(self.modules.in_step(n) and not self.modules.evaluating(n) for n in reads) or any(self._used(o, seen | {s}) for o in stores)
+        roots = self.roles.roots(s.holder)
+        return (bool(reads) or not roots) and bool(marks(self.roles, s.holder, *(n for _, n in roots)) & self._sources)
+
+    def _reads(self, s: Stored) -> Iterator[ast.AST]:
+        """The places beside its own stores that read the variable."""
+        keys = {k for k, _ in self.roles.roots(s.holder)}
+        own = {o.node for k in keys for o in self.by_key.get(k, ())}
+        words = {n.attr if isinstance(n, ast.Attribute) else n.id for _, n in self.roles.roots(s.holder) if isinstance(n, ast.Attribute | ast.Name)}
+        read: list[ast.Attribute | ast.Name] = []
+        for w in sorted(words):
+            read += [*self.names.attributes(w), *self.names.reads(w)]
+        for n in read:
+            if isinstance(n.ctx, ast.Load) and not self._asks_for_nothing(n) and self.names.statement(n) not in own and keys & set(self.values.keys(n)):
+                yield n
+
+    def _asks_for_nothing(self, node: ast.AST) -> bool:
+        """``if table is None``."""
+        above = self.names.parent[node]
+        return isinstance(above, ast.Compare) and isinstance(above.ops[0], ast.Is | ast.IsNot)
+
+    def _in_module(self, s: Stored) -> bool:
+        """Whether it is an attribute of a module that training runs."""
+        owners = {v.cls for v in self.values.eval(s.holder.value)} if isinstance(s.holder, ast.Attribute) else set()
+        return any(c in self.modules.classes for c in owners if c is not None)
+
+    def _worth_telling(self, s: Stored, kind: Kind) -> bool:
+        """Whether one rank's part is read where the whole is meant; what is added up is told as a total."""
+        rows = kind is Kind.ROWS and not s.put and any(isinstance(e, ast.Slice) for i in s.index for e in ast.walk(i))
+        return (kind is Kind.TABLE or rows) and not isinstance(s.node, ast.AugAssign) and any(of_batch(self.roles, v) for v in s.values) and any(self._reads(s))
