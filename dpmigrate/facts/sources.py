@@ -6,7 +6,7 @@ A variable is told from others of its name. What stands under ``no_grad`` or in 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: a variable; an attribute, or a name that nothing binds, as it is written
 Mark = Variable | str
+#: whether what a statement makes brings no gradient
+_Dead = Callable[[ast.AST], bool]
 
 
 def marks(roles: Roles, *nodes: ast.AST) -> set[Mark]:
@@ -30,24 +32,28 @@ def marks(roles: Roles, *nodes: ast.AST) -> set[Mark]:
     return found
 
 
-def loss_sources(roles: Roles) -> frozenset[Mark]:
-    """What may go into a ``backward()``."""
+def loss_sources(roles: Roles, *, regions: bool = True) -> frozenset[Mark]:
+    """What may go into a ``backward()``; without ``regions`` also what only evaluations make."""
+
+    def dead(node: ast.AST) -> bool:
+        return roles.quiet(node) or (regions and roles.region(node) == "eval")
+
     left = [(marks(roles, *targets), value, stmt) for stmt, targets, value in _assignments(roles)]
     found: set[Mark] = set()
-    new = _of(roles, [*(b.func for b in roles.backwards), *_handed_out(roles)])
+    new = _of(roles, [*(b.func for b in roles.backwards), *_handed_out(roles, dead)], dead)
     while not new <= found:
-        arguments = list(_arguments(roles, new - found))
+        arguments = list(_arguments(roles, new - found, dead))
         found |= new
-        into = [value for targets, value, stmt in left if targets & found and not _without_gradient(roles, stmt)]
+        into = [value for targets, value, stmt in left if targets & found and not dead(stmt)]
         left = [one for one in left if not one[0] & found]
-        new = _of(roles, [*into, *arguments])
+        new = _of(roles, [*into, *arguments], dead)
     return frozenset(found)
 
 
-def _of(roles: Roles, nodes: list[ast.expr]) -> set[Mark]:
+def _of(roles: Roles, nodes: list[ast.expr], dead: _Dead) -> set[Mark]:
     """What is read in the expressions, and in what the functions return that they call."""
     functions = [f for f in roles.all_entered(ast.Module([ast.Expr(n) for n in nodes], [])) if not roles.inside_module(f)]
-    return marks(roles, *nodes, *(r.value for f in functions for r in roles.names.returns(f) if r.value is not None and not _without_gradient(roles, r)))
+    return marks(roles, *nodes, *(r.value for f in functions for r in roles.names.returns(f) if r.value is not None and not dead(r)))
 
 
 def _assignments(roles: Roles) -> Iterator[tuple[ast.stmt, list[ast.expr], ast.expr]]:
@@ -56,20 +62,16 @@ def _assignments(roles: Roles) -> Iterator[tuple[ast.stmt, list[ast.expr], ast.e
             yield stmt, stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target], stmt.value
 
 
-def _arguments(roles: Roles, found: set[Mark]) -> Iterator[ast.expr]:
+def _arguments(roles: Roles, found: set[Mark], dead: _Dead) -> Iterator[ast.expr]:
     """What calls give for parameters that go into the loss."""
     for mark in found:
         if isinstance(mark, tuple) and isinstance(function := mark[0].node, FunctionNode):
-            calls = (c for c in roles.values.callers.get(function, []) if not _without_gradient(roles, c))
+            calls = (c for c in roles.values.callers.get(function, []) if not dead(c))
             yield from (e for c in calls if (e := roles.passed(c, function, mark[1])) is not None)
 
 
-def _handed_out(roles: Roles) -> Iterator[ast.expr]:
+def _handed_out(roles: Roles, dead: _Dead) -> Iterator[ast.expr]:
     """What functions return that nothing is seen to call: who takes it is not known."""
     for function in roles.names.opened:
         if isinstance(function, FunctionNode) and not roles.values.callers.get(function) and not roles.inside_module(function):
-            yield from (r.value for r in roles.names.returns(function) if r.value is not None and not _without_gradient(roles, r))
-
-
-def _without_gradient(roles: Roles, node: ast.AST) -> bool:
-    return roles.quiet(node) or roles.region(node) == "eval"
+            yield from (r.value for r in roles.names.returns(function) if r.value is not None and not dead(r))

@@ -15,7 +15,6 @@ from torch.utils.data import get_worker_info
 from ._exchange import from_all, from_bytes, from_main, to_bytes
 from ._state import STATE, rank, world_size
 
-
 #: how far the seeds of several loaders lie apart: a sampler adds the epoch to its seed, and neighbours would have one order an epoch later
 _BETWEEN = 1000
 
@@ -119,9 +118,9 @@ def common_seed(generator: Any = None) -> int:
 
     The first is that of torch's generator: the program's own where it seeds torch, wherever it does so, and another one in each run where it does not, as the
     order of a shuffled loader is. From ``seed_ranks`` on it is what rank 0 had then. Each further call serves a loader beside the first, where sample i
-    of the one must not meet sample i of the other in every epoch. Not negative, below 2**62 (what ``DistributedSampler(seed=…)`` takes, with room for the epoch).
-    A ``generator`` that a loader has of its own comes first; as in torch, two generators with one seed give one order, and two loaders with one generator do not.
-    That the seeds were the same everywhere is checked where the ranks meet next, in ``wrap`` and ``seed_ranks``.
+    of the one must not meet sample i of the other in every epoch. Not negative, below 2**62 (what ``DistributedSampler(seed=…)`` takes, with room for
+    the epoch). A ``generator`` that a loader has of its own comes first; as in torch, two generators with one seed give one order, and two loaders with
+    one generator do not. That the seeds were the same everywhere is checked where the ranks meet next, in ``wrap`` and ``seed_ranks``.
     """
     own = isinstance(generator, torch.Generator)
     seed = generator.initial_seed() % 2**62 if own else main_seed()

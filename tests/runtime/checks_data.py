@@ -147,16 +147,15 @@ def distribute_follows_the_seed() -> None:
 def loaders_of_one_seed_have_orders_of_their_own() -> None:
     torch.manual_seed(11)
     pair = [ddp.distribute(DataLoader(range(64), batch_size=8, shuffle=True)) for _ in range(2)]  # type: ignore[arg-type]
-    by_hand = DistributedSampler(range(64), seed=ddp.common_seed())  # type: ignore[arg-type]
-    weights = [1.0] * 64
-    drawn = [ddp.shard_sampler(WeightedRandomSampler(weights, 64)) for _ in range(2)]
+    by_hand: Any = DistributedSampler(range(64), seed=ddp.common_seed())  # type: ignore[arg-type]
+    samplers: list[Any] = [*(loader.sampler for loader in pair), by_hand, *(ddp.shard_sampler(WeightedRandomSampler([1.0] * 64, 64)) for _ in range(2))]
     orders: list[list[int]] = []
     for epoch in range(3):
-        for sampler in (*(loader.sampler for loader in pair), by_hand, *drawn):
-            sampler.set_epoch(epoch)  # type: ignore[union-attr]
+        for sampler in samplers:
+            sampler.set_epoch(epoch)
             orders.append(flat(everyone(list(sampler))))
     assert len(set(map(str, orders))) == len(orders)
-    assert [one.seed for one in (pair[0].sampler, pair[1].sampler, by_hand)] == [11, 1011, 2011]  # type: ignore[union-attr]
+    assert [sampler.seed for sampler in samplers[:3]] == [11, 1011, 2011]
 
 
 @check
