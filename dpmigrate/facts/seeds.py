@@ -29,7 +29,7 @@ class Seeds:
         That is where the program does not show it, where one call makes several loaders, and beside loaders of which that is so.
         """
         seed = self._own(call)
-        together = [c for c in self._drawing if c is not call and not self._alternatives(c, call)]
+        together = [c for c in self.drawing if c is not call and not self._alternatives(c, call)]
         if seed is None or call not in self._numbers or self._makes_several(call) or any(self._at_run_time(c) for c in together):
             return None
         further = self._numbers[call] * _BETWEEN
@@ -42,13 +42,13 @@ class Seeds:
     def _numbers(self) -> dict[ast.Call, int]:
         """The loaders that are not alternatives to each other are counted through."""
         numbers: dict[ast.Call, int] = {}
-        for call in self._drawing:
+        for call in self.drawing:
             taken = {n for other, n in numbers.items() if not self._alternatives(other, call)}
             numbers[call] = next(n for n in range(len(numbers) + 1) if n not in taken)
         return numbers
 
     @cached_property
-    def _drawing(self) -> tuple[ast.Call, ...]:
+    def drawing(self) -> tuple[ast.Call, ...]:
         """The calls that make a training loader which draws from the program's seed, in the order of the program."""
         return tuple(c for c in self.script.train_loader_calls if self._divided_at_run_time(c) or self._shuffles(c))
 
