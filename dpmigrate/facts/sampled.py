@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.names import last
+from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.numbers import Numbers
 
 if TYPE_CHECKING:
@@ -21,19 +21,23 @@ if TYPE_CHECKING:
 _SHOWING = frozenset({"print", "format", "info", "debug", "warning", "write", "set_description", "set_postfix", "set_postfix_str", "append"})
 #: functions that give a number, or its text, as it is
 _AS_IT_IS = frozenset({"?.int", "?.float", "?.round", "?.abs", "?.min", "?.max", "?.str", "?.repr", "?.format"})
+_DEPTH = 3  # variables between a count and what goes by it
+_COMPARING = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sampled:
     """One addition to a count of samples: ``seen += x.size(0)``.
 
-    ``size`` is what is added, ``read`` a place that decides or computes something by the count, ``divisor`` one that divides a rank's sum by it.
+    ``size`` is what is added, ``read`` a place that decides or computes something by the count, ``divisor`` one that divides a rank's sum by it. ``equal``:
+    all ranks add the same, since it is the size of a batch, and not a number of tokens or the like.
     """
 
     target: ast.expr
     size: ast.expr
     read: ast.expr
     divisor: ast.expr | None
+    equal: bool
 
 
 def sampled(script: Script) -> tuple[Sampled, ...]:
@@ -41,13 +45,43 @@ def sampled(script: Script) -> tuple[Sampled, ...]:
     numbers = Numbers(script.roles)
     out = []
     for target, size, stmt in _additions(script):
-        if script.roles.region(stmt) != "train" or not numbers.batch_size(size) or not _of_a_batch(script, size):
+        equal = numbers.batch_size(size)
+        if script.roles.region(stmt) != "train" or not (equal or (_counted(size) and _by_all(script, stmt))) or not _of_a_batch(script, size):
             continue
         reads = [n for n in _reads(script, target) if not script.names.is_inside(n, stmt)]
-        deciding = next((n for n in reads if _decides(script, n)), None)
-        if deciding is not None:
-            out.append(Sampled(target, size, deciding, next((n for n in reads if _divides(script, n)), None)))
+        deciding = next((n for n in reads if _decides(script, n) and (equal or script.roles.region(n) == "train")), None)
+        if deciding is not None and (equal or not any(_divided(numbers, n, script) for n in reads)):
+            out.append(Sampled(target, size, deciding, next((n for n in reads if _divides(script, n)), None), equal))
     return tuple(out)
+
+
+def _counted(node: ast.expr) -> bool:
+    """``(y != pad).sum()``, ``y.ne(pad).sum().item()``, ``x.numel()``: how many of the elements of a batch there are."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("item", "float", "int", "long", "cpu"):
+        node = node.func.value
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr == "sum":
+        summed = node.args[0] if node.args else node.func.value
+        return isinstance(summed, ast.Compare) or (isinstance(summed, ast.Call) and isinstance(summed.func, ast.Attribute) and summed.func.attr in _COMPARING)
+    return node.func.attr in ("numel", "nelement")
+
+
+def _by_all(script: Script, stmt: ast.stmt) -> bool:
+    """Whether every rank comes to the statement in every turn of its training loop."""
+    loops = {b.node for b in script.roles.train_loops}
+    around = list(takewhile(lambda a: a not in loops, script.names.ancestors(stmt)))
+    return not any(isinstance(a, ast.If | ast.Try | ast.While | ast.For | ast.Module | FunctionNode) for a in around)
+
+
+def _divided(numbers: Numbers, node: ast.expr, script: Script) -> bool:
+    """Whether the count is divided by something else that each rank adds up: ``correct / total``."""
+    inner: ast.AST = node
+    for a in takewhile(lambda a: isinstance(a, ast.expr), script.names.ancestors(node)):
+        if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Div | ast.FloorDiv) and a.left is inner:
+            return not numbers.plain(a.right)
+        inner = a
+    return False
 
 
 def _additions(script: Script) -> Iterator[tuple[ast.expr, ast.expr, ast.stmt]]:
@@ -66,7 +100,7 @@ def _of_a_batch(script: Script, size: ast.expr) -> bool:
     if isinstance(size, ast.Name):
         values = [b.value for b in script.names.bindings(script.names.scope_of[size], size.id)]
         return all(isinstance(v, ast.expr) and _of_a_batch(script, v) for v in values)
-    roots = [n for n in ast.walk(size) if isinstance(n, ast.Name) and script.names.meant(n) is not None and not script.roles.model_vals(n)]
+    roots = [n for n in ast.walk(size) if isinstance(n, ast.Name) and not script.names.dotted(n) and not script.roles.model_vals(n)]
     bound = [b for n in roots for b in script.names.bindings(script.names.scope_of[n], n.id)]
     return bool(bound) and all(b.how == "param" or script.roles.region(b.target) in ("train", "both") for b in bound)
 
@@ -90,9 +124,9 @@ def _divides(script: Script, node: ast.expr) -> bool:
     return False
 
 
-def _decides(script: Script, node: ast.expr) -> bool:
-    """Whether the count is given to a function, asked in a test, or computed with: more than shown, kept in a file, or divided by."""
-    if _divides(script, node):
+def _decides(script: Script, node: ast.expr, depth: int = _DEPTH) -> bool:
+    """Whether the count is given to a function, asked in a test, or stored: more than shown, kept in a file, or divided by. A variable decides by its reads."""
+    if _divides(script, node) or not depth:
         return False
     inner: ast.AST = node
     for a in takewhile(lambda a: not isinstance(a, ast.stmt), script.names.ancestors(node)):
@@ -104,4 +138,9 @@ def _decides(script: Script, node: ast.expr) -> bool:
     stmt = script.names.statement(node)
     if isinstance(stmt, ast.If | ast.While):
         return not all(isinstance(s, ast.Expr) for s in (*stmt.body, *stmt.orelse))
-    return isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and inner is stmt.value and not isinstance(inner, ast.Name | ast.Attribute)
+    if not isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) or inner is not stmt.value:
+        return False
+    target = stmt.targets[0] if isinstance(stmt, ast.Assign) else stmt.target
+    if isinstance(target, ast.Name):
+        return any(_decides(script, n, depth - 1) for n in _reads(script, target) if not script.names.is_inside(n, stmt))
+    return not isinstance(inner, ast.Name | ast.Attribute)

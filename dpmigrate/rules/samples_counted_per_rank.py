@@ -18,7 +18,8 @@ seen += x.size(0) * ddp.world_size()
 scheduler.step(seen)
 ```
 
-Samplers give all ranks batches of equal sizes; where the data set cannot be divided equally they pad, and the count is that of the padded set.
+Samplers give all ranks batches of equal sizes; where the data set cannot be divided equally they pad, and the count is that of the padded set. Tokens and
+the like (`tokens += (y != pad).sum()`), of which ranks have unequal numbers, are summed in each step: `tokens += ddp.sum_all((y != pad).sum())`.
 
 ## When it is not fixed
 Where the same variable divides a sum of this rank (`correct / seen`), which has to be of the same samples: this is told. A number that is a divisor, or is
@@ -44,5 +45,6 @@ def samples_counted_per_rank(script: Script) -> Iterator[Hit]:
             advice = f"count those of all ranks in another variable: seen += {script.text(one.size)} * {script.ddp}.world_size()"
             yield Hit(one.target, message, severity=Severity.WARNING, advice=advice)
             continue
-        edits = (Wrap(script.span(one.size), f"{{}} * {script.ddp}.world_size()"), AddImport(script.import_line))
+        all_of_it = f"{{}} * {script.ddp}.world_size()" if one.equal else f"{script.ddp}.sum_all({{}})"
+        edits = (Wrap(script.span(one.size), all_of_it), AddImport(script.import_line))
         yield Hit(one.size, f"{name} would count one rank's samples, and {script.where(one.read)} goes by it", edits)

@@ -19,7 +19,9 @@ _ZERO = {"before": "seen = 0"}
     [
         pytest.param(_ADD, {}, id="never read"),
         pytest.param(_ADD, {"epoch_end": "assert seen"}, id="asserted"),
-        pytest.param(_ADD, {"epoch_end": "kept = seen"}, id="another name"),
+        pytest.param(_ADD, {"epoch_end": "kept = seen\nself_.kept = seen"}, id="another name"),
+        pytest.param(_ADD + "part = seen / 64\nprint(part)", {}, id="a part that is shown"),
+        pytest.param(_ADD + "a = seen + 1\na = b = a + 1\nc = a\nd = c\nprint(g(d))", {}, id="far away"),
         pytest.param(_ADD + "print(seen, f'{seen}', '%d' % seen, '{}'.format(int(seen)))", {}, id="shown"),
         pytest.param(_ADD + "if seen % 64 == 0:\n    print(seen)", {}, id="asked for a line"),
         pytest.param(_ADD + "correct += (model(x).argmax(1) == y).sum().item()\nprint(correct / seen, correct / float(seen))", {"before": "seen = correct = 0"}, id="a divisor"),
@@ -61,7 +63,7 @@ def test_evaluation_counts_its_own() -> None:
         pytest.param(_ADD + "writer.add_scalar('loss', 0.5, seen)", "seen += x.size(0) * ddp.world_size()", id="given to a tracker"),
         pytest.param(_ADD + "writer.add_scalar('loss', 0.5, global_step=int(seen))", "seen += x.size(0) * ddp.world_size()", id="by keyword"),
         pytest.param(_ADD + "if seen > 100:\n    phase = phase + 1", "seen += x.size(0) * ddp.world_size()", id="a phase"),
-        pytest.param(_ADD + "phase = 1 if seen > 100 else 0", "seen += x.size(0) * ddp.world_size()", id="a phase in a line"),
+        pytest.param(_ADD + "phase = 1 if seen > 100 else 0\ng(phase)", "seen += x.size(0) * ddp.world_size()", id="a phase in a line"),
     ],
 )
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
@@ -94,7 +96,43 @@ def test_it_is_not_summed_again() -> None:
 
 
 def test_a_divisor_that_decides_as_well_is_told() -> None:
-    step = STEP + _ADD + "correct += (model(x).argmax(1) == y).sum().item()\nprint(correct / seen)\nz = 1 if seen > 100 else 0"
+    step = STEP + _ADD + "correct += (model(x).argmax(1) == y).sum().item()\nprint(correct / seen)\nz = 1 if seen > 100 else 0\ng(z)"
     (hit,) = hits("DPM616", before="seen = correct = 0", step=step)
     assert hit.severity is Severity.WARNING and not hit.edits
     assert "right as the divisor in line" in hit.message
+
+
+_COUNT = "seen += (y >= 0).sum()\n"
+_TOKENS = "seen += ddp.sum_all((y >= 0).sum())"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"step": STEP + "if epoch > 0:\n    seen += (y >= 0).sum()\n" + _LR}, id="not in every step"),
+        pytest.param({"step": STEP + "add()", "defs": "seen = 0\ndef add():\n    global seen\n    y = torch.ones(3)\n    seen += (y >= 0).sum()\n    z = seen + 1\n    g(z)", "before": ""}, id="in a function"),
+        pytest.param({"step": STEP + _COUNT + "n += len(y)\nacc = seen / n\ng(acc)", "before": "seen = n = 0"}, id="a part of a count"),
+        pytest.param({"step": STEP + _COUNT, "epoch_end": "acc = seen / 64\nprint(acc)"}, id="read after the loop"),
+        pytest.param({"step": STEP + "seen += y.sum()\n" + _LR}, id="no count"),
+        pytest.param({"step": STEP + "seen += torch.sum(y)\n" + _LR}, id="no count, by a function"),
+        pytest.param({"step": STEP + "seen += sum(y)\n" + _LR}, id="Python's sum"),
+        pytest.param({"step": STEP + "seen += y[0]\n" + _LR}, id="an element"),
+    ],
+)  # fmt: skip
+def test_no_number_of_tokens(parts: dict[str, str]) -> None:
+    assert found("DPM616", **{**_ZERO, **parts}) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "new"),
+    [
+        pytest.param(_COUNT + _LR, _TOKENS, id="a comparison"),
+        pytest.param(_COUNT + "frac = float(seen) / max(1, 200)\nif frac > 1:\n    g = 3", _TOKENS, id="by a setting"),
+        pytest.param("seen += y.ne(0).sum().item()\n" + _LR, "seen += ddp.sum_all(y.ne(0).sum().item())", id="a method"),
+        pytest.param("seen += torch.sum(y != 0).item()\n" + _LR, "seen += ddp.sum_all(torch.sum(y != 0).item())", id="a function"),
+        pytest.param(_COUNT + "phase = 1 if seen > 100 else 0\ng(phase)", _TOKENS, id="asked"),
+        pytest.param("seen = seen + x.numel()\n" + _LR, "seen = seen + ddp.sum_all(x.numel())", id="numbers"),
+    ],
+)
+def test_numbers_of_tokens_are_summed(lines: str, new: str) -> None:
+    assert new in after(**_ZERO, step=STEP + lines)
