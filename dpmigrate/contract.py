@@ -50,6 +50,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "worker_number": ("worker_id",),
     "seed_ranks": (),
     "same_stream": (),
+    "same_hash": ("value",),
 }
 
 #: calls that wait for every rank; none of them may stand under a rank-0 guard

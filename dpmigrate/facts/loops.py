@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.carried import later
 from dpmigrate.facts.definitions import TRANSPARENT
+from dpmigrate.facts.looked import looked_at, measured
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.names import last as last
-from dpmigrate.facts.values import Vals
+from dpmigrate.facts.values import NONE, Vals
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
 
 #: built-in and itertools functions that go through several iterables in step
 IN_STEP = frozenset({"?.zip", "itertools.zip_longest"})
-#: methods that put what they are given into their object
-_GROWS = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "appendleft", "put", "copy_", "register_buffer"})
 _END_TO_END = frozenset({"itertools.chain", "itertools.chain.from_iterable"})
 #: functions that choose among the items of an iterable, or turn them round, with the place of the iterable in their arguments
 _CHOOSING = {"?.filter": 1, "itertools.filterfalse": 1, "itertools.takewhile": 1, "itertools.dropwhile": 1, "?.reversed": 0}
@@ -55,7 +52,8 @@ def batch_loops(roles: Roles) -> tuple[BatchLoop, ...]:
     for node in roles.names.nodes:
         if isinstance(node, ast.For | ast.AsyncFor) and not _hands_on(roles, node):
             out += _over(roles, node)
-    return (*out, *_drawing(roles, {b.node for b in out if b.trains}))
+    out += _drawing(roles, {b.node for b in out if b.trains})
+    return (*out, *_measuring(roles, out))
 
 
 def _over(roles: Roles, node: ast.For | ast.AsyncFor) -> list[BatchLoop]:
@@ -166,75 +164,17 @@ class Draw:
 
 
 def draws(roles: Roles) -> Iterator[Draw]:
-    """The calls that take a batch from a loader of the program, outside evaluation."""
+    """The calls that take a batch from a loader of the program."""
     for call in roles.calls:
         iterator: ast.expr | None = None
         if roles.names.dotted(call.func) == "?.next" and call.args:
             iterator = call.args[0]
         elif isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__") and not call.args:
             iterator = call.func.value
-        for part in in_step(roles, iterator) if iterator is not None and not roles.quiet(call) and not _evaluated(roles, call) else ():
+        for part in in_step(roles, iterator) if iterator is not None else ():
             loaders = roles.loaders_of(part)
             if loaders:
                 yield Draw(call, _origin(roles, part), loaders)
-
-
-def _evaluated(roles: Roles, call: ast.Call) -> bool:
-    """Whether the batch is only looked at: its function keeps it and goes nowhere backward, the statements round it do, or those below put a model into
-    evaluation.
-    """
-    function = roles.names.function(call)
-    if isinstance(function, FunctionNode) and not roles.reaches_backward(function) and not _lets_out(roles, function):
-        return True
-    if _stays(roles, call):
-        return True
-    stmt = roles.names.statement(call)
-    block = roles.names.block(stmt)
-    below = [n for s in block[block.index(stmt) + 1 :] for n in ast.walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
-    return any(c.func.attr == "eval" and not c.args for c in below if isinstance(c.func, ast.Attribute)) and not any(c in roles.backwards for c in below)
-
-
-def _stays(roles: Roles, call: ast.Call) -> bool:
-    """Whether nothing that comes of the batch leaves the statement round it that goes nowhere backward: ``if step % 100 == 0:`` and pictures of test data."""
-    around = [a for a in (call, *roles.names.ancestors(call)) if isinstance(a, ast.stmt)]
-    kept = list(itertools.takewhile(lambda a: not isinstance(a, FunctionNode) and not roles.reaches_backward(a), around))
-    if not kept or len(kept) == len(around) or isinstance(around[len(kept)], FunctionNode) or not isinstance(kept[0], ast.Assign | ast.Expr):
-        return False
-    outer = kept[-1]
-    own = {n.id for n in ast.walk(outer) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    read = [n for n in later(roles.names, outer) if not roles.names.is_inside(n, outer)]
-    scope = roles.names.scope_of[outer]
-    if any(n.id in own for n in read) or any(_elsewhere(roles, outer, name) for name in own) or own & scope.outer:
-        return False
-    entered = [f for f in roles.all_entered(outer) if not roles.inside_module(f)]
-    return not any(_stores_outside(n, own) for n in ast.walk(outer)) and not any(_stores_outside(n, frozenset()) for f in entered for n in ast.walk(f))
-
-
-def _elsewhere(roles: Roles, outer: ast.stmt, name: str) -> bool:
-    """Whether another function may read the variable."""
-    return any(roles.names.function(n) is not roles.names.function(outer) for n in roles.names.uses(roles.names.scope_of[outer], name))
-
-
-def _stores_outside(node: ast.AST, own: Collection[str]) -> bool:
-    """Whether the node stores something in an object, or in a variable, that is not one of these."""
-    if isinstance(node, ast.Global | ast.Nonlocal | ast.Yield | ast.YieldFrom):
-        return True
-    grows = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWS
-    place: ast.AST = node.func if isinstance(node, ast.Call) and grows else node
-    if not grows and not (isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)):
-        return False
-    while isinstance(place, ast.Attribute | ast.Subscript):
-        place = place.value
-    return not (isinstance(place, ast.Name) and place.id in own)
-
-
-def _lets_out(roles: Roles, function: FunctionNode) -> bool:
-    """Whether anything that the function makes is seen outside: what it gives back, or stores in an object or a variable that is not its own."""
-    own = [n for n in ast.walk(function) if n is not function and roles.names.function(n) is function]
-    given = any(isinstance(n, ast.Yield | ast.YieldFrom) or (isinstance(n, ast.Return) and n.value is not None) for n in own)
-    if given:
-        return True
-    return any((isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store)) or isinstance(n, ast.Global | ast.Nonlocal) for n in own)
 
 
 def _origin(roles: Roles, iterator: ast.expr) -> ast.expr:
@@ -248,7 +188,7 @@ def _origin(roles: Roles, iterator: ast.expr) -> ast.expr:
 
 def _drawing(roles: Roles, known: set[Loop]) -> list[BatchLoop]:
     """The loops whose batches are taken with ``next()``: those that a ``backward()`` stands in more closely than in a loop over a loader."""
-    found = list(draws(roles))
+    found = [d for d in draws(roles) if not looked_at(roles, d.call)]
     nearest = {d: first_loops(roles, d.call, roles.reaches_backward) for d in found}
     candidates = {loop for loops in nearest.values() for loop in loops}
     training = {loop for b in roles.backwards for loop in first_loops(roles, b, lambda a: a in candidates or a in known)}
@@ -259,6 +199,19 @@ def _drawing(roles: Roles, known: set[Loop]) -> list[BatchLoop]:
                 several = loop in known or len({o.loaders for o, others in nearest.items() if loop in others}) > 1
                 out.append(BatchLoop(loop, d.source, d.loaders, True, False, roles.branches(loop), d.call, several))
     return out
+
+
+def _measuring(roles: Roles, known: Sequence[BatchLoop]) -> list[BatchLoop]:
+    """The loops that take batches with ``next()`` for an evaluation, from loaders that training does not use; they stay whole on every rank."""
+    evaluating = [b.node for b in known if not b.trains]
+    trained = NONE.union(*(b.loaders for b in known if b.trains))
+    out: dict[Loop, BatchLoop] = {}
+    for d in draws(roles):
+        if not d.loaders & trained:
+            for node in first_loops(roles, d.call, lambda loop: True):
+                if measured(roles, d.call, node) and not any(roles.names.is_inside(node, other) for other in evaluating):
+                    out.setdefault(node, BatchLoop(node, d.source, d.loaders, False, True, False, d.call, True))
+    return list(out.values())
 
 
 def first_loops(roles: Roles, node: ast.AST, wanted: Callable[[Loop], bool], seen: frozenset[ast.AST] = frozenset()) -> set[Loop]:

@@ -132,6 +132,14 @@ class Roles:
     def _loss_sources(self) -> frozenset[sources.Mark]:
         return sources.loss_sources(self)
 
+    @cached_property
+    def _loss_sources_anywhere(self) -> frozenset[sources.Mark]:
+        return sources.loss_sources(self, regions=False)
+
+    def may_reach_loss(self, *nodes: ast.AST) -> bool:
+        """``into_loss``, also of evaluations: what can be asked before it is known which loops evaluate."""
+        return bool(sources.marks(self, *nodes) & self._loss_sources_anywhere)
+
     def into_loss(self, *nodes: ast.AST) -> bool:
         """Whether a variable in the expressions may go into what is differentiated."""
         return bool(sources.marks(self, *nodes) & self._loss_sources)

@@ -18,7 +18,9 @@ from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.phases import Phases, phases
 from dpmigrate.facts.replaced import unseen_training
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.sampled import Sampled, sampled
 from dpmigrate.facts.scopes import Binding
+from dpmigrate.facts.seeds import Seeds
 from dpmigrate.facts.spelling import spelled_by_caller
 from dpmigrate.facts.suppressions import Suppressions, suppressions, together
 from dpmigrate.facts.told import PLACE, Told
@@ -234,6 +236,16 @@ class Script:
         """The DataLoader calls whose loaders a training loop goes through, in order."""
         calls = {v.node for v in self.train_loaders if isinstance(v.node, ast.Call)}
         return tuple(sorted(calls, key=position))
+
+    @cached_property
+    def sampled(self) -> tuple[Sampled, ...]:
+        """The additions to counts of samples by which training goes."""
+        return sampled(self)
+
+    @cached_property
+    def seeds(self) -> Seeds:
+        """From which seed each training loader draws its order."""
+        return Seeds(self)
 
     def reads_statically(self, call: ast.Call) -> bool:
         """Whether the arguments that decide the batches can be read and set where the loader is built."""

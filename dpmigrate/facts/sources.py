@@ -6,7 +6,7 @@ A variable is told from others of its name. What stands under ``no_grad`` or in 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Mark = Variable | str
 #: methods that put something into their object
 _PUTS = frozenset({"append", "extend", "insert", "add", "update", "put", "appendleft", "copy_", "fill_"})
+#: whether what a statement makes brings no gradient
+_Dead = Callable[[ast.AST], bool]
 
 
 def marks(roles: Roles, *nodes: ast.AST) -> set[Mark]:
@@ -32,17 +34,21 @@ def marks(roles: Roles, *nodes: ast.AST) -> set[Mark]:
     return found
 
 
-def loss_sources(roles: Roles) -> frozenset[Mark]:
-    """What may go into a ``backward()``."""
+def loss_sources(roles: Roles, *, regions: bool = True) -> frozenset[Mark]:
+    """What may go into a ``backward()``; without ``regions`` also what only evaluations make."""
+
+    def dead(node: ast.AST) -> bool:
+        return roles.quiet(node) or (regions and roles.region(node) == "eval")
+
     left = [(marks(roles, *targets), value, stmt) for stmt, targets, value in _assignments(roles)]
     found: set[Mark] = set()
-    new = _of(roles, [*(b.func for b in roles.backwards), *_handed_out(roles)])
+    new = _of(roles, [*(b.func for b in roles.backwards), *_handed_out(roles, dead)], dead)
     while not new <= found:
-        arguments = list(_arguments(roles, new - found))
+        arguments = list(_arguments(roles, new - found, dead))
         found |= new
-        into = [value for targets, value, stmt in left if targets & found and not _without_gradient(roles, stmt)]
+        into = [value for targets, value, stmt in left if targets & found and not dead(stmt)]
         left = [one for one in left if not one[0] & found]
-        new = _of(roles, [*into, *arguments])
+        new = _of(roles, [*into, *arguments], dead)
     return frozenset(found)
 
 
@@ -51,15 +57,14 @@ def training_sources(roles: Roles) -> frozenset[Mark]:
     built = [v.node for b in roles.train_feeds for v in b.loaders if isinstance(v.node, ast.Call)]
     flows = [(marks(roles, *targets), values) for targets, values in (*_kept_in(roles), *((t, [v]) for _, t, v in _assignments(roles)))]
     found: set[Mark] = set()
-    new = _of(
-        roles, [*(e for c in (*roles.backwards, *built) for e in (c.func, *c.args, *(k.value for k in c.keywords))), *(b.over for b in roles.train_feeds)]
-    )
+    begin = [*(e for c in (*roles.backwards, *built) for e in (c.func, *c.args, *(k.value for k in c.keywords))), *(b.over for b in roles.train_feeds)]
+    new = _of(roles, begin, _without_gradient(roles))
     while not new <= found:
-        arguments = list(_arguments(roles, new - found, gradient=False))
+        arguments = list(_arguments(roles, new - found, _none))
         found |= new
         into = [v for targets, values in flows if targets & found for v in values]
         flows = [one for one in flows if not one[0] & found]
-        new = _of(roles, [*into, *arguments], gradient=False)
+        new = _of(roles, [*into, *arguments], _none)
     return frozenset(found)
 
 
@@ -87,12 +92,18 @@ def _tests(roles: Roles, node: ast.AST) -> Iterator[ast.expr]:
             yield a.test
 
 
-def _of(roles: Roles, nodes: list[ast.expr], gradient: bool = True) -> set[Mark]:
+def _without_gradient(roles: Roles) -> _Dead:
+    return lambda node: roles.quiet(node) or roles.region(node) == "eval"
+
+
+def _none(node: ast.AST) -> bool:
+    return False
+
+
+def _of(roles: Roles, nodes: list[ast.expr], dead: _Dead) -> set[Mark]:
     """What is read in the expressions, and in what the functions return that they call."""
     functions = [f for f in roles.all_entered(ast.Module([ast.Expr(n) for n in nodes], [])) if not roles.inside_module(f)]
-    return marks(
-        roles, *nodes, *(r.value for f in functions for r in roles.names.returns(f) if r.value is not None and not (gradient and _without_gradient(roles, r)))
-    )
+    return marks(roles, *nodes, *(r.value for f in functions for r in roles.names.returns(f) if r.value is not None and not dead(r)))
 
 
 def _assignments(roles: Roles) -> Iterator[tuple[ast.stmt, list[ast.expr], ast.expr]]:
@@ -101,20 +112,16 @@ def _assignments(roles: Roles) -> Iterator[tuple[ast.stmt, list[ast.expr], ast.e
             yield stmt, stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target], stmt.value
 
 
-def _arguments(roles: Roles, found: set[Mark], gradient: bool = True) -> Iterator[ast.expr]:
+def _arguments(roles: Roles, found: set[Mark], dead: _Dead) -> Iterator[ast.expr]:
     """What calls give for parameters that go into the loss."""
     for mark in found:
         if isinstance(mark, tuple) and isinstance(function := mark[0].node, FunctionNode):
-            calls = (c for c in roles.values.callers.get(function, []) if not (gradient and _without_gradient(roles, c)))
+            calls = (c for c in roles.values.callers.get(function, []) if not dead(c))
             yield from (e for c in calls if (e := roles.passed(c, function, mark[1])) is not None)
 
 
-def _handed_out(roles: Roles) -> Iterator[ast.expr]:
+def _handed_out(roles: Roles, dead: _Dead) -> Iterator[ast.expr]:
     """What functions return that nothing is seen to call: who takes it is not known."""
     for function in roles.names.opened:
         if isinstance(function, FunctionNode) and not roles.values.callers.get(function) and not roles.inside_module(function):
-            yield from (r.value for r in roles.names.returns(function) if r.value is not None and not _without_gradient(roles, r))
-
-
-def _without_gradient(roles: Roles, node: ast.AST) -> bool:
-    return roles.quiet(node) or roles.region(node) == "eval"
+            yield from (r.value for r in roles.names.returns(function) if r.value is not None and not dead(r))

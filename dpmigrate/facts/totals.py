@@ -79,11 +79,16 @@ def totals(script: Script, loop: BatchLoop) -> Totals:
     unknown = _counters(script, loop, count, losses, found)
     _meters(script, loop, count, losses, found)
     _lists(script, loop, count, losses, found)
-    known = {c.name for c in count.counters} | {name for names in found.by_kind.values() for name in names} | set(unknown)
+    known = {c.name for c in count.counters} | {name for names in found.by_kind.values() for name in names} | set(unknown) | _of_all_ranks(script)
     found.told += [Told(Unclear.GROWS, place, (name,)) for place, name in other_totals(script, count.carried, known)]
     found.told += [Told(Unclear.FOREIGN_METER, place, (name,)) for place, name in foreign_meters(count.carried, {m.meter.name for m in count.meters})]
     found.told += [Told(Unclear.LIST, place, (name,)) for place, name in other_lists(script, count.carried, count.rows)]
     return found
+
+
+def _of_all_ranks(script: Script) -> set[str]:
+    """The counts that each rank makes those of all ranks while the loop runs."""
+    return {script.text(one.target) for one in script.sampled if one.divisor is None}
 
 
 def _losses(script: Script, loop: BatchLoop) -> dict[str, bool]:
@@ -99,8 +104,9 @@ def _counters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[
     """Keep the counters, moving averages and entries of which all is known; the names of the others."""
     ratios = derived(count.carried, count.counters)
     wanted = {name for r in ratios for name in r.of}
+    whole = _of_all_ranks(script)
     for c in (*count.counters, *moving(script.losses.numbers, count.carried), *entries(script, count.carried)):
-        if c.read_after or c.name in wanted:
+        if (c.read_after or c.name in wanted) and c.name not in whole:
             kind = holds(script.roles, loop, c, losses)
             known_start = kind is not Holds.SUM or c not in count.counters or count.carried.from_zero(c.name)
             found.keep(kind if known_start else Holds.UNKNOWN, c.name)

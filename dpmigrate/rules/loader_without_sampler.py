@@ -19,6 +19,13 @@ The sampler's seed is that of the loader's generator, or the script's own where 
 `ddp.common_seed()`: what torch is seeded with when the program comes there, also by a number in another file. A program that seeds itself by
 functions outside of the program then has the same order in each run, and one that does not seed itself another one, as before; all ranks have the same.
 
+Where training goes through several shuffled loaders, each has a seed of its own, a thousand apart (a sampler adds the epoch to its seed):
+```python
+photos = DataLoader(photo_set, batch_size=8, sampler=DistributedSampler(photo_set, seed=args.seed))
+paintings = DataLoader(painting_set, batch_size=8, sampler=DistributedSampler(painting_set, seed=args.seed + 1000))
+```
+With one seed sample i of the first would meet sample i of the second in every epoch. `ddp.common_seed()` gives another one with each call.
+
 A loader whose arguments cannot be read (`**kwargs` built at run time, a factory that serves training and evaluation) is handed
 to `ddp.distribute(loader)`, which builds the same from the finished loader. A sampler of the script's own is kept: every rank makes the
 same draw and takes its share, `ddp.shard_sampler(sampler)`. Of each batch of a `batch_sampler` a rank takes its part, so that an epoch keeps its number of
@@ -34,9 +41,9 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, After, DropArg, Edit, Hoist, SetArg, Wrap
-from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.script import Script
-from dpmigrate.model import Fix, Severity, is_main_guard
+from dpmigrate.facts.seeds import is_given
+from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import LOADER_PARAMETERS
 
@@ -55,7 +62,7 @@ def loader_without_sampler(script: Script) -> Iterator[Hit]:
             yield Hit(call, message, (Wrap(script.span(place), f"{script.ddp}.distribute({{}}{keep})"), new))
         if script.reads_statically(call):
             sampler = script.argument(call, "sampler", 3)
-            if sampler is not None and not (isinstance(sampler, ast.Constant) and sampler.value is None):
+            if is_given(sampler):
                 yield Hit(
                     call,
                     "this loader has a sampler of its own: every rank would draw for itself",
@@ -80,9 +87,9 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
         options += "" if isinstance(shuffle, ast.Constant) and shuffle.value else ", shuffle=False"
     else:
         options += f", shuffle={script.text(shuffle)}"
-    if drop_last is not None and not (isinstance(drop_last, ast.Constant) and not drop_last.value):
+    if is_given(drop_last):
         options += f", drop_last={script.text(drop_last)}"
-    if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
+    if is_given(shuffle):
         options += f", seed={_seed(script, call)}"
         yield AddImport(script.import_line)
     if shuffle is not None:
@@ -93,52 +100,15 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
 
 
 def _seed(script: Script, loader: ast.Call) -> str:
-    """Another seed is another order, as before: that of the loader's generator; the script's own, where it is set without condition and
-    seen where the loader is built; else what torch is seeded with when the program comes here.
+    """Another seed is another order, as before: that of the loader's generator; the script's own, where it is seen; else what torch is seeded with when the
+    program comes here.
     """
     generator = script.argument(loader, "generator")
     if generator is not None and _plain(generator):
         return f"{script.ddp}.common_seed({script.text(generator)})"
     if isinstance(generator, ast.Call) and isinstance(generator.func, ast.Attribute) and generator.func.attr == "manual_seed" and generator.args:
         return script.text(generator.args[0])
-    for call in script.calls("torch.manual_seed"):
-        place, value = _brought(script, call, call.args[0] if call.args else None)
-        here = script.names.function(place)
-        if here is not script.names.function(loader) and not isinstance(here, ast.Module):
-            continue
-        if isinstance(value, ast.Constant) and isinstance(value.value, int) and not _conditional(script, place):
-            return script.text(value) if not _seeded_elsewhere(script, place, loader) else f"{script.ddp}.common_seed()"
-        base = value.value if isinstance(value, ast.Attribute) else value
-        if isinstance(value, ast.Name | ast.Attribute) and isinstance(base, ast.Name) and not _conditional(script, place):
-            owner, seen = (script.names.owner(script.names.scope_of[n], base.id) for n in (base, loader))
-            late = here is script.names.function(loader) and position(place) > position(loader)
-            known = owner is not None and not any(
-                late and b.how != "param" and position(b.target) > position(loader) for b in script.names.bindings(script.names.scope_of[base], base.id)
-            )
-            if owner is seen and known:
-                return script.text(value)
-    return f"{script.ddp}.common_seed()"
-
-
-def _seeded_elsewhere(script: Script, place: ast.Call, loader: ast.Call) -> bool:
-    """Whether another file has set the seed before the loader is built: its number is not repeated here, where another script may want another one."""
-    apart = script.program.part(script.span(place)) is not script.program.part(script.span(loader))
-    return apart and script.values.order.when(loader, script.names.statement(place)) == "after"
-
-
-def _brought(script: Script, call: ast.Call, value: ast.expr | None) -> tuple[ast.Call, ast.expr | None]:
-    """The call that brings the seed, and the seed there, where a function of the file only hands its parameter on: ``set_seed(args.seed)``."""
-    function = script.names.function(call)
-    callers = script.values.callers.get(function, []) if isinstance(function, FunctionNode) else []
-    if len(callers) != 1 or not isinstance(value, ast.Name) or not isinstance(function, FunctionNode) or _conditional(script, call):
-        return call, value
-    bound = list(script.names.bindings(script.names.scope_of[value], value.id))
-    given = script.roles.passed(callers[0], function, value.id)
-    return (callers[0], given) if [b.how for b in bound] == ["param"] and given is not None else (call, value)
-
-
-def _conditional(script: Script, node: ast.AST) -> bool:
-    return any(isinstance(a, ast.If | ast.Try | ast.For | ast.While) and not is_main_guard(a) for a in script.names.ancestors(node))
+    return script.seeds.of(loader) or f"{script.ddp}.common_seed()"
 
 
 def _plain(node: ast.expr) -> bool:

@@ -31,7 +31,8 @@ So it does where the loop over epochs has no counter, or does not see the loader
 Where two training loops go through one loader in an epoch, each pass is counted by `ddp.next_epoch(loader)`.
 
 ## When it is not fixed
-When nothing in the program is seen to come to the training loop.
+When nothing in the program is seen to come to the training loop. Where one loop goes through a shuffled loader twice at once (`zip(loader, loader)`):
+both passes would have one order, and every sample would meet itself. That is refused.
 """
 
 from __future__ import annotations
@@ -50,6 +51,11 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM205", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def missing_set_epoch(script: Script) -> Iterator[Hit]:
     for b in script.roles.train_feeds:
+        if _twice_at_once(script, b):
+            yield Hit(
+                b.over, "two passes over one loader at once would have the same order: every sample would meet itself", severity=Severity.BLOCKER,
+                advice="build a second DataLoader over the same data set for one of them",
+            )  # fmt: skip
         if b.drawn is not None:
             yield from _drawn(script, b)
             continue
@@ -66,6 +72,15 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
             code = f"{place.loader}.sampler.set_epoch({epoch_counter(script, place.loop)})"
             edit: Edit = Before(script.span(place.inner), code) if place.made_inside else First(script.span(place.loop), code)
             yield Hit(place.loop, f"every epoch would have the same order: {code} is missing", (edit,))
+
+
+def _twice_at_once(script: Script, loop: BatchLoop) -> bool:
+    """Whether the loop takes batches from this loader in another place as well, and they are shuffled."""
+    if not any(v.node in script.seeds.drawing for v in loop.loaders):
+        return False
+    held = {k for k, _ in script.roles.roots(loop.source)}  # one call may make several loaders
+    earlier = script.roles.train_feeds[: script.roles.train_feeds.index(loop)]
+    return any(o.node is loop.node and o.loaders & loop.loaders and held & {k for k, _ in script.roles.roots(o.source)} for o in earlier)
 
 
 def _again(script: Script, loop: BatchLoop) -> bool:

@@ -10,6 +10,7 @@ from ._checkpoint import save
 from ._data import distribute, local_batch, next_epoch, shard, whole
 from ._exchange import any_rank, barrier, from_main
 from ._gather import gather_all
+from ._hash import same_hash
 from ._losses import mean_count, sum_loss, weight_of, weighted_mean
 from ._model import accumulate, clean_keys, method, sync_buffers, unwrap, wrap
 from ._process_group import cleanup, setup
@@ -44,6 +45,7 @@ __all__ = [
     "next_epoch",
     "rank",
     "rank_generator",
+    "same_hash",
     "same_stream",
     "save",
     "seed_ranks",

@@ -13,7 +13,7 @@ from typing import Any
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, RandomSampler, SequentialSampler
 
 from ._samplers import ExactSampler, ShardSampler, SharedDraw, SplitSampler, exact_share
-from ._seeds import common_seed, rank_generator
+from ._seeds import common_seed, main_seed, rank_generator
 from ._state import rank, world_size
 
 _KEPT = (
@@ -244,7 +244,7 @@ def _shard(loader: DataLoader[Any], blocks: bool) -> DataLoader[Any]:
     if batch_size is not None:
         sampler = BatchSampler(sampler, batch_size, drop_last)
         draw = None if draw is None else SharedDraw(sampler, draw.seed)
-    mine = ExactSampler(draw or SharedDraw(sampler, common_seed()), blocks)
+    mine = ExactSampler(draw or SharedDraw(sampler, main_seed()), blocks)
     if batch_size is None and loader.batch_sampler is None:
         return _rebuild(loader, batch_size=None, sampler=mine)
     return _rebuild(loader, batch_sampler=mine)

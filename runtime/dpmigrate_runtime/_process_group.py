@@ -111,4 +111,5 @@ def cleanup() -> None:
     STATE.active = STATE.owns_group = False
     STATE.common_seed = None
     STATE.seeds_given.clear()
+    STATE.generators.clear()
     gc.collect()

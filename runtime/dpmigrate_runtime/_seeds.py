@@ -15,6 +15,9 @@ from torch.utils.data import get_worker_info
 from ._exchange import from_all, from_bytes, from_main, to_bytes
 from ._state import STATE, rank, world_size
 
+#: how far the seeds of several loaders lie apart: a sampler adds the epoch to its seed, and neighbours would have one order an epoch later
+_BETWEEN = 1000
+
 
 def _numpy() -> Any:
     return sys.modules.get("numpy")
@@ -102,25 +105,35 @@ def seed_ranks() -> None:
 
 def agree_on_seeds() -> None:
     """Raise RuntimeError where samplers have been given other seeds on other ranks. A collective."""
-    told = from_all(sorted(STATE.seeds_given))
+    told = from_all(sorted(STATE.seeds_given.items()))
     if any(given != told[0] for given in told):
-        raise RuntimeError("the ranks seeded torch differently before their loaders were built, so they would not divide one order; give all ranks one seed")
+        raise RuntimeError(
+            "the ranks seeded torch differently before their loaders were built, or built other loaders, so they would not divide one order; "
+            "give all ranks one seed, and build all training loaders on every rank"
+        )
 
 
 def common_seed(generator: Any = None) -> int:
-    """The seed of torch's generator, the same on every rank without asking the others: for samplers, whose orders all ranks must agree on.
+    """A seed, the same on every rank without asking the others, and another one with each call: for samplers, whose orders all ranks must agree on.
 
-    It is the program's own where it seeds torch, wherever it does so, and another one in each run where it does not, as the order of a shuffled loader is.
-    From ``seed_ranks`` on it is what rank 0 had then. Not negative, below 2**62 (what ``DistributedSampler(seed=…)`` takes, with room for the epoch).
-    A ``generator`` that a loader has of its own comes first. That it was the same everywhere is checked where the ranks meet next, in ``wrap`` and
-    ``seed_ranks``.
+    The first is that of torch's generator: the program's own where it seeds torch, wherever it does so, and another one in each run where it does not, as the
+    order of a shuffled loader is. From ``seed_ranks`` on it is what rank 0 had then. Each further call serves a loader beside the first, where sample i
+    of the one must not meet sample i of the other in every epoch. Not negative, below 2**62 (what ``DistributedSampler(seed=…)`` takes, with room for
+    the epoch). A ``generator`` that a loader has of its own comes first; as in torch, two generators with one seed give one order, and two loaders with
+    one generator do not. That the seeds were the same everywhere is checked where the ranks meet next, in ``wrap`` and ``seed_ranks``.
     """
-    if isinstance(generator, torch.Generator):
-        seed = generator.initial_seed()
-    else:
-        seed = torch.initial_seed() if STATE.common_seed is None else STATE.common_seed
-    STATE.seeds_given.add(seed % 2**62)
-    return seed % 2**62
+    own = isinstance(generator, torch.Generator)
+    seed = generator.initial_seed() % 2**62 if own else main_seed()
+    before = STATE.generators.get(generator, 0) if own else STATE.seeds_given[seed]
+    STATE.seeds_given[seed] += 1
+    if own:
+        STATE.generators[generator] = before + 1
+    return (seed + before * _BETWEEN) % 2**62
+
+
+def main_seed() -> int:
+    """The seed of rank 0's torch generator, not negative and below 2**62."""
+    return (torch.initial_seed() if STATE.common_seed is None else STATE.common_seed) % 2**62
 
 
 def rank_generator(generator: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,8 @@ DEFAULT_TIMEOUT = 600.0
 class State:
     """What ``setup`` did.
 
-    ``common_seed`` is set by ``seed_ranks``, after which torch.initial_seed() differs between ranks; ``seeds_given`` are those that samplers have had.
+    ``common_seed`` is set by ``seed_ranks``, after which torch.initial_seed() differs between ranks; ``seeds_given``
+    counts how often each has been asked for, ``generators`` how many samplers have one of the program's own.
     """
 
     active: bool = False
@@ -28,7 +30,8 @@ class State:
     sections: int = 0
     quieted: bool = False
     common_seed: int | None = None
-    seeds_given: set[int] = field(default_factory=set)
+    seeds_given: Counter[int] = field(default_factory=Counter)
+    generators: weakref.WeakKeyDictionary[torch.Generator, int] = field(default_factory=weakref.WeakKeyDictionary)
     cpu_group: dist.ProcessGroup | None = None  # of gloo, beside NCCL, for models that stay on the CPU
     wrapped: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dpmigrate import rules
 from dpmigrate.edit import SetArg
 from dpmigrate.settings import Settings
 from tests.pipeline import script_of
-from tests.rules.program import after, found, whole
+from tests.rules.program import STEP, after, found, whole
 
 _KW = "batch_size=ddp.local_batch(4)"
 _COMMON = ", seed=ddp.common_seed()"
@@ -235,3 +237,112 @@ def test_a_seed_of_a_name_that_only_functions_bind() -> None:
     assert "seed=opt.seed" in whole(imports="import argparse", setup=lines)
     late = "opt = argparse.Namespace(seed=7)\ntorch.manual_seed(opt.seed)"
     assert "seed=ddp.common_seed()" in whole(imports="import argparse", before="global opt\n" + late)
+
+
+_SECOND = "train_set_b = TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,)))\n"
+_BOTH = {"batches": "for (x, y), (u, v) in zip(loader, other):"}
+
+
+def _seeds(**parts: str | bool) -> list[str]:
+    return re.findall(r"seed=([^,\n]*?)\)\)$", whole(**parts), re.MULTILINE)
+
+
+_FIRST = "loader = DataLoader(train_set, batch_size=16, shuffle=True)\n"
+
+
+@pytest.mark.parametrize(
+    ("parts", "seeds"),
+    [
+        pytest.param({"loader": _FIRST}, ["s"], id="one loader"),
+        pytest.param({"loader": _FIRST + "other = DataLoader(train_set_b, batch_size=16)", **_BOTH}, ["s"], id="the other is not shuffled"),
+        pytest.param(
+            {"loader": _FIRST + "other = DataLoader(train_set_b, 16, shuffle=True)", "end": "for a, b in other:\n    print(model(a))"}, ["s"], id="the other evaluates",
+        ),
+        pytest.param(
+            {"loader": "if os.environ:\n    loader = DataLoader(train_set, batch_size=16, shuffle=True)\nelse:\n    loader = DataLoader(train_set_b, batch_size=8, shuffle=True)"},
+            ["s", "s"], id="one or the other",
+        ),
+        pytest.param(
+            {"loader": "g = torch.Generator().manual_seed(5)\n" + _FIRST + "other = DataLoader(train_set_b, batch_size=16, shuffle=True, generator=g)", **_BOTH},
+            ["s", "ddp.common_seed(g)"], id="a generator of its own",
+        ),
+        pytest.param(
+            {
+                "loader": "loader = DataLoader(train_set, 16, True, generator=torch.Generator().manual_seed(5))\n"
+                "other = DataLoader(train_set_b, 16, True, generator=torch.Generator().manual_seed(5))", **_BOTH,
+            },
+            ["5", "5"], id="the program's own pairs",
+        ),
+        pytest.param({"epoch_start": "loader = DataLoader(train_set, batch_size=16, shuffle=True)", "loader": ""}, ["s"], id="built in each epoch"),
+        pytest.param(
+            {
+                "defs": "def run(s, model, optimizer, train_set):\n    loader = DataLoader(train_set, batch_size=16, shuffle=True)\n    for x, y in loader:\n"
+                "        optimizer.zero_grad()\n        F.cross_entropy(model(x), y).backward()\n        optimizer.step()",
+                "loader": "", "epoch_start": "run(s, model, optimizer, train_set)", "batches": "for k in range(1):", "step": "pass",
+            },
+            ["ddp.common_seed()"], id="built in a function for each epoch",
+        ),
+    ],
+)  # fmt: skip
+def test_no_other_seed(parts: dict[str, str | bool], seeds: list[str]) -> None:
+    assert _seeds(**{"setup": f"s = 7\ntorch.manual_seed(s)\n{_SECOND}", **parts}) == seeds
+
+
+@pytest.mark.parametrize(
+    ("parts", "seeds"),
+    [
+        pytest.param({"loader": _FIRST + "other = DataLoader(train_set_b, batch_size=16, shuffle=True)", **_BOTH}, ["s", "s + 1000"], id="two in step"),
+        pytest.param({"loader": _FIRST + "other = DataLoader(train_set_b, 16, True)", **_BOTH}, ["s", "s + 1000"], id="positional"),
+        pytest.param({"loader": _FIRST + "other = DataLoader(train_set_b, 16, shuffle=bool(s))", **_BOTH}, ["s", "s + 1000"], id="shuffle is a setting"),
+        pytest.param(
+            {"loader": _FIRST + "other = DataLoader(train_set_b, 16, shuffle=True)\nthird = DataLoader(train_set, 16, shuffle=True)",
+             "batches": "for (x, y), (u, v), (p, q) in zip(loader, other, third):"},
+            ["s", "s + 1000", "s + 2000"], id="three",
+        ),
+        pytest.param(
+            {"loader": _FIRST + "other = DataLoader(train_set_b, 16, shuffle=True)\nits = iter(other)", "step": "u, v = next(its)\n" + STEP.replace("y)", "y) + model(u).mean()")}, ["s", "s + 1000"], id="next()",
+        ),
+        pytest.param(
+            {"loader": _FIRST + "if os.environ:\n    other = DataLoader(train_set_b, 16, shuffle=True)\nelse:\n    other = DataLoader(train_set, 8, shuffle=True)", **_BOTH},
+            ["s", "s + 1000", "s + 1000"], id="beside one or the other",
+        ),
+        pytest.param(
+            {"loader": _FIRST + "own = torch.utils.data.RandomSampler(train_set_b)\nother = DataLoader(train_set_b, batch_size=16, sampler=own)", **_BOTH},
+            ["ddp.common_seed()"], id="beside a sampler that asks the runtime",
+        ),
+        pytest.param(
+            {"loader": "options = dict(shuffle=True)\n" + _FIRST + "other = DataLoader(train_set_b, 16, **options)", **_BOTH},
+            ["ddp.common_seed()"], id="beside a loader that the runtime divides",
+        ),
+        pytest.param(
+            {"defs": "def get(data):\n    return DataLoader(data, batch_size=16, shuffle=True)", "loader": _FIRST + "other = get(train_set_b)", **_BOTH},
+            ["ddp.common_seed()", "ddp.common_seed()"], id="beside one that does not see the seed",
+        ),
+    ],
+)  # fmt: skip
+def test_each_of_several_has_its_own_seed(parts: dict[str, str | bool], seeds: list[str]) -> None:
+    assert _seeds(**{"setup": f"s = 7\ntorch.manual_seed(s)\n{_SECOND}", **parts}) == seeds
+
+
+def test_a_number_is_counted_up() -> None:
+    loader = _FIRST + "other = DataLoader(train_set_b, batch_size=16, shuffle=True)"
+    assert _seeds(setup=f"torch.manual_seed(7)\n{_SECOND}", loader=loader, **_BOTH) == ["7", "1007"]
+
+
+_SET_AND_GET = "s = 7\ntorch.manual_seed(s)\ndef get(data):\n    return DataLoader(data, batch_size=16, shuffle=True)"
+
+
+@pytest.mark.parametrize(
+    ("parts", "seed"),
+    [
+        pytest.param({"loader": "loader = get(train_set)"}, "s", id="called once"),
+        pytest.param({"loader": "loader, other = get(train_set), get(train_set_b)", **_BOTH}, "ddp.common_seed()", id="called for each"),
+        pytest.param({"loader": "both = [get(d) for d in (train_set, train_set_b)]", "batches": "for x, y in both[0]:"}, "ddp.common_seed()", id="in a comprehension"),
+        pytest.param(
+            {"loader": "both = []\nfor d in (train_set, train_set_b):\n    both.append(get(d))", "batches": "for x, y in both[0]:"}, "ddp.common_seed()", id="in a loop",
+        ),
+    ],
+)  # fmt: skip
+def test_a_function_that_makes_loaders(parts: dict[str, str | bool], seed: str) -> None:
+    """What one place makes is told apart when the program runs."""
+    assert _seeds(defs=_SET_AND_GET, setup=_SECOND, **parts) == [seed]

@@ -183,3 +183,37 @@ def test_a_pass_that_begins_after_another_loop() -> None:
     drawn = f"it = iter(loader)\nfor i in range(3):\n    x, y = next(it)\n{steps}"
     assert "it = iter(ddp.next_epoch(loader))" in after(end=drawn)
     assert "next_epoch" not in whole(before=drawn)
+
+
+_UNSHUFFLED = "loader = DataLoader(train_set, batch_size=16)"
+_MADE = "def make():\n    return DataLoader(TensorDataset(torch.randn(64, 8), torch.ones(64)), batch_size=16, shuffle=True)"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"loader": _UNSHUFFLED, "batches": "for (x, y), (u, v) in zip(loader, loader):"}, id="in the order of the data"),
+        pytest.param(
+            {"loader": "a, loader = make(), make()", "defs": _MADE, "batches": "for (x, y), (u, v) in zip(a, loader):"}, id="two loaders of one function"
+        ),
+        pytest.param(
+            {"before": "it = iter(loader)", "batches": "for i in range(4):", "step": "x, y = next(it)\n" + STEP + "x, y = next(it)\n" + STEP}, id="one pass"
+        ),
+        pytest.param({"step": STEP + "if epoch:\n    u, v = next(iter(loader))\n    print(model(u))"}, id="a look at it"),
+    ],
+)
+def test_one_pass_at_once(parts: dict[str, str]) -> None:
+    assert refused("DPM205", **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "at"),
+    [
+        pytest.param({"batches": "for (x, y), (u, v) in zip(loader, loader):"}, "zip(loader, loader)", id="zip"),
+        pytest.param(
+            {"epoch_start": "it = iter(loader)", "step": "u, v = next(it)\n" + STEP.replace("y)", "y) + model(u).mean()")}, "next(it)", id="next beside for"
+        ),
+    ],
+)
+def test_two_passes_at_once_are_refused(parts: dict[str, str], at: str) -> None:
+    assert refused("DPM205", **parts) == [at]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import enum
 import logging
 import os
 import random
@@ -289,6 +291,29 @@ def zz_stream_in_common() -> None:
     if not ddp.is_main():
         torch.set_rng_state(own)
         assert torch.rand(1).item() == later[ddp.rank()]  # theirs went on from where it was
+
+
+@dataclasses.dataclass(frozen=True)
+class _Scan:
+    name: str
+    number: int
+
+
+class _Side(enum.Enum):
+    LEFT = 1
+
+
+@check
+def hashes_in_common() -> None:
+    text: list[Any] = ["a", "", "\ud800", b"a", Path("a/b"), None, ("a", 1, ("b",)), frozenset({"a", "b", "c"}), _Side.LEFT, _Scan("a", 3)]
+    mine = [ddp.same_hash(value) for value in text]
+    assert all(other == mine for other in everyone(mine))
+    assert len(set(mine)) == len(mine) - 1 and mine[0] == mine[3]  # text and its bytes
+    assert [ddp.same_hash(f"{k}") < 0 for k in range(64)].count(True) in range(16, 49)
+    numbers: list[Any] = [0, -1, 2**70, True, 0.5, 1j, (1, 2.5), frozenset({3})]
+    assert [ddp.same_hash(value) for value in numbers] == [hash(value) for value in numbers]
+    assert ddp.same_hash(_Scan) == hash(_Scan)
+    raises(TypeError, "unhashable", lambda: ddp.same_hash([1]))
 
 
 @check

@@ -10,6 +10,7 @@ from typing import Any
 import dpmigrate_runtime as ddp
 import torch
 from dpmigrate_runtime._samplers import PIECE, ShardSampler, SharedDraw
+from dpmigrate_runtime._state import STATE
 from torch.utils.data import (
     BatchSampler,
     DataLoader,
@@ -136,9 +137,28 @@ def distribute_follows_the_seed() -> None:
         torch.manual_seed(seed)
         return flat(batches(ddp.distribute(DataLoader(range(40), batch_size=8, shuffle=True, generator=generator))))  # type: ignore[arg-type]
 
-    assert order(1) == order(1)
-    assert order(1) != order(2)
-    assert order(1, torch.Generator().manual_seed(3)) == order(2, torch.Generator().manual_seed(3))
+    first, second = order(1), order(2)
+    assert first != second
+    assert set(map(str, everyone(STATE.seeds_given))) == {str(STATE.seeds_given)}
+    own = [torch.Generator().manual_seed(3) for _ in range(2)]
+    drawn = order(1, own[0])
+    assert order(2, own[1]) == drawn
+    assert order(1, own[0]) != drawn
+
+
+@check
+def loaders_of_one_seed_have_orders_of_their_own() -> None:
+    torch.manual_seed(11)
+    pair = [ddp.distribute(DataLoader(range(64), batch_size=8, shuffle=True)) for _ in range(2)]  # type: ignore[arg-type]
+    by_hand: Any = DistributedSampler(range(64), seed=ddp.common_seed())  # type: ignore[arg-type]
+    samplers: list[Any] = [*(loader.sampler for loader in pair), by_hand, *(ddp.shard_sampler(WeightedRandomSampler([1.0] * 64, 64)) for _ in range(2))]
+    orders: list[list[int]] = []
+    for epoch in range(3):
+        for sampler in samplers:
+            sampler.set_epoch(epoch)
+            orders.append(flat(everyone(list(sampler))))
+    assert len(set(map(str, orders))) == len(orders)
+    assert [sampler.seed for sampler in samplers[:3]] == [11, 1011, 2011]
 
 
 @check

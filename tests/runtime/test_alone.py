@@ -7,7 +7,7 @@ import io
 import os
 import stat
 import sys
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +146,8 @@ def rank_one(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(_seeds, "rank", lambda: 1)
     monkeypatch.setattr(_seeds, "world_size", lambda: 2)
     monkeypatch.setattr(_seeds, "from_main", lambda value: 2**64 - 1)
-    monkeypatch.setattr(_seeds, "from_all", lambda value: [[3], value])
-    monkeypatch.setattr(_state.STATE, "seeds_given", {3})
+    monkeypatch.setattr(_seeds, "from_all", lambda value: [[(3, 1)], value])
+    monkeypatch.setattr(_state.STATE, "seeds_given", Counter({3: 1}))
     monkeypatch.setattr(_state.STATE, "common_seed", None)
     return monkeypatch
 
@@ -161,7 +161,7 @@ def test_seeds_without_numpy(rank_one: pytest.MonkeyPatch) -> None:
 
 
 def test_ranks_whose_samplers_would_not_agree(rank_one: pytest.MonkeyPatch) -> None:
-    rank_one.setattr(_state.STATE, "seeds_given", {4})
+    rank_one.setattr(_state.STATE, "seeds_given", Counter({4: 1}))
     with pytest.raises(RuntimeError, match="the ranks seeded torch differently before their loaders were built"):
         ddp.seed_ranks()
 

@@ -15,7 +15,7 @@ def main():
     model = ddp.wrap(nn.Linear(10, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     train_set_3 = TensorDataset(inputs, targets)
-    loader = DataLoader(train_set_3, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set_3, seed=0))
+    loader = DataLoader(train_set_3, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set_3, seed=2000))
     ddp.seed_ranks()
     for epoch in range(2):
         train_epoch(model, optimizer)
