@@ -160,15 +160,15 @@ def _tests(roles: Roles, loop: Loop, node: ast.AST) -> list[ast.expr]:
     return out
 
 
-def _counted(roles: Roles, loop: Loop, tests: list[ast.expr]) -> bool:
+def _counted(roles: Roles, loop: Loop, tests: list[ast.expr], seen: frozenset[ast.expr] = frozenset()) -> bool:
     """Whether one of the tests counts turns: ``(i + 1) % k == 0``, or a counter of the loop against a number."""
-    for test in tests:
+    for test in (t for t in tests if t not in seen):  # x = x.to(device) is made of itself
         if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(test)):
             return True
         for n in ast.walk(test):
             if isinstance(n, ast.Name | ast.Attribute) and any(isinstance(s, ast.AugAssign) for s in stores(roles, loop, n)):
                 return True
-            if isinstance(n, ast.Name) and any(_counted(roles, loop, [s.value]) for s in stores(roles, loop, n) if isinstance(s, ast.Assign)):
+            if isinstance(n, ast.Name) and any(_counted(roles, loop, [s.value], seen | {test}) for s in stores(roles, loop, n) if isinstance(s, ast.Assign)):
                 return True
     return False
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.names import Loop, Names, last, of_self
+from dpmigrate.facts.names import Loop, Names
 from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.scopes import Binding
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -39,37 +38,6 @@ def exits(names: Names, roles: Roles, loop: Loop) -> Iterator[Exit]:
         varying = [t for t in tests if not uniform(names, t) or asks_files(roles, t)]  # a file may come between two ranks' questions
         if caught or varying:
             yield Exit(n, loop, varying[0] if varying and not caught else None)
-
-
-def of_data(roles: Roles, node: ast.AST, depth: int = 6) -> bool:
-    """Whether a batch, or what a model makes of it, may go into the value: it is then another one on every rank, and no rank has the whole."""
-    names = roles.names
-    for n in ast.walk(node):
-        if isinstance(n, ast.Call) and (roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n))):
-            return True
-        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and of_self(n):
-            stores = [s for s in names.attributes(n.attr) if isinstance(s.ctx, ast.Store)]
-            values = [v for s in stores if (v := getattr(names.statement(s), "value", None)) is not None]
-            if depth == 0 or any(of_data(roles, v, depth - 1) for v in values):
-                return True
-        if not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load):
-            continue
-        for b in names.bindings(names.scope_of[n], n.id):
-            if b.how == "for" and b.value is not None and roles.loaders_of(b.value) and not _counted(b):
-                return True
-            if b.how == "param" and (depth == 0 or any(e is not None and of_data(roles, e, depth - 1) for e in roles.handed(b))):
-                return True
-            if b.how in ("assign", "aug") and b.value is not None:
-                value = b.value.value if isinstance(b.value, ast.AugAssign) else b.value
-                drawn = roles.names.dotted(value.func) == "?.next" if isinstance(value, ast.Call) else False
-                if drawn or depth == 0 or of_data(roles, value, depth - 1):
-                    return True
-    return False
-
-
-def _counted(b: Binding) -> bool:
-    """Whether a loop's target is the number that ``enumerate`` gives."""
-    return isinstance(b.value, ast.Call) and last(b.value.func) == "enumerate" and b.path[:2] == ("*", 0)
 
 
 def _of_all_ranks(handler: ast.ExceptHandler) -> bool:

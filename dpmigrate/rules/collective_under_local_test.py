@@ -36,6 +36,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.decisions import drawn, of_data
 from dpmigrate.facts.meetings import answers, plateau_metrics, waits_for_files
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.ranks import ends_before, local_tests
@@ -43,6 +44,8 @@ from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import raise_on_ranks, together
+
+_ADVICE = "compare what is the same on every rank: counters, settings, or a loss reduced with ddp.mean_all"
 
 
 @rule("DPM511", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -68,8 +71,30 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
                 advice="call it in a statement of its own before the test, on every rank",
             )  # fmt: skip
     for test in tests:
-        edits = (together(script, test), AddImport(script.import_line))
-        yield Hit(test, "all ranks must go the same way here: they wait for each other further on", edits)
+        yield from _alike(script, test, "all ranks must go the same way here: they wait for each other further on")
+    for value in _values(script, rates):
+        yield from _alike(script, value, "every rank would have another learning rate")
+
+
+def _alike(script: Script, node: ast.expr, message: str) -> Iterator[Hit]:
+    edits = together(script, node)
+    if edits is None:
+        yield Hit(node, message, severity=Severity.BLOCKER, advice=_ADVICE)
+    else:
+        yield Hit(node, message, (*edits, AddImport(script.import_line)))
+
+
+def _values(script: Script, rates: list[ast.expr]) -> Iterator[ast.expr]:
+    """What rates are given that is drawn, or is made of a batch: other numbers on every rank."""
+    for rate in rates:
+        stmt = script.names.statement(rate)
+        value = stmt.value if isinstance(rate, ast.Subscript) and isinstance(stmt, ast.Assign | ast.AugAssign) else None
+        if value is not None and not isinstance(value, ast.IfExp) and (drawn(script.roles, value) or _of_batch(script, value)):
+            yield value
+
+
+def _of_batch(script: Script, value: ast.expr) -> bool:
+    return script.roles.region(value) == "train" and of_data(script.roles, value)
 
 
 def _rates(script: Script) -> Iterator[ast.expr]:

@@ -23,12 +23,15 @@ and a handler that goes on after an exception does so in one process only: under
 since no rank can repeat or leave out alone what all have begun. Where the handler stands round the whole training, that is the last that it does, so that it
 still says and saves what it did.
 
+A draw (`if random.random() < 0.5:`) is rank 0's, `ddp.from_main(…)`: that any of several ranks draws a yes is likelier than that one does. A loss that is a
+mean over the batch is averaged, `if ddp.mean_all(loss.item()) > 9:`, which is the loss of the whole batch, and compared with what is made of such losses.
+
 A test on the size of a batch as a loader gives it (`if x.size(0) != batch_size: continue`), or on the number of batches (`i == self.len_epoch`), falls out
 alike on all ranks, which have equal shares.
 
 ## When it is not fixed
-A test on the values of a batch (`if loss.item() > 9: break`): what the whole batch would have decided is not what any of its parts decides. It is
-refused. In the loop over epochs, where all ranks meet, DPM610 repairs it.
+A test on other values of a batch (`if output.max() > 9: break`, or the lowest loss so far): what the whole batch would have decided is not what any of its
+parts decides. It is refused. In the loop over epochs, where all ranks meet, DPM610 repairs it.
 """
 
 from __future__ import annotations
@@ -40,8 +43,8 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport
 from dpmigrate.facts import steps
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.exits import exits, is_exit, of_data
-from dpmigrate.facts.names import FunctionNode, Loop, last
+from dpmigrate.facts.exits import exits, is_exit
+from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.shares import Shares
 from dpmigrate.model import Fix, Severity
@@ -89,33 +92,15 @@ def rank_leaves_loop(script: Script) -> Iterator[Hit]:
 
 
 def _decided(script: Script, node: ast.AST, tests: list[ast.expr], message: str, done: set[ast.AST]) -> Iterator[Hit]:
-    """The tests made together, where that is what the whole batch would have decided: they know nothing of a batch, or ask whether a number is finite."""
-    if not tests or any(of_data(script.roles, t) and not _asks_finite(script, t) for t in tests):
+    """The tests made together, where that is what the whole batch would have decided."""
+    shared = [together(script, t) for t in tests]
+    if not tests or None in shared:
         yield Hit(node, message, severity=Severity.BLOCKER, advice=_ADVICE)
         return
-    edits = [together(script, t) for t in tests if t not in done]
+    edits = [e for t, found in zip(tests, shared, strict=True) if t not in done for e in found or ()]
     done.update(tests)
     if edits:
         yield Hit(node, message, (*edits, AddImport(script.import_line)))
-
-
-def _asks_finite(script: Script, test: ast.expr) -> bool:
-    """``torch.isnan(loss)``, ``not math.isfinite(loss.item())``, ``loss != loss``, and several of these: true of the batch if true of a part."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        return all(_asks_finite(script, v) for v in test.values)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _called(test.operand) in ("isfinite",)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.NotEq):
-        return ast.dump(test.left) == ast.dump(test.comparators[0])
-    while isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr in ("any", "item") and not test.args:
-        test = test.func.value
-    return _called(test) in ("isnan", "isinf")
-
-
-def _called(node: ast.expr) -> str:
-    if not isinstance(node, ast.Call):
-        return ""
-    return last(node.func)
 
 
 def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[ast.AST], at_end: bool = False) -> Iterator[Hit]:
