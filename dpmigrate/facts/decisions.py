@@ -262,6 +262,4 @@ def _given_mean(script: Script, read: ast.Name, b: Binding, test: ast.expr, seen
     else:
         return False
     around = [a for a in script.names.ancestors(b.target) if isinstance(a, ast.If | ast.While | ast.ExceptHandler)]
-    return given and all(
-        not isinstance(a, ast.ExceptHandler) and (script.names.is_inside(test, a.test) or uniform(script.names, a.test)) for a in around
-    )
+    return given and all(not isinstance(a, ast.ExceptHandler) and (script.names.is_inside(test, a.test) or uniform(script.names, a.test)) for a in around)

@@ -2,7 +2,8 @@
 
 ## What it finds
 `break`, `continue`, `return` and `sys.exit` in a training loop under a test that may differ between ranks (a NaN loss, a time limit), as far as
-it is not made of settings and counters; `backward()` and `optimizer.step()` under such a test; a `try` round the training step, or round the whole
+it is not made of settings and counters; `backward()` and `optimizer.step()` under such a test, or in a loop
+with a number of turns that is drawn; a `try` round the training step, or round the whole
 training, that catches an exception and goes on: also one that the program raises itself (`if loss.item() > 1e8: raise ValueError`).
 
 ## Why it matters
@@ -43,6 +44,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport
 from dpmigrate.facts import steps
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.decisions import drawn
 from dpmigrate.facts.exits import exits, is_exit
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.script import Script
@@ -78,10 +80,10 @@ def rank_leaves_loop(script: Script) -> Iterator[Hit]:
             tests = [t for t in around if not shares.alike(t)] if inner is b.node else []
             yield from _decided(script, e.node, tests, message, done)
     for node in [*script.roles.backwards, *(s.call for s in steps.steps(script.roles))]:
-        test = next(_skipping(script, shares, node), None) if script.roles.region(node) in ("train", "both") else None
-        if test is not None:
+        tests = list(_skipping(script, shares, node)) if script.roles.region(node) in ("train", "both") else []
+        if tests:
             what = "wait for ever" if node in script.roles.backwards else "take another step"
-            yield from _decided(script, node, [test], f"under {script.text(test)} one rank may leave this out alone, and the others {what}", done)
+            yield from _decided(script, node, tests, f"under {script.text(tests[0])} one rank may leave this out alone, and the others {what}", done)
     for guard in script.names.nodes:
         if isinstance(guard, ast.Try) and any(script.roles.reaches_backward(s) for s in guard.body) and script.starts(guard):
             repeated = _repeated(script, guard)
@@ -111,15 +113,32 @@ def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[
 
 
 def _skipping(script: Script, shares: Shares, node: ast.AST) -> Iterator[ast.expr]:
-    """The tests in the loop that may keep one rank from the node; what both branches of a test do is left out by nobody."""
+    """What in the loop may keep one rank from the node, or let it come there more often: tests, and numbers of turns that are drawn.
+
+    What both branches of a test do is left out by nobody.
+    """
     loops = {b.node for b in script.roles.train_loops}
-    words = ("scale", "backward") if node in script.roles.backwards else ("step",)
+    inner = node
     for a in itertools.takewhile(lambda a: a not in loops and not isinstance(a, FunctionNode), script.names.ancestors(node)):
-        if not isinstance(a, ast.If) or shares.alike(a.test) or not script.roles.about_numbers(a.test) or _of_gradients(script, a.test):
-            continue
-        sides = [any(isinstance(n, ast.Attribute) and n.attr in words for s in side for n in ast.walk(s)) for side in (a.body, a.orelse)]
-        if not all(sides):
-            yield a.test
+        tests: list[ast.expr] = []
+        if isinstance(a, ast.If | ast.IfExp | ast.While) and not _both(script, node, a):
+            tests = [a.test]
+        elif isinstance(a, ast.BoolOp):
+            tests = a.values[: next(i for i, v in enumerate(a.values) if script.names.is_inside(inner, v))]
+        elif isinstance(a, ast.For) and script.names.dotted(getattr(a.iter, "func", a.iter)) == "?.range" and drawn(script.roles, a.iter):
+            yield a.iter
+        yield from (t for t in tests if not shares.alike(t) and script.roles.about_numbers(t) and not _of_gradients(script, t))
+        inner = a
+
+
+def _both(script: Script, node: ast.AST, choice: ast.If | ast.IfExp | ast.While) -> bool:
+    """Whether both branches go backward, or take the same step."""
+    wanted = None if node in script.roles.backwards else ast.unparse(node)
+    for side in (choice.body, choice.orelse):
+        calls = [n for s in (side if isinstance(side, list) else [side]) for n in ast.walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+        if not any(ast.unparse(c) == wanted if wanted else c.func.attr in ("scale", "backward") for c in calls):  # type: ignore[attr-defined]
+            return False
+    return True
 
 
 def _of_gradients(script: Script, test: ast.expr) -> bool:

@@ -135,6 +135,24 @@ def test_the_learning_rate_in_the_batch_loop(test: str, lines: list[str]) -> Non
 
 
 @pytest.mark.parametrize(
+    ("change", "test", "line"),
+    [
+        pytest.param("model.fc.weight.grad = None", "random.random() < 0.5", "if ddp.from_main(random.random() < 0.5):", id="taken away"),
+        pytest.param("model.fc.weight.grad.zero_()", "random.random() < 0.5", "if ddp.from_main(random.random() < 0.5):", id="in place"),
+        pytest.param("model.fc.weight.grad.data.mul_(0.5)", "loss.item() > 9", "if ddp.mean_all(loss.item()) > 9:", id="data"),
+        pytest.param("nn.utils.clip_grad_norm_(model.parameters(), 1.0)", "loss.item() > 9", "if ddp.mean_all(loss.item()) > 9:", id="clipped"),
+        pytest.param("print(model.fc.weight.grad.norm(), model.fc.weight.grad.data)", "random.random() < 0.5", "", id="shown"),
+        pytest.param("model.fc.weight.grad.zero_()", "model.fc.weight.grad.norm() > 9", "", id="a norm of gradients, which are equal on all ranks"),
+    ],
+)
+def test_gradients_that_are_changed(change: str, test: str, line: str) -> None:
+    step = STEP.replace("optimizer.step()", f"if {test}:\n    {change}\noptimizer.step()")
+    parts = {"imports": "import random", "step": step}
+    assert found("DPM511", **parts) == ([test] if line else [])
+    assert not line or line in after(**parts)
+
+
+@pytest.mark.parametrize(
     ("value", "new"),
     [
         pytest.param("0.1 * loss.item()", "ddp.mean_all(0.1 * loss.item())", id="of the loss"),

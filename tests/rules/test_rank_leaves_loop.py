@@ -196,6 +196,36 @@ def test_a_draw_is_rank_0s(test: str, decided: str, module_level: bool) -> None:
     assert f"if {decided or f'ddp.from_main({test})'}:" in text
 
 
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [
+        pytest.param("coin(0.5) and loss.backward()", "ddp.from_main(coin(0.5)) and loss.backward()", id="and"),
+        pytest.param("loss.backward() if coin(0.5) else None", "loss.backward() if ddp.from_main(coin(0.5)) else None", id="a conditional expression"),
+        pytest.param("while coin(p=0.5):\n    optimizer.step()", "while ddp.from_main(coin(p=0.5)):", id="while"),
+        pytest.param("for k in range(random.randint(1, 3)):\n    optimizer.step()", "for k in ddp.from_main(range(random.randint(1, 3))):", id="turns"),
+        pytest.param(
+            "n = random.randint(1, 3)\nprint(n)\nfor k in range(n):\n    optimizer.step()",
+            "n = ddp.from_main(random.randint(1, 3))",
+            id="a number that is shown",
+        ),
+        pytest.param("if coin(0.5):\n    optimizer.step()\nelse:\n    other.step()", "if ddp.from_main(coin(0.5)):", id="one of two optimizers"),
+        pytest.param(
+            "if coin(0.5):\n    if stopper.late:\n        optimizer.step()",
+            "if ddp.from_main(coin(0.5)):\n                if ddp.any_rank(stopper.late):",
+            id="two tests",
+        ),
+    ],
+)
+def test_draws_in_other_places(step: str, line: str) -> None:
+    parts = {"imports": "epochs = 3", "defs": _DRAWS, "before": "other = torch.optim.Adam(model.parameters())\nstopper = Stopper()"}
+    assert line in whole(step=STEP.replace("loss.backward()\noptimizer.step()" if "backward" in step else "optimizer.step()", step), **parts)
+
+
+def test_turns_that_all_ranks_make() -> None:
+    step = "n = int(x.size(0) * torch.rand(1))\nfor k in range(2):\n    optimizer.step()\nfor k in x:\n    optimizer.step()"
+    assert found("DPM322", step=STEP + step) == []
+
+
 def test_a_draw_that_says_one_thing_here_and_there() -> None:
     """One variable decides for the step and for the data: both by rank 0's draw. Where only the data of a batch change, every rank draws for itself."""
     parts = {"imports": "epochs = 3", "defs": _DRAWS}
