@@ -94,7 +94,7 @@ class Script:
     @cached_property
     def own_start(self) -> str:
         """How a program with a distributed mode of its own has to be started, where that is not plainly by torchrun."""
-        return self.told(launch.own_start(self.names))
+        return self.told(launch.own_start(self.roles))
 
     @cached_property
     def half_migrated(self) -> bool:
