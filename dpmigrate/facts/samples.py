@@ -66,7 +66,13 @@ def _bound(roles: Roles, b: Binding, node: ast.Name, seen: set[Hashable]) -> boo
         return any(_given(roles, c, _passed(roles, c, function, node.id), seen) for c in calls)
     if b.value is None or roles.names.is_inside(node, b.value):
         return False
-    return not (b.path and b.path[0] != 0 and _is_size(b.value)) and of_batch(roles, b.value, seen)  # length and dim of n, length, dim = x.shape
+    if b.path and b.path[0] != 0:  # length and dim of n, length, dim = x.shape, or of n, length, dim, device = *x.shape, x.device
+        first = b.value.elts[0] if isinstance(b.value, ast.Tuple | ast.List) and b.value.elts else None
+        if isinstance(first, ast.Starred) and _is_size(first.value):
+            return any(of_batch(roles, e, seen) for e in b.value.elts[1:])  # type: ignore[attr-defined]
+        if _is_size(b.value):
+            return False
+    return of_batch(roles, b.value, seen)
 
 
 def _passed(roles: Roles, call: ast.Call, function: FunctionNode, parameter: str) -> ast.expr | None:
