@@ -175,3 +175,13 @@ def test_two_passes_in_an_epoch() -> None:
 )
 def test_one_pass_in_an_epoch(parts: dict[str, str]) -> None:
     assert "loader.sampler.set_epoch(epoch)" in whole(**parts)
+
+
+@pytest.mark.parametrize("batches", ["if epoch < 2:", "try:"])
+def test_a_loader_that_is_built_in_a_part_of_the_epoch(batches: str) -> None:
+    """Before that part the variable has no loader yet."""
+    body = "".join(f"    {line}\n" for line in STEP.splitlines())
+    step = f"own = DataLoader(train_set, batch_size=16, shuffle=True)\nfor x, y in own:\n{body}"
+    parts = {"loader": "", "batches": batches, "step": step, "epoch_end": "finally:\n    print(epoch)" if batches == "try:" else ""}
+    text = whole(**parts)
+    assert "for x, y in ddp.next_epoch(own):" in text and "set_epoch" not in text
