@@ -102,5 +102,5 @@ def _other_size(roles: Roles, node: ast.Name) -> bool:
         return isinstance(outer, ast.Call)
     if isinstance(outer, ast.Call) and above.attr == "size" and not outer.args and not outer.keywords:
         outer = roles.names.parent[outer]  # x.size()[0]
-    index = outer.slice if isinstance(outer, ast.Subscript) else outer.args[0] if isinstance(outer, ast.Call) and outer.args else None
+    index = outer.slice if isinstance(outer, ast.Subscript) else outer.args[0] if isinstance(outer, ast.Call) and outer.func is above and outer.args else None
     return not (isinstance(index, ast.Constant) and index.value == 0) and not (above.attr in ("shape", "size") and index is None)
