@@ -40,6 +40,7 @@ def _steps(torch: Any) -> None:
 
     def before(opt: Any, *_: Any) -> None:
         if not recorded(opt):
+            del RECORD["losses"][-1:]  # the loss of a rank's own samples
             return
         if STATE["named"] < len(STATE["optimizers"]):  # at the end the modules may be gone
             STATE["named"], RECORD["names"] = len(STATE["optimizers"]), names_of(torch)
