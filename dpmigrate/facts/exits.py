@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.names import Loop, Names, last, of_self
+from dpmigrate.facts.names import Loop, Names
 from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.scopes import Binding
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -39,46 +38,6 @@ def exits(names: Names, roles: Roles, loop: Loop) -> Iterator[Exit]:
         varying = [t for t in tests if not uniform(names, t) or asks_files(roles, t)]  # a file may come between two ranks' questions
         if caught or varying:
             yield Exit(n, loop, varying[0] if varying and not caught else None)
-
-
-def of_data(roles: Roles, node: ast.AST, seen: set[ast.AST] | None = None) -> bool:
-    """Whether a batch, or what a model makes of it, may go into the value: it is then another one on every rank, and no rank has the whole.
-
-    ``seen`` are the places that give variables a value and have been looked at.
-    """
-    names, known = roles.names, set() if seen is None else seen
-    for n in ast.walk(node):
-        if isinstance(n, ast.Call) and (roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n))):
-            return True
-        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and of_self(n):
-            stores = [s for s in names.attributes(n.attr) if isinstance(s.ctx, ast.Store) and s not in known]
-            known.update(stores)
-            values = [v for s in stores if (v := getattr(names.statement(s), "value", None)) is not None]
-            if any(of_data(roles, v, known) for v in values):
-                return True
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
-            bound = [b for b in names.bindings(names.scope_of[n], n.id) if b.target not in known]
-            known.update(b.target for b in bound)
-            if any(_brings_data(roles, b, known) for b in bound):
-                return True
-    return False
-
-
-def _brings_data(roles: Roles, b: Binding, seen: set[ast.AST]) -> bool:
-    if b.how == "for":
-        return b.value is not None and bool(roles.loaders_of(b.value)) and not _counted(b)
-    if b.how == "param":
-        return any(e is not None and of_data(roles, e, seen) for e in roles.handed(b))
-    if b.how not in ("assign", "aug") or b.value is None:
-        return False
-    value = b.value.value if isinstance(b.value, ast.AugAssign) else b.value
-    drawn = isinstance(value, ast.Call) and roles.names.dotted(value.func) == "?.next"
-    return drawn or of_data(roles, value, seen)
-
-
-def _counted(b: Binding) -> bool:
-    """Whether a loop's target is the number that ``enumerate`` gives."""
-    return isinstance(b.value, ast.Call) and last(b.value.func) == "enumerate" and b.path[:2] == ("*", 0)
 
 
 def _of_all_ranks(handler: ast.ExceptHandler) -> bool:

@@ -46,7 +46,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Feed:
-    """``kind``: state · library · own · chained · chosen · made · drawn · unassigned · uncalled · elsewhere · cut · whole · unknown.
+    """``kind``: state · library · own · chained · chosen · made · drawn · unassigned · unseen · uncalled · elsewhere · cut · whole · unknown.
 
     ``node`` shows it, ``what`` is the state, the stream, the class or the call, as written; ``by`` what makes it, where that has a name.
     """
@@ -205,7 +205,10 @@ class _Search:
             given = [g for b in parameters for g in self.roles.handed(b)]
             lost = next((g for g in given if isinstance(g, ast.Name) and self._missing(g)), None)
             return Feed("uncalled", function, function.name) if not given else Feed("unassigned", loop, lost.id) if lost is not None else None
-        return Feed("unassigned", loop, expr.id) if self._missing(expr) else None
+        if self._missing(expr):
+            return Feed("unassigned", loop, expr.id)
+        begun = next((v.args[0] for v in made if isinstance(v, ast.Call) and self.names.dotted(v.func) == "?.iter" and v.args), None)
+        return Feed("unseen", loop, short(begun)) if begun is not None else None
 
     def _missing(self, name: ast.Name) -> bool:
         return self.names.owner(self.names.scope_of[name], name.id) is None and not self.names.stars
@@ -303,7 +306,8 @@ class _Search:
 
     def _whole(self) -> Feed | None:
         """All samples at once: the model is given what is there before the loop."""
-        given = [a for c in self._passes for a in c.args if isinstance(a, ast.Name) and self._from_outside(a) and not self._is_parameter(a)]
+        whole = [c for c in self._passes if not any(isinstance(a, ast.Name) and not self._from_outside(a) for a in c.args)]
+        given = [a for c in whole for a in c.args if isinstance(a, ast.Name) and self._from_outside(a) and not self._is_parameter(a)]
         if not given:
             return None
         others = [a for p in self._pieces for c in ast.walk(p) if isinstance(c, ast.Call) and c not in self._passes for a in c.args]

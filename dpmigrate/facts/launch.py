@@ -58,6 +58,15 @@ def _runner(call: ast.Call, dotted: str) -> str:
     return ""
 
 
+def _runs_something_else(roles: Roles, call: ast.Call) -> bool:
+    """Whether the processes run a function of the program that neither trains nor sets up a process group: they prepare files."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    functions = {v.node for a in given for v in roles.values.eval(a) if v.kind == "func"}
+    group = [c for c in roles.calls if roles.names.dotted(c.func) == "torch.distributed.init_process_group"]
+    entered = functions | {f for g in functions for f in roles.all_entered(g)}
+    return bool(functions) and not any(_trains(roles, a) for a in given) and not any(roles.names.function(c) in entered for c in group)
+
+
 def _trains(roles: Roles, given: ast.expr) -> bool:
     """Whether the argument is a function of the program that trains: by name, as a method, through ``partial`` or a lambda."""
     if roles.reaches_backward(given):
@@ -176,13 +185,15 @@ def _group_use(roles: Roles, unused: frozenset[ast.AST]) -> ast.Call | None:
     return next((n for n, d in calls.items() if d in wanted), None)
 
 
-def own_start(names: Names) -> Told | None:
+def own_start(roles: Roles) -> Told | None:
     """How a program that sets up its own process group has to be started, where that is not as torchrun does it; None where it is.
 
-    It starts its processes itself, or takes its number from an option that torchrun does not give.
+    It starts the processes that train itself, or takes its number from an option that torchrun does not give.
     """
+    names = roles.names
     unused = dormant(names)
-    spawn = next((c for c in names.nodes if isinstance(c, ast.Call) and names.dotted(c.func) in PROCESSES and not is_dormant(names, c, unused)), None)
+    started = (c for c in roles.calls if names.dotted(c.func) in PROCESSES and not _runs_something_else(roles, c))
+    spawn = next((c for c in started if not is_dormant(names, c, unused)), None)
     if spawn is not None:
         test = next((a.test for a in names.ancestors(spawn) if isinstance(a, ast.If) and not is_main_guard(a) and _in_body(names, spawn, a)), None)
         where = f" where {ast.unparse(test)}" if test is not None else ""

@@ -9,8 +9,8 @@ import ast
 from dataclasses import dataclass
 from itertools import takewhile
 
-from dpmigrate.facts.exits import of_data
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
+from dpmigrate.facts.origins import of_data
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import counted, of_batch, unmoved
 

@@ -39,7 +39,7 @@ def optimizers(roles: Roles) -> tuple[Optimizer, ...]:
         qual = roles.names.dotted(call.func)
         other = ".lr_scheduler" in qual or ".swa_utils." in qual
         known = qual.startswith("torch.optim.") and not other and qual.rsplit(".", 1)[-1][:1].isupper()
-        if not known and not _stepped(roles, call):
+        if not known and not _stepped(roles, call) and not _derived(roles, call):
             continue
         given = [*call.args, *(k.value for k in call.keywords if not known or k.arg in (None, "params"))]
         for later in roles.names.calls("add_param_group"):
@@ -79,6 +79,13 @@ def _stepped(roles: Roles, call: ast.Call) -> bool:
     takes = any(isinstance(n, ast.Attribute) and n.attr in _PARAMETERS for a in given for n in ast.walk(a))
     groups = [a for a in given if any(v.kind == "display" for v in roles.values.eval(a))]
     return made["step"] and (made["zero_grad"] or takes or any(True for _ in _receivers(roles, groups)))
+
+
+def _derived(roles: Roles, call: ast.Call) -> bool:
+    """Whether the call makes an object of a class of the program that derives from one of torch's optimizers."""
+    classes = [v.cls for v in roles.values.eval(call) if v.kind == "object" and v.node is call and v.cls is not None]
+    bases = [roles.names.dotted(b) for c in classes for k in roles.values.defs.bases(c) for b in k.bases]
+    return any(b.startswith("torch.optim.") and ".lr_scheduler" not in b and ".swa_utils." not in b for b in bases)
 
 
 def _receivers(roles: Roles, todo: list[ast.expr]) -> Iterator[ast.expr]:

@@ -19,6 +19,8 @@ _DRAWING = frozenset(
 _SETS = frozenset(
     {"seed", "manual_seed", "get_state", "set_state", "getstate", "setstate", "Random", "RandomState", "default_rng", "Generator", "SeedSequence"}
 )
+#: what makes a stream of random numbers beside those of the process
+STREAMS = frozenset({"random.Random", "random.SystemRandom", "numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator"})
 #: by which a call is given a stream of its own, the same on every rank
 _OWN_STREAM = frozenset({"generator", "random_state"})
 #: what runs the functions that it is given
@@ -28,18 +30,28 @@ _RUNS = frozenset({"map", "filter", "imap", "starmap", "apply", "delayed", "part
 def draws(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
     """Whether the node, or a function of the program that it calls, draws random numbers."""
     for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
-        name = last(call.func)
         if any(k.arg in _OWN_STREAM and not (isinstance(k.value, ast.Constant) and k.value.value is None) for k in call.keywords):
             continue
-        drawing = roles.names.dotted(call.func).startswith(DRAWS) and name not in _SETS
-        if drawing or (isinstance(call.func, ast.Attribute) and call.func.attr in _DRAWING):
+        if _drawing(roles, call):
             return True
         entered = [f for f, _ in roles.values.targets(call)]
-        if name in _RUNS:
+        if last(call.func) in _RUNS:
             entered += [v.node for a in call.args for v in roles.values.eval(a) if v.kind == "func" and isinstance(v.node, FunctionNode)]
         if any(f not in seen and draws(roles, f, seen | {f}) for f in entered):
             return True
     return False
+
+
+def drawing(roles: Roles, call: ast.Call) -> bool:
+    """Whether the call draws from any stream, also from one of its own, or a function of the program that it calls does; an object is no draw."""
+    own = isinstance(call.func, ast.Attribute) and any(v.qual in STREAMS for v in roles.values.eval(call.func.value))
+    return own or _drawing(roles, call) or any(draws(roles, f) for f, _ in roles.values.targets(call) if f.name != "__init__")
+
+
+def _drawing(roles: Roles, call: ast.Call) -> bool:
+    if roles.names.dotted(call.func).startswith(DRAWS):
+        return last(call.func) not in _SETS
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _DRAWING
 
 
 def postponed(roles: Roles, node: ast.AST) -> bool:

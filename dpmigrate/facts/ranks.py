@@ -111,8 +111,11 @@ def asks_files(roles: Roles, test: ast.expr) -> bool:
 
 def parted(roles: Roles, node: ast.AST) -> bool:
     """Whether some ranks may come to the node and others not: by a test, by an early return, or since an exception met some of them alone."""
-    if any(True for _ in local_tests(roles, node)) or any(True for _ in ends_before(roles, node)):
-        return True
+    return any(True for _ in local_tests(roles, node)) or any(True for _ in ends_before(roles, node)) or caught(roles, node)
+
+
+def caught(roles: Roles, node: ast.AST) -> bool:
+    """Whether an exception that one rank may meet alone leads to the node."""
     return any(_meets_some(a) for n in leading_to(roles, node) for a in takewhile(lambda a: not isinstance(a, FunctionNode), roles.names.ancestors(n)))
 
 

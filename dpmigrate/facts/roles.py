@@ -374,7 +374,7 @@ class Roles:
         for b in self.names.bindings(self.names.scope_of[node], node.id):
             out += [p for p in self.handed(b) if p is not None]
             if b.how == "assign" and isinstance(b.value, ast.expr):
-                out.append(_element(b.value, b.path))
+                out.append(element(b.value, b.path))
         return out
 
     def written(self, key: Key) -> Iterator[ast.expr]:
@@ -389,7 +389,7 @@ class Roles:
                 yield from (value for t, value in pairs if key in self.values.keys(t))
 
 
-def _element(value: ast.expr, path: tuple[int | str, ...]) -> ast.expr:
+def element(value: ast.expr, path: tuple[int | str, ...]) -> ast.expr:
     """The part of a tuple or list that the path names; the whole where it cannot be seen."""
     for index in path:
         if not (isinstance(value, ast.Tuple | ast.List) and isinstance(index, int) and index < len(value.elts)):

@@ -99,7 +99,13 @@ def _bound(roles: Roles, b: Binding, node: ast.Name, seen: set[Hashable]) -> boo
         return any(_given(roles, c, _passed(roles, c, function, node.id), seen) for c in calls)
     if b.value is None or isinstance(b.value, FunctionNode | ast.ClassDef) or roles.names.is_inside(node, b.value) or _counter(roles, b):
         return False
-    return not (b.path and b.path[0] != 0 and _is_size(b.value)) and of_batch(roles, b.value, seen)  # length and dim of n, length, dim = x.shape
+    if b.path and b.path[0] != 0:  # length and dim of n, length, dim = x.shape, or of n, length, dim, device = *x.shape, x.device
+        first = b.value.elts[0] if isinstance(b.value, ast.Tuple | ast.List) and b.value.elts else None
+        if isinstance(first, ast.Starred) and _is_size(first.value):
+            return any(of_batch(roles, e, seen) for e in b.value.elts[1:])  # type: ignore[attr-defined]
+        if _is_size(b.value):
+            return False
+    return of_batch(roles, b.value, seen)
 
 
 def _about_loader(roles: Roles, node: ast.Name) -> bool:
@@ -149,5 +155,5 @@ def _other_size(roles: Roles, node: ast.Name) -> bool:
         return isinstance(outer, ast.Call)
     if isinstance(outer, ast.Call) and above.attr == "size" and not outer.args and not outer.keywords:
         outer = roles.names.parent[outer]  # x.size()[0]
-    index = outer.slice if isinstance(outer, ast.Subscript) else outer.args[0] if isinstance(outer, ast.Call) and outer.args else None
+    index = outer.slice if isinstance(outer, ast.Subscript) else outer.args[0] if isinstance(outer, ast.Call) and outer.func is above and outer.args else None
     return not (isinstance(index, ast.Constant) and index.value == 0) and not (above.attr in ("shape", "size") and index is None)

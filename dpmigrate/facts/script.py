@@ -97,7 +97,7 @@ class Script:
     @cached_property
     def own_start(self) -> str:
         """How a program with a distributed mode of its own has to be started, where that is not plainly by torchrun."""
-        return self.told(launch.own_start(self.names))
+        return self.told(launch.own_start(self.roles))
 
     @cached_property
     def half_migrated(self) -> bool:
@@ -273,10 +273,13 @@ class Script:
         out: dict[tuple[Loop, str | None], EpochPlace] = {}
         for repeat, node in self.roles.epoch_loop(loop.node, side.calls):
             gone_through = any(self.names.is_inside(b.target, repeat) for b in self._bound_by_for(side.source))  # for loader in loaders
-            loader = None if gone_through else spelled_by_caller(self.roles, side.source, repeat, side.calls, node, self.names.function(loop.node))
             # while train(model, loader): the head trains, and the body comes between two epochs
             stmt = next((s for s in repeat.body if self.names.is_inside(node, s)), repeat.body[0])
-            made = any(self.names.is_inside(w, repeat) for k, _ in self.roles.roots(loop.source) for w in self.roles.writes(k))
+            writes = [w for k, _ in self.roles.roots(loop.source) for w in self.roles.writes(k)]
+            made = any(self.names.is_inside(w, repeat) for w in writes)
+            # if epoch < 10: loader = …: what stands before the statement has no loader yet
+            lost = gone_through or any(self.names.is_inside(w, stmt) for w in writes)
+            loader = None if lost else spelled_by_caller(self.roles, side.source, repeat, side.calls, node, self.names.function(loop.node))
             out.setdefault((repeat, loader), EpochPlace(repeat, stmt, loader, made))
         return list(out.values())
 

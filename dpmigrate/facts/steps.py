@@ -103,6 +103,19 @@ def unplaced(roles: Roles) -> list[ast.Call]:
     return [call for call, _ in _stepping(roles) if call.args or not isinstance(roles.names.parent[call], ast.Expr)]
 
 
+def stepping(roles: Roles) -> list[ast.Call]:
+    """The calls that step an optimizer, also ``scaler.step(optimizer)``."""
+    made = {o.call for o in roles.optimizers}
+    found = (c for c in roles.calls if isinstance(c.func, ast.Attribute) and c.func.attr == "step")
+    return [c for c in found if any(v.node in made for e in (c.func.value, *c.args) for v in roles.values.eval(e))]  # type: ignore[attr-defined]
+
+
+def in_optimizer(roles: Roles, node: ast.AST) -> bool:
+    """Whether the node stands in a method of an optimizer of the program."""
+    cls = roles.names.cls(node)
+    return cls is not None and any(v.cls is cls for o in roles.optimizers for v in roles.values.eval(o.call))
+
+
 def _stepping(roles: Roles) -> Iterator[tuple[ast.Call, tuple[Optimizer, ...]]]:
     made = {o.call: o for o in roles.optimizers}
     for call in roles.calls:

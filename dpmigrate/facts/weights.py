@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 from itertools import takewhile
 
-from dpmigrate.facts.exits import of_data
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.origins import of_data
 from dpmigrate.facts.phases import phases
 from dpmigrate.facts.ranks import leading_to
 from dpmigrate.facts.roles import Roles

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations, takewhile
 
 from dpmigrate.facts.casts import casts
+from dpmigrate.facts.control import MUTATORS
 from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.names import FunctionNode, Names, position
 from dpmigrate.facts.objects import wrap_argument
@@ -178,12 +179,45 @@ class Wrapping:
         for one, other in combinations(self.sites, 2):
             if one.key == other.key or not one.inner & other.inner or self.values.order.apart(one.stmt, other.stmt):
                 continue
-            if not self._handed_on(one, other) and not self._handed_on(other, one):
+            if not self._handed_on(one, other) and not self._handed_on(other, one) and not self._made_apart(one, other):
                 self._problem(other.stmt, f"{one.key[2]} and {other.key[2]} are one model, which would be wrapped twice")
 
     def _handed_on(self, one: WrapSite, other: WrapSite) -> bool:
         """Whether the one's variable is given the other's wrapper: a model that is wrapped already is left as it is."""
         return one.wrapped != other.wrapped and other.wrapped in self.values.vars.get(one.key, ())
+
+    def _made_apart(self, one: WrapSite, other: WrapSite) -> bool:
+        """Whether two calls of one function made the models, which it makes anew each time: ``a = build(); b = build()``."""
+        models = one.inner & other.inner
+        calls = [[c for e in self.roles.written(site.key) for c in self._factories(e, models)] for site in (one, other)]
+        return bool(calls[0] and calls[1]) and not set(calls[0]) & set(calls[1])
+
+    def _factories(self, given: ast.expr, models: Vals) -> Iterator[ast.Call]:
+        """The calls in the expression of functions that make the models in variables of their own, and keep none of them."""
+        for call in (n for n in ast.walk(given) if isinstance(n, ast.Call)):
+            functions = self.roles.all_entered(call)
+            remembers = any(f.decorator_list for f in functions)
+            if not remembers and all(self.names.function(v.node) in functions and self._is_local(v.node) for v in models):
+                yield call
+
+    def _is_local(self, made: ast.AST) -> bool:
+        """Whether what is made is handed back at once, or stands in variables of the function that puts it nowhere else."""
+        stmt = self.names.statement(made)
+        if isinstance(stmt, ast.Return):
+            return True
+        scope = self.names.scope_of[stmt]
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+        if not targets or not all(isinstance(t, ast.Name) and self.names.owner(scope, t.id) is scope for t in targets):
+            return False
+        uses = [u for t in targets if isinstance(t, ast.Name) for u in self.names.uses(scope, t.id)]
+        return not any(self._keeps(self.names.statement(u)) for u in uses)
+
+    def _keeps(self, stmt: ast.stmt) -> bool:
+        """``cache[name] = model``, ``models.append(model)``"""
+        if isinstance(stmt, ast.Assign):
+            return not all(isinstance(t, ast.Name) for t in stmt.targets)
+        call = stmt.value if isinstance(stmt, ast.Expr) else None
+        return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in MUTATORS
 
     def _problem(self, node: ast.AST, words: str, place: ast.AST | None = None) -> None:
         self.problems.append((node, Told(words, place)))

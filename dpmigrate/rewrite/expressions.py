@@ -40,6 +40,8 @@ _ROOMY: Final = (
     cst.AugAssign,
     cst.Return,
     cst.Expr,
+    cst.If,
+    cst.While,
     cst.Element,
     cst.DictElement,
     cst.Index,

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dpmigrate.edit import AddImport, After, Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly
 from dpmigrate.edit import Wrap as Wrapped
 from dpmigrate.facts import steps
+from dpmigrate.facts.decisions import By, decided
 from dpmigrate.facts.launch import EnvironmentWrite
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.moves import moved_later
 from dpmigrate.facts.outside import downloads
-from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.wraps import Wrap
 
@@ -120,14 +120,14 @@ def scaled_backward(script: Script, backward: ast.Call) -> Edit:
 
 
 # ---------------------------------------------------------------------- what ranks do together, and rank 0 alone
-def together(script: Script, test: ast.expr) -> Edit:
-    """The test as all ranks decide it.
+#: how a part of a test is decided
+_DECIDED = {By.ANY: "{ddp}.any_rank({{}})", By.ALL: "not {ddp}.any_rank(not {{}})", By.MAIN: "{ddp}.from_main({{}})", By.MEAN: "{ddp}.mean_all({{}})"}
 
-    Between the epochs numbers are compared, and files looked at, as rank 0 sees them: any rank's would say yes more often than one process would.
-    In the batch loop, and for flags, one rank's yes is enough: it may be the only one whose batch is bad, or that was told to stop.
-    """
-    numbers = asks_files(script.roles, test) or (any(isinstance(n, ast.Compare) for n in ast.walk(test)) and script.roles.region(test) != "train")
-    return Wrapped(script.span(test), f"{script.ddp}.{'from_main' if numbers else 'any_rank'}({{}})")
+
+def together(script: Script, test: ast.expr) -> list[Edit] | None:
+    """The test as all ranks decide it; None where none of them has what would decide it for the whole batch."""
+    parts = decided(script, test)
+    return None if parts is None else [Wrapped(script.span(p.node), _DECIDED[p.by].format(ddp=script.ddp)) for p in parts]
 
 
 #: columns of a line, and what is kept free of them for the indentation of a loop in a method

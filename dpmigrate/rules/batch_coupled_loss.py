@@ -24,6 +24,7 @@ Always: it is a refusal, but for samples by their place.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from dpmigrate.facts.names import FunctionNode
@@ -36,6 +37,9 @@ from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
 
 _NAMES = ("ntxent", "nt_xent", "supcon", "simclr", "infonce", "info_nce", "contrastive", "npair", "batchhard", "tripletsemihard", "clip_loss", "cliploss")
+
+#: what gives a tensor without its gradient
+_CUTS = frozenset({"detach", "numpy", "item", "tolist", "data"})
 
 
 @rule("DPM303", severity=Severity.BLOCKER)
@@ -103,10 +107,33 @@ def _reaches_loss(script: Script, call: ast.expr, methods: set[FunctionNode]) ->
     if script.roles.region(call) not in ("train", "both"):
         return False
     stmt = script.names.statement(call)
-    if isinstance(stmt, ast.Return) or any(script.names.is_inside(call, b) for b in script.roles.backwards):
+    if isinstance(stmt, ast.Return):
+        return not _without_gradient(script, call) or _weighs(script, function, frozenset())
+    if any(script.names.is_inside(call, b) for b in script.roles.backwards):
         return True
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
     return script.roles.into_loss(*targets) or (bool(targets) and isinstance(function, FunctionNode) and _in_loss(script, call))
+
+
+def _without_gradient(script: Script, node: ast.expr) -> bool:
+    """Whether a number comes out that cannot be differentiated: numpy's, or of a value that is cut off."""
+    nodes = [*ast.walk(node), *itertools.takewhile(lambda a: not isinstance(a, ast.stmt), script.names.ancestors(node))]
+    nodes += [m for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) for g in script.roles.given(n) for m in ast.walk(g)]
+    of_numpy = isinstance(node, ast.Call) and script.names.dotted(node.func).startswith("numpy.")
+    return of_numpy or any(isinstance(n, ast.Attribute) and n.attr in _CUTS for n in nodes)
+
+
+def _weighs(script: Script, function: FunctionNode | ast.AST, seen: frozenset[ast.AST]) -> bool:
+    """Whether a call puts the number that the function returns into the loss of its batch; entries of a table are totals, which have rules of their own."""
+    for call in script.values.callers.get(function, []):
+        stmt = script.names.statement(call)
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+        names = [n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        within = any(script.names.is_inside(call, b) for b in script.roles.backwards) or script.roles.into_loss(*names)
+        outer = script.names.function(call)
+        if within or (isinstance(stmt, ast.Return) and outer not in seen and _weighs(script, outer, seen | {function})):
+            return True
+    return False
 
 
 def _called(script: Script, call: ast.Call) -> Iterator[str]:

@@ -105,6 +105,10 @@ _SAID = {
         "the loop goes over {what}, which nothing in this program gives a value",
         "make the training loader in this program; a program that only evaluates needs no migration",
     ),
+    "unseen": (
+        "each batch is the next one of {what}, and it is not seen that this is a DataLoader",
+        "if it is one, give it a variable of its own; several loaders are seen in [DataLoader(…) for … in …], or in a list that is filled by append",
+    ),
     "uncalled": ("nothing in this program calls {what}", "call it in this program, with a DataLoader that the program makes"),
     "elsewhere": (
         "the loop goes over {what}, and nothing says that what {by} makes is a DataLoader",

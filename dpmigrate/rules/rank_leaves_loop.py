@@ -2,7 +2,8 @@
 
 ## What it finds
 `break`, `continue`, `return` and `sys.exit` in a training loop under a test that may differ between ranks (a NaN loss, a time limit), as far as
-it is not made of settings and counters; `backward()` and `optimizer.step()` under such a test; a `try` round the training step, or round the whole
+it is not made of settings and counters; `backward()` and `optimizer.step()` under such a test, or in a loop
+with a number of turns that is drawn; a `try` round the training step, or round the whole
 training, that catches an exception and goes on: also one that the program raises itself (`if loss.item() > 1e8: raise ValueError`).
 
 ## Why it matters
@@ -23,12 +24,15 @@ and a handler that goes on after an exception does so in one process only: under
 since no rank can repeat or leave out alone what all have begun. Where the handler stands round the whole training, that is the last that it does, so that it
 still says and saves what it did.
 
+A draw (`if random.random() < 0.5:`) is rank 0's, `ddp.from_main(…)`: that any of several ranks draws a yes is likelier than that one does. A loss that is a
+mean over the batch is averaged, `if ddp.mean_all(loss.item()) > 9:`, which is the loss of the whole batch, and compared with what is made of such losses.
+
 A test on the size of a batch as a loader gives it (`if x.size(0) != batch_size: continue`), or on the number of batches (`i == self.len_epoch`), falls out
 alike on all ranks, which have equal shares.
 
 ## When it is not fixed
-A test on the values of a batch (`if loss.item() > 9: break`): what the whole batch would have decided is not what any of its parts decides. It is
-refused. In the loop over epochs, where all ranks meet, DPM610 repairs it.
+A test on other values of a batch (`if output.max() > 9: break`, or the lowest loss so far): what the whole batch would have decided is not what any of its
+parts decides. It is refused. In the loop over epochs, where all ranks meet, DPM610 repairs it.
 """
 
 from __future__ import annotations
@@ -40,8 +44,9 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport
 from dpmigrate.facts import steps
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.exits import exits, is_exit, of_data
-from dpmigrate.facts.names import FunctionNode, Loop, last
+from dpmigrate.facts.decisions import drawn
+from dpmigrate.facts.exits import exits, is_exit
+from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.shares import Shares
 from dpmigrate.model import Fix, Severity
@@ -75,10 +80,10 @@ def rank_leaves_loop(script: Script) -> Iterator[Hit]:
             tests = [t for t in around if not shares.alike(t)] if inner is b.node else []
             yield from _decided(script, e.node, tests, message, done)
     for node in [*script.roles.backwards, *(s.call for s in steps.steps(script.roles))]:
-        test = next(_skipping(script, shares, node), None) if script.roles.region(node) in ("train", "both") else None
-        if test is not None:
+        tests = list(_skipping(script, shares, node)) if script.roles.region(node) in ("train", "both") else []
+        if tests:
             what = "wait for ever" if node in script.roles.backwards else "take another step"
-            yield from _decided(script, node, [test], f"under {script.text(test)} one rank may leave this out alone, and the others {what}", done)
+            yield from _decided(script, node, tests, f"under {script.text(tests[0])} one rank may leave this out alone, and the others {what}", done)
     for guard in script.names.nodes:
         if isinstance(guard, ast.Try) and any(script.roles.reaches_backward(s) for s in guard.body) and script.starts(guard):
             repeated = _repeated(script, guard)
@@ -89,33 +94,15 @@ def rank_leaves_loop(script: Script) -> Iterator[Hit]:
 
 
 def _decided(script: Script, node: ast.AST, tests: list[ast.expr], message: str, done: set[ast.AST]) -> Iterator[Hit]:
-    """The tests made together, where that is what the whole batch would have decided: they know nothing of a batch, or ask whether a number is finite."""
-    if not tests or any(of_data(script.roles, t) and not _asks_finite(script, t) for t in tests):
+    """The tests made together, where that is what the whole batch would have decided."""
+    shared = [together(script, t) for t in tests]
+    if not tests or None in shared:
         yield Hit(node, message, severity=Severity.BLOCKER, advice=_ADVICE)
         return
-    edits = [together(script, t) for t in tests if t not in done]
+    edits = [e for t, found in zip(tests, shared, strict=True) if t not in done for e in found or ()]
     done.update(tests)
     if edits:
         yield Hit(node, message, (*edits, AddImport(script.import_line)))
-
-
-def _asks_finite(script: Script, test: ast.expr) -> bool:
-    """``torch.isnan(loss)``, ``not math.isfinite(loss.item())``, ``loss != loss``, and several of these: true of the batch if true of a part."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        return all(_asks_finite(script, v) for v in test.values)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _called(test.operand) in ("isfinite",)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.NotEq):
-        return ast.dump(test.left) == ast.dump(test.comparators[0])
-    while isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr in ("any", "item") and not test.args:
-        test = test.func.value
-    return _called(test) in ("isnan", "isinf")
-
-
-def _called(node: ast.expr) -> str:
-    if not isinstance(node, ast.Call):
-        return ""
-    return last(node.func)
 
 
 def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[ast.AST], at_end: bool = False) -> Iterator[Hit]:
@@ -126,15 +113,32 @@ def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[
 
 
 def _skipping(script: Script, shares: Shares, node: ast.AST) -> Iterator[ast.expr]:
-    """The tests in the loop that may keep one rank from the node; what both branches of a test do is left out by nobody."""
+    """What in the loop may keep one rank from the node, or let it come there more often: tests, and numbers of turns that are drawn.
+
+    What both branches of a test do is left out by nobody.
+    """
     loops = {b.node for b in script.roles.train_loops}
-    words = ("scale", "backward") if node in script.roles.backwards else ("step",)
+    inner = node
     for a in itertools.takewhile(lambda a: a not in loops and not isinstance(a, FunctionNode), script.names.ancestors(node)):
-        if not isinstance(a, ast.If) or shares.alike(a.test) or not script.roles.about_numbers(a.test) or _of_gradients(script, a.test):
-            continue
-        sides = [any(isinstance(n, ast.Attribute) and n.attr in words for s in side for n in ast.walk(s)) for side in (a.body, a.orelse)]
-        if not all(sides):
-            yield a.test
+        tests: list[ast.expr] = []
+        if isinstance(a, ast.If | ast.IfExp | ast.While) and not _both(script, node, a):
+            tests = [a.test]
+        elif isinstance(a, ast.BoolOp):
+            tests = a.values[: next(i for i, v in enumerate(a.values) if script.names.is_inside(inner, v))]
+        elif isinstance(a, ast.For) and script.names.dotted(getattr(a.iter, "func", a.iter)) == "?.range" and drawn(script.roles, a.iter):
+            yield a.iter
+        yield from (t for t in tests if not shares.alike(t) and script.roles.about_numbers(t) and not _of_gradients(script, t))
+        inner = a
+
+
+def _both(script: Script, node: ast.AST, choice: ast.If | ast.IfExp | ast.While) -> bool:
+    """Whether both branches go backward, or take the same step."""
+    wanted = None if node in script.roles.backwards else ast.unparse(node)
+    for side in (choice.body, choice.orelse):
+        calls = [n for s in (side if isinstance(side, list) else [side]) for n in ast.walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+        if not any(ast.unparse(c) == wanted if wanted else c.func.attr in ("scale", "backward") for c in calls):  # type: ignore[attr-defined]
+            return False
+    return True
 
 
 def _of_gradients(script: Script, test: ast.expr) -> bool:

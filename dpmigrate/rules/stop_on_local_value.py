@@ -19,7 +19,7 @@ if ddp.from_main(bad_epochs >= patience):
 ```
 
 ## When it is not fixed
-When the loop is left in an exception handler.
+When the loop is left in an exception handler, and when it stands in a training loop and asks for values of a batch.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import Edit
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.exits import exits
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import together
+
+_ADVICE = "compare what is the same on every rank: counters, settings, or a loss reduced with ddp.mean_all"
 
 
 @rule("DPM610", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -42,7 +43,7 @@ def stop_on_local_value(script: Script) -> Iterator[Hit]:
     for loop in script.repeating_loops:
         if isinstance(loop, ast.While) and not uniform(script.names, loop.test):
             seen.add(loop.test)
-            yield Hit(loop.test, "the ranks may leave this loop at different turns", (together(script, loop.test),))
+            yield _alike(script, loop.test, [loop.test], "the ranks may leave this loop at different turns")
         for e in exits(script.names, script.roles, loop):
             if e.test is None:
                 yield Hit(
@@ -54,7 +55,14 @@ def stop_on_local_value(script: Script) -> Iterator[Hit]:
                 for a in script.names.ancestors(e.node)
                 if isinstance(a, ast.If) and script.names.is_inside(a, loop) and not uniform(script.names, a.test)
             ]
-            edits: tuple[Edit, ...] = tuple(together(script, t) for t in tests if t not in seen)
+            new = [t for t in tests if t not in seen]
             seen.update(tests)
-            if edits:
-                yield Hit(e.node, "one rank may leave this loop alone, and the others wait for ever", edits)
+            if new:
+                yield _alike(script, e.node, new, "one rank may leave this loop alone, and the others wait for ever")
+
+
+def _alike(script: Script, node: ast.AST, tests: list[ast.expr], message: str) -> Hit:
+    shared = [together(script, t) for t in tests]
+    if None in shared:
+        return Hit(node, message, severity=Severity.BLOCKER, advice=_ADVICE)
+    return Hit(node, message, tuple(edit for edits in shared for edit in edits or ()))

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.perturbations import perturbations
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -36,7 +37,10 @@ from dpmigrate.rules._edits import scaled_backward
 
 @rule("DPM301", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def sum_loss(script: Script) -> Iterator[Hit]:
+    alone = {b for p in perturbations(script) for b in p.backwards}
     for call in script.roles.backwards:
+        if call in alone:
+            continue  # a rank's gradient of its own samples, which nobody averages
         loss = script.losses.of_backward(call)
         if loss.norm is not Norm.SUM:
             continue

@@ -16,6 +16,9 @@ can be followed when it is written as
 optimizer = torch.optim.SGD(model.parameters(), lr=cfg.lr)
 ```
 
+A tensor that a step makes of its batch and optimises by itself, such as an adversarial perturbation, belongs to no model and needs none: nothing of it is
+averaged. Its loss has to be a sum over the samples, so that each sample has the gradient that one process would give it.
+
 ## When it is not fixed
 Always: it is a refusal. The message says which name could not be followed.
 """
@@ -26,6 +29,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.optimizers import closures, module_of
+from dpmigrate.facts.perturbations import perturbations
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import Vals
 from dpmigrate.model import Severity
@@ -46,10 +50,17 @@ def untraceable_model(script: Script) -> Iterator[Hit]:
         yield Hit(
             roles.backwards[0], "no optimizer is built in this program from a model's parameters", advice="build it as torch.optim.X(model.parameters(), …)"
         )
-    for o in roles.optimizers:
+    found = perturbations(script)
+    for p in (p for p in found if not p.summed):
+        yield Hit(
+            p.optimizer.call, f"{script.text(p.tensor)} is made for each batch, and its loss is no sum: a part of the batch gives it another gradient",
+            advice="sum the loss of the perturbation over the samples (reduction='sum'), so that each sample has a gradient of its own",
+        )  # fmt: skip
+    mine = {p.optimizer for p in found}
+    for o in (o for o in roles.optimizers if o not in mine):
         if not o.models:
             yield Hit(o.call, "whose parameters this optimizer gets cannot be followed", advice=advice)
-    given = [(o.call, a) for o in roles.optimizers for a in (*o.call.args, *(k.value for k in o.call.keywords))]
+    given = [(o.call, a) for o in roles.optimizers if o not in mine for a in (*o.call.args, *(k.value for k in o.call.keywords))]
     given += [(c, a) for c, _ in script.methods("add_param_group") for a in c.args]
     for call, arg in given:
         loose = next(_loose(script, arg, 4), None)
@@ -58,7 +69,7 @@ def untraceable_model(script: Script) -> Iterator[Hit]:
                 call, f"{script.text(loose)} is trained, but belongs to no model: its gradient would not be averaged",
                 advice="make it a parameter of the model, and use it in forward()",
             )  # fmt: skip
-    if roles.optimizers and all(o.models for o in roles.optimizers):
+    if roles.optimizers and all(o.models or o in mine for o in roles.optimizers):
         yield from _uncalled(script, advice)
 
 
@@ -85,13 +96,19 @@ def _behind(script: Script, node: ast.expr) -> Vals:
     return frozenset(x for v in script.roles.model_vals(node) for x in script.values.inner(v))
 
 
+def _in_own_method(script: Script, loop: ast.AST, models: Vals) -> bool:
+    """Whether the loop stands in a method of a class that one of the models is of."""
+    cls = script.names.cls(loop)
+    return cls is not None and any(m.cls is not None and cls in script.values.defs.bases(m.cls) for m in models)
+
+
 def _uncalled(script: Script, advice: str) -> Iterator[Hit]:
     """Models of optimizers whose training forward is not seen: nothing shows that the wrap would be used."""
     roles = script.roles
     closed = {o for _, o in closures(roles)}  # the optimizer calls the model, out of sight
     called = frozenset(v for p in roles.training_passes for w in roles.model_vals(p.model) for v in roles.values.inner(w))
     for o in roles.optimizers:
-        if o in closed:
+        if o in closed or not o.models:
             continue
         if not o.models & called:
             inside = next((c for c in roles.calls if roles.inside_module(c) and _behind(script, c.func) & o.models), None)
@@ -100,6 +117,14 @@ def _uncalled(script: Script, advice: str) -> Iterator[Hit]:
                 yield Hit(
                     o.call, f"{held}: where to wrap is not known",
                     advice="let the class that holds models and optimizers be no nn.Module, or train the whole of it by one optimizer and call it as model(x)",
+                )  # fmt: skip
+                return
+            own = next((b for b in roles.train_loops if _in_own_method(script, b.node, o.models)), None)
+            if own is not None:
+                method = script.names.function(own.node)
+                yield Hit(
+                    own.node, f"the model trains itself, in its method {method.name}, and would go round its own wrapper",  # type: ignore[union-attr]
+                    advice="make the method a function that is given the model, and call it with the model: the wrapper then takes the model's place",
                 )  # fmt: skip
                 return
             yield Hit(o.call, "the model that this optimizer trains is not seen to be called in the training loop", advice=advice)

@@ -54,7 +54,7 @@ def waits_for_somebody(script: Script) -> Iterator[Hit]:
         edits = (MainOnly(script.span(call), f"{script.ddp}.main_only"), Wrap(script.span(call), f"{script.ddp}.from_main({{}})"))
         yield Hit(call, f"every rank would ask: {script.text(call.func)}(…)", (*edits, bring))
         for test in _file_tests(script, call):
-            yield Hit(test, "all ranks must go the same way here: they wait for an answer further on", (together(script, test), bring))
+            yield Hit(test, "all ranks must go the same way here: they wait for an answer further on", (*(together(script, test) or ()), bring))
 
 
 def _file_tests(script: Script, call: ast.Call) -> Iterator[ast.expr]:

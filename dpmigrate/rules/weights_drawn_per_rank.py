@@ -2,7 +2,8 @@
 
 ## What it finds
 Noise on parameters or gradients (`p.add_(torch.randn_like(p))` over `model.parameters()`), layers that are initialised anew
-(`model.fc.reset_parameters()`, `nn.init.…`, `model.apply(init)`) and random pruning, in the loops that train.
+(`model.fc.reset_parameters()`, `nn.init.…`, `model.apply(init)`), random pruning, and optimizers of the program whose `step()` draws (Langevin dynamics, noisy
+Adam), in the loops that train.
 
 ## Why it matters
 Each rank has a random stream of its own while it trains, for dropout and augmentation. Drawn from it, the weights become different ones on every rank, and
@@ -21,24 +22,29 @@ with ddp.same_stream():
 ```
 
 ## When it is not fixed
-Where it stands under a test that may fall out differently on different ranks: that is refused. Noise inside `forward` is each rank's own, like dropout.
+Where it stands in an exception handler, or in the batch loop under a test on the values of a batch: that is refused. Other tests are made alike on all ranks.
+Noise inside `forward` is each rank's own, like dropout.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dpmigrate.edit import AddImport, Enclose
+from dpmigrate.facts import steps
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.passes import methods_of_model
 from dpmigrate.facts.randomness import draws
-from dpmigrate.facts.ranks import parted
+from dpmigrate.facts.ranks import caught, ends_before, local_tests
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import together
 
 _WEIGHTS = frozenset({"parameters", "named_parameters", "modules", "named_modules"})
+#: attributes by which weights and gradients are written
+_TENSORS = frozenset({"data", "grad", "weight", "bias"})
 
 
 @rule("DPM129", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -47,22 +53,47 @@ def weights_drawn_per_rank(script: Script) -> Iterator[Hit]:
     loops = [*script.repeating_loops, *(b.node for b in roles.train_loops)]
     entered = {f for a in loops for f in roles.all_entered(a)}
     done: set[ast.AST] = set()
+    stepping = {names.statement(c) for c in steps.stepping(roles) if _draws_in_step(script, c)}
     for stmt in names.nodes:
-        if not isinstance(stmt, ast.For | ast.Expr) or roles.inside_module(stmt) or any(a in done for a in names.ancestors(stmt)):
+        if not isinstance(stmt, ast.For | ast.Expr | ast.Assign | ast.AugAssign) or any(a in done for a in names.ancestors(stmt)):
             continue
-        if not (names.function(stmt) in entered or any(names.is_inside(stmt, a) for a in loops)):
+        repeated = names.function(stmt) in entered or any(names.is_inside(stmt, a) for a in loops)
+        if roles.inside_module(stmt) or steps.in_optimizer(roles, stmt) or not repeated:
             continue
-        if not (_noise(script, stmt) if isinstance(stmt, ast.For) else _drawn_anew(script, stmt.value)):
-            continue
-        if _built_here(script, stmt):
+        if not (stmt in stepping or _changes(script, stmt)) or _built_here(script, stmt):
             continue
         done.add(stmt)
-        message = "weights or gradients are changed at random: every rank would draw its own"
-        if parted(script.roles, stmt):
-            yield Hit(stmt, message, severity=Severity.BLOCKER, advice="let all ranks decide alike whether it is done")
-            continue
-        edits = (Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.same_stream():"), AddImport(script.import_line))
-        yield Hit(stmt, message, edits)
+        yield _from_one_stream(script, stmt, "weights or gradients are changed at random: every rank would draw its own")
+
+
+def _from_one_stream(script: Script, stmt: ast.stmt, message: str) -> Hit:
+    """The statement under one stream of random numbers, which all ranks come to; tests in the batch loop are made alike."""
+    tests = dict.fromkeys((*local_tests(script.roles, stmt), *ends_before(script.roles, stmt)))
+    shared = [together(script, t) for t in tests]
+    if caught(script.roles, stmt) or None in shared:
+        return Hit(stmt, message, severity=Severity.BLOCKER, advice="let all ranks decide alike whether it is done")
+    alike = [e for edits in shared for e in edits or ()]
+    return Hit(stmt, message, (*alike, Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.same_stream():"), AddImport(script.import_line)))
+
+
+def _draws_in_step(script: Script, call: ast.Call) -> bool:
+    """Whether the step of an optimizer draws: in the method of a class of the program, or to choose the optimizer."""
+    given = [v for a in call.args for v in script.values.eval(a) if v.kind == "object" and v.cls is not None]  # scaler.step(optimizer)
+    methods = [m for v in given if v.cls is not None and (m := script.values.defs.method(v.cls, "step")) is not None]
+    return draws(script.roles, call) or any(draws(script.roles, m) for m in methods)
+
+
+def _changes(script: Script, stmt: ast.For | ast.Expr | ast.Assign | ast.AugAssign) -> bool:
+    if isinstance(stmt, ast.For):
+        return _noise(script, stmt.iter, stmt.target, stmt.body)
+    if isinstance(stmt, ast.Expr):
+        value = stmt.value
+        if isinstance(value, ast.ListComp):
+            first = value.generators[0]
+            return _noise(script, first.iter, first.target, [value])
+        return _drawn_anew(script, value)
+    targets = [t for w in _written(stmt) for t in ast.walk(w) if isinstance(t, ast.Attribute) and t.attr in _TENSORS]
+    return draws(script.roles, stmt.value) and not script.roles.reaches_backward(stmt) and any(_part_of_model(script, t.value) for t in targets)
 
 
 def _built_here(script: Script, stmt: ast.stmt) -> bool:
@@ -71,14 +102,37 @@ def _built_here(script: Script, stmt: ast.stmt) -> bool:
     return any(w.stmt in block and block.index(w.stmt) > block.index(stmt) for w in script.wraps.wraps)
 
 
-def _noise(script: Script, loop: ast.For) -> bool:
-    """A loop over the weights of a model that draws, and writes to what it goes through."""
-    asked = [n.value for n in ast.walk(loop.iter) if isinstance(n, ast.Attribute) and n.attr in _WEIGHTS]
-    if not any(_of_model(script, a) for a in asked):
+def _noise(script: Script, source: ast.expr, target: ast.expr, body: Sequence[ast.AST]) -> bool:
+    """A loop over the weights of a model, or the groups of an optimizer, that draws, and writes to what it goes through."""
+    if not any(_holds_weights(script, n) for n in _asked(script, source)) or not any(draws(script.roles, s) for s in body):
         return False
-    body = ast.Module(loop.body, [])
-    targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-    return draws(script.roles, body) and any(_root(w) in targets for n in ast.walk(body) for w in _written(n))
+    targets = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+    nodes = [n for s in body for n in ast.walk(s)]
+    for n in nodes:
+        if isinstance(n, ast.For | ast.comprehension) and any(isinstance(x, ast.Name) and x.id in targets for x in ast.walk(n.iter)):
+            targets |= {x.id for x in ast.walk(n.target) if isinstance(x, ast.Name)}
+    return any(_root(w) in targets and not _is_setting(w) for n in nodes for w in _written(n))
+
+
+def _is_setting(node: ast.expr) -> bool:
+    """``group["lr"]``"""
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+
+
+def _asked(script: Script, node: ast.expr, depth: int = 4) -> Iterator[ast.Attribute]:
+    """The attributes that the expression is made of, also through variables: ``params = list(model.parameters())``."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Attribute):
+            yield n
+        elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and depth:
+            for given in script.roles.given(n):
+                yield from _asked(script, given, depth - 1)
+
+
+def _holds_weights(script: Script, node: ast.Attribute) -> bool:
+    if node.attr == "param_groups":
+        return any(v.node is o.call for v in script.values.eval(node.value) for o in script.roles.optimizers)
+    return node.attr in _WEIGHTS and _of_model(script, node.value)
 
 
 def _written(node: ast.AST) -> Iterator[ast.expr]:
@@ -101,6 +155,8 @@ def _drawn_anew(script: Script, call: ast.expr) -> bool:
     """A statement that changes a part of a model at random: ``nn.init.normal_(model.fc.weight)``, ``model.module.fc.reset_parameters()``."""
     if not isinstance(call, ast.Call) or script.roles.reaches_backward(call):
         return False
+    if steps.clips(script.roles, call):
+        return draws(script.roles, call)
     own = methods_of_model(script.roles, call)
     if own:
         return any(draws(script.roles, f) for f in own)
@@ -113,11 +169,11 @@ def _drawn_anew(script: Script, call: ast.expr) -> bool:
 
 
 def _part_of_model(script: Script, node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        if _of_model(script, node):
-            return True
+    while not _of_model(script, node):
+        if not isinstance(node, ast.Attribute | ast.Subscript):
+            return False
         node = node.value
-    return _of_model(script, node)
+    return True
 
 
 def _of_model(script: Script, node: ast.expr) -> bool:

@@ -85,6 +85,8 @@ def test_no_state(text: str) -> None:
         pytest.param("while True:", "a, b = it.next()", "import torchtext\nit = torchtext.f()", "library", "it", "torchtext", id="a method next"),
         pytest.param("for a, b in it:", "", "it = other.get(3)", "elsewhere", "it", "other.get", id="another file's"),
         pytest.param("for a, b in it:", "", "", "unassigned", "it", "", id="nobody's"),
+        pytest.param("while True:", "a, b = it.next()", "sets = [0] * 3\nit = iter(sets[1])", "unseen", "sets[1]", "", id="begun with something"),
+        pytest.param("while True:", "a, b = next(it)", "sets = [0] * 3\nit = iter(sets[1])", "unseen", "sets[1]", "", id="begun with something, next"),
         pytest.param("for a, b in later():", "", "from other import later", "elsewhere", "later()", "later", id="a function of another file"),
         pytest.param("for a, b in it.some:", "", "it = 3", "unknown", "", "", id="an attribute of something"),
         pytest.param("for a, b in it:", "", "it = [x, y]", "unknown", "", "", id="a list"),
@@ -194,6 +196,12 @@ def test_the_model_makes_no_samples() -> None:
     use = "net = Net()\nfor i in range(9):\n    net(x[i:i+2]).sum().backward()\n"
     opt = "torch.optim.SGD(net.parameters())\n"
     assert _feed(net + use + opt).kind == "cut"
+
+
+def test_what_goes_into_a_pass_beside_the_batch() -> None:
+    """A counter and a device are no samples."""
+    text = "for k in range(3):\n    for i in range(9):\n        a = other()\n        loss = criterion(model(a, k), device)\n        loss.backward()\n"
+    assert _feed(text).kind != "whole"
 
 
 def test_all_samples_at_once() -> None:

@@ -112,6 +112,22 @@ def test_runs_on_several(text: str, word: str) -> None:
             "",
             id="that reads what torchrun says",
         ),
+        pytest.param(
+            "def prepare(n):\n    open(str(n))\nif args.fast:\n    for n in range(3):\n        mp.Process(target=prepare, args=(n,)).start()",
+            "",
+            id="processes that prepare files",
+        ),
+        pytest.param("def prepare(n):\n    open(str(n))\nmp.Process(None, prepare).start()", "", id="positional"),
+        pytest.param(
+            "def work(n):\n    join()\ndef join():\n    dist.init_process_group('gloo')\nmp.Process(target=work).start()",
+            "start it with python, not torchrun: it starts its processes itself (line 13)",
+            id="processes that join a group",
+        ),
+        pytest.param(
+            "def work(n):\n    loss.backward()\nmp.Process(target=work).start()",
+            "start it with python, not torchrun: it starts its processes itself (line 11)",
+            id="processes that train",
+        ),
         pytest.param("p = argparse.ArgumentParser()\np.add_argument('--lr')\np.add_argument(*names)\np.add_argument(name)", "", id="other options"),
     ],
 )

@@ -310,3 +310,48 @@ def test_a_method_that_makes_the_model_again(start: str, end: str, extra: str, c
     wraps, _, problems = _plan(_TOP + _SOLVER.format(start=start, end=end, extra=extra))
     assert not problems if clear else problems
     assert not clear or wraps == [("value", "self.net = nn.Linear(3, 2)", "self.net")]
+
+
+_FACTORY = """
+def build(n=3):
+    {}
+def make():
+    return build()
+def train(model, tuned):
+    for x, y in DataLoader(d):
+        loss = (model(x) - tuned(x)).mean()
+        loss.backward()
+        optimizer.step()
+{}
+optimizer = torch.optim.SGD([*a.parameters(), *b.parameters()], lr=0.1)
+for epoch in range(3):
+    train(a, b)
+    train(b, a)
+"""
+_LOCAL = "model = nn.Linear(3, 2)\n    model = model.cuda()\n    return model"
+
+
+@pytest.mark.parametrize(
+    ("body", "made", "twice"),
+    [
+        pytest.param(_LOCAL, "a = build()\nb = build()", False, id="two calls"),
+        pytest.param(_LOCAL, "a = build(n=3).cuda()\nb = build(3)", False, id="keyword, moved"),
+        pytest.param(_LOCAL, "a, b = build(), build()", False, id="in a tuple"),
+        pytest.param(_LOCAL, "a = make()\nb = build()", False, id="through another function"),
+        pytest.param("return nn.Linear(3, 2)", "a = make()\nb = make()", False, id="handed back at once"),
+        pytest.param(_LOCAL, "c = build()\na = c\nb = c", True, id="one call"),
+        pytest.param("global model\n    model = nn.Linear(3, 2)\n    return model", "a = build()\nb = build()", True, id="a global"),
+        pytest.param("model = nn.Linear(3, 2)\n    cache[n] = model\n    return cache[n]", "a = build()\nb = build()", True, id="kept in a dict"),
+        pytest.param("model = nn.Linear(3, 2)\n    models.append(model)\n    return model", "a = build()\nb = build()", True, id="kept in a list"),
+        pytest.param("build.model = nn.Linear(3, 2)\n    return build.model", "a = build()\nb = build()", True, id="an attribute"),
+    ],
+)
+def test_models_that_a_function_makes(body: str, made: str, twice: bool) -> None:
+    """Two calls of a function that makes a model anew make two models."""
+    problems = [told.words for _, told in script(_TOP + "cache = {}\nmodels = []\n" + _FACTORY.format(body, made)).wraps.problems]
+    assert any("one model, which would be wrapped twice" in p for p in problems) == twice, problems
+
+
+def test_a_function_that_remembers_what_it_made() -> None:
+    text = "import functools\n" + _FACTORY.format(_LOCAL, "a = build()\nb = build()").replace("def build", "@functools.cache\ndef build")
+    assert any("wrapped twice" in told.words for _, told in script(_TOP + text).wraps.problems)

@@ -357,3 +357,81 @@ def test_samples_by_their_place_are_told(line: str, parts: list[str]) -> None:
     found_here = hits("DPM303", step=_STEP.format(line))
     assert [h.severity.value for h in found_here] == ["warning"] * len(parts)
     assert found("DPM303", step=_STEP.format(line)) == parts
+
+
+_TABLE = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.fc(x + positions(x))
+
+
+def positions(patches):
+    {}
+    y, z = torch.meshgrid(torch.arange(h), torch.arange(w), indexing="ij")
+    omega = 1.0 / (10000 ** (torch.arange(w) / w))
+    return (y.flatten()[:, None] * omega[None, :]).sin()[:1]
+"""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "refusals"),
+    [
+        pytest.param("_, h, w = patches.shape", 0, id="a shape"),
+        pytest.param("n, h, w, device, dtype = *patches.shape, patches.device, patches.dtype", 0, id="a shape and more"),
+        pytest.param("[n, h, w, k] = [*patches.size(), 3]", 0, id="a size"),
+        pytest.param("h, w = patches.shape[1], patches.shape[2]", 0, id="single sizes"),
+        pytest.param("w, h, _ = *patches.shape, 3", 1, id="the number of samples"),
+        pytest.param("n, h, w = *patches.shape, patches", 1, id="samples beside it"),
+        pytest.param("n, h, w = patches, patches, patches", 1, id="samples"),
+    ],
+)
+def test_a_table_of_positions_is_no_batch(sizes: str, refusals: int) -> None:
+    """A table that is made of sizes, as sine and cosine positions are, compares no samples."""
+    assert len(refused("DPM303", net=_TABLE.format(sizes))) == refusals
+
+
+_ERRORS = """
+import numpy as np
+def errors(z, y):
+    each = (z[:, 0] - y).abs(){}
+    return {}
+def both(z, y):
+    return errors(z, y)
+def again(z, y):
+    return again(z, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("cut", "number"),
+    [(".detach().cpu().numpy()", "np.median(each)"), (".detach()", "each.median()"), ("", "each.median().item()"), ("", "np.median(a=each.tolist())")],
+)
+@pytest.mark.parametrize(
+    ("use", "refusals"),
+    [
+        pytest.param("print(errors(z, y))", 0, id="shown"),
+        pytest.param("table[0] = errors(z=z, y=y)", 0, id="kept in a table"),
+        pytest.param("shown = both(z, y)\nprint(shown)", 0, id="through a function"),
+        pytest.param("weight = errors(z, y)\nloss = loss * weight", 1, id="a weight of the loss"),
+        pytest.param("weight = both(z, y)\nloss = loss * weight", 1, id="a weight, through a function"),
+        pytest.param("(loss * errors(z, y)).backward()", 1, id="in the backward"),
+    ],
+)
+def test_a_median_that_is_shown(cut: str, number: str, use: str, refusals: int) -> None:
+    """Without a gradient it is a metric, as long as it weighs no loss."""
+    step = _STEP.format(use).replace("loss.backward()\n", "") if "backward" in use else _STEP.format(use)
+    found = refused("DPM303", defs=_ERRORS.format(cut, number), before="table = [0]", step=step)
+    assert len(found) == (refusals if "np.median(a" not in number else 0)
+
+
+def test_a_median_with_a_gradient() -> None:
+    assert refused("DPM303", defs=_ERRORS.format("", "each.median()"), step=_STEP.format("shown = errors(z, y)")) == ["each.median()"]
+
+
+def test_a_median_in_the_backward() -> None:
+    step = _STEP.format("(loss + z.median()).backward()").replace("loss.backward()\n", "")
+    assert refused("DPM303", step=step) == ["z.median()"]

@@ -110,16 +110,78 @@ def test_the_learning_rate(end: str, line: str) -> None:
     assert line in after(**parts)
 
 
+_SLOWER = "\nfor g in optimizer.param_groups:\n    g['lr'] *= 0.9"
+
+
+@pytest.mark.parametrize(
+    ("test", "lines"),
+    [
+        pytest.param("loss.item() > last", ["if ddp.mean_all(loss.item()) > ddp.mean_all(last):"], id="the loss of a batch"),
+        pytest.param("math.isnan(loss.item())", ["if ddp.any_rank(math.isnan(loss.item())):"], id="no number"),
+        pytest.param("random.random() < 0.1", ["if ddp.from_main(random.random() < 0.1):"], id="a draw"),
+        pytest.param("time.time() > 9", ["if ddp.any_rank(time.time() > 9):"], id="a clock"),
+        pytest.param("y.max() > 1", [], id="something else of the batch"),
+        pytest.param("lowest > 1", [], id="the lowest so far"),
+    ],
+)
+def test_the_learning_rate_in_the_batch_loop(test: str, lines: list[str]) -> None:
+    """Of W parts of a batch one nearly always says yes."""
+    step = f"{STEP}lowest = min(lowest, loss.item())\nif {test}:{_SLOWER.replace(chr(10), chr(10) + '    ')}\nlast = loss.item()"
+    parts = {"imports": "import math, random, time", "before": "last = 9.0\nlowest = 9.0", "step": step}
+    if lines:
+        assert [line for line in after(**parts) if "ddp." in line and "if" in line] == lines
+    else:
+        assert refused("DPM511", **parts) == [test]
+
+
+@pytest.mark.parametrize(
+    ("change", "test", "line"),
+    [
+        pytest.param("model.fc.weight.grad = None", "random.random() < 0.5", "if ddp.from_main(random.random() < 0.5):", id="taken away"),
+        pytest.param("model.fc.weight.grad.zero_()", "random.random() < 0.5", "if ddp.from_main(random.random() < 0.5):", id="in place"),
+        pytest.param("model.fc.weight.grad.data.mul_(0.5)", "loss.item() > 9", "if ddp.mean_all(loss.item()) > 9:", id="data"),
+        pytest.param("nn.utils.clip_grad_norm_(model.parameters(), 1.0)", "loss.item() > 9", "if ddp.mean_all(loss.item()) > 9:", id="clipped"),
+        pytest.param("print(model.fc.weight.grad.norm(), model.fc.weight.grad.data)", "random.random() < 0.5", "", id="shown"),
+        pytest.param("model.fc.weight.grad.zero_()", "model.fc.weight.grad.norm() > 9", "", id="a norm of gradients, which are equal on all ranks"),
+    ],
+)
+def test_gradients_that_are_changed(change: str, test: str, line: str) -> None:
+    step = STEP.replace("optimizer.step()", f"if {test}:\n    {change}\noptimizer.step()")
+    parts = {"imports": "import random", "step": step}
+    assert found("DPM511", **parts) == ([test] if line else [])
+    assert not line or line in after(**parts)
+
+
+@pytest.mark.parametrize(
+    ("value", "new"),
+    [
+        pytest.param("0.1 * loss.item()", "ddp.mean_all(0.1 * loss.item())", id="of the loss"),
+        pytest.param("min(0.1, float(loss))", "min(0.1, ddp.mean_all(float(loss)))", id="bounded by the loss"),
+        pytest.param("random.uniform(0.1, 0.2)", "ddp.from_main(random.uniform(0.1, 0.2))", id="drawn"),
+        pytest.param("0.1 * y.max().item()", "", id="of something else of the batch"),
+    ],
+)
+def test_rates_that_batches_give(value: str, new: str) -> None:
+    parts = {"imports": "import random", "step": STEP + f"for g in optimizer.param_groups:\n    g['lr'] = {value}"}
+    if new:
+        assert f"g['lr'] = {new}" in after(**parts)
+    else:
+        assert refused("DPM511", **parts) == [value]
+
+
 @pytest.mark.parametrize(
     "end",
     [
+        pytest.param("g = optimizer.param_groups[0]\ng['lr'] = sched.get_last_lr()[0]", id="a schedule"),
         pytest.param("for g in optimizer.param_groups:\n    g['lr'] = 0.1 if epoch > 1 else 0.2", id="chosen by a counter"),
         pytest.param("d = {}\nd['lrs'] = 3 if loss > 1 else 0", id="another key"),
         pytest.param("for phase in ['train', 'val']:\n    if phase == 'train':\n        sched.step()", id="a phase"),
     ],
 )
 def test_rates_that_are_the_same_everywhere(end: str) -> None:
-    assert found("DPM511", before="sched = torch.optim.lr_scheduler.StepLR(optimizer, 1)", epoch_end=end) == []
+    parts = {"before": "sched = torch.optim.lr_scheduler.StepLR(optimizer, 1)"}
+    assert found("DPM511", epoch_end=end, **parts) == []
+    assert end.startswith("d = {}") or found("DPM511", step=STEP + end, **parts) == []
 
 
 @pytest.mark.parametrize(

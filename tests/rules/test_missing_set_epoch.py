@@ -217,3 +217,13 @@ def test_one_pass_at_once(parts: dict[str, str]) -> None:
 )
 def test_two_passes_at_once_are_refused(parts: dict[str, str], at: str) -> None:
     assert refused("DPM205", **parts) == [at]
+
+
+@pytest.mark.parametrize("batches", ["if epoch < 2:", "try:"])
+def test_a_loader_that_is_built_in_a_part_of_the_epoch(batches: str) -> None:
+    """Before that part the variable has no loader yet."""
+    body = "".join(f"    {line}\n" for line in STEP.splitlines())
+    step = f"own = DataLoader(train_set, batch_size=16, shuffle=True)\nfor x, y in own:\n{body}"
+    parts = {"loader": "", "batches": batches, "step": step, "epoch_end": "finally:\n    print(epoch)" if batches == "try:" else ""}
+    text = whole(**parts)
+    assert "for x, y in ddp.next_epoch(own):" in text and "set_epoch" not in text

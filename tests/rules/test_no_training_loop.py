@@ -149,3 +149,10 @@ def test_batches_that_are_chosen() -> None:
     (hit,) = hits("DPM901", batches="for x, y in reversed(list(loader)):")
     assert "which leaves out batches of a loader or turns them round" in hit.message
     assert "itertools.islice(loader, n)" in hit.advice
+
+
+def test_batches_of_what_is_not_seen_to_be_a_loader() -> None:
+    step = "a, b = it.next()\na, b = a.to(device), b.to(device)\n" + STEP.replace("model(x), y", "model(a), b")
+    parts = {"before": "device = torch.device('cpu')\nsets = [0] * 3\nsets[1] = loader", "epoch_start": "it = iter(sets[epoch])"}
+    (one,) = hits("DPM901", batches="for i in range(9):", step=step, **parts)
+    assert "each batch is the next one of sets[epoch], and it is not seen that this is a DataLoader" in one.message

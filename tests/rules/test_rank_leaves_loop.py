@@ -86,30 +86,49 @@ def test_a_test_on_the_phase_is_not_a_test_on_the_rank() -> None:
     ("step", "pointed"),
     [
         pytest.param("if x.sum() > 1:\n    continue\n" + STEP, "continue", id="continue"),
-        pytest.param(STEP + "if loss.item() > 9:\n    exit()", "exit()", id="exit"),
-        pytest.param(STEP + "if torch.isnan(loss) or loss > 9:\n    break", "break", id="finite or something else"),
+        pytest.param(STEP + "if x.max() > 9:\n    exit()", "exit()", id="exit"),
+        pytest.param(STEP + "if torch.isnan(loss) or x.max() > 9:\n    break", "break", id="finite or something else"),
+        pytest.param(STEP + "if torch.isnan(x).all():\n    break", "break", id="whether none of them is a number"),
+        pytest.param(STEP + "if torch.isfinite(x).any():\n    break", "break", id="whether one of them is a number"),
+        pytest.param(STEP + "if loss.item() * len(x) > 9:\n    break", "break", id="times the number of samples"),
+        pytest.param(STEP + "best = min(best, loss.item())\nif best < 1:\n    break", "break", id="the lowest so far"),
+        pytest.param(STEP + "best = loss.item() if x.max() < 1 else 2\nif best < 1:\n    break", "break", id="chosen by the batch"),
+        pytest.param(STEP + "if x.max() < 1:\n    best = loss.item()\nif best < 1:\n    break", "break", id="kept by the batch"),
+        pytest.param(STEP + "try:\n    best = loss.item()\nexcept OSError:\n    best = loss.item()\nif best < 1:\n    break", "break", id="kept in a handler"),
+        pytest.param("x, y = next(it)\n" + STEP + "if x.max() > 9:\n    break", "break", id="a batch that is drawn"),
+        pytest.param(STEP + "seen.append(loss.item())\nif sum(seen) > 9:\n    break", "break", id="losses in a list"),
+        pytest.param(STEP + "kept['loss'] = loss.item()\nif kept['loss'] > 9:\n    break", "break", id="losses in a dict"),
+        pytest.param(STEP + "meter.update(loss.item())\nif meter.mean > 9:\n    break", "break", id="losses in a meter"),
+        pytest.param(STEP + "best *= loss.item()\nif best < 1:\n    break", "break", id="a product of losses"),
+        pytest.param(STEP + "for best in (loss.item(), 3):\n    pass\nif best < 1:\n    break", "break", id="gone through"),
+        pytest.param(STEP + "if F.cross_entropy(model(x), y, reduction='sum') > 9:\n    break", "break", id="a sum over the batch"),
         pytest.param(STEP + "if big(x):\n    break", "break", id="a function of the batch"),
         pytest.param(STEP + "for z in range(int(y[0])):\n    if late():\n        exit()", "exit()", id="in a loop inside"),
-        pytest.param(STEP.replace("optimizer.step()", "if loss < 9:\n    optimizer.step()"), "optimizer.step()", id="a step left out"),
-        pytest.param(STEP.replace("loss.backward()", "if loss < 9:\n    loss.backward()"), "loss.backward()", id="backward left out"),
-        pytest.param(STEP.replace("loss.backward()", "if loss > 9:\n    pass\nelse:\n    loss.backward()"), "loss.backward()", id="backward in the other branch"),
+        pytest.param(STEP.replace("optimizer.step()", "if y.max() < 9:\n    optimizer.step()"), "optimizer.step()", id="a step left out"),
+        pytest.param(STEP.replace("loss.backward()", "if y.max() < 9:\n    loss.backward()"), "loss.backward()", id="backward left out"),
         pytest.param(
-            STEP.replace("optimizer.step()", "n, m = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0), loss\nif m < 1:\n    optimizer.step()"), "optimizer.step()",
-            id="a norm beside something else",
+            STEP.replace("loss.backward()", "if y.max() > 9:\n    pass\nelse:\n    loss.backward()"), "loss.backward()", id="backward in the other branch",
+        ),
+        pytest.param(
+            STEP.replace("optimizer.step()", "n, m = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0), x.max()\nif m < 1:\n    optimizer.step()"),
+            "optimizer.step()", id="a norm beside something else",
         ),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
 def test_refused(step: str, pointed: str, module_level: bool) -> None:
     defs = "import time\ndef late():\n    return time.time() > 9\ndef big(x):\n    return x.sum() > 1"
-    assert refused("DPM322", defs=defs, step=step, module_level=module_level) == [pointed]
+    defs += "\nclass Meter:\n    def __init__(self):\n        self.mean = 0.0\n    def update(self, value):\n        self.mean = 0.9 * self.mean + 0.1 * value"
+    before = "best, seen, kept, meter, it = 9.0, [], {}, Meter(), iter(loader)"
+    assert refused("DPM322", defs=defs, before=before, step=step, module_level=module_level) == [pointed]
 
 
 @pytest.mark.parametrize(
     ("step", "expected"),
     [
         pytest.param("if torch.isnan(loss):\n    break", "if ddp.any_rank(torch.isnan(loss)):", id="isnan"),
-        pytest.param("if not torch.isfinite(loss).all():\n    continue", "", id="all of them is another question"),
+        pytest.param("if not torch.isfinite(x).all():\n    continue", "if ddp.any_rank(not torch.isfinite(x).all()):", id="one of them is not finite"),
+        pytest.param("if epoch and torch.isinf(loss):\n    break", "if ddp.any_rank(epoch and torch.isinf(loss)):", id="finite and a counter"),
         pytest.param("if not math.isfinite(loss.item()):\n    continue", "if ddp.any_rank(not math.isfinite(loss.item())):", id="isfinite of a number"),
         pytest.param(
             "if loss != loss or np.isinf(loss.item()):\n    break", "if ddp.any_rank(loss != loss or np.isinf(loss.item())):", id="by itself, or isinf"
@@ -117,6 +136,7 @@ def test_refused(step: str, pointed: str, module_level: bool) -> None:
         pytest.param("if torch.isnan(loss).any().item():\n    break", "if ddp.any_rank(torch.isnan(loss).any().item()):", id="any of them"),
         pytest.param("if time.time() - start > 9:\n    break", "if ddp.any_rank(time.time() - start > 9):", id="a time limit"),
         pytest.param("if late():\n    exit()", "if ddp.any_rank(late()):", id="a function of the clock"),
+        pytest.param("start = start - time.time()\nif start < 9:\n    break", "if ddp.any_rank(start < 9):", id="a clock that adds up"),
         pytest.param("if late():\n    if late() + 1:\n        break", "    if ddp.any_rank(late() + 1):", id="two tests"),
     ],
 )
@@ -124,10 +144,149 @@ def test_refused(step: str, pointed: str, module_level: bool) -> None:
 def test_decided_together(step: str, expected: str, module_level: bool) -> None:
     defs = "import math, time\nimport numpy as np\ndef late():\n    return time.time() > 9"
     parts = {"defs": defs, "before": "start = time.time()", "step": STEP + step}
-    if expected:
-        assert expected in whole(module_level=module_level, **parts)
+    assert expected in whole(None, module_level=module_level, **parts)
+
+
+def test_a_step_on_finite_losses_only() -> None:
+    step = STEP.replace("loss.backward()", "if {}:\n    loss.backward()")
+    assert "if not ddp.any_rank(not torch.isfinite(loss)):" in whole(step=step.format("torch.isfinite(loss)"))
+    assert "if not ddp.any_rank(torch.isnan(loss)):" in whole(step=step.format("not torch.isnan(loss)"))
+
+
+_DRAWS = """
+import random
+import numpy as np
+from random import random as toss
+own = np.random.RandomState(epochs)
+def coin(p):
+    return random.random() < p
+class Stopper:
+    def __init__(self):
+        self.late = hash(self) > 9
+        self.p = random.random()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "decided"),
+    [
+        pytest.param("random.random() < 0.7", "", id="random"),
+        pytest.param("toss() < 0.7", "", id="from-import"),
+        pytest.param("np.random.rand() < 0.7", "", id="numpy"),
+        pytest.param("np.random.binomial(n=1, p=0.7)", "", id="keywords"),
+        pytest.param("torch.rand(1).item() < 0.7", "", id="torch.rand"),
+        pytest.param("torch.randint(0, 2, (1,)).item()", "", id="torch.randint"),
+        pytest.param("torch.bernoulli(torch.tensor(0.7))", "", id="torch.bernoulli"),
+        pytest.param("torch.rand(1, generator=g).item() < 0.7", "", id="a stream of its own"),
+        pytest.param("own.rand() < 0.7", "", id="another one"),
+        pytest.param("coin(0.7)", "", id="a function of the program"),
+        pytest.param("not coin(p=0.7)", "", id="not"),
+        pytest.param("epoch > 1 or coin(0.7)", "", id="a counter or a draw"),
+        pytest.param("coin(0.7) and coin(0.6)", "", id="two draws"),
+        pytest.param("coin(0.7) or stopper.late", "ddp.from_main(coin(0.7)) or ddp.any_rank(stopper.late)", id="a draw or a flag"),
+        pytest.param("coin(0.7) and not torch.isnan(loss)", "ddp.from_main(coin(0.7)) and not ddp.any_rank(torch.isnan(loss))", id="a draw and a guard"),
+        pytest.param("random.random() < loss.item()", "ddp.from_main(random.random()) < ddp.mean_all(loss.item())", id="a draw against the loss"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_a_draw_is_rank_0s(test: str, decided: str, module_level: bool) -> None:
+    """Any of W ranks draws a yes of probability p with 1 - (1 - p)^W."""
+    step = STEP.replace("loss.backward()\noptimizer.step()", f"if {test}:\n    loss.backward()\n    optimizer.step()")
+    text = whole(imports="epochs = 3", defs=_DRAWS, before="stopper = Stopper()\ng = torch.Generator()", step=step, module_level=module_level)
+    assert f"if {decided or f'ddp.from_main({test})'}:" in text
+
+
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [
+        pytest.param("coin(0.5) and loss.backward()", "ddp.from_main(coin(0.5)) and loss.backward()", id="and"),
+        pytest.param("loss.backward() if coin(0.5) else None", "loss.backward() if ddp.from_main(coin(0.5)) else None", id="a conditional expression"),
+        pytest.param("while coin(p=0.5):\n    optimizer.step()", "while ddp.from_main(coin(p=0.5)):", id="while"),
+        pytest.param("for k in range(random.randint(1, 3)):\n    optimizer.step()", "for k in ddp.from_main(range(random.randint(1, 3))):", id="turns"),
+        pytest.param(
+            "n = random.randint(1, 3)\nprint(n)\nfor k in range(n):\n    optimizer.step()",
+            "n = ddp.from_main(random.randint(1, 3))",
+            id="a number that is shown",
+        ),
+        pytest.param("if coin(0.5):\n    optimizer.step()\nelse:\n    other.step()", "if ddp.from_main(coin(0.5)):", id="one of two optimizers"),
+        pytest.param(
+            "if coin(0.5):\n    if stopper.late:\n        optimizer.step()",
+            "if ddp.from_main(coin(0.5)):\n                if ddp.any_rank(stopper.late):",
+            id="two tests",
+        ),
+    ],
+)
+def test_draws_in_other_places(step: str, line: str) -> None:
+    parts = {"imports": "epochs = 3", "defs": _DRAWS, "before": "other = torch.optim.Adam(model.parameters())\nstopper = Stopper()"}
+    assert line in whole(step=STEP.replace("loss.backward()\noptimizer.step()" if "backward" in step else "optimizer.step()", step), **parts)
+
+
+def test_turns_that_all_ranks_make() -> None:
+    step = "n = int(x.size(0) * torch.rand(1))\nfor k in range(2):\n    optimizer.step()\nfor k in x:\n    optimizer.step()"
+    assert found("DPM322", step=STEP + step) == []
+
+
+def test_a_draw_that_says_one_thing_here_and_there() -> None:
+    """One variable decides for the step and for the data: both by rank 0's draw. Where only the data of a batch change, every rank draws for itself."""
+    parts = {"imports": "epochs = 3", "defs": _DRAWS}
+    mixed = "r = random.random()\nif r < 0.5:\n    x = x + 1\n" + STEP
+    assert "from_main" not in whole(step=mixed, **parts)
+    text = whole(step=mixed.replace("loss.backward()", "if r > 0.2:\n    loss.backward()"), **parts)
+    assert "r = ddp.from_main(random.random())" in text and text.count("from_main") == 1
+    alone = STEP.replace("loss.backward()", "r = random.random()\nif r > 0.2:\n    loss.backward()")
+    assert "if ddp.from_main(r > 0.2):" in whole(step=alone, **parts)
+    beside = mixed.replace("loss.backward()", "if r > toss():\n    loss.backward()")
+    assert "if ddp.from_main(r > toss()):" in whole(step=beside, **parts)
+    parted = "if y.max() > 1:\n    r = random.random()\n    x = x * r\n" + STEP.replace("loss.backward()", "if r > 0.2:\n    loss.backward()")
+    assert "if ddp.from_main(r > 0.2):" in whole(step=parted, **parts)
+
+
+@pytest.mark.parametrize(
+    ("test", "decided"),
+    [
+        pytest.param("loss.item() > 9", "ddp.mean_all(loss.item()) > 9", id="item"),
+        pytest.param("loss > 9", "ddp.mean_all(loss) > 9", id="a tensor"),
+        pytest.param("float(loss.detach()) > 9", "ddp.mean_all(float(loss.detach())) > 9", id="float"),
+        pytest.param("loss.data.cpu() > 9", "ddp.mean_all(loss.data.cpu()) > 9", id="data"),
+        pytest.param("9 < -loss.item()", "9 < ddp.mean_all(-loss.item())", id="negative"),
+        pytest.param("abs(loss.item() - last) > 9", "abs(ddp.mean_all(loss.item() - last)) > 9", id="a difference"),
+        pytest.param("loss.item() > 1.5 * last", "ddp.mean_all(loss.item()) > ddp.mean_all(1.5 * last)", id="the last one"),
+        pytest.param("loss.item() / 2 > last", "ddp.mean_all(loss.item() / 2) > ddp.mean_all(last)", id="a half"),
+        pytest.param("moving > 9", "ddp.mean_all(moving) > 9", id="a moving average"),
+        pytest.param("total / 5 > 9", "ddp.mean_all(total / 5) > 9", id="a total"),
+        pytest.param("loss * total > 9", "ddp.mean_all(loss) * ddp.mean_all(total) > 9", id="each for itself"),
+        pytest.param("other > 9", "ddp.mean_all(other) > 9", id="one of two"),
+        pytest.param("low.item() > 9", "", id="the lowest of the batch"),
+        pytest.param("loss.item() ** 2 > 9", "ddp.mean_all(loss.item()) ** 2 > 9", id="its square"),
+        pytest.param("not loss > 9", "not ddp.mean_all(loss) > 9", id="not"),
+        pytest.param("epoch and loss > 9", "epoch and ddp.mean_all(loss) > 9", id="a counter and a loss"),
+        pytest.param("F.mse_loss(model(x)[:, 0], y.float()) > 9", "ddp.mean_all(F.mse_loss(model(x)[:, 0], y.float())) > 9", id="a call"),
+    ],
+)
+def test_a_mean_over_the_batch_is_averaged(test: str, decided: str) -> None:
+    more = "moving = 0.9 * moving + 0.1 * loss.item()\ntotal += loss.item()\ntotal *= 0.5\nlow = x.min()\nother, rest = loss.item(), 3\n"
+    step = f"{STEP}{more}if {test}:\n    break\nif epoch:\n    last = loss.item()"
+    if decided:
+        assert f"if {decided}:" in whole(before="last = moving = 0.0\ntotal = 0.0", step=step)
     else:
-        assert refused("DPM322", module_level=module_level, **parts) == ["continue"]
+        assert refused("DPM322", before="last = moving = 0.0\ntotal = 0.0", step=step) == ["break"]
+
+
+def test_what_the_decision_keeps() -> None:
+    """``best`` is given a loss on all ranks at once, since all decide alike."""
+    step = STEP + "if loss.item() < best:\n    best = loss.item()\n    continue"
+    assert "if ddp.mean_all(loss.item()) < ddp.mean_all(best):" in whole(before="best = 9.0", step=step)
+
+
+def test_what_an_evaluation_gives() -> None:
+    """It is the same on every rank."""
+    defs = (
+        "def evaluate(model, val_loader):\n    correct = 0\n    for a, b in val_loader:\n        correct += (model(a).argmax(1) == b).sum().item()\n"
+        "    return correct"
+    )
+    step = STEP + "if evaluate(model, val_loader) > 30:\n    break"
+    parts = {"defs": defs, "setup": "val_loader = DataLoader(val_set, batch_size=16)"}
+    assert "if ddp.any_rank(evaluate(model, val_loader) > 30):" in whole(step=step, **parts)
 
 
 def test_a_step_left_out_by_the_clock() -> None:

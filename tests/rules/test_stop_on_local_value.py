@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import COUNTING, after, found, refused
+from tests.rules.program import COUNTING, STEP, after, found, refused
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,16 @@ def test_an_evaluation_that_is_tested() -> None:
 
 def test_an_exception_handler_is_refused() -> None:
     assert refused("DPM610", epoch_end="try:\n    pass\nexcept KeyboardInterrupt:\n    break") == ["break"]
+
+
+@pytest.mark.parametrize(
+    ("inner", "pointed"),
+    [
+        pytest.param("while a.max() > 1:\n{}    a = a / 2", "a.max() > 1", id="while"),
+        pytest.param("for k in range(3):\n    if a.max() > 1:\n        break\n{}", "break", id="break"),
+    ],
+)
+def test_epochs_for_each_batch_of_another_loader(inner: str, pointed: str) -> None:
+    body = "".join(f"        {s}\n" for s in STEP.splitlines())
+    step = inner.format(f"    for x, y in loader:\n{body}")
+    assert pointed in refused("DPM610", setup="others = DataLoader(train_set, batch_size=16)", batches="for a, b in others:", step=step)

@@ -109,3 +109,85 @@ def test_a_part_that_a_module_with_its_own_optimizer_calls() -> None:
     (one,) = hits("DPM904", defs=defs, model="both = Both()", optimizer="", step="both.process(x, y)")
     assert one.message.startswith("self.net, which this optimizer trains, is called by a module that holds it (line ")
     assert "no nn.Module" in one.advice
+
+
+_OWN_LOOP = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+    def fit(self, loader, optimizer):
+        {}
+        for x, y in loader:
+            loss = F.cross_entropy({}(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("start", "called"), [("model = self.train().to('cpu')", "model"), ("self.train()", "self"), ("model = self", "model.forward")])
+@pytest.mark.parametrize("call", ["model.fit(loader, optimizer)", "model.fit(optimizer=optimizer, loader=loader)"])
+def test_a_model_that_trains_itself(start: str, called: str, call: str) -> None:
+    (one,) = hits("DPM904", net=_OWN_LOOP.format(start, called), batches="if True:", step=call)
+    assert one.message == "the model trains itself, in its method fit, and would go round its own wrapper"
+
+
+_ATTACK = """
+from torch import optim
+def attack(model, x, y, turns=2):
+    delta = 0.001 * torch.randn({shape})
+    delta = delta.detach().requires_grad_()
+    inner = {made}
+    for _ in range(turns):
+        inner.zero_grad()
+        loss = F.cross_entropy(model(x + delta), y{sums})
+        loss.backward()
+        inner.step()
+    return (x + delta).detach()
+"""
+_SGD = "optim.SGD([delta], lr=0.1)"
+_SUM = ", reduction='sum'"
+_ATTACKED = "x = attack(model, x, y)\n" + STEP
+
+
+@pytest.mark.parametrize("made", [_SGD, "optim.Adam(lr=0.1, params=(delta,))"])
+@pytest.mark.parametrize("shape", ["x.shape", "*x.shape", "x.size(0), 8"])
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_a_perturbation_of_the_batch(made: str, shape: str, module_level: bool) -> None:
+    """It belongs to no model: each rank has those of its own samples, and their gradient is left as it is."""
+    text = whole(defs=_ATTACK.format(made=made, shape=shape, sums=_SUM), step=_ATTACKED, module_level=module_level)
+    assert "sum_loss" not in text and "loss.backward()\n        inner.step()" in text
+
+
+def test_a_perturbation_of_a_mean() -> None:
+    """A mean over a part of the batch gives each sample a gradient W times as large."""
+    (one,) = hits("DPM904", defs=_ATTACK.format(made=_SGD, shape="x.shape", sums=""), step=_ATTACKED)
+    assert one.message == "delta is made for each batch, and its loss is no sum: a part of the batch gives it another gradient"
+
+
+@pytest.mark.parametrize(
+    "defs",
+    [
+        pytest.param(_ATTACK.format(made=_SGD, shape="16, 8", sums=_SUM), id="not made of the batch"),
+        pytest.param(_ATTACK.format(made="optim.SGD([delta.T], lr=0.1)", shape="x.shape", sums=_SUM), id="a part of it"),
+        pytest.param(_ATTACK.format(made="optim.SGD(delta, lr=0.1)", shape="x.shape", sums=_SUM), id="no list"),
+        pytest.param(
+            "delta = torch.zeros(16, 8, requires_grad=True)\n"
+            + "\n".join(line for line in _ATTACK.format(made=_SGD, shape="x.shape", sums=_SUM).splitlines() if not line.startswith("    delta =")),
+            id="made once",
+        ),
+    ],
+)
+def test_what_is_no_perturbation(defs: str) -> None:
+    step = _ATTACKED.replace("x = attack(model, x, y)", "attack(model, x, y)")
+    assert refused("DPM904", defs=defs, step=step)
+
+
+def test_an_optimizer_that_nothing_follows() -> None:
+    defs = _ATTACK.format(made=_SGD, shape="x.shape", sums=_SUM).replace("        loss.backward()\n", "")
+    assert refused("DPM904", defs=defs, step=_ATTACKED.replace("x = attack", "z = attack")) == ["optim.SGD([delta], lr=0.1)"]

@@ -27,6 +27,15 @@ _PRUNE = "import torch.nn.utils.prune as prune"
         pytest.param({"epoch_start": "model.train()\nprint(model.fc)"}, id="other calls"),
         pytest.param({"imports": _PRUNE, "epoch_start": "prune.l1_unstructured(model.fc, 'weight', 0.1)"}, id="pruned by size"),
         pytest.param({"epoch_start": "'a string'"}, id="no call"),
+        pytest.param(
+            {"step": STEP + "for g in optimizer.param_groups:\n    g['lr'] = 0.1 + torch.rand(1).item() * 0"}, id="rates, which have a rule of their own"
+        ),
+        pytest.param(
+            {"step": STEP + "for g in others:\n    for p in g:\n        p.add_(torch.rand(1))", "before": "others = [[torch.ones(1)]]"}, id="other groups"
+        ),
+        pytest.param({"step": STEP + "[p.add_(torch.rand(1)) for p in [x]]"}, id="other tensors in a comprehension"),
+        pytest.param({"step": STEP + "x.data = torch.rand(16, 8)\nmodel.temperature = torch.rand(1)"}, id="no weight is set"),
+        pytest.param({"step": STEP.replace("optimizer.step()", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)\noptimizer.step()")}, id="clipped"),
     ],
 )
 def test_nothing_to_say(parts: dict[str, str]) -> None:
@@ -70,6 +79,75 @@ def test_a_statement_draws_from_one_stream(line: str) -> None:
     assert "with ddp.same_stream():" in after(**parts)
 
 
-def test_refused_where_ranks_may_decide_differently() -> None:
-    step = STEP + "if loss.item() > 1:\n    model.fc.reset_parameters()"
-    assert refused("DPM129", step=step) == ["model.fc.reset_parameters()"]
+_LANGEVIN = """
+class Langevin(torch.optim.{base}):
+    def __init__(self, params, lr=0.1):
+        super().__init__(params, {args})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.add_(p.grad, alpha=-group["lr"])
+                p.add_({noise})
+"""
+
+
+@pytest.mark.parametrize("base", ["Optimizer", "SGD"])
+@pytest.mark.parametrize("made", ["Langevin(model.parameters())", "Langevin(lr=0.1, params=model.parameters())"])
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_an_optimizer_that_draws(base: str, made: str, module_level: bool) -> None:
+    args = {"Optimizer": "dict(lr=lr)", "SGD": "lr"}[base]
+    parts = {"defs": _LANGEVIN.format(base=base, args=args, noise="torch.randn_like(p)"), "optimizer": f"optimizer = {made}"}
+    assert found("DPM129", module_level=module_level, **parts) == ["optimizer.step()"]
+    assert "with ddp.same_stream():" in after(module_level=module_level, **parts)
+    quiet = {**parts, "defs": _LANGEVIN.format(base=base, args=args, noise="p")}
+    assert found("DPM129", module_level=module_level, **quiet) == []
+
+
+def test_an_optimizer_that_draws_behind_a_scaler() -> None:
+    parts = {
+        "defs": _LANGEVIN.format(base="Optimizer", args="dict(lr=lr)", noise="torch.randn_like(p)"),
+        "optimizer": "optimizer = Langevin(model.parameters())",
+    }
+    step = "optimizer.zero_grad()\nloss = F.cross_entropy(model(x), y)\nscaler.scale(loss).backward()\nscaler.step(optimizer)\nscaler.update()"
+    assert found("DPM129", before="scaler = torch.amp.GradScaler('cuda')", step=step, **parts) == ["scaler.step(optimizer)"]
+    of_torch = {"before": "scaler = torch.amp.GradScaler('cuda')", "step": step}
+    assert found("DPM129", **of_torch) == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param("for g in optimizer.param_groups:\n    for p in g['params']:\n        p.grad.add_(torch.randn_like(p.grad))", id="groups"),
+        pytest.param("for g in optimizer.param_groups:\n    [p.grad.add_(torch.randn_like(p.grad)) for p in g['params']]", id="a comprehension in it"),
+        pytest.param("for p in params:\n    p.grad.add_(torch.randn_like(p.grad))", id="a list of parameters"),
+        pytest.param("[p.grad.add_(torch.randn_like(p.grad)) for p in model.parameters()]", id="a comprehension"),
+        pytest.param("model.fc.weight.data = model.fc.weight.data + torch.randn(2, 8)", id="assigned"),
+        pytest.param("model.fc.weight.data += torch.randn(2, 8)", id="added"),
+        pytest.param("random.choice([optimizer, torch.optim.SGD(model.fc.parameters(), lr=0.1)]).step()", id="an optimizer that is drawn"),
+        pytest.param("nn.utils.clip_grad_norm_(model.parameters(), random.uniform(1.0, 2.0))", id="clipped at random"),
+    ],
+)
+def test_other_ways_to_the_weights(lines: str) -> None:
+    parts = {"imports": "import random", "before": "params = list(model.parameters())", "step": STEP + lines}
+    assert found("DPM129", **parts) == [lines.splitlines()[0]]
+    assert "with ddp.same_stream():" in after(**parts)
+
+
+@pytest.mark.parametrize("call", ["disturb(optimizer.param_groups)", "disturb(groups=optimizer.param_groups)"])
+def test_groups_that_a_function_gets(call: str) -> None:
+    defs = "def disturb(groups):\n    for g in groups:\n        for p in g['params']:\n            p.grad.add_(torch.randn_like(p.grad))"
+    assert found("DPM129", defs=defs, step=STEP.replace("optimizer.step()", f"{call}\noptimizer.step()")) == ["for g in groups:"]
+
+
+def test_decided_alike() -> None:
+    step = STEP + "if {}:\n    model.fc.reset_parameters()"
+    new = after(imports="import random", step=step.format("random.random() < 0.1"))
+    assert new[:2] == ["if ddp.from_main(random.random() < 0.1):", "with ddp.same_stream():"]
+    assert "if ddp.mean_all(loss.item()) > 1:" in after(step=step.format("loss.item() > 1"))
+
+
+@pytest.mark.parametrize("before", ["if y.max() > 1:", "try:\n    print(1)\nexcept ValueError:"], ids=["a batch", "an exception"])
+def test_refused_where_ranks_may_decide_differently(before: str) -> None:
+    assert refused("DPM129", step=f"{STEP}{before}\n    model.fc.reset_parameters()") == ["model.fc.reset_parameters()"]

@@ -28,23 +28,32 @@ def _steps(torch: Any) -> None:
     def optimizer(self: Any, *a: Any, **k: Any) -> None:
         first = not hasattr(self, "param_groups")
         made(self, *a, **k)
-        if first:
+        if first and any(isinstance(p, torch.nn.Parameter) for g in self.param_groups for p in g["params"]):
             STATE["optimizers"].append(self)
             _same_start(torch, self, len(STATE["optimizers"]) - 1)
 
     torch.optim.Optimizer.__init__ = optimizer
 
+    def recorded(opt: Any) -> bool:
+        # one that holds no parameters has tensors of the batch (an adversarial perturbation), another number of them on each rank
+        return any(o is opt for o in STATE["optimizers"])
+
     def before(opt: Any, *_: Any) -> None:
+        if not recorded(opt):
+            del RECORD["losses"][-1:]  # the loss of a rank's own samples
+            return
         if STATE["named"] < len(STATE["optimizers"]):  # at the end the modules may be gone
             STATE["named"], RECORD["names"] = len(STATE["optimizers"]), names_of(torch)
         if RECORD["draws"] is None and STATE["random"] is not None and STATE["current"] is not None and STATE["random"] != random_state(torch):
             RECORD["draws"] = len(RECORD["steps"])
         norms = [p.grad.detach().double().norm() for g in opt.param_groups for p in g["params"] if p.grad is not None]
         total = float(torch.stack(norms).norm()) if norms else None
-        which = next((i for i, o in enumerate(STATE["optimizers"]) if o is opt), -1)
+        which = next(i for i, o in enumerate(STATE["optimizers"]) if o is opt)
         RECORD["steps"].append({"optimizer": which, "lr": [float(g["lr"]) for g in opt.param_groups if "lr" in g], "gradient": total})
 
     def after(opt: Any, *_: Any) -> None:
+        if not recorded(opt):
+            return
         STATE["training"] |= STATE["fed"]
         STATE["fed"].clear()
         _keep_parameters(len(RECORD["steps"]))

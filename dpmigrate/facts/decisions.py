@@ -1,0 +1,191 @@
+"""How ranks decide a test together, so that it falls out as in one process: by which part of it, and by whose value.
+
+A draw is rank 0's: each rank draws for itself, and that any of W ranks draws a yes of probability p has the probability 1 - (1 - p)^W. A number that is a mean
+over the batch is averaged over the ranks, whose shares are equal: that is the number of the whole batch. A flag, a clock and a number that is not finite
+are any rank's: one is enough. What else is taken from a batch nobody can decide for the whole of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.control import uniform
+from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.names import last
+from dpmigrate.facts.origins import of_data, origins
+from dpmigrate.facts.randomness import drawing
+from dpmigrate.facts.ranks import asks_files, reached_together
+from dpmigrate.facts.roles import Roles, element
+from dpmigrate.facts.scopes import Binding
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+#: what takes a number out of a tensor and leaves it what it is
+_TAKES = frozenset({"item", "detach", "cpu", "clone", "double", "float"})
+#: functions of numbers; what they are given decides what they give
+_OF_NUMBERS = frozenset({"?.abs", "?.max", "?.min", "?.float", "?.int", "?.round", "?.bool", "math.exp", "math.log", "math.sqrt", "math.fabs", "numpy.abs"})
+
+
+class By(enum.Enum):
+    """Whose value decides."""
+
+    ANY = "any rank's yes"
+    ALL = "the yes of all ranks"
+    MAIN = "rank 0's value"
+    MEAN = "the mean over the ranks"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part:
+    """A part of a test, with whose value of it decides."""
+
+    node: ast.expr
+    by: By
+
+
+def decided(script: Script, test: ast.expr) -> list[Part] | None:
+    """The parts of a test by which the ranks decide it alike; None where what a rank has of the batch does not say what the whole batch would."""
+    region = script.roles.region(test)
+    if region in ("train", "both"):
+        found = _parts(script, test)
+    elif asks_files(script.roles, test) or any(isinstance(n, ast.Compare) for n in ast.walk(test)):
+        found = [Part(test, By.MAIN)]  # any rank's number would say yes more often than one process's
+    else:
+        found = [Part(test, By.MAIN if drawn(script.roles, test) else By.ANY)]
+    return None if found is None else [p for part in found for p in _wheredrawn(script, part)]
+
+
+def _parts(script: Script, test: ast.expr) -> list[Part] | None:
+    if asks_files(script.roles, test):
+        return [Part(test, By.MAIN)]
+    if uniform(script.names, test):
+        return []
+    data = of_data(script.roles, test)
+    if isinstance(test, ast.BoolOp):
+        return _joined(test, [_parts(script, v) for v in test.values], data)
+    if not data:
+        return [Part(test, By.MAIN if _by_main(script, test) else By.ANY)]
+    finite = _asks_finite(test)
+    if finite is not None:
+        return [Part(test, finite)]
+    if _mean(script, test, test, set()):
+        return [Part(test, By.MEAN)]
+    inner: list[ast.expr] = []
+    if isinstance(test, ast.UnaryOp):
+        inner = [test.operand]
+    elif isinstance(test, ast.Compare):
+        inner = [test.left, *test.comparators]
+    elif isinstance(test, ast.BinOp):
+        inner = [test.left, test.right]
+    elif isinstance(test, ast.Call) and script.names.dotted(test.func) in _OF_NUMBERS and not test.keywords:
+        inner = test.args
+    found = [_parts(script, n) for n in inner]
+    flat = [p for f in found if f is not None for p in f]
+    return flat if inner and None not in found else None
+
+
+def _by_main(script: Script, test: ast.expr) -> bool:
+    """Whether rank 0 decides what is made of no batch: a draw, and numbers where a function serves training and evaluation."""
+    compared = script.roles.region(test) == "both" and any(isinstance(n, ast.Compare) for n in ast.walk(test))
+    return compared or drawn(script.roles, test)
+
+
+def _joined(test: ast.BoolOp, found: list[list[Part] | None], data: bool) -> list[Part] | None:
+    """``a or b`` in one piece where both are decided alike, else each for itself, which all ranks come to since they agree on what stands before it."""
+    parts = [p for f in found if f is not None for p in f]
+    if None in found:
+        return None
+    kinds = {p.by for p in parts}
+    in_one = kinds == {By.MAIN} or (kinds == {By.ANY} and (isinstance(test.op, ast.Or) or not data or len(parts) == 1))
+    return [Part(test, *kinds)] if in_one and all(p.node in test.values for p in parts) else parts
+
+
+def _asks_finite(test: ast.expr) -> By | None:
+    """Who decides whether a number is finite: it is not, if it is not on one rank; None where the test asks something else.
+
+    ``torch.isnan(loss)``, ``not math.isfinite(loss.item())``, ``loss != loss``, ``torch.isfinite(loss).all()``.
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return By.ANY if _asks_finite(test.operand) is By.ALL else None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.NotEq):
+        return By.ANY if ast.dump(test.left) == ast.dump(test.comparators[0]) else None
+    methods = set()
+    while isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr in ("any", "all", "item") and not test.args:
+        methods.add(test.func.attr)
+        test = test.func.value
+    if isinstance(test, ast.Call) and last(test.func) in ("isnan", "isinf") and "all" not in methods:
+        return By.ANY
+    return By.ALL if isinstance(test, ast.Call) and last(test.func) == "isfinite" and "any" not in methods else None
+
+
+# ------------------------------------------------------------------ draws
+def drawn(roles: Roles, node: ast.AST) -> bool:
+    """Whether a draw may go into the value, through variables and functions of the program, and nothing of a batch."""
+    return not of_data(roles, node) and any(isinstance(n, ast.Call) and drawing(roles, n) for n, _ in origins(roles, node))
+
+
+def _wheredrawn(script: Script, part: Part) -> list[Part]:
+    """The draw where a variable is given it, if that is read elsewhere too: ``if coin < p:`` may then say one thing here and another one there."""
+    names, found = script.names, []
+    if part.by is not By.MAIN:
+        return [part]
+    for n in (n for n in ast.walk(part.node) if isinstance(n, ast.Name) and drawn(script.roles, n)):
+        bound = list(names.bindings(names.scope_of[n], n.id))
+        value = bound[0].value if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path else None
+        elsewhere = any(not names.is_inside(r, part.node) for r in names.uses(names.scope_of[n], n.id) if isinstance(r.ctx, ast.Load))
+        if not isinstance(value, ast.expr) or not elsewhere or names.function(value) is not names.function(n) or not drawn(script.roles, value):
+            return [part]
+        if not reached_together(script.roles, names.statement(value)):
+            return [part]
+        found.append(Part(value, By.MAIN))
+    return found if found and not any(drawing(script.roles, c) for c in ast.walk(part.node) if isinstance(c, ast.Call)) else [part]
+
+
+# ------------------------------------------------------------------ means over the batch
+def _mean(script: Script, node: ast.expr, test: ast.expr, seen: set[ast.AST]) -> bool:
+    """Whether the mean of the value over ranks with equal shares is the value of the whole batch: of losses that are means, what is linear in them.
+
+    ``test`` is decided alike on all ranks, so what it decides may go into the value.
+    """
+
+    def of(part: ast.expr) -> bool:
+        return _mean(script, part, test, seen)
+
+    if node in seen or uniform(script.names, node):
+        return True
+    seen.add(node)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TAKES and not node.args:
+        return of(node.func.value)
+    if isinstance(node, ast.Call) and script.names.dotted(node.func) == "?.float" and len(node.args) == 1:
+        return of(node.args[0])
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        return of(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        return of(node.operand)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        return of(node.left) and of(node.right)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        plain = uniform(script.names, node.right) or (isinstance(node.op, ast.Mult) and uniform(script.names, node.left))
+        return plain and of(node.left) and of(node.right)
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        bound = list(script.names.bindings(script.names.scope_of[node], node.id))
+        return bool(bound) and all(_given_mean(script, node, b, test, seen) for b in bound)
+    return isinstance(node, ast.Call) and script.losses.norm(node).norm is Norm.MEAN
+
+
+def _given_mean(script: Script, read: ast.Name, b: Binding, test: ast.expr, seen: set[ast.AST]) -> bool:
+    """Whether every rank gives the variable that is read a mean at the same turns."""
+    if b.how == "aug" and isinstance(b.value, ast.AugAssign):
+        scaled = isinstance(b.value.op, ast.Mult | ast.Div) and uniform(script.names, b.value.value)
+        given = scaled or (isinstance(b.value.op, ast.Add | ast.Sub) and _mean(script, b.value.value, test, seen))
+    elif b.how == "assign" and isinstance(b.value, ast.expr):
+        value = element(b.value, b.path)
+        given = _mean(script, value, test, seen) if not b.path or value is not b.value else script.losses.norm(read).norm is Norm.MEAN
+    else:
+        return False
+    around = [a for a in script.names.ancestors(b.target) if isinstance(a, ast.If | ast.While | ast.ExceptHandler)]
+    return given and all(not isinstance(a, ast.ExceptHandler) and (script.names.is_inside(test, a.test) or uniform(script.names, a.test)) for a in around)

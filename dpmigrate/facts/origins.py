@@ -1,0 +1,84 @@
+"""What a value is made of: the expressions behind its variables, parameters and attributes, each once; and whether a batch is among them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.facts.control import MUTATORS
+from dpmigrate.facts.names import last, of_self
+from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.scopes import Binding
+
+
+def origins(roles: Roles, node: ast.AST, seen: set[object] | None = None) -> Iterator[tuple[ast.AST, Binding | None]]:
+    """The nodes of an expression and of all that its variables are given, each with the binding of a loop's target that it reads, if it does.
+
+    Of an object of the program it is what the attribute is given that is read. What an evaluation gives is left out: it is the same on every rank.
+    """
+    seen = set() if seen is None else seen
+    todo: list[ast.AST] = [node]
+    while todo:
+        n = todo.pop()
+        if n in seen or (isinstance(n, ast.Call) and _evaluates(roles, n)):
+            continue
+        seen.add(n)
+        yield n, None
+        held = _held(roles, n) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) else None
+        todo += ast.iter_child_nodes(n) if held is None else held
+        if not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load):
+            continue
+        variable = roles.names.variable(roles.names.scope_of[n], n.id)
+        if variable is None or variable in seen:
+            continue
+        seen.add(variable)
+        todo += _put_in(roles, n)
+        for b in roles.names.bindings(*variable):
+            if b.how == "for" and b.value is not None and not _counted(b):
+                yield n, b
+                todo.append(b.value)
+            elif b.how in ("assign", "aug") and b.value is not None:
+                todo.append(b.value.value if isinstance(b.value, ast.AugAssign) else b.value)
+            todo += [e for e in roles.handed(b) if e is not None]
+
+
+def _held(roles: Roles, node: ast.Attribute) -> list[ast.AST] | None:
+    """What the program gives the attribute of one of its objects; None for what is none of them, or is not seen to be given it."""
+    if not of_self(node) and not any(v.kind == "object" for v in roles.values.eval(node.value)):
+        return None
+    stores = [s for s in roles.names.attributes(node.attr) if isinstance(s.ctx, ast.Store) and of_self(s)]
+    return [v for s in stores if (v := getattr(roles.names.statement(s), "value", None)) is not None] or None
+
+
+def _put_in(roles: Roles, node: ast.Name) -> Iterator[ast.AST]:
+    """What is put into the list or dict that the variable holds."""
+    for use in roles.names.uses(roles.names.scope_of[node], node.id):
+        above = roles.names.parent[use]
+        call = roles.names.parent[above]
+        if isinstance(above, ast.Attribute) and above.attr in MUTATORS and isinstance(call, ast.Call):
+            yield from call.args
+        elif isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store):
+            yield from (v for v in [getattr(roles.names.statement(above), "value", None)] if v is not None)
+
+
+def of_data(roles: Roles, node: ast.AST) -> bool:
+    """Whether a batch, or what a model makes of it, may go into the value: it is then another one on every rank, and no rank has the whole."""
+    for n, b in origins(roles, node):
+        if b is not None and b.value is not None and roles.loaders_of(b.value):
+            return True
+        if isinstance(n, ast.Call):
+            drawn = roles.names.dotted(n.func) == "?.next"
+            if drawn or roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n)):
+                return True
+    return False
+
+
+def _evaluates(roles: Roles, call: ast.Call) -> bool:
+    """Whether the call goes through a loader and trains nothing."""
+    functions = roles.all_entered(call)
+    return any(roles.names.function(b.node) in functions for b in roles.batch_loops if not b.trains) and not roles.reaches_backward(call)
+
+
+def _counted(b: Binding) -> bool:
+    """Whether a loop's target is the number that ``enumerate`` gives."""
+    return isinstance(b.value, ast.Call) and last(b.value.func) == "enumerate" and b.path[:2] == ("*", 0)
