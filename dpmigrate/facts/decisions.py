@@ -19,6 +19,7 @@ from dpmigrate.facts.origins import of_data, origins
 from dpmigrate.facts.randomness import drawing
 from dpmigrate.facts.ranks import asks_files, reached_together
 from dpmigrate.facts.roles import Roles, element
+from dpmigrate.facts.sampled import made_global
 from dpmigrate.facts.scopes import Binding
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _parts(script: Script, test: ast.expr) -> list[Part] | None:
         return [Part(test, By.MAIN)]
     if uniform(script.names, test):
         return []
-    data = of_data(script.roles, test)
+    data = of_data(script.roles, test, (s.size for s in made_global(script)))
     if isinstance(test, ast.BoolOp):
         return _joined(test, [_parts(script, v) for v in test.values], data)
     if not data:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dpmigrate.facts.control import MUTATORS
 from dpmigrate.facts.names import last, of_self
@@ -61,9 +61,12 @@ def _put_in(roles: Roles, node: ast.Name) -> Iterator[ast.AST]:
             yield from (v for v in [getattr(roles.names.statement(above), "value", None)] if v is not None)
 
 
-def of_data(roles: Roles, node: ast.AST) -> bool:
-    """Whether a batch, or what a model makes of it, may go into the value: it is then another one on every rank, and no rank has the whole."""
-    for n, b in origins(roles, node):
+def of_data(roles: Roles, node: ast.AST, without: Iterable[ast.AST] = ()) -> bool:
+    """Whether a batch, or what a model makes of it, may go into the value: it is then another one on every rank, and no rank has the whole.
+
+    ``without`` are expressions that will be alike on all ranks.
+    """
+    for n, b in origins(roles, node, set(without)):
         if b is not None and b.value is not None and roles.loaders_of(b.value):
             return True
         if isinstance(n, ast.Call):

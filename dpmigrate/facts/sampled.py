@@ -55,6 +55,11 @@ def sampled(script: Script) -> tuple[Sampled, ...]:
     return tuple(out)
 
 
+def made_global(script: Script) -> list[Sampled]:
+    """Those that the migrated program counts over all ranks, so that the counts are alike on each."""
+    return [s for s in script.sampled if s.divisor is None]
+
+
 def _counted(node: ast.expr) -> bool:
     """``(y != pad).sum()``, ``y.ne(pad).sum().item()``, ``x.numel()``: how many of the elements of a batch there are."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("item", "float", "int", "long", "cpu"):

@@ -20,6 +20,7 @@ from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import Names, of_self
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.objects import Val
+from dpmigrate.facts.sampled import made_global
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -88,7 +89,7 @@ def totals(script: Script, loop: BatchLoop) -> Totals:
 
 def _of_all_ranks(script: Script) -> set[str]:
     """The counts that each rank makes those of all ranks while the loop runs."""
-    return {script.text(one.target) for one in script.sampled if one.divisor is None}
+    return {script.text(one.target) for one in made_global(script)}
 
 
 def _losses(script: Script, loop: BatchLoop) -> dict[str, bool]:

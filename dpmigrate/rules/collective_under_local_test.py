@@ -42,6 +42,7 @@ from dpmigrate.facts.meetings import answers, plateau_metrics, waits_for_files
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.origins import of_data
 from dpmigrate.facts.ranks import ends_before, local_tests
+from dpmigrate.facts.sampled import made_global
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.steps import clips
 from dpmigrate.model import Fix, Severity
@@ -102,7 +103,7 @@ def _values(script: Script, rates: list[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _of_batch(script: Script, value: ast.expr) -> bool:
-    return script.roles.region(value) == "train" and of_data(script.roles, value)
+    return script.roles.region(value) == "train" and of_data(script.roles, value, (s.size for s in made_global(script)))
 
 
 def _rates(script: Script) -> Iterator[ast.expr]:
