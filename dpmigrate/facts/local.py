@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 from itertools import takewhile
 
-from dpmigrate.facts.names import FunctionNode, Loop, last, position
+from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.origins import of_data
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import counted, of_batch, unmoved
@@ -30,18 +30,6 @@ def number(roles: Roles, node: ast.expr, what: ast.expr) -> str:
     """``(a / b).item()``: a number that weighs in the loss, and is another one on every rank where it is made of the batch."""
     text = ast.unparse(node)
     return f"{text} is a number of the rank's part of the batch, and ddp.mean_all({text}) one of the whole" if of_batch(roles, what) else ""
-
-
-def carried(roles: Roles, read: ast.Name) -> str:
-    """A number that a later statement of the loop gives the next turn: ``k += (a - b).item()``."""
-    loop = next((a for a in _inside_function(roles, read) if isinstance(a, Loop)), None)
-    if loop is None:
-        return ""
-    bound = [b for b in roles.names.bindings(roles.names.scope_of[read], read.id) if b.how in ("assign", "aug") and b.value is not None]
-    own = [b for b in bound if roles.names.is_inside(b.target, loop)]
-    if any(position(b.target) < position(read) for b in own) or not any(b.value is not None and of_batch(roles, b.value) for b in own):
-        return ""
-    return f"{read.id} goes from batch to batch, and is made of the rank's part of each: ddp.mean_all(…) of what it is given makes it the whole's"
 
 
 def chosen(roles: Roles, value: ast.AST, read: ast.Name) -> str:

@@ -135,9 +135,6 @@ class Losses:
             start = straight[-1][0] if straight else (0, 0)
             plain = [p for p in before if p[0] >= start]
             extra = [e for e in extra if start < e[0] < position(node)]
-        carried = local.carried(self.roles, node) if owner is here or here.is_module else ""
-        if carried:
-            return [Loss(Norm.UNKNOWN, node, carried)]
         found: list[tuple[ast.expr | ast.AugAssign, Loss]] = [(v, self._part(v, path)) for _, v, path in plain]
         found += [(e, Loss(Norm.UNKNOWN, e) if isinstance(e, ast.AugAssign) else self.norm(e)) for _, e in extra]
         return [self._placed(loss, value, node) for value, loss in found]

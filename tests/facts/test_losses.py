@@ -307,19 +307,6 @@ def test_losses_that_are_chosen(test: str, norm: Norm) -> None:
     assert _norm("loss", f"aux = model(x)\nloss = ce(out, y)\nif {test}:\n    loss = loss * 0.1") is norm
 
 
-@pytest.mark.parametrize(
-    ("step", "norm"),
-    [
-        pytest.param("loss = ce(out, y) * k\nk = k + 1", Norm.MEAN, id="a counter"),
-        pytest.param("k = 2\nloss = ce(out, y) * k\nk = out.mean().item()", Norm.MEAN, id="given anew before"),
-        pytest.param("loss = ce(out, y) * k\nk += (out - y).mean().item()", Norm.UNKNOWN, id="made of the batch"),
-        pytest.param("loss = ce(out, y) * k\nk = 0.9 * k + 0.1 * out.mean().detach()", Norm.UNKNOWN, id="a moving average"),
-    ],
-)
-def test_numbers_that_go_from_batch_to_batch(step: str, norm: Norm) -> None:
-    assert _norm("loss", step, setup="model, k = nn.Linear(3, 2), 1.0") is norm
-
-
 def test_a_number_that_an_object_keeps() -> None:
     defs = "class T:\n    def __init__(self):\n        self.k, self.j = 1.0, 1.0\n    def step(self, out, y):\n        loss = nn.CrossEntropyLoss()(out, y) * self.{}\n"
     defs += "        self.k += out.mean().item()\n        return loss"
