@@ -262,7 +262,7 @@ class Lookups:
                 return "exec()"
             return "a registry" if self._registered(node.value) else ""
         if isinstance(node, ast.Name):
-            return "exec()" if self._left_by_exec(node) else ""
+            return "exec()" if self._left_by_exec(node) else next(filter(None, map(self.corner, self._members(node))), "")
         if not isinstance(node, ast.Call):
             return ""
         name = last(node.func)
@@ -284,6 +284,11 @@ class Lookups:
     def _left_by_exec(self, node: ast.Name) -> bool:
         """Whether nothing but executed text can give the name a value."""
         return bool(self._execs) and self._names.dotted(node) == f"?.{node.id}" and not hasattr(builtins, node.id)
+
+    def _members(self, node: ast.Name) -> list[ast.Attribute]:
+        """The members of modules that the name is given: ``Trainer = import_module(args.trainer).Trainer``."""
+        bound = self._names.bindings(self._names.scope_of[node], node.id)
+        return [b.value for b in bound if b.how == "assign" and not b.path and isinstance(b.value, ast.Attribute)]
 
     def _imports_by_name(self, node: ast.expr) -> list[ast.expr]:
         """The calls that import the module which an expression means by a computed name."""

@@ -48,6 +48,7 @@ def test_nothing_is_trained(lines: str) -> None:
         pytest.param("importlib.import_module(args.t).train(model, loader, optimizer)", "import_module()", id="a function"),
         pytest.param("importlib.import_module(args.t).train(model, optim=optimizer)", "import_module()", id="by keyword"),
         pytest.param("t = importlib.import_module(args.t)\nt.train(model, loader)", "import_module()", id="through a variable"),
+        pytest.param("train = importlib.import_module(args.t).train\ntrain(model, loader)", "import_module()", id="a member through a variable"),
         pytest.param("getattr(importlib.import_module(args.t), args.c)(model, loader)", "getattr() with a name that is computed", id="getattr"),
         pytest.param("trainer = hydra.utils.instantiate(args.t)\ntrainer.fit(model, loader)", "instantiate()", id="a method of what is made"),
         pytest.param("hydra.utils.instantiate(args.t, optimizer=optimizer)", "instantiate()", id="hydra"),
