@@ -11,7 +11,7 @@ from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.passes import written_names
 from dpmigrate.facts.reductions import REDUCTIONS, axes, literals
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import counted, of_batch
+from dpmigrate.facts.samples import counted, of_batch, of_one
 
 _TRANSPOSES = frozenset({"t", "transpose", "permute", "swapaxes"})
 #: methods that leave every element in its place
@@ -112,9 +112,18 @@ def _repeated(roles: Roles, call: ast.Call, tensor: ast.expr, times: list[ast.ex
     """
     flat = [e for t in times for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
     counts = [k for k, e in enumerate(flat) if _sample_count(roles, e, tensor, frozenset())]
-    if last(call.func) == "expand":
-        return any(k > 0 for k in counts) or (bool(counts) and _new_axis(roles, tensor) == 0)
-    return bool(counts)
+    if _one_given(roles, tensor):
+        return False
+    if last(call.func) != "expand":
+        return bool(counts)
+    axis = _new_axis(roles, tensor)  # the one along which it is repeated
+    return any(k > 0 for k in counts) if axis is None else axis in counts
+
+
+def _one_given(roles: Roles, tensor: ast.expr) -> bool:
+    """Whether the function is given parts of one sample, as the boxes of a picture: it compares within that sample."""
+    roots = [n for n in ast.walk(tensor) if isinstance(n, ast.Name) and any(b.how == "param" for b in roles.names.bindings(roles.names.scope_of[n], n.id))]
+    return bool(roots) and of_one(roles, tensor)
 
 
 def _sample_count(roles: Roles, node: ast.expr, tensor: ast.expr, seen: frozenset[ast.AST]) -> bool:
@@ -126,7 +135,7 @@ def _sample_count(roles: Roles, node: ast.expr, tensor: ast.expr, seen: frozense
     if isinstance(node, ast.Call) and roles.names.dotted(node.func) == "?.len" and len(node.args) == 1:
         return ast.dump(node.args[0]) in {ast.dump(n) for n in ast.walk(tensor)} and of_batch(roles, node.args[0])
     sized = counted(node)
-    return sized is not None and of_batch(roles, sized)
+    return sized is not None and of_batch(roles, sized) and not of_one(roles, sized)
 
 
 def _new_axis(roles: Roles, node: ast.expr) -> int | None:

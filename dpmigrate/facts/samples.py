@@ -59,12 +59,39 @@ def unmoved(value: ast.AST | None) -> ast.AST | None:
 
 def one_by_one(roles: Roles, node: ast.AST) -> bool:
     """Whether the expression is about an element that a loop or a comprehension takes of something else than a loader: one sample at a time."""
-    for n in ast.walk(node):
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
-            bound = list(roles.names.bindings(roles.names.scope_of[n], n.id))
-            if bound and all(b.how == "for" and b.value is not None and not any(roles.loaders_of(e) for e in ast.walk(b.value)) for b in bound):
+    return any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and _taken(roles, n) for n in ast.walk(node))
+
+
+def of_one(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether the value belongs to one sample: ``targets[i]``, a loop's element, and what is made of them, also where a function is given it."""
+    while isinstance(node, ast.Subscript | ast.Attribute | ast.Call):
+        if isinstance(node, ast.Subscript):
+            first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+            if isinstance(first, ast.Name) and _taken(roles, first):
                 return True
-    return False
+        if isinstance(node, ast.Call):
+            if not isinstance(node.func, ast.Attribute):
+                return False
+            node = node.args[0] if roles.names.dotted(node.func).startswith("torch.") and node.args else node.func.value
+        else:
+            node = node.value
+    if not isinstance(node, ast.Name):
+        return False
+    bound = [b for b in roles.names.bindings(roles.names.scope_of[node], node.id) if b.target not in seen]
+    return _taken(roles, node) or (bool(bound) and all(_given_one(roles, b, seen | {b.target}) for b in bound))
+
+
+def _given_one(roles: Roles, b: Binding, seen: frozenset[ast.AST]) -> bool:
+    if b.how == "assign":
+        return b.value is not None and not b.path and of_one(roles, b.value, seen)
+    given = roles.handed(b)
+    return bool(given) and all(e is not None and of_one(roles, e, seen) for e in given)
+
+
+def _taken(roles: Roles, node: ast.Name) -> bool:
+    """Whether loops alone give the name a value, over something else than a loader."""
+    bound = list(roles.names.bindings(roles.names.scope_of[node], node.id))
+    return bool(bound) and all(b.how == "for" and b.value is not None and not any(roles.loaders_of(e) for e in ast.walk(b.value)) for b in bound)
 
 
 def _held(roles: Roles, node: ast.Attribute, seen: set[Hashable]) -> bool:

@@ -435,3 +435,27 @@ def test_a_median_with_a_gradient() -> None:
 def test_a_median_in_the_backward() -> None:
     step = _STEP.format("(loss + z.median()).backward()").replace("loss.backward()\n", "")
     assert refused("DPM303", step=step) == ["z.median()"]
+
+
+_OVERLAP = """
+def overlap(a, b):
+    m, n = a.size(0), b.size(0)
+    return torch.max(a.unsqueeze(1).expand(m, n, 2), b.unsqueeze(0).expand(m, n, 2)).sum()
+def matched(boxes, priors):
+    return overlap(boxes.float(), priors)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "refusals"),
+    [
+        pytest.param("for k in range(len(z)):\n    boxes = z[k, None]\n    loss = loss + matched(boxes, z)", 0, id="of each sample, by its number"),
+        pytest.param("for one in z:\n    loss = loss + matched(one[None], z)", 0, id="of each sample"),
+        pytest.param("loss = loss + matched(z, z)", 2, id="of the batch"),
+        pytest.param("for k in range(len(z)):\n    loss = loss + z[k].unsqueeze(0).expand(z.size(0), -1).mean()", 1, id="one with all, right here"),
+        pytest.param("k = 3\nloss = loss + matched(z[k:], z)", 2, id="of a part of the batch"),
+    ],
+)
+def test_what_one_sample_is_compared_with(line: str, refusals: int) -> None:
+    """Boxes of one picture meet all priors, which is nothing between samples."""
+    assert len(refused("DPM303", defs=_OVERLAP, step=_STEP.format(line))) == refusals
