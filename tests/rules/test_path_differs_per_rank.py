@@ -194,3 +194,8 @@ def test_a_folder_for_each_fold() -> None:
     steps = "".join(f"        {line}\n" for line in STEP.splitlines())
     fold = f"run = f'runs/{{time.time_ns()}}'\nos.makedirs(run, exist_ok=True)\nfor epoch in range(2):\n    for x, y in loader:\n{steps}"
     assert found("DPM506", imports="import time", epochs="for fold in range(2):", batches=fold, step="") == ["time.time_ns()"]
+
+
+def test_a_clock_that_another_one_writes_down() -> None:
+    line = "os.makedirs(time.strftime('%H', time.localtime()), exist_ok=True)"
+    assert after(imports="import time", setup=line) == ["os.makedirs(ddp.from_main(time.strftime('%H', time.localtime())), exist_ok=True)"]
