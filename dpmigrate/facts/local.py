@@ -36,9 +36,17 @@ def chosen(roles: Roles, value: ast.AST, read: ast.Name) -> str:
     """A loss that is this value or another one by a test on numbers of the batch: ``if loss > 1: loss = loss * 0.1``."""
     for a in _inside_function(roles, value):
         if isinstance(a, ast.If) and not roles.names.is_inside(read, a) and not roles.names.is_inside(value, a.test):
-            if not any(_about_form(n) for n in ast.walk(a.test)) and of_data(roles, a.test):
-                return f"each rank chooses its loss by its part of the batch ({ast.unparse(a.test)})"
+            why = by_batch(roles, a.test)
+            if why:
+                return why
     return ""
+
+
+def by_batch(roles: Roles, test: ast.expr) -> str:
+    """A test on numbers of the batch by which a loss is chosen."""
+    if any(_about_form(n) for n in ast.walk(test)) or not of_data(roles, test):
+        return ""
+    return f"each rank chooses its loss by its part of the batch ({ast.unparse(test)})"
 
 
 def repeated(roles: Roles, value: ast.AST, read: ast.Name) -> Repeated | None:

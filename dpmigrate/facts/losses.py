@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import enum
 from dataclasses import dataclass
+from functools import cached_property
 
 from dpmigrate.facts import copies, criteria, local, passes, weights
 from dpmigrate.facts.names import FunctionNode, position
@@ -96,7 +97,9 @@ class Losses:
         if isinstance(node, ast.BinOp):
             return self._binary(node)
         if isinstance(node, ast.IfExp):
-            return _join(node, [self.norm(node.body), self.norm(node.orelse)])
+            found = _join(node, [self.norm(node.body), self.norm(node.orelse)])
+            why = local.by_batch(self.roles, node.test) if found.norm in (Norm.MEAN, Norm.SUM) else ""
+            return Loss(Norm.UNKNOWN, node, why) if why else found
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, ast.Subscript):
@@ -319,6 +322,14 @@ class Losses:
         self._weighted[id(known.value)] = known
         return Loss(Norm.MEAN, loss.node, loss.why)
 
+    @cached_property
+    def _leaves_out(self) -> bool:
+        """Whether the program writes -100, which torch's cross entropy ignores where it is not told otherwise."""
+        return any(
+            isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and isinstance(n.operand, ast.Constant) and n.operand.value == 100
+            for n in self.names.nodes
+        )
+
     def _reduction(self, made: ast.Call, node: ast.Call, name: str, *, call: bool) -> Loss:
         given = {k.arg: k.value for k in made.keywords}
         if None in given:
@@ -347,6 +358,9 @@ class Losses:
         if cross and ({"weight", "ignore_index"} & {*given, *later} or (not call and made.args) or (call and len(made.args) > 2)):
             known = weights.of_targets(self.roles, node, None if call else made)
             return self._mean_of(known, Loss(Norm.WEIGHTED, made, f"{name} divides by class weights or by the number of valid targets"))
+        if cross and self._leaves_out:
+            known = weights.of_targets(self.roles, node, None if call else made)
+            return self._mean_of(known, Loss(Norm.UNKNOWN, node, f"{name} leaves out targets of -100, which this program writes"))
         if weights.selected(self.roles, node):
             known = weights.of_targets(self.roles, node, None) if cross else weights.of_elements(self.roles, node)
             return self._mean_of(known, Loss(Norm.WEIGHTED, node, f"{name} is a mean {_SELECTED}"))

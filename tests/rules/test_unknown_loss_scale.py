@@ -80,6 +80,7 @@ def test_criteria_that_are_given_something_of_the_whole_batch(line: str) -> None
             "loss = F.cross_entropy(z, y)\nloss = loss * z.abs().mean().item()", "z.abs().mean().item() is a number of the rank's part", id="a number"
         ),
         pytest.param("loss = F.cross_entropy(z, y)\nif loss > 1:\n    loss = loss * 0.1", "each rank chooses its loss", id="a choice"),
+        pytest.param("a = F.cross_entropy(z, y)\nloss = a if a > 1 else a * 0.1", "each rank chooses its loss", id="a choice in one expression"),
         pytest.param("loss = 0\nfor o, t in zip(z, y):\n    loss = loss + F.cross_entropy(o, t)", "added up over zip(z, y)", id="samples, perhaps"),
     ],
 )

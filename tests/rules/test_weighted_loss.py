@@ -301,3 +301,17 @@ def test_class_weights_that_are_given_later() -> None:
         (one,) = hits("DPM302", before=f"c = nn.CrossEntropyLoss()\n{later}", step=step)
         assert one.edits
         assert "ddp.weight_of(y, weight=c.weight, ignore_index=c.ignore_index)" in whole(before=f"c = nn.CrossEntropyLoss()\n{later}", step=step)
+
+
+@pytest.mark.parametrize(
+    ("loss", "new"),
+    [
+        pytest.param("F.cross_entropy(model(x), y)", "ddp.weighted_mean(F.cross_entropy(model(x), y), ddp.weight_of(y))", id="function"),
+        pytest.param("c(model(x), y)", "ddp.weighted_mean(c(model(x), y), ddp.weight_of(y, weight=c.weight, ignore_index=c.ignore_index))", id="object"),
+    ],
+)
+def test_targets_of_minus_100_are_left_out(loss: str, new: str) -> None:
+    """torch's default for ignore_index, which programs for masked language models write into their targets."""
+    step = _STEP.format(f"y[x[:, 0] > 0] = -100\nloss = {loss}")
+    assert any(new in line for line in after(before="c = nn.CrossEntropyLoss()", step=step))
+    assert not any("weight" in line for line in after(before="c = nn.CrossEntropyLoss()", step=step.replace("-100", "-1")))
