@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -160,7 +160,7 @@ def _tests(roles: Roles, loop: Loop, node: ast.AST) -> list[ast.expr]:
     return out
 
 
-def _counted(roles: Roles, loop: Loop, tests: Sequence[ast.expr]) -> bool:
+def _counted(roles: Roles, loop: Loop, tests: list[ast.expr]) -> bool:
     """Whether one of the tests, or what its variables are given, counts turns: ``(i + 1) % k == 0``, or a counter of the loop against a number."""
     todo, seen = list(tests), set(tests)
     while todo:

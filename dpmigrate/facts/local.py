@@ -12,7 +12,7 @@ from itertools import takewhile
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.origins import of_data
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import counted, of_batch, unmoved
+from dpmigrate.facts.samples import counted, of_batch, of_loader, unmoved
 
 #: questions what a value is, not how large, and guards against NaN, which have their own rule
 _FORM = frozenset({"isinstance", "hasattr", "callable", "len", "size", "shape", "dim", "ndim", "training", "isnan", "isfinite", "isinf"})
@@ -75,8 +75,4 @@ def _about_form(node: ast.AST) -> bool:
 
 def _loaded(roles: Roles, node: ast.Name) -> bool:
     """Whether the name is a part of a batch as a loader gives it, moved at most."""
-    return _of_loader(roles, node) or any(isinstance(part := unmoved(v), ast.Name) and _of_loader(roles, part) for v in roles.given(node))
-
-
-def _of_loader(roles: Roles, node: ast.Name) -> bool:
-    return any(b.value is not None and bool(roles.loaders_of(b.value)) for b in roles.names.bindings(roles.names.scope_of[node], node.id))
+    return of_loader(roles, node) or any(isinstance(part := unmoved(v), ast.Name) and of_loader(roles, part) for v in roles.given(node))

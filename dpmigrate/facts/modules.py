@@ -33,12 +33,12 @@ class Modules:
 
     @cached_property
     def _beside(self) -> Vals:
-        found: set[object] = set()
+        found: Vals = frozenset()
         for call in self.roles.calls:
             made = frozenset(v for v in self.roles.values.eval(call.func) if v.kind == "object") - self.roles.models
             if made and self.roles.region(call) in ("train", "both") and self._counts(call):
                 found |= made
-        return frozenset(found)  # type: ignore[arg-type]
+        return found
 
     def _counts(self, call: ast.Call) -> bool:
         return isinstance(self.names.statement(call), ast.Return) or goes_into_loss(self.roles, call) or any(

@@ -6,7 +6,7 @@ import ast
 
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import counted, of_batch
+from dpmigrate.facts.samples import counted, of_batch, of_loader
 from dpmigrate.facts.scopes import Binding
 
 _DRAWN = ("numpy.random.", "random.")
@@ -56,7 +56,7 @@ class Numbers:
 
     def in_batch(self, node: ast.Name) -> bool:
         """Whether the name is part of what a loader gives."""
-        return any(b.value is not None and self.roles.loaders_of(b.value) for b in self.names.bindings(self.names.scope_of[node], node.id))
+        return of_loader(self.roles, node)
 
     def plain(self, node: ast.expr) -> bool:
         """Whether it is a number made of constants, settings, draws of numpy and Python, counters of loops, and sizes other than the batch's."""

@@ -44,6 +44,11 @@ def counted(node: ast.AST) -> ast.expr | None:
     return func.value if asked and isinstance(func, ast.Attribute) and isinstance(index, ast.Constant) and index.value == 0 else None
 
 
+def of_loader(roles: Roles, node: ast.Name) -> bool:
+    """Whether the name is part of what a loader gives."""
+    return any(b.value is not None and bool(roles.loaders_of(b.value)) for b in roles.names.bindings(roles.names.scope_of[node], node.id))
+
+
 def unmoved(value: ast.AST | None) -> ast.AST | None:
     """``batch`` of ``batch[0].to(device)``, ``Variable(batch)``."""
     while True:

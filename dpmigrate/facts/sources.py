@@ -36,10 +36,7 @@ def marks(roles: Roles, *nodes: ast.AST) -> set[Mark]:
 
 def loss_sources(roles: Roles, *, regions: bool = True) -> frozenset[Mark]:
     """What may go into a ``backward()``; without ``regions`` also what only evaluations make."""
-
-    def dead(node: ast.AST) -> bool:
-        return roles.quiet(node) or (regions and roles.region(node) == "eval")
-
+    dead = _without_gradient(roles, regions)
     left = [(marks(roles, *targets), value, stmt) for stmt, targets, value in _assignments(roles)]
     found: set[Mark] = set()
     new = _of(roles, [*(b.func for b in roles.backwards), *_handed_out(roles, dead)], dead)
@@ -92,8 +89,8 @@ def _tests(roles: Roles, node: ast.AST) -> Iterator[ast.expr]:
             yield a.test
 
 
-def _without_gradient(roles: Roles) -> _Dead:
-    return lambda node: roles.quiet(node) or roles.region(node) == "eval"
+def _without_gradient(roles: Roles, regions: bool = True) -> _Dead:
+    return lambda node: roles.quiet(node) or (regions and roles.region(node) == "eval")
 
 
 def _none(node: ast.AST) -> bool:

@@ -61,7 +61,7 @@ def seed_differs_per_rank(script: Script) -> Iterator[Hit]:
                 if node not in done:
                     done.add(node)
                     shared = (Wrap(script.span(node), f"{script.ddp}.from_main({{}})"), AddImport(script.import_line))
-                    apart = parted(script.roles, node)
+                    apart = not run_by_all(script.roles, node) or parted(script.roles, node)  # where a library calls, ranks exchange nothing
                     advice = "draw the seed where every rank comes by: ddp.from_main(...)" if apart else ""
                     yield Hit(node, "every rank would have another seed", () if apart else shared, advice=advice)
 
