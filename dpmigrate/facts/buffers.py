@@ -32,14 +32,16 @@ class Update:
 def updates(modules: Modules) -> list[Update]:
     """The first such statement for each buffer."""
     found: dict[tuple[ast.ClassDef, str], Update] = {}
-    for cls, s in _stores(modules):
+    stores = list(_stores(modules))
+    for cls, s in stores:
         name = _attribute(s.holder)
-        if name in registered(modules, cls, "register_buffer") and any(of_batch(modules.roles, v) for v in s.values):
+        if (cls, name) not in found and name in modules.registered(cls, "register_buffer") and any(of_batch(modules.roles, v) for v in s.values):
+            own = {o.node for c, o in stores if c is cls and _attribute(o.holder) == name}
             beside = cls not in modules.of_models
-            found.setdefault((cls, name), Update(s.node, cls, name, beside, _idle(modules, cls, name, beside)))
+            found[cls, name] = Update(s.node, cls, name, beside, _idle(modules, cls, name, beside, own))
     for stmt, given in written_by_operations(modules.roles):
         owner = modules.names.cls(given)
-        if owner in modules.classes and isinstance(given, ast.Attribute) and (name := _attribute(given)) in registered(modules, owner, "register_buffer"):
+        if owner in modules.classes and isinstance(given, ast.Attribute) and (name := _attribute(given)) in modules.registered(owner, "register_buffer"):
             found.setdefault((owner, name), Update(stmt, owner, name, owner not in modules.of_models))
     return sorted({u.node: u for u in found.values()}.values(), key=lambda u: position(u.node))
 
@@ -52,17 +54,6 @@ def parameters_set(modules: Modules) -> list[Update]:
         if name and modules.in_step(s.node) and any(of_batch(modules.roles, v) for v in s.values):
             found.setdefault((cls, name), Update(s.node, cls, name, cls not in modules.of_models))
     return sorted({u.node: u for u in found.values()}.values(), key=lambda u: position(u.node))
-
-
-def registered(modules: Modules, cls: ast.ClassDef, how: str) -> set[str]:
-    """The names that the class and its bases register as buffers or parameters."""
-    names: set[str] = set()
-    for n in (n for c in modules.roles.values.defs.bases(cls) for n in ast.walk(c)):
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == how:
-            first = next((k.value for k in n.keywords if k.arg == "name"), n.args[0] if n.args else None)
-            if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                names.add(first.value)
-    return names
 
 
 def _stores(modules: Modules) -> Iterator[tuple[ast.ClassDef, Stored]]:
@@ -83,7 +74,7 @@ def _parameter(modules: Modules, cls: ast.ClassDef, s: Stored) -> str:
     """The parameter that is written: one of the module, or the ``weight`` or ``bias`` of a part of it; '' if it is none."""
     name = _attribute(s.holder)
     if name:
-        known = name in registered(modules, cls, "register_parameter") or any(_is_parameter(modules, v) for v in modules.roles.given(s.holder))
+        known = name in modules.registered(cls, "register_parameter") or any(_is_parameter(modules, v) for v in modules.roles.given(s.holder))
         return name if known else ""
     node: ast.expr = s.holder
     while isinstance(node, ast.Attribute):
@@ -96,9 +87,11 @@ def _is_parameter(modules: Modules, value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and modules.names.dotted(value.func) in _PARAMETERS
 
 
-def _idle(modules: Modules, cls: ast.ClassDef, name: str, beside: bool) -> bool:
-    """Whether the buffer is read while the module does not train alone, as the running statistics of a normalisation are; beside a model, also by nobody."""
-    own = {s.node for c, s in _stores(modules) if c is cls and _attribute(s.holder) == name}
+def _idle(modules: Modules, cls: ast.ClassDef, name: str, beside: bool, own: set[ast.stmt]) -> bool:
+    """Whether the buffer is read while the module does not train alone, as the running statistics of a normalisation are; beside a model, also by nobody.
+
+    ``own`` are the statements that write it.
+    """
     family = modules.roles.values.defs.bases(cls)
     reads = [n for n in modules.names.attributes(name) if isinstance(n.ctx, ast.Load) and of_self(n) and any(modules.names.is_inside(n, c) for c in family)]
     reads = [n for n in reads if modules.names.statement(n) not in own]

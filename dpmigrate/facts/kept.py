@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.buffers import registered
 from dpmigrate.facts.names import FunctionNode, last, of_self, position
 from dpmigrate.facts.operations import written_by_operations
 from dpmigrate.facts.samples import of_batch
@@ -85,9 +84,9 @@ class _Keeping:
     def _of_module(self, s: Stored) -> bool:
         """A buffer, which is looked at as one."""
         cls = self.names.cls(s.holder)
-        return (
-            cls is not None and isinstance(s.holder, ast.Attribute) and of_self(s.holder) and s.holder.attr in registered(self.modules, cls, "register_buffer")
-        )
+        if cls is None or not isinstance(s.holder, ast.Attribute) or not of_self(s.holder):
+            return False
+        return s.holder.attr in self.modules.registered(cls, "register_buffer")
 
     def _kind(self, s: Stored) -> Kind | None:
         if not self.modules.in_step(s.node) or (isinstance(s.holder, ast.Attribute) and s.holder.attr == "grad"):

@@ -20,6 +20,7 @@ class Modules:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
         self.names: Names = roles.names
+        self._registered: dict[tuple[ast.ClassDef, str], set[str]] = {}
 
     @cached_property
     def of_models(self) -> list[ast.ClassDef]:
@@ -44,6 +45,15 @@ class Modules:
         return isinstance(self.names.statement(call), ast.Return) or goes_into_loss(self.roles, call) or any(
             self.names.is_inside(call, b) for b in self.roles.backwards
         )  # fmt: skip
+
+    def registered(self, cls: ast.ClassDef, how: str) -> set[str]:
+        """The names that the class and its bases register, by ``register_buffer`` or ``register_parameter``."""
+        if (cls, how) not in self._registered:
+            calls = (n for c in self.roles.values.defs.bases(cls) for n in ast.walk(c) if isinstance(n, ast.Call))
+            made = [n for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr == how]
+            first = (next((k.value for k in n.keywords if k.arg == "name"), n.args[0] if n.args else None) for n in made)
+            self._registered[cls, how] = {e.value for e in first if isinstance(e, ast.Constant) and isinstance(e.value, str)}
+        return self._registered[cls, how]
 
     @cached_property
     def entered(self) -> set[FunctionNode]:
