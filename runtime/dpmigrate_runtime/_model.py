@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from ._drift import watch
 from ._seeds import agree_on_seeds
 from ._state import STATE, device, wire, world_size
 
@@ -40,14 +41,16 @@ class Single(nn.Module):
         return nullcontext()
 
 
-def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False) -> nn.Module:
+def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False, compare: bool = True) -> nn.Module:
     """``model`` in DistributedDataParallel; in one process, or without a trainable parameter, in a stand-in with ``.module``.
 
     A wrapped model is returned as it is, and nn.DataParallel is taken off first. The model stays where its parameters are, so it has to be
     moved before: one that the program keeps on the CPU of a machine with GPUs trains there, over gloo. ``sync_bn`` turns BatchNorm layers into
     SyncBatchNorm, which needs CUDA: on the CPU a warning is given instead. ``find_unused`` is for models of which not every step uses all
     parameters: DDP then looks for those in each forward. It is off, since it breaks programs that use parameters outside forward, and
-    costs time. Errors are those of DDP, and RuntimeError where samplers have been given other seeds on other ranks.
+    costs time. Every now and then a step of the optimizer (the 2nd, 4th, 8th, ..., then every 512th) compares some of the ranks' weights, which nothing
+    else would: they part where something of one rank reaches them. ``compare=False`` is for programs that mean it (local SGD, ZeroRedundancyOptimizer).
+    Errors are those of DDP, and RuntimeError where samplers have been given other seeds on other ranks, or, later, where the weights have parted.
     (torch.nn.parallel.DistributedDataParallel)
     """
     if isinstance(getattr(model, "_orig_mod", model), DistributedDataParallel | Single):
@@ -65,6 +68,8 @@ def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False) -> 
     where: dict[str, Any] = {"device_ids": [place.index]} if place.type == "cuda" else {"process_group": _group_for_cpu()}
     wrapped = DistributedDataParallel(model, find_unused_parameters=find_unused, **where)
     STATE.wrapped.add(wrapped)
+    if compare:
+        watch(model)
     return wrapped
 
 

@@ -103,6 +103,10 @@ def cleanup() -> None:
         model.logger = None
         model.process_group = None
     STATE.wrapped.clear()
+    STATE.watched.clear()
+    if STATE.guard is not None:
+        STATE.guard.remove()
+        STATE.guard = None
     if STATE.owns_group:
         dist.destroy_process_group()
     elif STATE.cpu_group is not None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.utils.hooks import RemovableHandle
+from torch.utils.weak import WeakIdKeyDictionary
 
 from ._launch import device_for, read_launch
 
@@ -34,6 +37,8 @@ class State:
     generators: weakref.WeakKeyDictionary[torch.Generator, int] = field(default_factory=weakref.WeakKeyDictionary)
     cpu_group: dist.ProcessGroup | None = None  # of gloo, beside NCCL, for models that stay on the CPU
     wrapped: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
+    watched: MutableMapping[torch.Tensor, Any] = field(default_factory=WeakIdKeyDictionary)  # the parameters whose ranks are compared, with their names
+    guard: RemovableHandle | None = None  # of the hook that compares them
 
 
 STATE = State()
