@@ -46,11 +46,12 @@ class SharedDraw:
         streams = OwnStreams(self.seed + self.epoch, [one for one in found if isinstance(one, torch.Generator)])
         with streams.inside():
             items = iter(self.inner)
-        piece = [None] * PIECE
-        while len(piece) == PIECE:
+        while True:
             with streams.inside():
                 piece = list(itertools.islice(items, PIECE))
             yield piece
+            if len(piece) < PIECE:
+                return
 
     def _chain(self) -> Iterator[Any]:
         # a batch sampler holds the sampler that draws as .sampler
