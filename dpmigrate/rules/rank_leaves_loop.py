@@ -48,7 +48,6 @@ from dpmigrate.facts.decisions import drawn
 from dpmigrate.facts.exits import exits, is_exit
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.shares import Shares
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import raise_on_ranks, together
@@ -59,7 +58,6 @@ _ADVICE = "decide it by numbers that are the same on every rank: counters, setti
 @rule("DPM322", severity=Severity.ERROR, fix=Fix.SAFE)
 def rank_leaves_loop(script: Script) -> Iterator[Hit]:
     done: set[ast.AST] = set()
-    shares = Shares(script)
     for b in script.roles.train_loops:
         if isinstance(b.node, ast.While) and not uniform(script.names, b.node.test):
             yield from _decided(script, b.node.test, [b.node.test], "the ranks may leave this loop at different turns", done)
@@ -73,14 +71,14 @@ def rank_leaves_loop(script: Script) -> Iterator[Hit]:
             tests = [
                 a.test for a in script.names.ancestors(e.node) if isinstance(a, ast.If | ast.While) and a is not b.node and script.names.is_inside(a, b.node)
             ]
-            if all(shares.alike(t) for t in tests):
+            if all(script.shares.alike(t) for t in tests):
                 continue
             inner = next(a for a in script.names.ancestors(e.node) if isinstance(a, Loop))
             around = [a.test for a in script.names.ancestors(e.node) if isinstance(a, ast.If) and script.names.is_inside(a, b.node)]
-            tests = [t for t in around if not shares.alike(t)] if inner is b.node else []
+            tests = [t for t in around if not script.shares.alike(t)] if inner is b.node else []
             yield from _decided(script, e.node, tests, message, done)
     for node in [*script.roles.backwards, *(s.call for s in steps.steps(script.roles))]:
-        tests = list(_skipping(script, shares, node)) if script.roles.region(node) in ("train", "both") else []
+        tests = list(_skipping(script, node)) if script.roles.region(node) in ("train", "both") else []
         if tests:
             what = "wait for ever" if node in script.roles.backwards else "take another step"
             yield from _decided(script, node, tests, f"under {script.text(tests[0])} one rank may leave this out alone, and the others {what}", done)
@@ -112,7 +110,7 @@ def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[
         yield Hit(handler, message, (raise_on_ranks(script, handler, at_end=at_end), AddImport(script.import_line)))
 
 
-def _skipping(script: Script, shares: Shares, node: ast.AST) -> Iterator[ast.expr]:
+def _skipping(script: Script, node: ast.AST) -> Iterator[ast.expr]:
     """What in the loop may keep one rank from the node, or let it come there more often: tests, and numbers of turns that are drawn.
 
     What both branches of a test do is left out by nobody.
@@ -127,7 +125,7 @@ def _skipping(script: Script, shares: Shares, node: ast.AST) -> Iterator[ast.exp
             tests = a.values[: next(i for i, v in enumerate(a.values) if script.names.is_inside(inner, v))]
         elif isinstance(a, ast.For) and script.names.dotted(getattr(a.iter, "func", a.iter)) == "?.range" and drawn(script.roles, a.iter):
             yield a.iter
-        yield from (t for t in tests if not shares.alike(t) and script.roles.about_numbers(t) and not _of_gradients(script, t))
+        yield from (t for t in tests if not script.shares.alike(t) and script.roles.about_numbers(t) and not _of_gradients(script, t))
         inner = a
 
 
