@@ -55,7 +55,7 @@ class Names:
             children = list(ast.iter_child_nodes(node))
             for child in reversed(children):
                 self.parent[child] = node
-                stack.append((child, self._around(node, child, scope) if self._outside(node, child) else inner))
+                stack.append((child, self._around(node, scope) if self._outside(node, child) else inner))
 
     def _outside(self, node: ast.AST, child: ast.AST) -> bool:
         """Decorators, defaults, bases and a comprehension's first iterable are evaluated in the enclosing scope."""
@@ -68,7 +68,7 @@ class Names:
         return isinstance(node, ast.ClassDef) and child not in node.body
 
     @staticmethod
-    def _around(node: ast.AST, child: ast.AST, scope: Scope) -> Scope:
+    def _around(node: ast.AST, scope: Scope) -> Scope:
         """Where a part of the node is evaluated that does not see the node's own names."""
         return scope.parent or scope if isinstance(node, ast.arguments | ast.comprehension) else scope
 

@@ -94,9 +94,9 @@ class Numbers:
 
     def _name(self, node: ast.Name) -> bool:
         bound = self._bindings(node)
-        return bool(bound) and all(self._binding(b, node) for b in bound)
+        return bool(bound) and all(self._binding(b) for b in bound)
 
-    def _binding(self, b: Binding, node: ast.Name) -> bool:
+    def _binding(self, b: Binding) -> bool:
         if b.how == "param":
             given = self._passed(b)
             return bool(given) and all(self.plain(p) for p in given)

@@ -50,9 +50,7 @@ from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._edits import raise_on_ranks, together
-
-_ADVICE = "decide it by numbers that are the same on every rank: counters, settings, or a loss reduced with ddp.mean_all"
+from dpmigrate.rules._edits import alike, raise_on_ranks, together
 
 
 @rule("DPM322", severity=Severity.ERROR, fix=Fix.SAFE)
@@ -92,15 +90,15 @@ def rank_leaves_loop(script: Script) -> Iterator[Hit]:
 
 
 def _decided(script: Script, node: ast.AST, tests: list[ast.expr], message: str, done: set[ast.AST]) -> Iterator[Hit]:
-    """The tests made together, where that is what the whole batch would have decided."""
-    shared = [together(script, t) for t in tests]
-    if not tests or None in shared:
-        yield Hit(node, message, severity=Severity.BLOCKER, advice=_ADVICE)
+    """The tests made together, where that is what the whole batch would have decided; each once."""
+    shared = {t: together(script, t) for t in tests}
+    if not tests or None in shared.values():
+        yield alike(script, node, list(shared.values()), message)
         return
-    edits = [e for t, found in zip(tests, shared, strict=True) if t not in done for e in found or ()]
+    new = [edits for t, edits in shared.items() if t not in done]
     done.update(tests)
-    if edits:
-        yield Hit(node, message, (*edits, AddImport(script.import_line)))
+    if any(new):
+        yield alike(script, node, new, message)
 
 
 def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[ast.AST], at_end: bool = False) -> Iterator[Hit]:
