@@ -6,10 +6,10 @@ import ast
 import enum
 from collections.abc import Mapping
 
+from dpmigrate.facts.batch import measured
 from dpmigrate.facts.counters import Counter
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import counted
 
 #: what is measured on one rank means that rank
 _CLOCKS = frozenset({"time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer"})
@@ -48,7 +48,7 @@ def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mappin
         return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         return _addition_kind(roles, loop, node.left, losses, depth) if isinstance(node.right, ast.Constant) else Holds.UNKNOWN
-    if counted(node) is not None:
+    if measured(roles.names, node) is not None:
         return Holds.SUM
     if isinstance(node, ast.Subscript):
         return _addition_kind(roles, loop, node.value, losses, depth) if ast.unparse(node.value).endswith(".data") else Holds.UNKNOWN
@@ -69,7 +69,7 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[st
             return Holds.MEAN
         if func.attr in ("item", "detach", "cpu", "clone", "float", "double", "numpy", "long", "int"):
             return _addition_kind(roles, loop, func.value, losses, depth)
-    if dotted in ("torch.sum", "?.len", "numpy.sum", "?.sum"):
+    if dotted in ("torch.sum", "numpy.sum", "?.sum"):
         return Holds.SUM
     if dotted == "torch.mean":
         return Holds.MEAN

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-import itertools
 import re
 
+from dpmigrate.facts.dependence import PROGRESS, ControlDependence, counted_turns
 from dpmigrate.facts.held import class_of, held_by_own, stored_values
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, of_self, position
 from dpmigrate.facts.outside import waits_for_somebody
@@ -28,9 +28,6 @@ _UNIFORM_METHODS = frozenset({"startswith", "endswith", "lower", "upper", "strip
 MUTATORS = frozenset(
     {"append", "extend", "insert", "add", "update", "setdefault", "pop", "popitem", "remove", "discard", "clear", "appendleft", "popleft", "put", "sort"}
 )
-#: what runs a function beside the program's own flow
-_BESIDE = frozenset({"signal.signal", "threading.Thread", "threading.Timer"})
-_PROGRESS = frozenset({"tqdm", "track", "notebook_tqdm", "ProgressBar", "tqdm_notebook"})
 _DATA = re.compile(r"data|loader|folder|split|subset", re.IGNORECASE)
 _SETTINGS = re.compile(
     r"arg(ument)?s(?!ort)|^parse$|ArgumentParser|config|cfg|^(get_|load_|parse_)?opt(ion)?s?$|settings?|h(yper)?_?param|Namespace|safe_load", re.IGNORECASE
@@ -47,15 +44,15 @@ def uniform(names: Names, node: ast.AST) -> bool:
     return _Proof(names).expression(node)
 
 
-class _Proof:
+class _Proof(ControlDependence):
     """One proof. What is being proved is taken for proved where it is met again: the first value that differs ends the whole proof."""
 
     def __init__(self, names: Names, seen: set[tuple[object, ...]] | None = None) -> None:
-        self.names = names
+        super().__init__(names)
         self.only_none = seen is not None  # it is only asked whether a value is None
         self.seen = set() if seen is None else seen
 
-    def _first(self, *key: object) -> bool:
+    def first(self, *key: object) -> bool:
         key = (self.only_none, *key)
         new = key not in self.seen
         self.seen.add(key)
@@ -106,14 +103,14 @@ class _Proof:
         node = bindings[0].target
         if isinstance(node, ast.ClassDef):
             return not any(last(b) in ("Module", "Dataset") for b in node.bases)
-        if not self._first("f", node):
+        if not self.first("f", node):
             return True
         assert isinstance(node, FunctionNode)
         returns = self.names.returns(node)
         return bool(returns) and not any(isinstance(n, ast.Yield) for n in ast.walk(node)) and all(self._result(r) for r in returns)
 
     def _result(self, node: ast.Return) -> bool:
-        return (node.value is None or _settings(node.value) or self.expression(node.value)) and not self._parted(node, node, False)
+        return (node.value is None or _settings(node.value) or self.expression(node.value)) and not self.parted(node, node, False)
 
     def _makes(self, call: ast.Call) -> bool:
         """Whether the call gives an object on every rank: a class, or a function of torch's."""
@@ -132,7 +129,7 @@ class _Proof:
         bound = [b for n in names for b in self.names.bindings(self.names.scope_of[n], n.id)]
         made = any(self._data(b, frozenset()) for b in bound)
         used = any(isinstance(p := self.names.parent[r], ast.Call) and _DATA.search(last(p.func)) for n in names for r in self.names.reads(n.id))
-        return (made or used) and not self._of_batch(call.args[0], frozenset())
+        return (made or used) and not self.of_batch(call.args[0], frozenset())
 
     def _data(self, b: Binding, seen: frozenset[ast.AST]) -> bool:
         """Whether what is bound is made as data, or is a parameter that is given such."""
@@ -158,7 +155,7 @@ class _Proof:
         """Whether a variable holds the same on all ranks where it is read."""
         owner, name = variable
         bound = [b for b in self.names.bindings(owner, name) if not self._comes_later(b, reader, owner)]
-        if not name or not self._first("v", id(owner), name, *(id(b.target) for b in bound)):
+        if not name or not self.first("v", id(owner), name, *(id(b.target) for b in bound)):
             return True
         return all(self._binding(b, reader, owner) for b in bound) and not self._mutated(owner, name)
 
@@ -177,13 +174,13 @@ class _Proof:
             return self._parameter(b.target, owner.node)
         if b.how == "for":
             assert isinstance(b.value, ast.expr)
-            return self._element(b.value, b.path)
+            return self.element(b.value, b.path)
         shared = self.names.function(b.target) is not owner.node  # by a global or nonlocal statement
         if b.how == "aug":
             assert isinstance(b.value, ast.AugAssign)
-            return self.expression(b.value.value) and not self._parted(b.target, reader, shared)
+            return self.expression(b.value.value) and not self.parted(b.target, reader, shared)
         if b.how == "assign" and b.value is not None:
-            return (_settings(b.value) or self._read_once(b.value) or self.expression(b.value)) and not self._parted(b.target, reader, shared)
+            return (_settings(b.value) or self._read_once(b.value) or self.expression(b.value)) and not self.parted(b.target, reader, shared)
         return False  # a context manager's, an exception, what a pattern catches
 
     def _read_once(self, value: ast.AST) -> bool:
@@ -223,22 +220,19 @@ class _Proof:
         given = _given(call, arg, plain)  # none: the default, or what a framework gives
         return all(_settings(g) or self._read_once(g) or self.expression(g) for g in given)
 
-    def _element(self, source: ast.expr, path: tuple[int | str, ...]) -> bool:
+    def element(self, source: ast.expr, path: tuple[int | str, ...]) -> bool:
         """Whether what a loop over ``source`` gives in each turn is uniform."""
         if isinstance(source, ast.Call):
             called = last(source.func)
-            if called in _PROGRESS and source.args:
-                return self._element(source.args[0], path)
+            if called in PROGRESS and source.args:
+                return self.element(source.args[0], path)
             if called == "enumerate" and source.args:
-                return path[:2] == ("*", 0) or self._element(source.args[0], ())
+                return path[:2] == ("*", 0) or self.element(source.args[0], ())
             if called == "zip":
-                return all(self._element(x, ()) for x in source.args)
-            if self._range(source):
+                return all(self.element(x, ()) for x in source.args)
+            if counted_turns(self.names, source):
                 return all(self.expression(x) for x in [*source.args, *(k.value for k in source.keywords)])
         return not isinstance(source, ast.Set) and self.expression(source)
-
-    def _range(self, call: ast.Call) -> bool:
-        return self.names.dotted(call.func) in ("?.range", "itertools.count") or last(call.func) == "trange"
 
     def _attribute(self, node: ast.Attribute) -> bool:
         """What is stored under the attribute, here or under another name of the object, must be uniform."""
@@ -247,7 +241,7 @@ class _Proof:
             return self._holds(found, node)
         cls = class_of(self.names, node.value)
         own = cls is not None or of_self(node)
-        if not self._first("a", node.attr, own):
+        if not self.first("a", node.attr, own):
             return True
         stores = [s for s in self.names.attributes(node.attr) if isinstance(s.ctx, ast.Store) and (own or not of_self(s))]
         loads = [s for s in self.names.attributes(node.attr) if isinstance(s.ctx, ast.Load) and (own or not of_self(s))]
@@ -266,7 +260,7 @@ class _Proof:
         if not isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign):
             return False  # for self.x in …, with … as self.x
         value = stmt.value
-        return value is None or ((_settings(value) or self._read_once(value) or self.expression(value)) and not self._parted(stmt, reader, True))
+        return value is None or ((_settings(value) or self._read_once(value) or self.expression(value)) and not self.parted(stmt, reader, True))
 
     # ------------------------------------------------------------------ lists and dicts that are filled
     def _mutated(self, owner: Scope, name: str) -> bool:
@@ -285,9 +279,9 @@ class _Proof:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             stmt = self.names.statement(node)
             value = getattr(stmt, "value", None)
-            return not isinstance(value, ast.expr) or not self.expression(value) or self._parted(stmt, stmt, True)
+            return not isinstance(value, ast.expr) or not self.expression(value) or self.parted(stmt, stmt, True)
         if isinstance(parent, ast.Call) and isinstance(node, ast.Attribute) and node.attr in MUTATORS:
-            return not all(self.expression(x) for x in parent.args) or self._parted(parent, parent, True)
+            return not all(self.expression(x) for x in parent.args) or self.parted(parent, parent, True)
         return False
 
     def _changed_by_call(self, call: ast.Call, node: ast.expr) -> bool:
@@ -297,94 +291,13 @@ class _Proof:
                 continue
             plain = [*function.args.posonlyargs, *function.args.args][int(isinstance(self.names.parent[function], ast.ClassDef)) :]
             i = call.args.index(node)
-            if i < len(plain) and self._first("m", function, i) and self._mutated(scope, plain[i].arg):
+            if i < len(plain) and self.first("m", function, i) and self._mutated(scope, plain[i].arg):
                 return True
         return False
-
-    # ------------------------------------------------------------------ what only some ranks run
-    def _parted(self, node: ast.AST, reader: ast.AST, shared: bool) -> bool:
-        """Whether some ranks may pass the node by, or pass it more often: the tests, loops and handlers round it decide."""
-        inner = node
-        for a in self.names.ancestors(node):
-            if isinstance(a, FunctionNode | ast.Lambda) and shared and _at_any_time(self.names, a):
-                return True
-            if isinstance(a, FunctionNode):
-                if not shared or not self._first("p", a):
-                    return False
-                return any(self._parted(c, reader, True) for c in self.names.calls_of(a))
-            if isinstance(a, ast.If | ast.While | ast.IfExp) and inner is not a.test and not self.expression(a.test):
-                return True
-            if isinstance(a, ast.match_case) and not self.expression(self.names.parent[a].subject):  # type: ignore[attr-defined]
-                return True
-            if isinstance(a, ast.ExceptHandler) and not _about_imports(a):
-                return True
-            if isinstance(a, ast.Try) and self._may_miss(a, inner, reader):
-                return True
-            if isinstance(a, ast.For | ast.AsyncFor) and inner is not a.iter and not self._turns(a.iter):
-                return True
-            if isinstance(a, Loop) and any(self._skips(n, a) for n in ast.walk(a) if isinstance(n, ast.Continue) and position(n) < position(node)):
-                return True
-            inner = a
-        return False
-
-    def _may_miss(self, guard: ast.Try, inner: ast.AST, reader: ast.AST) -> bool:
-        """Whether an exception may keep a rank from a statement of the body and let it come to the reader all the same."""
-        if (
-            inner in guard.finalbody
-            or inner is guard.body[0]
-            or isinstance(inner, ast.ExceptHandler)
-            or any(self.names.is_inside(reader, s) for s in guard.body)
-        ):
-            return False
-        return not all(_about_imports(h) for h in guard.handlers)
-
-    def _turns(self, source: ast.expr) -> bool:
-        """Whether the ranks make as many turns of a loop: loaders are cut to the same length, the contents of a batch are not."""
-        while isinstance(source, ast.Call) and source.args and (last(source.func) in _PROGRESS or last(source.func) == "enumerate"):
-            source = source.args[0]
-        if isinstance(source, ast.Call) and self._range(source):
-            return all(self.expression(x) for x in source.args)
-        return not self._of_batch(source, frozenset())
-
-    def _of_batch(self, node: ast.AST, seen: frozenset[str]) -> bool:
-        for n in ast.walk(node):
-            if not isinstance(n, ast.Name) or n.id in seen:
-                continue
-            for b in self.names.bindings(self.names.scope_of[n], n.id):
-                if b.how == "for" and isinstance(b.value, ast.expr) and not self._element(b.value, b.path):
-                    return True
-                made = isinstance(b.value, ast.Call) and "loader" in last(b.value.func).lower()
-                if b.how == "assign" and b.value is not None and not made and self._of_batch(b.value, seen | {n.id}):
-                    return True
-        return False
-
-    def _skips(self, node: ast.AST, loop: Loop) -> bool:
-        """Whether a ``continue`` of this loop may be taken by some ranks only."""
-        if next(a for a in self.names.ancestors(node) if isinstance(a, Loop)) is not loop:
-            return False
-        around = itertools.takewhile(lambda a: a is not loop, self.names.ancestors(node))
-        return any(isinstance(x, ast.ExceptHandler) or (isinstance(x, ast.If) and not self.expression(x.test)) for x in around)
-
-
-def _at_any_time(names: Names, function: FunctionNode | ast.Lambda) -> bool:
-    """Whether a signal or a thread runs the function: at another point of the program on every rank."""
-    uses: list[ast.AST] = [function] if isinstance(function, ast.Lambda) else [*names.reads(function.name), *names.attributes(function.name)]
-    for node in uses:
-        parent = names.parent[node]
-        call = names.parent[parent] if isinstance(parent, ast.keyword) else parent
-        if isinstance(call, ast.Call) and call.func is not node and names.dotted(call.func) in _BESIDE:
-            return True
-    return False
 
 
 def _asks_none(node: ast.Compare) -> bool:
     return isinstance(node.ops[0], ast.Is | ast.IsNot) and isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
-
-
-def _about_imports(handler: ast.ExceptHandler) -> bool:
-    """``except ImportError:`` falls out alike on all ranks; an interrupt from the keyboard comes to all of them."""
-    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return all(isinstance(t, ast.Name) and t.id in ("ImportError", "ModuleNotFoundError", "KeyboardInterrupt") for t in types)
 
 
 def _given(call: ast.Call, arg: ast.AST, plain: list[ast.arg]) -> list[ast.expr]:

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dpmigrate.facts import batch
 from dpmigrate.facts.names import last
-from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.passes import written_names
 from dpmigrate.facts.roles import Roles
 
@@ -142,12 +142,11 @@ class Use:
 
 def uses(roles: Roles) -> Iterator[Use]:
     """Where the number of GPUs decides what each copy of a model gets."""
-    numbers = Numbers(roles)
     for node in roles.names.nodes:
         if not isinstance(node, ast.expr) or roles.inside_module(node):
             continue
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv):
-            if counts(roles, node.right) and numbers.batch_size(node.left) and roles.region(node) != "outside":
+            if counts(roles, node.right) and batch.size(roles, node.left) and roles.region(node) != "outside":
                 yield Use("share", node, node.right)
         elif isinstance(node, ast.Name | ast.Attribute | ast.Call) and not _inside_count(roles, node) and counts(roles, node):
             made = _maker(roles, node)

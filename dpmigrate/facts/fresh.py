@@ -30,8 +30,8 @@ _PATHS = frozenset(
 def clocks(script: Script) -> Iterator[ast.Call]:
     """The calls that give a time or a random name which goes into a path: before the epochs, also of each fold, not in them, where rank 0 writes files."""
     epochs = {loop for b in script.roles.train_loops for loop in (b.node, *(e for e, _ in script.roles.epoch_loop(b.node)))}
-    found = set(script.calls(*_CLOCKS))
-    for call in script.calls(*_CLOCKS):
+    found = list(script.calls(*_CLOCKS))
+    for call in found:
         if not any(a in epochs or a in found for a in script.names.ancestors(call)) and _Flow(script, False).into_path(call, 3):
             yield call
 

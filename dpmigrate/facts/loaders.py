@@ -1,13 +1,10 @@
-"""What the ``*`` and ``**`` arguments of a DataLoader call may carry, and what its workers run first."""
+"""What the ``*`` and ``**`` arguments of a DataLoader call may carry."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from dpmigrate.facts.names import FunctionNode
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -97,52 +94,3 @@ def _half_known(script: Script, node: ast.expr) -> bool:
         return False
     bound = script.names.bindings(script.names.scope_of[node], node.id)
     return any(b.how == "aug" or (b.how == "assign" and not b.path and not script.values.eval(b.value)) for b in bound)
-
-
-# ------------------------------------------------------------------ what workers begin with
-@dataclass(frozen=True, eq=False, slots=True)
-class WorkerStart:
-    """A ``worker_init_fn``: the expression that gives it, the function where it is of the program, and its parameter for the worker's number."""
-
-    given: ast.expr
-    function: FunctionNode | ast.Lambda | None = None
-    number: str = ""
-
-
-def worker_starts(script: Script) -> list[WorkerStart]:
-    """What workers of training loaders run first, wherever it is put: in the call of the loader, in a dict of its arguments."""
-    given: list[ast.expr] = []
-    others = {c for c in script.roles.calls if script.roles.makes_loader(c)} - set(script.train_loader_calls)
-    for node in script.names.nodes:
-        if isinstance(node, ast.Call) and node not in others:
-            found = script.argument(node, _START, 10 if script.roles.makes_loader(node) else None)
-            given += [found] if found is not None else []
-        elif isinstance(node, ast.Dict):
-            given += [v for k, v in zip(node.keys, node.values, strict=True) if _is_start(k)]
-        elif isinstance(node, ast.Assign) and any(isinstance(t, ast.Subscript) and _is_start(t.slice) for t in node.targets):
-            given.append(node.value)
-    return list({s.function or s.given: s for expr in given for s in _starts(script, expr, expr)}.values())
-
-
-_START = "worker_init_fn"
-
-
-def _is_start(key: ast.expr | None) -> bool:
-    return isinstance(key, ast.Constant) and key.value == _START
-
-
-def _starts(script: Script, given: ast.expr, node: ast.expr, filled: frozenset[str] = frozenset(), skip: int = 0) -> Iterator[WorkerStart]:
-    """The functions that the expression may be; ``filled`` and ``skip`` are the parameters that a ``functools.partial`` has given."""
-    vals = script.values.eval(node)
-    for v in vals:
-        function = script.values.defs.method(v.cls, "__call__") if v.kind == "object" and v.cls is not None else v.node
-        if v.kind == "call" and v.qual == "functools.partial" and isinstance(v.node, ast.Call) and v.node.args:
-            yield from _starts(script, given, v.node.args[0], frozenset(k.arg for k in v.node.keywords if k.arg), len(v.node.args) - 1)
-        elif v.kind in ("func", "object") and isinstance(function, FunctionNode | ast.Lambda):
-            method = int(isinstance(function, FunctionNode) and isinstance(script.names.parent[function], ast.ClassDef))
-            free = [a.arg for a in (*function.args.posonlyargs, *function.args.args)[skip + method :] if a.arg not in filled]
-            yield WorkerStart(given, function, free[0] if free else "")
-        elif v.kind != "const":
-            yield WorkerStart(given)
-    if not vals:
-        yield WorkerStart(given)

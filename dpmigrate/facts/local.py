@@ -9,10 +9,11 @@ import ast
 from dataclasses import dataclass
 from itertools import takewhile
 
+from dpmigrate.facts.batch import counted
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.origins import of_data
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import counted, of_batch, of_loader, unmoved
+from dpmigrate.facts.samples import of_batch, of_loader, unmoved
 
 #: questions what a value is, not how large, and guards against NaN, which have their own rule
 _FORM = frozenset({"isinstance", "hasattr", "callable", "len", "size", "shape", "dim", "ndim", "training", "isnan", "isfinite", "isinf"})

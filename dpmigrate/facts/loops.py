@@ -253,10 +253,10 @@ def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
         begins = roles.names.dotted(call.func) == "?.iter" and bool(call.args) and bool(roles.loaders_of(call.args[0]) & loop.loaders)
         if begins and (_repeats(roles, call) or _used_before(roles, loop, call)):
             stmt = roles.names.statement(call)
-            out.setdefault(stmt, Restart(stmt, _iterated(roles, call.args[0])))
+            out.setdefault(stmt, Restart(stmt, _iterated(call.args[0])))
     for node in roles.names.nodes:
         if isinstance(node, ast.For) and _hands_on(roles, node) and roles.loaders_of(node.iter) & loop.loaders and _repeats(roles, node):
-            out.setdefault(node, Restart(node, _iterated(roles, node.iter)))
+            out.setdefault(node, Restart(node, _iterated(node.iter)))
     return list(out.values())
 
 
@@ -270,7 +270,7 @@ def _used_before(roles: Roles, loop: BatchLoop, call: ast.Call) -> bool:
     return any(roles.values.order.when(call, roles.names.statement(b.node)) == "after" for b in others)
 
 
-def _iterated(roles: Roles, node: ast.expr) -> ast.expr:
+def _iterated(node: ast.expr) -> ast.expr:
     """The loader inside ``enumerate`` and the like, as it is written in this place."""
     while isinstance(node, ast.Call) and node.args and last(node.func) in TRANSPARENT:
         node = node.args[0]

@@ -11,7 +11,7 @@ import enum
 from dataclasses import dataclass
 from functools import cached_property
 
-from dpmigrate.facts import copies, criteria, local, passes, weights
+from dpmigrate.facts import batch, copies, criteria, local, passes, weights
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.reductions import over_batch
@@ -130,7 +130,7 @@ class Losses:
             elif b.how == "with" and isinstance(b.value, ast.Call) and b.value.args and self.names.dotted(b.value.func) == "apex.amp.scale_loss":
                 plain.append((position(b.target), b.value.args[0], ()))
             elif b.how == "aug" and isinstance(b.value, ast.AugAssign):
-                kept = isinstance(b.value.op, ast.Div | ast.Mult) and not self.numbers.batch_size(b.value.value) and self._factor(b.value.value)
+                kept = isinstance(b.value.op, ast.Div | ast.Mult) and not batch.size(self.roles, b.value.value) and self._factor(b.value.value)
                 extra.append((position(b.target), b.value.value if isinstance(b.value.op, ast.Add | ast.Sub) else ast.Constant(0) if kept else b.value))
         if owner is here or here.is_module:
             before = [p for p in plain if p[0] < position(node) and not self.names.is_inside(node, p[1])]  # loss = loss / 2
@@ -179,13 +179,13 @@ class Losses:
         if isinstance(node.op, ast.Add | ast.Sub):
             return _join(node, [left, right])
         if isinstance(node.op, ast.Div):
-            if left.norm is Norm.SUM and self.numbers.batch_size(node.right) and not weights.chosen(self.roles, node.right):
+            if left.norm is Norm.SUM and batch.size(self.roles, node.right) and not weights.chosen(self.roles, node.right):
                 return Loss(Norm.MEAN, node)
             if left.norm is Norm.SUM and right.norm is not Norm.CONST and not self.numbers.plain(node.right):
                 return self._mean_of(weights.of_count(self.roles, node), Loss(Norm.WEIGHTED, node, "a sum divided by a count of its own"))
             return left if right.norm is Norm.CONST or self.numbers.plain(node.right) else Loss(Norm.UNKNOWN, node, right.why)
         if isinstance(node.op, ast.Mult):
-            if self.numbers.batch_size(node.left) or self.numbers.batch_size(node.right):
+            if batch.size(self.roles, node.left) or batch.size(self.roles, node.right):
                 return Loss(Norm.SUM, node) if Norm.MEAN in (left.norm, right.norm) else Loss(Norm.UNKNOWN, node)
             if left.norm is Norm.CONST or self.numbers.plain(node.left):
                 return right

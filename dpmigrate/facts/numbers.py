@@ -1,4 +1,4 @@
-"""Which expressions are plain numbers: the size of the batch, or a factor that neither the size of the batch nor what is in it changes."""
+"""Which expressions are plain numbers: factors that neither the size of the batch nor what is in it changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import counted, of_batch, of_loader
+from dpmigrate.facts.samples import of_a_turn, of_batch, of_loader
 from dpmigrate.facts.scopes import Binding
 
 _DRAWN = ("numpy.random.", "random.")
@@ -23,26 +23,6 @@ class Numbers:
         self.roles = roles
         self.names = roles.names
         self._busy: set[int] = set()
-
-    def batch_size(self, node: ast.expr) -> bool:
-        """``x.size(0)``, ``len(x)``, a name for one of these, or a batch size times a number."""
-        if isinstance(node, ast.Name):
-            values = [b.value for b in self.names.bindings(self.names.scope_of[node], node.id) if b.how == "assign"]
-            return bool(values) and all(isinstance(v, ast.expr) and self.batch_size(v) for v in values)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):  # a batch size times 2
-            sizes = [self.batch_size(n) for n in (node.left, node.right)]
-            return any(sizes) and all(s or self.plain(n) for s, n in zip(sizes, (node.left, node.right), strict=True))
-        return counted(node) is not None or (
-            isinstance(node, ast.Call) and self.names.dotted(node.func) == "?.len" and len(node.args) == 1 and self._of_a_turn(node.args[0])
-        )
-
-    def _of_a_turn(self, node: ast.expr) -> bool:
-        """Whether the variable is made in the batch loop, or is a parameter: the data set, the loader and the classes are made before it."""
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        if not isinstance(node, ast.Name) or self.roles.loaders_of(node):
-            return not isinstance(node, ast.Name)
-        return any(b.how == "param" or self.roles.region(b.target) in ("train", "both") for b in self._bindings(node))
 
     def setting(self, node: ast.expr) -> bool:
         """``args.alpha``, ``self.cfg.weight``: a number that no batch changes. What a model gives (``out.loss``) is none."""
@@ -92,7 +72,7 @@ class Numbers:
         if dotted.startswith(_COMPUTED) or (dotted.startswith("numpy.") and dotted[6:] in _NUMPY):
             return all(self.plain(a) for a in [*node.args, *(k.value for k in node.keywords)])
         if dotted == "?.len" and len(node.args) == 1:
-            return not self._of_a_turn(node.args[0])
+            return not of_a_turn(self.roles, node.args[0])
         if isinstance(node.func, ast.Attribute) and node.func.attr == "size" and not dotted and node.args:
             return _other_axis(node.args[0])
         return self._given_back(node, None)
@@ -114,9 +94,9 @@ class Numbers:
 
     def _name(self, node: ast.Name) -> bool:
         bound = self._bindings(node)
-        return bool(bound) and all(self._binding(b, node) for b in bound)
+        return bool(bound) and all(self._binding(b) for b in bound)
 
-    def _binding(self, b: Binding, node: ast.Name) -> bool:
+    def _binding(self, b: Binding) -> bool:
         if b.how == "param":
             given = self._passed(b)
             return bool(given) and all(self.plain(p) for p in given)

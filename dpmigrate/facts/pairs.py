@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dpmigrate.facts.batch import counted
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.passes import written_names
 from dpmigrate.facts.reductions import REDUCTIONS, axes, literals
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import counted, of_batch, of_one
+from dpmigrate.facts.samples import of_batch, of_one
 
 _TRANSPOSES = frozenset({"t", "transpose", "permute", "swapaxes"})
 #: methods that leave every element in its place

@@ -134,7 +134,7 @@ def _truth(roles: Roles, test: ast.expr, env: Env, depth: int) -> bool | None:
             return False if False in parts else None if None in parts else True
         return True if True in parts else None if None in parts else False
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        return _compare(roles, test, env, depth)
+        return _compare(roles, test, env)
     if isinstance(test, ast.Constant):
         return bool(test.value)
     if isinstance(test, ast.Name):
@@ -158,7 +158,7 @@ def _presence(roles: Roles, node: ast.expr, env: Env, depth: int) -> bool | None
     return _truth(roles, node, {k: v for k, v in env.items() if v is not node}, depth - 1)
 
 
-def _compare(roles: Roles, test: ast.Compare, env: Env, depth: int) -> bool | None:
+def _compare(roles: Roles, test: ast.Compare, env: Env) -> bool | None:
     op, right = test.ops[0], test.comparators[0]
     left = test.left
     if isinstance(left, ast.Name):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.control import MUTATORS, uniform
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.randomness import draws, postponed
+from dpmigrate.facts.values import Vals
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -166,3 +167,62 @@ def _changed(parent: dict[ast.AST, ast.AST], node: ast.AST) -> bool:
     if isinstance(above, ast.Subscript):
         return above.value is node and isinstance(above.ctx, ast.Store)
     return isinstance(above, ast.Call) and above.func is not node and isinstance(parent[above], ast.Expr)
+
+
+# ---------------------------------------------------------------------- the data sets of training loaders
+#: methods of a data set that draw nothing
+_KEEPS = frozenset({"set_epoch", "train", "eval", "close", "cpu", "cuda", "to"})
+
+
+def data_redrawn(script: Script) -> Iterator[tuple[ast.stmt, str]]:
+    """The statements between the epochs that draw the data of a training loader anew, each once.
+
+    With each stands the method of the data set that may do so, as written; '' where the program puts something into the data set by itself.
+    """
+    data = frozenset(v for c in script.train_loader_calls if (d := script.argument(c, "dataset", 0)) is not None for v in script.values.eval(d))
+    told: set[ast.stmt] = set()
+    for node in script.names.nodes:
+        found: list[tuple[ast.stmt, str]] = []
+        if isinstance(node, ast.Call) and (called := _redraws(script, node, data)) and between(script, node):
+            found = [(script.names.statement(node), called)]
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.Expr) and _changes(script, node, data) and between(script, node):
+            found = [(stmt, "") for stmt in _drawn_with(script, node)]
+        for stmt, method in found:
+            if stmt not in told and isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign):
+                told.add(stmt)
+                yield stmt, method
+
+
+def _redraws(script: Script, call: ast.Call, data: Vals) -> str:
+    """The method of the training data that the call runs, as written, if it may draw."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr in _KEEPS or func.attr.startswith("__") or not _of_data(script, func.value, data):
+        return ""
+    targets = [f for f, _ in script.values.targets(call)]
+    return script.text(func) if not targets or any(draws(script.roles, f) for f in targets) else ""
+
+
+def _changes(script: Script, stmt: ast.Assign | ast.AugAssign | ast.Expr, data: Vals) -> bool:
+    """Whether the statement puts something into the training data: ``data.pairs = …``, ``random.shuffle(data.rows)``."""
+    if isinstance(stmt, ast.Expr):
+        given = stmt.value.args if isinstance(stmt.value, ast.Call) else []
+        return any(isinstance(a, ast.Attribute) and _of_data(script, a.value, data) for a in given) and draws(script.roles, stmt)
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+    return any(_of_data(script, n.value, data) for t in targets for n in ast.walk(t) if isinstance(n, ast.Attribute) and n.attr not in ("transform", "dataset"))
+
+
+def _drawn_with(script: Script, stmt: ast.stmt) -> Iterator[ast.stmt]:
+    """The statement, if it draws, and those between the epochs that draw what it uses."""
+    if draws(script.roles, stmt):
+        yield stmt
+    for n in (n for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
+        for b in script.names.bindings(script.names.scope_of[n], n.id):
+            if b.how == "assign" and b.value is not None and draws(script.roles, b.value) and between(script, b.value):
+                yield script.names.statement(b.value)
+
+
+def _of_data(script: Script, node: ast.expr, data: Vals) -> bool:
+    """``train_set``, ``train_loader.dataset``: what a training loop's samples come from."""
+    if isinstance(node, ast.Attribute) and node.attr == "dataset":
+        return any(isinstance(v.node, ast.Call) and v.node in script.train_loader_calls for v in script.roles.loaders_of(node.value))
+    return bool(script.values.eval(node) & data)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts import batch
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.numbers import Numbers
 
@@ -45,7 +46,7 @@ def sampled(script: Script) -> tuple[Sampled, ...]:
     numbers = Numbers(script.roles)
     out = []
     for target, size, stmt in _additions(script):
-        equal = numbers.batch_size(size)
+        equal = batch.size(script.roles, size)
         if script.roles.region(stmt) != "train" or not (equal or (_counted(size) and _by_all(script, stmt))) or not _of_a_batch(script, size):
             continue
         reads = [n for n in _reads(script, target) if not script.names.is_inside(n, stmt)]

@@ -32,21 +32,18 @@ def of_batch(roles: Roles, node: ast.AST, seen: set[Hashable] | None = None) -> 
     return False
 
 
-def counted(node: ast.AST) -> ast.expr | None:
-    """The tensor whose first axis is asked for its size: ``x.size(0)``, ``x.shape[0]``, ``x.size()[0]``."""
-    if isinstance(node, ast.Call):
-        func, index = node.func, node.args[0] if len(node.args) == 1 else next((k.value for k in node.keywords if k.arg == "dim"), None)
-    elif isinstance(node, ast.Subscript):
-        func, index = node.value.func if isinstance(node.value, ast.Call) and not node.value.args else node.value, node.slice
-    else:
-        return None
-    asked = isinstance(func, ast.Attribute) and func.attr in (("size",) if isinstance(node, ast.Call) or isinstance(node.value, ast.Call) else ("shape",))
-    return func.value if asked and isinstance(func, ast.Attribute) and isinstance(index, ast.Constant) and index.value == 0 else None
-
-
 def of_loader(roles: Roles, node: ast.Name) -> bool:
     """Whether the name is part of what a loader gives."""
     return any(b.value is not None and bool(roles.loaders_of(b.value)) for b in roles.names.bindings(roles.names.scope_of[node], node.id))
+
+
+def of_a_turn(roles: Roles, node: ast.expr) -> bool:
+    """Whether the variable is made in the batch loop, or is a parameter: the data set, the loader and the classes are made before it."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if not isinstance(node, ast.Name) or roles.loaders_of(node):
+        return not isinstance(node, ast.Name)
+    return any(b.how == "param" or roles.region(b.target) in ("train", "both") for b in roles.names.bindings(roles.names.scope_of[node], node.id))
 
 
 def unmoved(value: ast.AST | None) -> ast.AST | None:

@@ -21,6 +21,8 @@ from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.sampled import Sampled, sampled
 from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.seeds import Seeds
+from dpmigrate.facts.shares import Shares
+from dpmigrate.facts.sizes import Sizes
 from dpmigrate.facts.spelling import spelled_by_caller
 from dpmigrate.facts.suppressions import Suppressions, suppressions, together
 from dpmigrate.facts.told import PLACE, Told
@@ -241,6 +243,16 @@ class Script:
     def sampled(self) -> tuple[Sampled, ...]:
         """The additions to counts of samples by which training goes."""
         return sampled(self)
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """What means the batch size that the training loaders are built with, and where it counts samples."""
+        return Sizes(self)
+
+    @cached_property
+    def shares(self) -> Shares:
+        """Which tests fall out alike since ranks have equal shares."""
+        return Shares(self)
 
     @cached_property
     def seeds(self) -> Seeds:

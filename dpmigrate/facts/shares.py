@@ -9,11 +9,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.batch import size_as_loaded
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.ranks import asks_files
-from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import unmoved
-from dpmigrate.facts.sizes import Sizes
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -25,7 +23,7 @@ class Shares:
     def __init__(self, script: Script) -> None:
         self.roles = script.roles
         self.names = script.names
-        self.sizes = Sizes(script)
+        self.sizes = script.sizes
 
     def alike(self, test: ast.expr) -> bool:
         """Whether the test falls out alike on every rank: ``x.size(0) != batch_size``, ``i == self.len_epoch``."""
@@ -35,8 +33,8 @@ class Shares:
             return True
         if isinstance(test, ast.Compare):
             sides = [test.left, *test.comparators]
-            if any(map(self._is_size, sides)):
-                return all(self._is_size(s) or self.sizes.means(s) or _least(s) for s in sides)
+            if any(size_as_loaded(self.roles, s) for s in sides):
+                return all(size_as_loaded(self.roles, s) or self.sizes.means(s) or _least(s) for s in sides)
             return all(map(self._same, sides))
         return isinstance(test, ast.BoolOp | ast.UnaryOp) and all(self.alike(n) for n in ast.iter_child_nodes(test) if isinstance(n, ast.expr))
 
@@ -66,37 +64,7 @@ class Shares:
         tests = [a.test for s in stores for a in self.names.ancestors(s) if isinstance(a, ast.If | ast.While)]
         return bool(given) and known and all(self._same(g, seen) for g in given) and all(uniform(self.names, t) for t in tests)
 
-    # ------------------------------------------------------------------ sizes of batches
-    def _is_size(self, node: ast.expr) -> bool:
-        """Whether the expression is the size of a batch as a loader gives it."""
-        if isinstance(node, ast.Name):
-            given = self.roles.given(node)
-            return bool(given) and all(self._is_size(g) for g in given)
-        if not self.sizes.numbers.batch_size(node):
-            return False
-        counted = [n for n in ast.walk(node) if isinstance(n, ast.Name) and self.names.meant(n) is not None]
-        return bool(counted) and all(_as_loaded(self.roles, n, frozenset()) for n in counted)
-
 
 def _least(node: ast.expr) -> bool:
     """0, 1 or 2: what any batch has to have, for statistics over it."""
     return isinstance(node, ast.Constant) and node.value in (0, 1, 2)
-
-
-def _as_loaded(roles: Roles, name: ast.Name, seen: frozenset[str]) -> bool:
-    """Whether the variable is a part of a batch as a DataLoader gives it, moved at most; a collate function may leave samples out."""
-    bound = list(roles.names.bindings(roles.names.scope_of[name], name.id))
-    for b in bound:
-        if b.how == "for" and b.value is not None:
-            loaders = roles.loaders_of(b.value)
-        elif b.how == "assign" and isinstance(b.value, ast.Call) and roles.names.dotted(b.value.func) == "?.next" and b.value.args:
-            loaders = roles.loaders_of(b.value.args[0])
-        else:
-            part = unmoved(b.value) if b.how == "assign" else None
-            if not isinstance(part, ast.Name) or (part.id not in seen | {name.id} and not _as_loaded(roles, part, seen | {name.id})):
-                return False
-            continue
-        calls = [v.node for v in loaders if isinstance(v.node, ast.Call) and roles.makes_loader(v.node)]
-        if not calls or len(calls) < len(loaders) or any({k.arg for k in c.keywords} & {"collate_fn", "batch_sampler", None} or len(c.args) > 4 for c in calls):
-            return False
-    return bool(bound)

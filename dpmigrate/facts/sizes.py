@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts import batch
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.destinations import Destinations
 from dpmigrate.facts.loaders import starred
 from dpmigrate.facts.names import FunctionNode, last
-from dpmigrate.facts.numbers import Numbers
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -55,7 +55,6 @@ class Sizes:
         self.script = script
         self.roles = script.roles
         self.names = script.names
-        self.numbers = Numbers(script.roles)
         self.destinations = Destinations(script.roles)
         self._known: dict[Hashable, frozenset[Hashable]] = {}
 
@@ -134,10 +133,10 @@ class Sizes:
                 return self.names.parent[a]
             if isinstance(a, ast.Compare):
                 sides = [a.left, *a.comparators]
-                return a if inner in sides and any(s is not inner and self.numbers.batch_size(s) for s in sides) else None
+                return a if inner in sides and any(s is not inner and batch.size(self.roles, s) for s in sides) else None
             if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult) and any(isinstance(s, ast.List) for s in (a.left, a.right)):
                 return a  # [1] * batch_size
-            if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub) and any(s is not inner and self.numbers.batch_size(s) for s in (a.left, a.right)):
+            if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub) and any(s is not inner and batch.size(self.roles, s) for s in (a.left, a.right)):
                 return a  # batch_size - x.size(0)
             if isinstance(a, ast.Call) and self.names.dotted(a.func) not in ("?.int", "torch.Size", "?.tuple", "?.list"):
                 return self._call(a, node, inner)

@@ -43,7 +43,7 @@ class Unclear(enum.Enum):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Told:
+class Doubt:
     """Totals that cannot be put together again: ``of`` are those of ``names`` that are the reason."""
 
     why: Unclear
@@ -58,7 +58,7 @@ class Totals:
 
     by_kind: dict[Holds, list[str]] = field(default_factory=dict)
     again: list[str] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    told: list[Doubt] = field(default_factory=list)
 
     @property
     def sums(self) -> list[str]:
@@ -81,9 +81,9 @@ def totals(script: Script, loop: BatchLoop) -> Totals:
     _meters(script, loop, count, losses, found)
     _lists(script, loop, count, losses, found)
     known = {c.name for c in count.counters} | {name for names in found.by_kind.values() for name in names} | set(unknown) | _of_all_ranks(script)
-    found.told += [Told(Unclear.GROWS, place, (name,)) for place, name in other_totals(script, count.carried, known)]
-    found.told += [Told(Unclear.FOREIGN_METER, place, (name,)) for place, name in foreign_meters(count.carried, {m.meter.name for m in count.meters})]
-    found.told += [Told(Unclear.LIST, place, (name,)) for place, name in other_lists(script, count.carried, count.rows)]
+    found.told += [Doubt(Unclear.GROWS, place, (name,)) for place, name in other_totals(script, count.carried, known)]
+    found.told += [Doubt(Unclear.FOREIGN_METER, place, (name,)) for place, name in foreign_meters(count.carried, {m.meter.name for m in count.meters})]
+    found.told += [Doubt(Unclear.LIST, place, (name,)) for place, name in other_lists(script, count.carried, count.rows)]
     return found
 
 
@@ -113,7 +113,7 @@ def _counters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[
             found.keep(kind if known_start else Holds.UNKNOWN, c.name)
     unknown = found.by_kind.pop(Holds.UNKNOWN, [])
     if unknown:  # a ratio of a reduced and an unreduced number would be wrong by a factor: all or none
-        found.told.append(Told(Unclear.COUNTER, loop.node, (*unknown, *found.sums, *found.means), tuple(unknown)))
+        found.told.append(Doubt(Unclear.COUNTER, loop.node, (*unknown, *found.sums, *found.means), tuple(unknown)))
         found.by_kind.clear()
     found.again += [r.code for r in ratios if found.by_kind]
     return unknown
@@ -123,7 +123,7 @@ def _meters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[st
     for m in count.meters:
         kinds = [(c, holds(script.roles, loop, c, losses)) for c in m.sums if c.read_after]
         if any(k is Holds.UNKNOWN or (k is Holds.SUM and not m.meter.from_zero) for _, k in kinds):
-            found.told.append(Told(Unclear.METER, loop.node, (m.meter.name,)))
+            found.told.append(Doubt(Unclear.METER, loop.node, (m.meter.name,)))
             continue
         for c, k in kinds:
             if k is not Holds.STEP:
@@ -140,7 +140,7 @@ def _lists(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[str
         if kind is Holds.MEAN or (kind is Holds.SUM and count.carried.from_zero(c.name)):
             found.keep(kind, c.name)
         elif kind is not Holds.STEP:
-            found.told.append(Told(Unclear.LIST, loop.node, (c.name,)))
+            found.told.append(Doubt(Unclear.LIST, loop.node, (c.name,)))
 
 
 # ------------------------------------------------------------------ totals beside plain counters

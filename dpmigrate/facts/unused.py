@@ -101,7 +101,7 @@ def _of_class(roles: Roles, cls: ast.ClassDef, idle: frozenset[str]) -> Iterator
         return
     if any(_means_all_parts(roles, c) for c in family):
         return
-    for stmt, name, value in _parts(roles, family):
+    for stmt, name, value in _parts(family):
         if not _trainable(roles, value) or _stored_again(roles, name, stmt) or _frozen(roles, name):
             continue
         # under no_grad a layer works, but gets no gradient; args.aux is not self.aux
@@ -119,7 +119,7 @@ def _of_class(roles: Roles, cls: ast.ClassDef, idle: frozenset[str]) -> Iterator
                 yield Unused(cls, name, stmt, test, any(_varies(roles, t, 4) == "data" for t in tests if t is not None))
 
 
-def _parts(roles: Roles, family: list[ast.ClassDef]) -> Iterator[tuple[ast.stmt, str, ast.expr]]:
+def _parts(family: list[ast.ClassDef]) -> Iterator[tuple[ast.stmt, str, ast.expr]]:
     """What ``__init__`` gives to self under no condition."""
     for cls in family:
         init = next((n for n in cls.body if isinstance(n, FunctionNode) and n.name == "__init__"), None)
@@ -156,7 +156,7 @@ def _trainable(roles: Roles, value: ast.expr, seen: frozenset[ast.AST] = frozens
         plain = any(k.arg in ("requires_grad", "affine", "elementwise_affine") for k in value.keywords)
         return (word in _LAYERS or word.startswith(_FAMILIES)) and not plain
     classes = [v.cls for v in roles.values.eval(value.func) if v.kind == "class" and v.cls is not None and v.cls not in seen]
-    return any(_trainable(roles, e, seen | {c}) for c in classes for _, _, e in _parts(roles, roles.values.defs.bases(c)))
+    return any(_trainable(roles, e, seen | {c}) for c in classes for _, _, e in _parts(roles.values.defs.bases(c)))
 
 
 def _stored_again(roles: Roles, name: str, made: ast.stmt) -> bool:

@@ -15,6 +15,8 @@ from dpmigrate.facts.moves import moved_later
 from dpmigrate.facts.outside import downloads
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.wraps import Wrap
+from dpmigrate.model import Severity
+from dpmigrate.rules._base import Hit
 
 #: DataLoader's parameters in order (torch.utils.data.DataLoader)
 LOADER_PARAMETERS = (
@@ -128,6 +130,17 @@ def together(script: Script, test: ast.expr) -> list[Edit] | None:
     """The test as all ranks decide it; None where none of them has what would decide it for the whole batch."""
     parts = decided(script, test)
     return None if parts is None else [Wrapped(script.span(p.node), _DECIDED[p.by].format(ddp=script.ddp)) for p in parts]
+
+
+#: what decides alike without the ranks asking each other
+_ADVICE = "decide by what is the same on every rank: counters, settings, or a loss reduced with ddp.mean_all"
+
+
+def alike(script: Script, node: ast.AST, shared: Sequence[list[Edit] | None], message: str) -> Hit:
+    """The node with its parts made ``together``; a refusal where one of them cannot be, or where there is none."""
+    if not shared or None in shared:
+        return Hit(node, message, severity=Severity.BLOCKER, advice=_ADVICE)
+    return Hit(node, message, (*(e for edits in shared for e in edits or ()), AddImport(script.import_line)))
 
 
 #: columns of a line, and what is kept free of them for the indentation of a loop in a method

@@ -24,131 +24,31 @@ Always: it is a refusal, but for samples by their place.
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator
 
-from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.pairs import Product, along_batch, numbered, of_one_sample, of_samples, placed, products
-from dpmigrate.facts.passes import entered, methods_of_model
-from dpmigrate.facts.reductions import statistic
+from dpmigrate.facts.coupled import couplings
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.stateless import stateless
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
 
-_NAMES = ("ntxent", "nt_xent", "supcon", "simclr", "infonce", "info_nce", "contrastive", "npair", "batchhard", "tripletsemihard", "clip_loss", "cliploss")
-
-#: what gives a tensor without its gradient
-_CUTS = frozenset({"detach", "numpy", "item", "tolist", "data"})
+_SAID = {
+    "compared": "the samples of a batch are compared with each other: with the batch divided this is another loss",
+    "classes": "the classes of this loss are the samples of the batch: with the batch divided this is another loss",
+    "statistic": "{text} is a statistic of the batch: of a part of the batch it is another one",
+    "ordered": "{text} puts the samples of the batch in order or in proportion: in a part of the batch it is another one",
+    "placed": "{text} are samples by their place in the batch: every rank takes as many, of its own part",
+    "named": "{text} compares the samples of a batch with each other",
+}
 
 
 @rule("DPM303", severity=Severity.BLOCKER)
 def batch_coupled_loss(script: Script) -> Iterator[Hit]:
-    advice = "gather the features of all ranks with gradient before they are compared, or train with one process"
-    trained = [p.node for p in products(script.roles) if script.roles.region(p.node) in ("train", "both") and _of_the_batch(script, p)]
-    for node in trained:
-        yield Hit(node, "the samples of a batch are compared with each other: with the batch divided this is another loss", advice=advice)
-    for call in numbered(script.roles):
-        if not trained and script.roles.region(call) in ("train", "both"):
-            yield Hit(call, "the classes of this loss are the samples of the batch: with the batch divided this is another loss", advice=advice)
-    methods = {f for p in script.roles.detours for f in entered(script.roles, p)} | set(_losses_of_models(script))
-    for call in script.roles.calls:
-        if statistic(script.names, call) and _reaches_loss(script, call, methods):
-            yield Hit(call, f"{script.text(call)} is a statistic of the batch: of a part of the batch it is another one", advice=advice)
-        elif along_batch(script.roles, call) and _reaches_loss(script, call, methods):
-            yield Hit(
-                call, f"{script.text(call)} puts the samples of the batch in order or in proportion: in a part of the batch it is another one", advice=advice
-            )
-    for part in placed(script.roles):
-        if _reaches_loss(script, part, methods):
-            yield Hit(
-                part, f"{script.text(part)} are samples by their place in the batch: every rank takes as many, of its own part", severity=Severity.WARNING,
-                advice="choose them by something of their own, or let the data set give them as a part of each sample",
-            )  # fmt: skip
-    for call in script.roles.calls:
-        if script.roles.region(call) in ("train", "both") and any(w in name.lower() for name in _called(script, call) for w in _NAMES):
-            yield Hit(call, f"{script.text(call.func)} compares the samples of a batch with each other", advice=advice)
-
-
-def _losses_of_models(script: Script) -> Iterator[FunctionNode]:
-    """The methods that training calls of models and that use nothing of them: losses of their outputs, and no passes."""
-    for call, func in ((c, c.func) for c in script.roles.calls if isinstance(c.func, ast.Attribute)):
-        models = script.roles.model_vals(func.value)
-        if models and stateless(script.roles, models, func.attr) and script.roles.region(call) in ("train", "both"):
-            yield from methods_of_model(script.roles, call)
-
-
-def _of_the_batch(script: Script, product: Product) -> bool:
-    """Whether the product is one of samples with samples.
-
-    A model compares the parts of a sample too: there it has to be seen that both sides are rows of the batch.
-    """
-    if not of_samples(script.roles, product):
-        return False
-    if not _inside_models(script, product.node, frozenset()) or _in_loss(script, product.node):
-        return True
-    return product.flat and not of_one_sample(script.roles, product)
-
-
-def _inside_models(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
-    """Whether the node stands in a model, or in a function that only models call."""
-    function = script.names.function(node)
-    if script.roles.inside_module(node) or function in seen:
-        return True
-    calls = script.values.callers.get(function, [])
-    return bool(calls) and all(_inside_models(script, c, seen | {function}) for c in calls)
-
-
-def _reaches_loss(script: Script, call: ast.expr, methods: set[FunctionNode]) -> bool:
-    """Whether the value may be differentiated: in training, in a name that goes into the loss, in what a function or a method of the model returns."""
-    function = script.names.function(call)
-    if script.roles.inside_module(call) and not _in_loss(script, call):
-        return function in methods
-    if script.roles.region(call) not in ("train", "both"):
-        return False
-    stmt = script.names.statement(call)
-    if isinstance(stmt, ast.Return):
-        return not _without_gradient(script, call) or _weighs(script, function, frozenset())
-    if any(script.names.is_inside(call, b) for b in script.roles.backwards):
-        return True
-    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
-    return script.roles.into_loss(*targets) or (bool(targets) and isinstance(function, FunctionNode) and _in_loss(script, call))
-
-
-def _without_gradient(script: Script, node: ast.expr) -> bool:
-    """Whether a number comes out that cannot be differentiated: numpy's, or of a value that is cut off."""
-    nodes = [*ast.walk(node), *itertools.takewhile(lambda a: not isinstance(a, ast.stmt), script.names.ancestors(node))]
-    nodes += [m for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) for g in script.roles.given(n) for m in ast.walk(g)]
-    of_numpy = isinstance(node, ast.Call) and script.names.dotted(node.func).startswith("numpy.")
-    return of_numpy or any(isinstance(n, ast.Attribute) and n.attr in _CUTS for n in nodes)
-
-
-def _weighs(script: Script, function: FunctionNode | ast.AST, seen: frozenset[ast.AST]) -> bool:
-    """Whether a call puts the number that the function returns into the loss of its batch; entries of a table are totals, which have rules of their own."""
-    for call in script.values.callers.get(function, []):
-        stmt = script.names.statement(call)
-        targets = stmt.targets if isinstance(stmt, ast.Assign) else []
-        names = [n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        within = any(script.names.is_inside(call, b) for b in script.roles.backwards) or script.roles.into_loss(*names)
-        outer = script.names.function(call)
-        if within or (isinstance(stmt, ast.Return) and outer not in seen and _weighs(script, outer, seen | {function})):
-            return True
-    return False
-
-
-def _called(script: Script, call: ast.Call) -> Iterator[str]:
-    """The names of what is called: as written, and of the class that made it."""
-    yield ast.unparse(call.func).rsplit(".", 1)[-1]
-    for v in script.values.eval(call.func):
-        yield v.cls.name if v.cls is not None else v.qual.rsplit(".", 1)[-1]
-
-
-def _in_loss(script: Script, node: ast.AST) -> bool:
-    """Whether the node stands in a module that training calls beside the model: a loss of this program."""
-    cls = script.names.cls(node)
-    for call in script.roles.calls:
-        if script.roles.inside_module(call) or script.roles.model_vals(call.func) or script.roles.region(call) not in ("train", "both"):
-            continue
-        if any(v.kind == "object" and v.cls is not None and cls in script.values.defs.bases(v.cls) for v in script.values.eval(call.func)):
-            return True
-    return False
+    gather = "gather the features of all ranks with gradient before they are compared, or train with one process"
+    choose = "choose them by something of their own, or let the data set give them as a part of each sample"
+    for found in couplings(script):
+        named = found.node.func if found.kind == "named" and isinstance(found.node, ast.Call) else found.node
+        message = _SAID[found.kind].format(text=script.text(named))
+        if found.kind == "placed":
+            yield Hit(found.node, message, severity=Severity.WARNING, advice=choose)
+        else:
+            yield Hit(found.node, message, advice=gather)

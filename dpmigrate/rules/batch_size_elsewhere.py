@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport, Replace, Wrap
 from dpmigrate.facts.copies import counts
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.sizes import Count, Sizes
+from dpmigrate.facts.sizes import Count
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
@@ -44,11 +44,10 @@ _SMALLER = "a rank's batch is smaller than the global batch size"
 def batch_size_elsewhere(script: Script) -> Iterator[Hit]:
     if script.settings.batch == "per-rank":
         return
-    sizes = Sizes(script)
     for node in script.names.nodes:
-        if isinstance(node, ast.Name | ast.Attribute) and _divides_a_count(script, node) and sizes.means(node):
+        if isinstance(node, ast.Name | ast.Attribute) and _divides_a_count(script, node) and script.sizes.means(node):
             yield Hit(node, "a rank's count of a batch is divided by the global batch size", _local(script, node))
-    for count in sizes.counts:
+    for count in script.sizes.counts:
         yield _told(script, count)
 
 

@@ -47,9 +47,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.facts.steps import clips
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._edits import raise_on_ranks, together
-
-_ADVICE = "compare what is the same on every rank: counters, settings, or a loss reduced with ddp.mean_all"
+from dpmigrate.rules._edits import alike, raise_on_ranks, together
 
 #: what an optimizer is told of its groups
 _SETTINGS = frozenset({"lr", "momentum", "weight_decay", "betas", "eps", "initial_lr"})
@@ -80,17 +78,9 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
                 advice="call it in a statement of its own before the test, on every rank",
             )  # fmt: skip
     for test in tests:
-        yield from _alike(script, test, "all ranks must go the same way here: they wait for each other further on")
+        yield alike(script, test, [together(script, test)], "all ranks must go the same way here: they wait for each other further on")
     for value in _values(script, rates):
-        yield from _alike(script, value, "every rank would have another learning rate")
-
-
-def _alike(script: Script, node: ast.expr, message: str) -> Iterator[Hit]:
-    edits = together(script, node)
-    if edits is None:
-        yield Hit(node, message, severity=Severity.BLOCKER, advice=_ADVICE)
-    else:
-        yield Hit(node, message, (*edits, AddImport(script.import_line)))
+        yield alike(script, value, [together(script, value)], "every rank would have another learning rate")
 
 
 def _values(script: Script, rates: list[ast.expr]) -> Iterator[ast.expr]:

@@ -37,33 +37,23 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Enclose, Hoist
-from dpmigrate.facts.randomness import draws
-from dpmigrate.facts.redrawn import Redrawn, between, redrawn
+from dpmigrate.facts.redrawn import Redrawn, data_redrawn, redrawn
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.values import Vals
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
-_KEEPS = frozenset({"set_epoch", "train", "eval", "close", "cpu", "cuda", "to"})
+_ANEW = "the training data are drawn anew: every rank would draw its own"
 
 
 @rule("DPM222", severity=Severity.ERROR, fix=Fix.SAFE)
 def data_redrawn_per_rank(script: Script) -> Iterator[Hit]:
-    data = frozenset(v for c in script.train_loader_calls if (d := script.argument(c, "dataset", 0)) is not None for v in script.values.eval(d))
-    told: set[ast.stmt] = set()
-    for node in script.names.nodes:
-        found: list[tuple[ast.stmt, str]] = []
-        if isinstance(node, ast.Call) and (called := _redraws(script, node, data)) and between(script, node):
-            found = [(script.names.statement(node), f"{called}() may draw the training data anew: every rank would draw its own")]
-        elif isinstance(node, ast.Assign | ast.AugAssign | ast.Expr) and _changes(script, node, data) and between(script, node):
-            found = [(stmt, "the training data are drawn anew: every rank would draw its own") for stmt in _drawing(script, node)]
-        for stmt, message in found:
-            if stmt not in told and isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign):
-                told.add(stmt)
-                yield _together(script, stmt, message)
-    for found_here in redrawn(script):
-        if found_here.node not in told and not any(script.names.is_inside(found_here.node, t) for t in told):
-            yield _loader(script, found_here)
+    told: set[ast.AST] = set()
+    for stmt, method in data_redrawn(script):
+        told.add(stmt)
+        yield _together(script, stmt, f"{method}() may draw the training data anew: every rank would draw its own" if method else _ANEW)
+    for found in redrawn(script):
+        if not any(script.names.is_inside(found.node, t) for t in told):
+            yield _loader(script, found)
 
 
 def _loader(script: Script, found: Redrawn) -> Hit:
@@ -80,38 +70,3 @@ def _together(script: Script, node: ast.stmt | ast.expr, message: str) -> Hit:
     span = script.span(node)
     edit = Enclose(span, span, header) if isinstance(node, ast.stmt) else Hoist(span, script.fresh("drawn_loader"), header=header)
     return Hit(node, message, (edit, AddImport(script.import_line)))
-
-
-def _redraws(script: Script, call: ast.Call, data: Vals) -> str:
-    """The method of the training data that the call runs, as written, if it may draw."""
-    func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr in _KEEPS or func.attr.startswith("__") or not _of_data(script, func.value, data):
-        return ""
-    targets = [f for f, _ in script.values.targets(call)]
-    return script.text(func) if not targets or any(draws(script.roles, f) for f in targets) else ""
-
-
-def _changes(script: Script, stmt: ast.Assign | ast.AugAssign | ast.Expr, data: Vals) -> bool:
-    """Whether the statement puts something into the training data: ``data.pairs = …``, ``random.shuffle(data.rows)``."""
-    if isinstance(stmt, ast.Expr):
-        given = stmt.value.args if isinstance(stmt.value, ast.Call) else []
-        return any(isinstance(a, ast.Attribute) and _of_data(script, a.value, data) for a in given) and draws(script.roles, stmt)
-    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
-    return any(_of_data(script, n.value, data) for t in targets for n in ast.walk(t) if isinstance(n, ast.Attribute) and n.attr not in ("transform", "dataset"))
-
-
-def _drawing(script: Script, stmt: ast.stmt) -> Iterator[ast.stmt]:
-    """The statement, if it draws, and those between the epochs that draw what it uses."""
-    if draws(script.roles, stmt):
-        yield stmt
-    for n in (n for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
-        for b in script.names.bindings(script.names.scope_of[n], n.id):
-            if b.how == "assign" and b.value is not None and draws(script.roles, b.value) and between(script, b.value):
-                yield script.names.statement(b.value)
-
-
-def _of_data(script: Script, node: ast.expr, data: Vals) -> bool:
-    """``train_set``, ``train_loader.dataset``: what a training loop's samples come from."""
-    if isinstance(node, ast.Attribute) and node.attr == "dataset":
-        return any(isinstance(v.node, ast.Call) and v.node in script.train_loader_calls for v in script.roles.loaders_of(node.value))
-    return bool(script.values.eval(node) & data)

@@ -30,8 +30,10 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Edit, Replace, Wrap
+from dpmigrate.facts.batch import of_loader
 from dpmigrate.facts.loaders import critical_star
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.values import Vals
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
@@ -55,10 +57,15 @@ def _is_length(script: Script, node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and script.names.dotted(node.func) == "?.len"
 
 
+def _trained(script: Script, loaders: Vals) -> set[ast.Call]:
+    """The calls that make the loaders, where one of them may be a training loader."""
+    calls = {v.node for v in loaders if isinstance(v.node, ast.Call)}
+    return calls if calls & {*script.train_loader_calls} else set()
+
+
 def _loaders(script: Script, node: ast.AST) -> set[ast.Call]:
     """The calls that make what the expression may be, where it may be a training loader."""
-    calls = {v.node for v in script.roles.loaders_of(node) if isinstance(v.node, ast.Call)}
-    return calls if calls & {*script.train_loader_calls} else set()
+    return _trained(script, script.roles.loaders_of(node))
 
 
 def _sampler(script: Script, node: ast.Attribute) -> Iterator[Hit]:
@@ -80,11 +87,7 @@ def _plain(script: Script, call: ast.Call) -> bool:
 
 
 def _batch_size(script: Script, node: ast.AST) -> bool:
-    if isinstance(node, ast.Name):
-        bound = list(script.names.bindings(script.names.scope_of[node], node.id))
-        value = bound[0].value if len(bound) == 1 and bound[0].how == "assign" else None
-        return isinstance(value, ast.Attribute) and _batch_size(script, value)
-    return isinstance(node, ast.Attribute) and node.attr == "batch_size" and bool(_loaders(script, node.value))
+    return bool(_trained(script, of_loader(script.roles, node)))
 
 
 def _all_samples(script: Script, node: ast.BinOp) -> bool:

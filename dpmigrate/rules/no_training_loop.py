@@ -54,7 +54,7 @@ def no_training_loop(script: Script) -> Iterator[Hit]:
         if any(isinstance(a, ast.While | ast.For) and any(o.node is a for o in roles.batch_loops) for a in script.names.ancestors(loop.node)):
             yield Hit(loop.node, "this training loop stands inside another loop over a DataLoader", advice="train in one loop over one loader")
         for inner in (n for n in ast.walk(loop.node) if isinstance(n, ast.For) and n is not loop.node):
-            if _steps_inside(script, inner) and _goes_over_batch(script, inner, loop.node):
+            if _steps_inside(script, inner) and _goes_over_batch(inner, loop.node):
                 yield Hit(
                     inner, f"the optimizer steps on parts of a batch, {short(inner.iter)}: of a rank's smaller batch these would be other parts, or fewer",
                     advice="let the DataLoader make the batches that are stepped on",
@@ -67,7 +67,7 @@ def _steps_inside(script: Script, loop: ast.For) -> bool:
     return "zero_grad" in calls and any(script.names.is_inside(b, loop) for b in script.roles.backwards)
 
 
-def _goes_over_batch(script: Script, inner: ast.For, loop: Loop) -> bool:
+def _goes_over_batch(inner: ast.For, loop: Loop) -> bool:
     """Whether the inner loop goes over what the outer one takes from the loader."""
     if isinstance(loop, ast.While):
         return False

@@ -48,18 +48,14 @@ from dpmigrate.facts.decisions import drawn
 from dpmigrate.facts.exits import exits, is_exit
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.shares import Shares
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._edits import raise_on_ranks, together
-
-_ADVICE = "decide it by numbers that are the same on every rank: counters, settings, or a loss reduced with ddp.mean_all"
+from dpmigrate.rules._edits import alike, raise_on_ranks, together
 
 
 @rule("DPM322", severity=Severity.ERROR, fix=Fix.SAFE)
 def rank_leaves_loop(script: Script) -> Iterator[Hit]:
     done: set[ast.AST] = set()
-    shares = Shares(script)
     for b in script.roles.train_loops:
         if isinstance(b.node, ast.While) and not uniform(script.names, b.node.test):
             yield from _decided(script, b.node.test, [b.node.test], "the ranks may leave this loop at different turns", done)
@@ -73,14 +69,14 @@ def rank_leaves_loop(script: Script) -> Iterator[Hit]:
             tests = [
                 a.test for a in script.names.ancestors(e.node) if isinstance(a, ast.If | ast.While) and a is not b.node and script.names.is_inside(a, b.node)
             ]
-            if all(shares.alike(t) for t in tests):
+            if all(script.shares.alike(t) for t in tests):
                 continue
             inner = next(a for a in script.names.ancestors(e.node) if isinstance(a, Loop))
             around = [a.test for a in script.names.ancestors(e.node) if isinstance(a, ast.If) and script.names.is_inside(a, b.node)]
-            tests = [t for t in around if not shares.alike(t)] if inner is b.node else []
+            tests = [t for t in around if not script.shares.alike(t)] if inner is b.node else []
             yield from _decided(script, e.node, tests, message, done)
     for node in [*script.roles.backwards, *(s.call for s in steps.steps(script.roles))]:
-        tests = list(_skipping(script, shares, node)) if script.roles.region(node) in ("train", "both") else []
+        tests = list(_skipping(script, node)) if script.roles.region(node) in ("train", "both") else []
         if tests:
             what = "wait for ever" if node in script.roles.backwards else "take another step"
             yield from _decided(script, node, tests, f"under {script.text(tests[0])} one rank may leave this out alone, and the others {what}", done)
@@ -94,15 +90,15 @@ def rank_leaves_loop(script: Script) -> Iterator[Hit]:
 
 
 def _decided(script: Script, node: ast.AST, tests: list[ast.expr], message: str, done: set[ast.AST]) -> Iterator[Hit]:
-    """The tests made together, where that is what the whole batch would have decided."""
-    shared = [together(script, t) for t in tests]
-    if not tests or None in shared:
-        yield Hit(node, message, severity=Severity.BLOCKER, advice=_ADVICE)
+    """The tests made together, where that is what the whole batch would have decided; each once."""
+    shared = {t: together(script, t) for t in tests}
+    if not tests or None in shared.values():
+        yield alike(script, node, list(shared.values()), message)
         return
-    edits = [e for t, found in zip(tests, shared, strict=True) if t not in done for e in found or ()]
+    new = [edits for t, edits in shared.items() if t not in done]
     done.update(tests)
-    if edits:
-        yield Hit(node, message, (*edits, AddImport(script.import_line)))
+    if any(new):
+        yield alike(script, node, new, message)
 
 
 def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[ast.AST], at_end: bool = False) -> Iterator[Hit]:
@@ -112,7 +108,7 @@ def _raised(script: Script, handler: ast.ExceptHandler, message: str, done: set[
         yield Hit(handler, message, (raise_on_ranks(script, handler, at_end=at_end), AddImport(script.import_line)))
 
 
-def _skipping(script: Script, shares: Shares, node: ast.AST) -> Iterator[ast.expr]:
+def _skipping(script: Script, node: ast.AST) -> Iterator[ast.expr]:
     """What in the loop may keep one rank from the node, or let it come there more often: tests, and numbers of turns that are drawn.
 
     What both branches of a test do is left out by nobody.
@@ -127,7 +123,7 @@ def _skipping(script: Script, shares: Shares, node: ast.AST) -> Iterator[ast.exp
             tests = a.values[: next(i for i, v in enumerate(a.values) if script.names.is_inside(inner, v))]
         elif isinstance(a, ast.For) and script.names.dotted(getattr(a.iter, "func", a.iter)) == "?.range" and drawn(script.roles, a.iter):
             yield a.iter
-        yield from (t for t in tests if not shares.alike(t) and script.roles.about_numbers(t) and not _of_gradients(script, t))
+        yield from (t for t in tests if not script.shares.alike(t) and script.roles.about_numbers(t) and not _of_gradients(script, t))
         inner = a
 
 

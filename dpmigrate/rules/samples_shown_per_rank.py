@@ -29,9 +29,9 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from dpmigrate.edit import AddImport, Wrap
+from dpmigrate.facts.batch import measured, of_loader
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import last
-from dpmigrate.facts.samples import counted
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -90,10 +90,9 @@ def _number(node: ast.AST, numbers: set[str]) -> bool:
 
 def _size(script: Script, loop: BatchLoop, node: ast.AST) -> bool:
     """``len(x)``, ``x.size(0)``, ``x.shape[0]`` of a batch of this loop; ``loader.batch_size``, which is a rank's."""
-    if isinstance(node, ast.Attribute) and node.attr == "batch_size":
-        return bool(script.roles.loaders_of(node.value) & loop.loaders)
-    length = isinstance(node, ast.Call) and script.names.dotted(node.func) == "?.len" and len(node.args) == 1
-    sized: ast.AST | None = node.args[0] if length and isinstance(node, ast.Call) else counted(node)
+    if of_loader(script.roles, node) & loop.loaders:
+        return True
+    sized = measured(script.names, node)
     while isinstance(sized, ast.Subscript):
         sized = sized.value
     if not isinstance(sized, ast.Name):

@@ -27,10 +27,10 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Delete, Replace, Wrap
-from dpmigrate.facts.loaders import worker_starts
 from dpmigrate.facts.names import last
 from dpmigrate.facts.ranks import parted, run_by_all
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.workers import worker_starts
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 

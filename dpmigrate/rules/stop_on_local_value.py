@@ -32,9 +32,7 @@ from dpmigrate.facts.exits import exits
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._edits import together
-
-_ADVICE = "compare what is the same on every rank: counters, settings, or a loss reduced with ddp.mean_all"
+from dpmigrate.rules._edits import alike, together
 
 
 @rule("DPM610", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -43,7 +41,7 @@ def stop_on_local_value(script: Script) -> Iterator[Hit]:
     for loop in script.repeating_loops:
         if isinstance(loop, ast.While) and not uniform(script.names, loop.test):
             seen.add(loop.test)
-            yield _alike(script, loop.test, [loop.test], "the ranks may leave this loop at different turns")
+            yield alike(script, loop.test, [together(script, loop.test)], "the ranks may leave this loop at different turns")
         for e in exits(script.names, script.roles, loop):
             if e.test is None:
                 yield Hit(
@@ -58,11 +56,4 @@ def stop_on_local_value(script: Script) -> Iterator[Hit]:
             new = [t for t in tests if t not in seen]
             seen.update(tests)
             if new:
-                yield _alike(script, e.node, new, "one rank may leave this loop alone, and the others wait for ever")
-
-
-def _alike(script: Script, node: ast.AST, tests: list[ast.expr], message: str) -> Hit:
-    shared = [together(script, t) for t in tests]
-    if None in shared:
-        return Hit(node, message, severity=Severity.BLOCKER, advice=_ADVICE)
-    return Hit(node, message, tuple(edit for edits in shared for edit in edits or ()))
+                yield alike(script, e.node, [together(script, t) for t in new], "one rank may leave this loop alone, and the others wait for ever")

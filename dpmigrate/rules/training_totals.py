@@ -40,7 +40,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import After
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.totals import Told, Totals, Unclear, totals
+from dpmigrate.facts.totals import Doubt, Totals, Unclear, totals
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import reduced
@@ -74,8 +74,8 @@ def training_totals(script: Script) -> Iterator[Hit]:
         if lines:
             names = ", ".join([*found.sums, *found.means])
             yield Hit(loop.node, f"{names} would cover one rank's share of the epoch", (After(script.span(loop.node), "\n".join(lines)),))
-        for told in found.told:
-            yield _told(script, told)
+        for doubt in found.told:
+            yield _told(script, doubt)
 
 
 def _lines(script: Script, loop: BatchLoop, found: Totals) -> list[str]:
@@ -84,9 +84,9 @@ def _lines(script: Script, loop: BatchLoop, found: Totals) -> list[str]:
     return [*lines, *found.again] if lines else []
 
 
-def _told(script: Script, told: Told) -> Hit:
-    names = [", ".join(part) for part in (told.names, told.of)]
-    stmt = script.names.parent.get(told.where)
-    number = isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add) and script.text(told.where) == told.names[0]  # no table
-    advice = _GOES_ON if told.why is Unclear.GROWS and number else _ADVICE[told.why]
-    return Hit(told.where, _SAID[told.why].format(*names), advice=advice.format(*names))
+def _told(script: Script, doubt: Doubt) -> Hit:
+    names = [", ".join(part) for part in (doubt.names, doubt.of)]
+    stmt = script.names.parent.get(doubt.where)
+    number = isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add) and script.text(doubt.where) == doubt.names[0]  # no table
+    advice = _GOES_ON if doubt.why is Unclear.GROWS and number else _ADVICE[doubt.why]
+    return Hit(doubt.where, _SAID[doubt.why].format(*names), advice=advice.format(*names))

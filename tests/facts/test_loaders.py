@@ -6,9 +6,8 @@ import ast
 
 import pytest
 
-from dpmigrate.facts.loaders import critical_star, dict_keys, worker_starts
+from dpmigrate.facts.loaders import critical_star, dict_keys
 from tests.facts.probe import probed
-from tests.pipeline import script
 
 
 @pytest.mark.parametrize(
@@ -71,57 +70,3 @@ def test_stars(call: str, answer: bool) -> None:
     found, node = probed(f"from torch.utils.data import DataLoader\nprobe({call})")
     assert isinstance(node, ast.Call)
     assert critical_star(found, node) is answer
-
-
-_TRAINING = """
-import torch
-from functools import partial
-from torch.utils.data import DataLoader
-def init(worker_id, seed=0): pass
-class Init:
-    def __call__(self, number): pass
-    def method(self, i): pass
-def make():
-    def inner(n): pass
-    return inner
-start = None
-kwargs = {'a': 1}
-LINES
-model = torch.nn.Linear(1, 1)
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
-for epoch in range(2):
-    for x in loader:
-        model(x).sum().backward()
-        optimizer.step()
-"""
-
-
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        pytest.param("loader = DataLoader(d)", [], id="none"),
-        pytest.param("loader = DataLoader(d, worker_init_fn=None)", [], id="None"),
-        pytest.param("loader = DataLoader(d, worker_init_fn=start)", [], id="a name of None"),
-        pytest.param("other = DataLoader(d, worker_init_fn=init)\nloader = DataLoader(d)", [], id="another loader's"),
-        pytest.param("loader = DataLoader(d, worker_init_fn=init)", ["init worker_id"], id="a function"),
-        pytest.param("loader = DataLoader(d, 1, True, None, None, 2, None, False, False, 0, init)", ["init worker_id"], id="positional"),
-        pytest.param("loader = DataLoader(d, worker_init_fn=init)\nkwargs['worker_init_fn'] = init", ["init worker_id"], id="once"),
-        pytest.param("kwargs['worker_init_fn'] = init\nloader = DataLoader(d, **kwargs)", ["init worker_id"], id="put into a dict"),
-        pytest.param("kwargs['b'] = init\nkwargs = init\nloader = DataLoader(d, **kwargs)", [], id="something else put into a dict"),
-        pytest.param("kwargs = {'worker_init_fn': init, **kwargs}\nloader = DataLoader(d, **kwargs)", ["init worker_id"], id="in a dict"),
-        pytest.param("kwargs = dict(worker_init_fn=init)\nloader = DataLoader(d, **kwargs)", ["init worker_id"], id="in dict()"),
-        pytest.param("f = lambda n: None\nloader = DataLoader(d, worker_init_fn=f)", ["lambda n"], id="a lambda"),
-        pytest.param("loader = DataLoader(d, worker_init_fn=lambda: 0)", ["lambda "], id="without a parameter"),
-        pytest.param("loader = DataLoader(d, worker_init_fn=partial(init, seed=3))", ["init worker_id"], id="a keyword filled"),
-        pytest.param("loader = DataLoader(d, worker_init_fn=partial(init, 3))", ["init seed"], id="the first filled"),
-        pytest.param("loader = DataLoader(d, worker_init_fn=partial(init, worker_id=3))", ["init seed"], id="the first filled by keyword"),
-        pytest.param("loader = DataLoader(d, worker_init_fn=Init())", ["__call__ number"], id="an object"),
-        pytest.param("loader = DataLoader(d, worker_init_fn=Init().method)", ["method i"], id="a method"),
-        pytest.param("loader = DataLoader(d, worker_init_fn=make())", ["inner n"], id="made by a function"),
-        pytest.param("import lib\nloader = DataLoader(d, worker_init_fn=lib.init)", ["?"], id="another file's"),
-        pytest.param("loader = DataLoader(d, worker_init_fn=given[0])", ["?"], id="from nowhere"),
-    ],
-)
-def test_what_workers_run_first(lines: str, found: list[str]) -> None:
-    starts = worker_starts(script(_TRAINING.replace("LINES", lines)))
-    assert [f"{getattr(s.function, 'name', 'lambda')} {s.number}" if s.function else "?" for s in starts] == found

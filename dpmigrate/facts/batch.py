@@ -1,0 +1,91 @@
+"""How many samples a batch has: the one owner of what asks a batch for its size, of names for it, and of what a loader says it is.
+
+What a loader is *built* with, the setting, is ``sizes``'s.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from dpmigrate.facts.names import Names
+from dpmigrate.facts.numbers import Numbers
+from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.samples import of_a_turn, unmoved
+from dpmigrate.facts.values import NONE, Vals
+
+#: what makes another batch of the samples that a sampler gives, by keyword and by position
+_OWN_BATCHES = frozenset({"collate_fn", "batch_sampler", None})
+_PLAIN_ARGUMENTS = 4
+
+
+def counted(node: ast.AST) -> ast.expr | None:
+    """The tensor whose first axis is asked for its size: ``x.size(0)``, ``x.shape[0]``, ``x.size()[0]``."""
+    if isinstance(node, ast.Call):
+        func, index = node.func, node.args[0] if len(node.args) == 1 else next((k.value for k in node.keywords if k.arg == "dim"), None)
+    elif isinstance(node, ast.Subscript):
+        func, index = node.value.func if isinstance(node.value, ast.Call) and not node.value.args else node.value, node.slice
+    else:
+        return None
+    asked = isinstance(func, ast.Attribute) and func.attr in (("size",) if isinstance(node, ast.Call) or isinstance(node.value, ast.Call) else ("shape",))
+    return func.value if asked and isinstance(func, ast.Attribute) and isinstance(index, ast.Constant) and index.value == 0 else None
+
+
+def measured(names: Names, node: ast.AST) -> ast.expr | None:
+    """What is ``counted``, or asked for its length: ``len(x)``."""
+    if isinstance(node, ast.Call) and names.dotted(node.func) == "?.len":
+        return node.args[0] if len(node.args) == 1 else None
+    return counted(node)
+
+
+def size(roles: Roles, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether the expression is the number of samples: ``x.size(0)``, ``len(x)``, a name for one of these, or such a number times a plain one.
+
+    ``seen`` are the values of names that are being looked at: for ``n = n * 2`` the other assignments decide.
+    """
+    if isinstance(node, ast.Name):
+        values = [b.value for b in roles.names.bindings(roles.names.scope_of[node], node.id) if b.how == "assign"]
+        others = [v for v in values if v not in seen]
+        return bool(others) and all(isinstance(v, ast.expr) and size(roles, v, seen | {v}) for v in others)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):  # a batch size times 2
+        sides = (node.left, node.right)
+        sizes = [size(roles, n, seen) for n in sides]
+        return any(sizes) and all(s or Numbers(roles).plain(n) for s, n in zip(sizes, sides, strict=True))
+    asked = measured(roles.names, node)
+    return asked is not None and (counted(node) is not None or of_a_turn(roles, asked))
+
+
+def of_loader(roles: Roles, node: ast.AST) -> Vals:
+    """The loaders whose ``loader.batch_size`` the expression is, also by a name that is given it once."""
+    if isinstance(node, ast.Name):
+        bound = list(roles.names.bindings(roles.names.scope_of[node], node.id))
+        value = bound[0].value if len(bound) == 1 and bound[0].how == "assign" else None
+        return of_loader(roles, value) if isinstance(value, ast.Attribute) else NONE
+    return roles.loaders_of(node.value) if isinstance(node, ast.Attribute) and node.attr == "batch_size" else NONE
+
+
+def size_as_loaded(roles: Roles, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether the expression is the size of a batch as a loader gives it, before anything leaves samples out."""
+    if isinstance(node, ast.Name):
+        given = [g for g in roles.given(node) if g not in seen]
+        return bool(given) and all(size_as_loaded(roles, g, seen | {g}) for g in given)
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and roles.names.meant(n) is not None]
+    return size(roles, node) and bool(names) and all(_as_loaded(roles, n, frozenset()) for n in names)
+
+
+def _as_loaded(roles: Roles, name: ast.Name, seen: frozenset[str]) -> bool:
+    """Whether the variable is a part of a batch as a DataLoader gives it, moved at most; a collate function may leave samples out."""
+    bound = list(roles.names.bindings(roles.names.scope_of[name], name.id))
+    for b in bound:
+        if b.how == "for" and b.value is not None:
+            loaders = roles.loaders_of(b.value)
+        elif b.how == "assign" and isinstance(b.value, ast.Call) and roles.names.dotted(b.value.func) == "?.next" and b.value.args:
+            loaders = roles.loaders_of(b.value.args[0])
+        else:
+            part = unmoved(b.value) if b.how == "assign" else None
+            if not isinstance(part, ast.Name) or (part.id not in seen | {name.id} and not _as_loaded(roles, part, seen | {name.id})):
+                return False
+            continue
+        calls = [v.node for v in loaders if isinstance(v.node, ast.Call) and roles.makes_loader(v.node)]
+        if not calls or len(calls) < len(loaders) or any({k.arg for k in c.keywords} & _OWN_BATCHES or len(c.args) > _PLAIN_ARGUMENTS for c in calls):
+            return False
+    return bool(bound)

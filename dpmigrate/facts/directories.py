@@ -1,0 +1,71 @@
+"""Where the program makes directories, and whether it is ready for one that another process has made in between."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.names import FunctionNode
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+#: the errors by which a directory says that it is there
+_EXPECTED = frozenset({"OSError", "IOError", "EnvironmentError", "FileExistsError", "Exception"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Making:
+    """A call that makes a directory, and fails where it is there; ``exist_ok`` is the program's own answer to that, where it has one that may be yes."""
+
+    call: ast.Call
+    exist_ok: ast.expr | None
+
+
+def unprepared(script: Script) -> Iterator[Making]:
+    """The calls that make directories and may fail where two ranks come by: those of ``os`` first, then ``path.mkdir()``."""
+    of_paths = [c for c, _ in script.methods("mkdir") if not c.args or _is_mode(c.args[0])]
+    for call in (*script.calls("os.makedirs", "os.mkdir"), *of_paths):
+        given = script.argument(call, "exist_ok", 2)
+        if not (_caught(script, call) or _is_true(script, given) or script.made_once(call)):
+            yield Making(call, None if given is not None and _is_false(given) else given)
+
+
+def _caught(script: Script, call: ast.Call) -> bool:
+    """Whether the script is ready for a directory that is there: ``try: os.makedirs(d)``, ``except OSError: pass``."""
+    inner: ast.AST = call
+    for a in script.names.ancestors(call):
+        if isinstance(a, FunctionNode):
+            return False
+        if isinstance(a, ast.Try) and inner is a.body[-1] and any(_expects(h) for h in a.handlers):
+            return True
+        inner = a
+    return False
+
+
+def _expects(handler: ast.ExceptHandler) -> bool:
+    kinds = [handler.type] if not isinstance(handler.type, ast.Tuple) else handler.type.elts
+    known = any(k is None or ast.unparse(k).rpartition(".")[2] in _EXPECTED for k in kinds)
+    return known and not any(isinstance(n, ast.Raise | ast.Call) for s in handler.body for n in ast.walk(s) if not _asks_errno(handler, n))
+
+
+def _asks_errno(handler: ast.ExceptHandler, node: ast.AST) -> bool:
+    """``if e.errno != errno.EEXIST: raise`` lets only other errors through."""
+    return isinstance(node, ast.Raise) and node.exc is None and any("EEXIST" in ast.unparse(s) for s in handler.body)
+
+
+def _is_mode(node: ast.expr) -> bool:
+    """``path.mkdir(0o755)``; a name there is another library's ``mkdir(path)``."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+def _is_true(script: Script, given: ast.expr | None) -> bool:
+    """Whether it can only be True, as it stands or by what a variable is given."""
+    values = [given] if isinstance(given, ast.Constant) else [v.node for v in script.values.eval(given)]
+    return bool(values) and all(isinstance(v, ast.Constant) and v.value is True for v in values)
+
+
+def _is_false(given: ast.expr) -> bool:
+    return isinstance(given, ast.Constant) and given.value is False

@@ -1,0 +1,157 @@
+"""What the program does to the parameters of a model after it is wrapped: DistributedDataParallel looks at them once, when it is built."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.casts import before_training, casts
+from dpmigrate.facts.passes import methods_of_model
+from dpmigrate.facts.values import Val, Vals
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+_DEPTH = 4
+#: what puts other parameters in the place of a layer's own
+_REPLACING = ("torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm", "torch.nn.utils.parametrizations.orthogonal")
+#: methods that give a module another part
+_ADDING = frozenset({"add_module", "register_parameter", "register_module"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Change:
+    """A change of a wrapped model's parameters. ``kind``: frozen (or thawed), frozen by a method of the model, a layer, added, of another type."""
+
+    node: ast.AST
+    kind: str
+
+
+def changes(script: Script) -> Iterator[Change]:
+    """Every change outside of the model after the wrap, in the order of the program; of models that are frozen and thawed as wholes, none."""
+    switched = _switched(script)
+    for node in script.names.nodes:
+        if not script.roles.inside_module(node):
+            kind = _kind(script, node, switched)
+            if kind:
+                yield Change(node, kind)
+    for cast in casts(script.roles):
+        if _of_a_wrap(script, cast.call, cast.model) and before_training(script.roles, cast.call):
+            yield Change(cast.call, "type")
+
+
+def _kind(script: Script, node: ast.AST, switched: Vals) -> str:
+    """How the node changes a wrapped model; '' if it does not."""
+    if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
+        return "frozen" if _of_wrapped(script, node.value) and not _whole(script, node.value) & switched else ""
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return "layer" if isinstance(node.ctx, ast.Store) and _new_layer(script, node) else ""
+    return _by_call(script, node, switched) if isinstance(node, ast.Call) else ""
+
+
+def _by_call(script: Script, call: ast.Call, switched: Vals) -> str:
+    func = call.func
+    if isinstance(func, ast.Attribute) and func.attr == "requires_grad_":
+        models = script.roles.model_vals(func.value) | _whole(script, func.value)
+        return "frozen" if _of_wrapped(script, func.value) and not models & switched else ""
+    if isinstance(func, ast.Attribute) and _wrapped_part(script, func.value, _DEPTH):
+        if methods_of_model(script.roles, call) and _changes(script, call):
+            return "method"
+        return "added" if func.attr in _ADDING else ""
+    part = script.argument(call, "module", 0) if script.names.dotted(func).startswith(_REPLACING) else None
+    return "added" if part is not None and _wrapped_part(script, part, _DEPTH) else ""
+
+
+def _of_a_wrap(script: Script, call: ast.Call, model: ast.expr) -> bool:
+    """Whether the model is wrapped where the call stands: by this name, or by another one before."""
+    if _wrapped_part(script, model, _DEPTH):
+        return True
+    bare = script.roles.model_vals(model)
+    return any(s.inner & bare and script.values.order.when(call, s.stmt) == "after" for s in script.values.wraps)
+
+
+def _changes(script: Script, call: ast.Call) -> bool:
+    """Whether a method of the model itself freezes or thaws: also ``train()``, where a class has one of its own."""
+    todo, seen = list(methods_of_model(script.roles, call)), set()
+    while todo:
+        method = todo.pop()
+        if method in seen:
+            continue
+        seen.add(method)
+        todo += script.roles.entered(method)
+        if any(
+            isinstance(n, ast.Attribute) and (n.attr == "requires_grad_" or (n.attr == "requires_grad" and isinstance(n.ctx, ast.Store)))
+            for n in ast.walk(method)
+        ):
+            return True
+    return False
+
+
+def _switched(script: Script) -> Vals:
+    """The wrapped models that are frozen and thawed as wholes: frozen there is nothing to reduce, and thawed they are as DDP has seen them."""
+    given: dict[Val, set[bool | None]] = {}
+    for node in script.names.nodes:
+        value: ast.expr | None = None
+        models: Vals = frozenset()
+        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(stmt := script.names.parent[node], ast.Assign):
+            value, models = stmt.value, _whole(script, node.value)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+            value = script.argument(node, "requires_grad", 0) or ast.Constant(True)
+            models = script.roles.model_vals(node.func.value) | _whole(script, node.func.value)
+        for v in models:
+            given.setdefault(v, set()).add(value.value if isinstance(value, ast.Constant) and isinstance(value.value, bool) else None)
+    before = {v for v, values in given.items() if v.kind != "wrapped" and values != {True}}  # frozen when DDP looks at them
+    return frozenset(v for v, values in given.items() if values != {False} and not script.values.inner(v) & before)
+
+
+def _whole(script: Script, node: ast.expr) -> Vals:
+    """The models all of whose parameters ``p`` goes through: ``for p in model.parameters()``."""
+    found: Vals = frozenset()
+    for b in script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ():
+        if b.how == "for" and isinstance(b.value, ast.Call) and isinstance(b.value.func, ast.Attribute) and b.value.func.attr == "parameters":
+            if script.names.is_inside(node, script.names.statement(b.target)):
+                found |= script.roles.model_vals(b.value.func.value)
+    return found
+
+
+def _new_layer(script: Script, node: ast.Attribute | ast.Subscript) -> bool:
+    """A place inside a wrapped model that is given a layer."""
+    stmt = script.names.statement(node)
+    if not isinstance(stmt, ast.Assign):
+        return False
+    tied = isinstance(stmt.value, ast.Attribute) and stmt.value.attr in ("weight", "bias")
+    if not tied and not any(v.qual.startswith("torch.nn.") for v in script.values.eval(stmt.value)):
+        return False
+    return _wrapped_part(script, node.value, _DEPTH)
+
+
+def _wrapped_part(script: Script, node: ast.expr, depth: int) -> bool:
+    """Whether the expression may be a wrapped model, what is inside its wrapper, or a part of either."""
+    while True:
+        if script.roles.model_vals(node) and script.roles.wrapped(node) is not False:
+            return True
+        if not isinstance(node, ast.Attribute | ast.Subscript):
+            break
+        node = node.value
+    if not isinstance(node, ast.Name) or not depth:
+        return False
+    for b in script.names.bindings(script.names.scope_of[node], node.id):
+        if any(e is not None and _wrapped_part(script, e, depth - 1) for e in script.roles.handed(b)):  # freeze(model.module)
+            return True
+        if b.how == "assign" and isinstance(b.value, ast.Attribute) and _wrapped_part(script, b.value, depth - 1):  # inner = model.module
+            return True
+    return False
+
+
+def _of_wrapped(script: Script, node: ast.expr) -> bool:
+    """``p`` of ``for p in model.parameters()``, or a parameter by name, where the model is wrapped."""
+    if _wrapped_part(script, node, _DEPTH):
+        return True
+    for b in script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ():
+        if b.how == "for" and b.value is not None and script.names.is_inside(node, script.names.statement(b.target)):
+            for n in ast.walk(b.value):
+                if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters") and _wrapped_part(script, n.value, _DEPTH):
+                    return True
+    return False
