@@ -151,9 +151,7 @@ def _tests(roles: Roles, loop: Loop, node: ast.AST) -> list[ast.expr]:
     """The tests inside the loop that must be true for the node to run, conjunctions taken apart."""
     out: list[ast.expr] = []
     inner = node
-    for a in roles.names.ancestors(node):
-        if a is loop:
-            break
+    for a in roles.names.ancestors(node, below=loop):
         if isinstance(a, ast.If) and inner in a.body:
             out += a.test.values if isinstance(a.test, ast.BoolOp) and isinstance(a.test.op, ast.And) else [a.test]
         inner = a
@@ -218,12 +216,9 @@ def _index(roles: Roles, block: list[ast.stmt], node: ast.AST) -> int:
 
 def _always(roles: Roles, block: list[ast.stmt], backward: ast.AST, backwards: list[ast.Call]) -> bool:
     """Whether the backward, or the one of the other branch, runs in every turn that comes to its statement."""
-    for a in roles.names.ancestors(backward):
-        if isinstance(a, Loop | ast.Try | ast.Match) or (isinstance(a, ast.If) and not _both(roles, a, backwards)):
-            return False
-        if a in block:
-            break
-    return True
+    top = block[_index(roles, block, backward)]
+    around = roles.names.ancestors(backward, below=roles.names.parent[top])
+    return not any(isinstance(a, Loop | ast.Try | ast.Match) or (isinstance(a, ast.If) and not _both(roles, a, backwards)) for a in around)
 
 
 def _both(roles: Roles, test: ast.If, backwards: list[ast.Call]) -> bool:

@@ -6,7 +6,6 @@ What makes a test uniform is asked of the proof of which this is a part (``contr
 from __future__ import annotations
 
 import ast
-import itertools
 from abc import ABC, abstractmethod
 
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
@@ -96,7 +95,7 @@ class ControlDependence(ABC):
         """Whether a ``continue`` of this loop may be taken by some ranks only."""
         if next(a for a in self.names.ancestors(node) if isinstance(a, Loop)) is not loop:
             return False
-        around = itertools.takewhile(lambda a: a is not loop, self.names.ancestors(node))
+        around = self.names.ancestors(node, below=loop)
         return any(isinstance(x, ast.ExceptHandler) or (isinstance(x, ast.If) and not self.expression(x.test)) for x in around)
 
 

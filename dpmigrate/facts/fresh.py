@@ -113,8 +113,6 @@ class _Flow:
                 function = names.function(a)
                 callers = self.script.values.callers.get(function, []) if isinstance(function, FunctionNode) else []
                 return any(self.into_path(c, depth - 1, number) for c in callers)
-            if isinstance(a, ast.stmt):
-                return False
             inner = a
         return False
 

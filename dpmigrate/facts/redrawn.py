@@ -105,12 +105,8 @@ def _unseen_data(script: Script, call: ast.Call) -> bool:
 
 def _can_be_taken_out(script: Script, node: ast.expr, stmt: ast.stmt) -> bool:
     """Whether the expression is evaluated once, when the statement begins."""
-    around = []
-    for a in script.names.ancestors(node):
-        if a is stmt:
-            break
-        around.append(a)
-    if any(isinstance(a, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.IfExp | ast.BoolOp) for a in around):
+    parted = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.IfExp | ast.BoolOp
+    if any(isinstance(a, parted) for a in script.names.ancestors(node, below=stmt)):
         return False
     return isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return) or (
         isinstance(stmt, ast.For) and script.names.is_inside(node, stmt.iter)
@@ -121,8 +117,8 @@ def _placed(script: Script, stmt: ast.stmt) -> Redrawn:
     """The statement, or the loop or the test of a rank's own round it, so that all ranks come to it and as often."""
     place = stmt
     inner: ast.AST = stmt
-    for a in script.names.ancestors(stmt):
-        if a is script.names.function(stmt) or a in script.repeating_loops or (isinstance(a, Loop) and script.meets(a)):
+    for a in script.names.ancestors(stmt, below=script.names.function(stmt)):
+        if a in script.repeating_loops or (isinstance(a, Loop) and script.meets(a)):
             break
         if isinstance(a, Loop) or isinstance(inner, ast.ExceptHandler) or (isinstance(a, ast.If) and not uniform(script.names, a.test)):
             if script.meets(a):

@@ -34,9 +34,7 @@ class Regions:
 
     def _kinds(self, node: ast.AST, by_calls: _Kinds) -> frozenset[str]:
         function = self._roles.names.function(node)
-        for a in self._roles.names.ancestors(node):
-            if a is function:
-                break
+        for a in self._roles.names.ancestors(node, below=function):
             b = self._loop_of.get(a)  # type: ignore[call-overload]
             if b is not None and (b.trains or b.evaluates):
                 return _EVAL if self._roles.quiet(node) or not b.trains else _EVAL | _TRAIN if b.branches else _TRAIN

@@ -210,9 +210,7 @@ class Roles:
     def phase_tests(self, backward: ast.AST, loop: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
         """The tests that decide whether the loop trains at all, each with whether it must be true for the backward to run."""
         inner = backward
-        for a in self.names.ancestors(backward):
-            if a is loop:
-                return
+        for a in self.names.ancestors(backward, below=loop):
             if isinstance(a, ast.If) and not self.about_numbers(a.test) and not self._on_both_sides(a):
                 yield a.test, any(self.names.is_inside(inner, s) for s in a.body)
             inner = a

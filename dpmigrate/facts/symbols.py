@@ -201,9 +201,9 @@ class Symbols:
             node = self.parent[node]
         return node
 
-    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes round ``node``, innermost first, up to the module."""
-        while node in self.parent:
+    def ancestors(self, node: ast.AST, below: ast.AST | None = None) -> Iterator[ast.AST]:
+        """The nodes round ``node``, innermost first, up to the module, or those inside ``below``."""
+        while node in self.parent and self.parent[node] is not below:
             node = self.parent[node]
             yield node
 

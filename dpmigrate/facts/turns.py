@@ -48,10 +48,7 @@ def turns(roles: Roles, steps: list[Step]) -> list[Turn]:
 def _round(roles: Roles, node: ast.AST) -> ast.AST:
     """The innermost loop that reaches a backward, or the function."""
     function = roles.names.function(node)
-    for a in roles.names.ancestors(node):
-        if a is function or (isinstance(a, Loop) and roles.reaches_backward(a)):
-            return a
-    return function
+    return next((a for a in roles.names.ancestors(node, below=function) if isinstance(a, Loop) and roles.reaches_backward(a)), function)
 
 
 def _fed_by(roles: Roles, node: ast.AST, rounds: set[ast.AST], seen: frozenset[ast.AST]) -> Iterator[ast.AST]:
@@ -79,9 +76,7 @@ def _apart(steps: list[Step]) -> Iterator[tuple[Step, ...]]:
 def _lifted(roles: Roles, step: Step, node: ast.AST) -> ast.stmt:
     """The step, or the outermost loop round it inside the turn: ``for o in optimizers: o.step()``."""
     found = step.stmt
-    for a in roles.names.ancestors(step.stmt):
-        if a is node:
-            break
+    for a in roles.names.ancestors(step.stmt, below=node):
         if isinstance(a, Loop):
             found = a
     return found
@@ -95,9 +90,7 @@ def _after(roles: Roles, part: tuple[Step, ...], node: ast.AST) -> ast.stmt | No
     blocks = [names.block(s) for s in stmts]
     if all(b is blocks[0] for b in blocks):
         return last
-    for a in names.ancestors(last):  # some step under a test: after the test, beside a step that always runs
-        if a is node:
-            break
+    for a in names.ancestors(last, below=node):  # some step under a test: after the test, beside a step that always runs
         if isinstance(a, ast.stmt) and any(b is names.block(a) for b in blocks):
             return a
     own = names.block(last)

@@ -342,15 +342,9 @@ class Wrapping:
     def _common_block(self, writes: list[ast.stmt], within: ast.stmt | None) -> tuple[list[ast.stmt], int]:
         """The innermost block that holds all the statements, in a branch of ``within`` or in none, and the index of the last one in it."""
         chains = [[w, *(a for a in self.names.ancestors(w) if isinstance(a, ast.stmt))] for w in writes]
-        return next(self._shared_blocks(chains, within))
-
-    def _shared_blocks(self, chains: list[list[ast.stmt]], within: ast.stmt | None) -> Iterator[tuple[list[ast.stmt], int]]:
-        for candidate in chains[0]:
-            block = self.names.block(candidate)
-            index = [next((i for i, s in enumerate(block) if s in chain), None) for chain in chains]
-            known = [i for i in index if i is not None]
-            if len(known) == len(chains) and not (len(chains) == 1 and self._in_branch(candidate, within)):
-                yield block, max(known)
+        blocks = (self.names.block(s) for s in chains[0] if len(chains) > 1 or not self._in_branch(s, within))
+        block = next(b for b in blocks if all(any(s in chain for s in b) for chain in chains))
+        return block, max(i for i, s in enumerate(block) if any(s in chain for chain in chains))
 
     def _in_branch(self, stmt: ast.stmt, within: ast.stmt | None) -> bool:
         parent = self.names.parent[stmt]
