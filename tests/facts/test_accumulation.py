@@ -116,3 +116,19 @@ def test_clipping_in_every_turn() -> None:
         )
     )
     assert list(clipped_in_every_turn(found)) == []
+
+
+def test_models_of_other_loops_are_not_of_the_window() -> None:
+    other = "for x, y in other_loader:\n    F.cross_entropy(other(x), y).backward()\n    second.step()\n    second.zero_grad()"
+    setup = "other = Net()\nsecond = torch.optim.SGD(other.parameters(), lr=0.1)\nother_loader = DataLoader(train_set, batch_size=16, shuffle=True)"
+    found = script(program(batches=_BATCHES, step=_EVERY.format("(i + 1) % 4 == 0"), setup=setup, epoch_end=other))
+    assert [w.models for w in windows(found)] == [("model",)]
+
+
+def test_a_step_of_another_loop_uses_that_loops_gradients() -> None:
+    step = _STEP + "if (i + 1) % 4 == 0:\n    optimizer.step()\n    optimizer.zero_grad()"
+    alone = "for k in range(2):\n    {}optimizer.step()"
+    again = alone.format("F.cross_entropy(model(x), y).backward()\n    ")
+    assert told(step, epoch_end=again)[0][0] == "(i + 1) % 4 == 0"
+    # without gradients of its own it uses what the window has left
+    assert told(step, epoch_end=alone.format("print(k)\n    "))[0][0] == "(i + 1) % 4 == 0 or i + 1 == len(loader)"

@@ -62,6 +62,9 @@ def _turns(body: str, end: str = "") -> list[tuple[str, str | None, int, bool]]:
         pytest.param("back(x)\nif y:\n    one.step()\n    continue\ntwo.step()", "", [("one, two", "two.step()", 1, True)], id="stepped under the test"),
         pytest.param("back(x)\nif y:\n    one.step()\nelse:\n    two.step()", "", [("one, two", None, 0, True)], id="either"),
         pytest.param("back(x)\none.step()\nif y:\n    two.step()", "", [("one, two", "if y:", 0, True)], id="the second at times"),
+        pytest.param("back(x)\none.step()\nfor z in y:\n    continue\ntwo.step()", "", [("one, two", "two.step()", 0, True)], id="a loop inside goes on"),
+        pytest.param("back(x)\nwith z:\n    one.step()\ntwo.step()", "", [("one, two", "two.step()", 0, True)], id="a block that always runs"),
+        pytest.param("back(x)\nif y:\n    one.step()\nelse:\n    with z:\n        two.step()", "", [("one, two", None, 0, True)], id="either, deeper"),
         pytest.param("def turn():\n    back(x)\n    one.step()\n    return 1\nturn()", "", [("one", "one.step()", 0, True)], id="a function"),
         pytest.param(
             "def turn():\n    back(x)\n    one.step()\n    if y:\n        return 1\n    two.step()\nturn()", "", [("one, two", "two.step()", 1, True)], id="returns early"

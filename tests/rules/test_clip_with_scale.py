@@ -72,3 +72,9 @@ def test_clipping_before_the_test_on_the_step_is_reported() -> None:
 def test_a_step_in_a_function_of_its_own() -> None:
     defs = "def go(scaler, optimizer):\n    if optimizer:\n        scaler.step(optimizer)"
     assert found("DPM313", defs=defs, before=_SCALER, step=_STEP.format(f"{_CLIP}\ngo(scaler, optimizer)")) == []
+
+
+def test_the_test_on_the_step_may_stand_anywhere() -> None:
+    left = f"{_CLIP}\nif loss is not None:\n    with torch.no_grad():\n        scaler.step(optimizer)"
+    parts = {"before": _SCALER, "step": _STEP.format("scaler.step(optimizer)"), "end": left}
+    assert found("DPM313", **parts, module_level=True) == [_CLIP]

@@ -199,3 +199,13 @@ def test_a_folder_for_each_fold() -> None:
 def test_a_clock_that_another_one_writes_down() -> None:
     line = "os.makedirs(time.strftime('%H', time.localtime()), exist_ok=True)"
     assert after(imports="import time", setup=line) == ["os.makedirs(ddp.from_main(time.strftime('%H', time.localtime())), exist_ok=True)"]
+
+
+def test_a_time_that_is_one_of_several_arguments() -> None:
+    """What else the function is given has no time in it."""
+    defs = "def make(root, stamp, other):\n    print(stamp)\n    print(root)\n    os.makedirs(os.path.join(root, stamp), exist_ok=True)"
+    assert found("DPM506", defs=defs, imports=_IMPORTS, setup="make('a', time.strftime('x'), 3)") == ["time.strftime('x')"]
+
+
+def test_a_time_in_a_test() -> None:
+    assert found("DPM506", imports=_IMPORTS, setup="if time.strftime('x') > 'y':\n    print(3)") == []

@@ -315,3 +315,9 @@ def test_targets_of_minus_100_are_left_out(loss: str, new: str) -> None:
     step = _STEP.format(f"y[x[:, 0] > 0] = -100\nloss = {loss}")
     assert any(new in line for line in after(before="c = nn.CrossEntropyLoss()", step=step))
     assert not any("weight" in line for line in after(before="c = nn.CrossEntropyLoss()", step=step.replace("-100", "-1")))
+
+
+def test_one_loss_of_two_backwards_is_changed_once() -> None:
+    line = "loss = F.cross_entropy(model(x), y, ignore_index=0)\nif epoch:\n    loss.backward()\nelse:\n    loss.backward()"
+    step = f"optimizer.zero_grad()\n{line}\noptimizer.step()"
+    assert len(hits("DPM302", step=step)) == 1
