@@ -218,6 +218,8 @@ def _one_number_each(roles: Roles, node: ast.expr, seen: frozenset[ast.expr]) ->
         return any(_one_number_each(roles, v, seen | {v}) for v in roles.given(node) if v not in seen)
     if isinstance(node, ast.UnaryOp):
         return _one_number_each(roles, node.operand, seen)
+    if isinstance(node, ast.BinOp):
+        return _one_number_each(roles, node.left, seen) or _one_number_each(roles, node.right, seen)
     if isinstance(node, ast.Attribute):
         return node.attr == "data" and _one_number_each(roles, node.value, seen)
     if not isinstance(node, ast.Call):

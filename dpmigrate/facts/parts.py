@@ -159,8 +159,7 @@ class Parts:
                 return frozenset({Val("display", node, "pair")})
             if v.qual == "pair":
                 return whole if item == 1 else NONE
-            if v.qual == "copy":
-                return self.pick(self._values.eval(node.func.value), (item,), subscript)
+            return self.pick(self._values.eval(node.func.value), (item,), subscript)  # a copy
         return NONE
 
     def _of_dict(self, call: ast.Call, item: int | str) -> Vals:

@@ -108,13 +108,11 @@ def _expression(work: Work, edit: ExpressionEdit, anchors: Anchors) -> None:
 
 def _holder(edit: Hoist, site: Site) -> cst.CSTNode:
     """The simple statement around an expression that is to be hoisted out of it, or the ``for`` that goes through it."""
-    inner: cst.CSTNode = site.node
-    for outer in reversed(site.ancestors):
-        if isinstance(outer, cst.BaseSmallStatement) or (isinstance(outer, cst.For) and inner is outer.iter):
-            return outer
-        if isinstance(outer, _BORDERS):
-            break
-        inner = outer
+    path = (*site.ancestors, site.node)
+    border = max(i for i, outer in enumerate(site.ancestors) if isinstance(outer, _BORDERS))
+    holder = path[border]
+    if isinstance(holder, cst.BaseSmallStatement) or (isinstance(holder, cst.For) and path[border + 1] is holder.iter):
+        return holder
     raise Refused(f"the expression at line {edit.node.line} cannot be taken out of its statement", edit.node)
 
 

@@ -168,3 +168,26 @@ _STEP = "import torch\nimport dpmigrate_runtime as ddp\ndef wrapped(net):\n    r
 def test_half_a_migration(tmp_path: Path, script: str, told: str) -> None:
     said = migration.half_done(program(tmp_path, {"step.py": _STEP, "train.py": script}))
     assert (told in said) if told else said == ""
+
+
+# ------------------------------------------------------------------ names
+@pytest.mark.parametrize("imports", ["import model", "from model import Net as model"])
+def test_a_name_that_is_imported_and_given_anew(tmp_path: Path, imports: str) -> None:
+    """Before the new value it is the module's; after it the script's own."""
+    made = "model.Net" if imports == "import model" else "model"
+    files = {"model.py": "import torch.nn as nn\nclass Net(nn.Linear):\n    rows = 3\n"}
+    found = trained(tmp_path, files, f"{imports}\nfirst = {made}\nmodel = {made}(1, 1)\nlast = model")
+    names = found.names
+    reads = [n for n in names.reads("model") if isinstance(n.ctx, ast.Load)]
+    meant = [m for m in map(names.meant, reads) if m is not None]
+    assert len(meant) == 3
+    assert meant[0] == meant[1] != meant[2]
+    assert meant[2][1] == "model"
+
+
+def test_a_name_that_is_imported_twice(tmp_path: Path) -> None:
+    files = {"model.py": "import torch.nn as nn\nclass Net(nn.Linear):\n    pass\n"}
+    found = trained(tmp_path, files, "from model import Net\nfrom model import Net\nprobe = Net")
+    (read,) = [n for n in found.names.reads("Net") if isinstance(n.ctx, ast.Load)]
+    (value,) = found.values.eval(read)
+    assert value.cls is not None and value.cls.name == "Net"

@@ -33,6 +33,11 @@ def _optimizers(text: str) -> list[list[str]]:
         pytest.param("s = lib.scheduler(net)\ns.step()", [], id="stepped, never cleared"),
         pytest.param("s = lib.make(3)\ns.step()\ns.zero_grad()", [], id="given no model"),
         pytest.param("optim.SGD(net.parameters(), lr=1)", [["net"]], id="parameters"),
+        pytest.param(
+            "o = optim.SGD(net.parameters())\np = optim.SGD(other.parameters())\np.add_param_group({'params': net.fc.parameters()})",
+            [["net"], ["net.fc", "other"]],
+            id="a group for another one",
+        ),
         pytest.param("optim.SGD(params=[{'params': net.parameters()}])", [["net"]], id="groups by keyword"),
         pytest.param("ps = []\nfor k, p in net.named_parameters():\n    ps += [{'params': p}]\noptim.SGD(ps)", [["net"]], id="groups filled in a loop"),
         pytest.param("ps = []\nps.append(net.parameters())\nps.extend(other.parameters())\noptim.SGD(ps)", [["net", "other"]], id="append and extend"),

@@ -114,3 +114,13 @@ def test_both_sides_of_a_test_train() -> None:
     assert not found.roles.train_loops[0].branches
     one_sided = script(_TOP + "l = DataLoader(s)\n" + body.replace("(2 * loss).backward()", "pass"))
     assert one_sided.roles.train_loops[0].branches
+
+
+def test_the_model_under_a_wrapper_comes_of_the_wrappers_variable() -> None:
+    found, node = probed(_TOP + "net = nn.DataParallel(model)\ndef f(n):\n    probe(n.module)\nf(net)\n" + _LOOP.format("DataLoader(s)"))
+    assert {ast.unparse(n) for _, n in found.roles.roots(node)} == {"net"}
+
+
+def test_an_attribute_comes_of_itself() -> None:
+    found, node = probed(_TOP + "class T:\n    def __init__(self):\n        self.rows = [3]\n    def f(self):\n        probe(self.rows)\nT().f()")
+    assert {ast.unparse(n) for _, n in found.roles.roots(node)} == {"self.rows"}

@@ -330,3 +330,14 @@ t.notify("start")
 )
 def test_methods_found_by_name(call: str, meant: list[str]) -> None:
     assert sorted({said.partition("(")[0] for said in _means(_HOOKS.format(call))}) == meant
+
+
+def test_rows_that_are_made_of_themselves() -> None:
+    """``rows = [row[i] for row in rows]``: what a row may be is asked while it is being found."""
+    text = "rows = (nn.Linear(1, 1), nn.ReLU())\nrows = tuple(tuple(row[i] for i in order) for row in rows)\nprobe(rows[0][0])"
+    assert _means(text) == []
+
+
+def test_what_two_functions_hand_back() -> None:
+    text = "def f(net, x):\n    return net, x\ndef g(net, x):\n    return x, net\na, b = f(nn.Linear(1, 1), 3)\nc, d = g(nn.ReLU(), 4)\nprobe(a)"
+    assert _means(text) == ["call nn.Linear(1, 1)"]

@@ -16,6 +16,7 @@ from dpmigrate.rewrite.anchors import Refused
         pytest.param("x = ⟦a⟧\n", lambda s: [Wrap(s[0], "f({}, {})")], id="wrap: template with two holes"),
         pytest.param("x = ⟦a⟧\n", lambda s: [MainOnly(s[0], "m")], id="main_only: a name is no call"),
         pytest.param("x = ⟦{}⟧\n", lambda s: [SetArg(s[0], "k", "1")], id="set_arg: a dict is no call"),
+        pytest.param("if ⟦f()⟧:\n    pass\n", lambda s: [Hoist(s[0], "n")], id="hoist: out of a test"),
         pytest.param("while ⟦f()⟧:\n    pass\n", lambda s: [Hoist(s[0], "n")], id="hoist: out of the head of a loop that asks again"),
         pytest.param("for ⟦a[0]⟧ in f():\n    pass\n", lambda s: [Hoist(s[0], "n")], id="hoist: what a loop assigns"),
         pytest.param("x = [⟦f(i)⟧ for i in y]\n", lambda s: [Hoist(s[0], "n")], id="hoist: out of a comprehension"),

@@ -272,6 +272,14 @@ def test_order_and_proportions_within_a_sample(line: str) -> None:
         pytest.param("loss = loss + torch.logcumsumexp(z, dim=0).mean()", "torch.logcumsumexp(z, dim=0)", id="summed up in the order of the batch"),
         pytest.param("each = F.cross_entropy(z, y, reduction='none')\nloss = each.topk(2)[0].mean()", "each.topk(2)", id="hard examples"),
         pytest.param(
+            "each = F.cross_entropy(z, y, reduction='none')\nloss = (0.5 * each).topk(2)[0].mean()", "(0.5 * each).topk(2)", id="hard examples, scaled"
+        ),
+        pytest.param(
+            "each = F.cross_entropy(z, y, reduction='none')\nloss = (each * 0.5).topk(2)[0].mean()",
+            "(each * 0.5).topk(2)",
+            id="hard examples, scaled, the other way",
+        ),
+        pytest.param(
             "each = F.mse_loss(z, z).view(-1)\nworst, _ = torch.sort(each, descending=True)\nloss = loss + worst[:2].mean()",
             "torch.sort(each, descending=True)",
             id="flat",

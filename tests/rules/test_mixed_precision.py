@@ -436,3 +436,13 @@ def test_an_optimizer_that_the_object_is_given_from_outside() -> None:
     """
     result = migrate(dedent(text), AMP)
     assert result is not None and "            scaler.step(self.optimizer)" in result
+
+
+def test_two_functions_that_step_and_clear_for_themselves() -> None:
+    """The update stands after each; a step whose gradients another function clears would be skipped for what an earlier one has left."""
+    own = "def {0}(model, optimizer, x, y):\n    optimizer.zero_grad()\n    F.cross_entropy(model(x), y).backward()\n    optimizer.step()\n"
+    parts = {"defs": own.format("one") + own.format("two"), "step": "one(model, optimizer, x, y)\ntwo(model, optimizer, x, y)"}
+    assert not [f for f in hits("DPM321", AMP, **parts) if f.severity is Severity.BLOCKER]
+    uncleared = parts["defs"].replace("def two(model, optimizer, x, y):\n    optimizer.zero_grad()", "def two(model, optimizer, x, y):\n    print(3)")
+    told = [f.message for f in hits("DPM321", AMP, **parts | {"defs": uncleared}) if f.severity is Severity.BLOCKER]
+    assert len(told) == 1 and "several functions" in told[0]

@@ -20,6 +20,15 @@ from tests.rules.program import STEP, found, hits, refused
         ),
         pytest.param({"step": "for k in range(2):\n    " + STEP.replace("\n", "\n    ")}, id="several steps on one batch"),
         pytest.param({"step": STEP + "for a in x:\n    print(a)"}, id="a loop over a batch that does not train"),
+        pytest.param(
+            {
+                "before": "batches = iter(loader)",
+                "epochs": "for epoch in range(1):",
+                "batches": "while epoch < 3:",
+                "step": "x, y = next(batches)\nfor k in range(2):\n    " + STEP.replace("\n", "\n    "),
+            },
+            id="several steps on one batch of next()",
+        ),
         pytest.param({"epochs": "while True:", "epoch_end": "break"}, id="inside a loop that reads no loader"),
     ],
 )

@@ -1,0 +1,57 @@
+"""What draws from a stream of random numbers, and what does so only later."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.facts.randomness import drawing, postponed
+from tests.facts.probe import probed
+
+_TOP = """
+import random
+import numpy as np
+import torch
+def flip(p):
+    return random.random() < p
+def plain(p):
+    return p
+class Flip:
+    def __init__(self):
+        self.p = random.random()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("probe(len([]))", False, id="no draw"),
+        pytest.param("probe(plain(3))", False, id="a function without one"),
+        pytest.param("probe(random.seed(3))", False, id="a seed is set"),
+        pytest.param("probe(Flip())", False, id="an object is made"),
+        pytest.param("probe(random.random())", True, id="python's"),
+        pytest.param("probe(np.random.rand(3))", True, id="numpy's"),
+        pytest.param("probe(torch.randn(3))", True, id="torch's"),
+        pytest.param("rng = np.random.default_rng(3)\nprobe(rng.integers(3))", True, id="a stream of its own"),
+        pytest.param("from random import random as draw\nprobe(draw())", True, id="by another name"),
+        pytest.param("x = torch.zeros(3)\nprobe(x.normal_())", True, id="in place"),
+        pytest.param("probe(flip(.5))", True, id="in a function"),
+    ],
+)
+def test_drawing(text: str, expected: bool) -> None:
+    found, call = probed(_TOP + text)
+    assert drawing(found.roles, call) is expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("probe([random.random() for i in range(3)])", False, id="a list"),
+        pytest.param("probe(random.random())", False, id="a call"),
+        pytest.param("probe(lambda: random.random())", True, id="a lambda"),
+        pytest.param("probe(random.random() for i in range(3))", True, id="a generator"),
+        pytest.param("probe(map(flip, [3]))", True, id="map"),
+    ],
+)
+def test_postponed(text: str, expected: bool) -> None:
+    found, node = probed(_TOP + text)
+    assert postponed(found.roles, node) is expected
