@@ -180,6 +180,15 @@ def test_a_factory_for_training_and_evaluation() -> None:
     assert "loader = ddp.distribute(make(train_set))" in _lines(defs=defs, loader="loader = make(train_set)", end=end)
 
 
+def test_a_factory_beside_a_loader_of_another_loop() -> None:
+    defs = "def make(s):\n    return DataLoader(s, batch_size=4)"
+    end = "v = make(val_set)\nn = 0\nfor a, b in v:\n    n += model(a).sum().item()"
+    setup = "warm = DataLoader(val_set, batch_size=4)\nopt = torch.optim.SGD(model.parameters(), lr=1)\nfor x, y in warm:\n    F.cross_entropy(model(x), y).backward()\n    opt.step()"
+    lines = _lines(defs=defs, loader="loader = make(train_set)", before=setup, end=end)
+    assert "loader = ddp.distribute(make(train_set))" in lines
+    assert not any("ddp.distribute" in line for line in lines if "warm" in line)
+
+
 def test_a_dict_of_loaders() -> None:
     loader = "loaders = {k: DataLoader(s, batch_size=4) for k, s in (('train', train_set), ('val', val_set))}"
     step = "optimizer.zero_grad()\nloss = F.cross_entropy(model(x), y)\nloss.backward()\noptimizer.step()"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.pipeline import findings
+from tests.pipeline import findings, script
 from tests.rules.program import after, found, hits, program, refused
 
 _PATH = "if os.environ.get('D'):\n    model = torch.nn.parallel.DistributedDataParallel(model)\nelse:\n    model = nn.DataParallel(model)"
@@ -85,3 +85,11 @@ def test_the_advice_says_how_it_is_started() -> None:
     assert "torchrun --standalone" in plain.advice
     (spawned,) = hits("DPM910", imports="import torch.multiprocessing as mp", before=_PATH, end="mp.spawn(main)")
     assert "not torchrun" in spawned.advice
+
+
+def test_an_option_without_data_parallel_beside_it_is_the_programs_own_mode() -> None:
+    """Without the option it trains on one GPU; with it, as its author wants: nothing is switched off."""
+    alone = "if args.distributed:\n    dist.init_process_group('gloo')\n    model = nn.parallel.DistributedDataParallel(model)"
+    text = program(imports=_OPTIONS, before=alone)
+    assert script(text).exempt
+    assert findings(text) == []
