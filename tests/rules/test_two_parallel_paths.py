@@ -92,4 +92,4 @@ def test_an_option_without_data_parallel_beside_it_is_the_programs_own_mode() ->
     alone = "if args.distributed:\n    dist.init_process_group('gloo')\n    model = nn.parallel.DistributedDataParallel(model)"
     text = program(imports=_OPTIONS, before=alone)
     assert script(text).exempt
-    assert findings(text) == []
+    assert findings(text) == ()
