@@ -5,6 +5,8 @@ Similarity matrices of a batch with itself (`z @ z.T`, `torch.mm(a, b.t())`, `z[
 the samples (`cross_entropy(logits, torch.arange(len(z)))`), losses known for it (NT-Xent, SupCon, triplet mining), statistics of the batch that go into
 the loss (`z.std(dim=0)`, `torch.cov(z.T)`), and choices among its samples (`losses.topk(k)`, `z.softmax(0)`). Samples that are repeated as many times as
 there are samples (`z.repeat(len(z), 1)`) meet each other, and so do all pairs of their numbers. Samples taken by their place (`z[:8]`, `z[::2]`) are told.
+Neighbours in the batch meet in `z[1:] - z[:-1]`, in losses of even rows with odd ones, of one half with the other (`z.chunk(2)`), and in views that put
+several samples into one row (`z.view(-1, 2, d)`). Rows that the step has put together by itself (`torch.cat([x1, x2])`) are neighbours on every rank.
 Products with parameters and tables (`z @ self.weight.t()`) compare no samples, and neither does attention.
 
 ## Why it matters
@@ -18,7 +20,8 @@ loss = F.cross_entropy(logits, torch.arange(len(z1)))
 has to gather the rows of all ranks, with gradient, before the product.
 
 ## When it is not fixed
-Always: it is a refusal, but for samples by their place.
+Always: it is a refusal, but for samples by their place, and for neighbours where the first axis may be another one than the batch's (recurrent layers
+without `batch_first`, a `collate_fn`): these are told. Two samples that belong together are best given by the data set as one.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ import itertools
 from collections.abc import Iterator
 
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.neighbours import neighbours
 from dpmigrate.facts.pairs import Product, along_batch, numbered, of_one_sample, of_samples, placed, products
 from dpmigrate.facts.passes import entered, methods_of_model
 from dpmigrate.facts.reductions import statistic
@@ -59,8 +63,13 @@ def batch_coupled_loss(script: Script) -> Iterator[Hit]:
             yield Hit(
                 call, f"{script.text(call)} puts the samples of the batch in order or in proportion: in a part of the batch it is another one", advice=advice
             )
+    beside = [m for m in neighbours(script.roles) if _reaches_loss(script, m.node, methods)]
+    for m in beside:
+        message = f"{script.text(m.node)} compares samples with those beside them in the batch: in a part of the batch they have other neighbours"
+        severity = Severity.BLOCKER if m.certain else Severity.WARNING
+        yield Hit(m.node, message, advice="let the data set give samples that belong together as one", severity=severity)
     for part in placed(script.roles):
-        if _reaches_loss(script, part, methods):
+        if _reaches_loss(script, part, methods) and not any(script.names.is_inside(part, m.node) for m in beside):
             yield Hit(
                 part, f"{script.text(part)} are samples by their place in the batch: every rank takes as many, of its own part", severity=Severity.WARNING,
                 advice="choose them by something of their own, or let the data set give them as a part of each sample",
