@@ -10,25 +10,15 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from dpmigrate.facts.definitions import default
-from dpmigrate.facts.names import FunctionNode, last, position
+from dpmigrate.facts.names import last, position
 from dpmigrate.facts.objects import Val
 from dpmigrate.facts.pairs import one_number_each, sample_count
-from dpmigrate.facts.reductions import REDUCTIONS, axes, literals
+from dpmigrate.facts.reductions import literals
 from dpmigrate.facts.roles import Roles, element
-from dpmigrate.facts.samples import of_loader
+from dpmigrate.facts.rows import VIEWS, Rows, receiver, sizes_in
 from dpmigrate.facts.scopes import Binding
 
-#: methods and functions that leave every row in its place
-_ROW_BY_ROW = frozenset(
-    {"detach", "clone", "cpu", "cuda", "to", "float", "double", "half", "long", "int", "type", "contiguous", "requires_grad_", "Variable"}
-    | {"abs", "neg", "exp", "log", "sqrt", "pow", "square", "clamp", "sigmoid", "tanh", "relu", "logsigmoid", "softplus", "gelu", "dropout", "normalize"}
-    | {"softmax", "log_softmax", "squeeze", "unsqueeze", "numpy", "argmax"}
-)
-_VIEWS = frozenset({"view", "reshape"})
 _CUTS = frozenset({"chunk", "split", "tensor_split"})
-#: attributes that are another thing than a tensor of the same rows
-_TURNED = frozenset({"T", "mT", "mH", "H", "shape", "device", "dtype", "grad", "is_cuda"})
 _SEQUENCES = ("RNN", "LSTM", "GRU", "Transformer", "TransformerEncoderLayer", "TransformerDecoderLayer", "MultiheadAttention")
 
 
@@ -87,6 +77,7 @@ class _Finding:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
         self.names = roles.names
+        self.rows = Rows(roles)
 
     def differ(self, given: list[ast.expr]) -> bool:
         """Whether two of the expressions are different rows of one tensor."""
@@ -97,87 +88,6 @@ class _Finding:
                 which.setdefault(part.tensor, set()).add(part.which)
         return any(len(w) > 1 for w in which.values())
 
-    # ------------------------------------------------------------------ are its rows the samples?
-    def _rows(self, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
-        """Whether the first axis are the samples, as a loader gives them."""
-        if isinstance(node, ast.Name):
-            loaded = of_loader(self.roles, node)
-            bound = [b for b in self.names.bindings(self.names.scope_of[node], node.id) if not loaded or b.how != "for"]
-            values = [v for b in bound for v in self._values(b) if v not in seen and not self._own(v, node)]
-            return (loaded or bool(values)) and all(self._rows(v, seen.union(values)) for v in values)
-        return any(self._rows(e, seen) for e in self._through(node))
-
-    def _own(self, value: ast.expr, node: ast.Name) -> bool:
-        """``x = x.to(device)``: what leaves every row of the variable in its place."""
-        inner: list[ast.expr] = [value]
-        while inner and not isinstance(inner[0], ast.Name):
-            inner = self._through(inner[0])
-        return bool(inner) and isinstance(inner[0], ast.Name) and inner[0].id == node.id and inner[0] is not value
-
-    def _values(self, b: Binding) -> list[ast.expr]:
-        """What the binding gives the variable; an empty tuple, which has no rows, for what is not known."""
-        if b.how == "assign" and isinstance(b.value, ast.expr):
-            return [element(b.value, b.path)]
-        handed = self.roles.handed(b)
-        return [e if e is not None else ast.Tuple([], ast.Load()) for e in handed] or [ast.Tuple([], ast.Load())]
-
-    def _through(self, node: ast.AST) -> list[ast.expr]:
-        """The expressions of which the node has the same rows, one by one; none for everything else."""
-        if isinstance(node, ast.UnaryOp):
-            return [node.operand]
-        if isinstance(node, ast.BinOp):
-            return [node.left] if isinstance(node.op, ast.MatMult) else [node.left, node.right]
-        if isinstance(node, ast.Attribute):
-            return [node.value] if node.attr not in _TURNED else []
-        if isinstance(node, ast.Subscript):
-            first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-            whole = isinstance(first, ast.Slice) and first.lower is None and first.upper is None and first.step is None
-            named = isinstance(first, ast.Constant) and not isinstance(node.slice, ast.Tuple)  # an element of the batch, or of what a model gives
-            return [node.value] if whole or (named and self._several(node.value)) else []
-        return self._through_call(node) if isinstance(node, ast.Call) else []
-
-    def _several(self, node: ast.expr) -> bool:
-        """Whether the value is several tensors: the batch, or what a model gives."""
-        if isinstance(node, ast.Name):
-            return of_loader(self.roles, node) or any(isinstance(v, ast.Call) and self._model(v) for v in self.roles.given(node))
-        return isinstance(node, ast.Call) and self._model(node)
-
-    def _model(self, call: ast.Call) -> bool:
-        return bool(self.roles.model_vals(call.func)) or any(self.roles.calls_model(f) for f, _ in self.roles.values.targets(call))
-
-    def _through_call(self, call: ast.Call) -> list[ast.expr]:
-        if self._model(call):
-            return [*call.args, *(k.value for k in call.keywords)]
-        dotted, word = self.names.dotted(call.func), last(call.func)
-        if dotted and not dotted.startswith("torch."):
-            return []
-        tensor, rest = self._receiver(call)
-        if tensor is None:
-            return []
-        if word in _VIEWS:
-            sizes = self._sizes(rest)
-            kept = bool(sizes) and (
-                sample_count(self.roles, sizes[0], tensor) or (len(sizes) == 2 and ast.unparse(sizes[0]) == "-1" and self._number(sizes[1]) != 1)
-            )
-            return [tensor] if kept else []
-        if word == "flatten":
-            return [tensor] if rest and literals(self.names, rest[0]) == [1] else []
-        if word in REDUCTIONS:
-            gone = axes(self.names, call)
-            return [tensor] if gone and 0 not in gone and None not in gone else []
-        each = any(k.arg == "reduction" and isinstance(k.value, ast.Constant) and k.value.value == "none" for k in call.keywords)
-        return [tensor] if word in _ROW_BY_ROW or each else []
-
-    def _receiver(self, call: ast.Call) -> tuple[ast.expr | None, list[ast.expr]]:
-        """The tensor that a method or function of torch is about, and its other positional arguments."""
-        if self.names.dotted(call.func) or not isinstance(call.func, ast.Attribute):
-            named = next((k.value for k in call.keywords if k.arg in ("input", "tensor")), None)
-            return (call.args[0], call.args[1:]) if call.args else (named, [])
-        return call.func.value, call.args
-
-    def _sizes(self, given: list[ast.expr]) -> list[ast.expr]:
-        return given[0].elts if len(given) == 1 and isinstance(given[0], ast.Tuple | ast.List) else given
-
     # ------------------------------------------------------------------ which rows are they?
     def _part(self, node: ast.AST, seen: frozenset[ast.AST]) -> _Part | None:
         """The rows that the expression has, if they are some of a tensor's."""
@@ -185,20 +95,20 @@ class _Finding:
             return None
         seen |= {node}
         if isinstance(node, ast.Name):
-            bound = [b for b in self.names.bindings(self.names.scope_of[node], node.id) if not any(self._own(v, node) for v in self._values(b))]
+            bound = [b for b in self.names.bindings(self.names.scope_of[node], node.id) if not any(self.rows.moved(v, node) for v in self.rows.values(b))]
             found = {p for b in bound for p in self._bound(b, seen)}
             return found.pop() if len(found) == 1 else None
         if isinstance(node, ast.Subscript):
             first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
             sliced = isinstance(first, ast.Slice) and not (first.lower is None and first.upper is None and first.step is None)
-            if (sliced or self._number_of_sample(first, node.value)) and self._rows(node.value, frozenset()):
+            if (sliced or self._number_of_sample(first, node.value)) and self.rows.samples(node.value):
                 return _Part(self._key(node.value), ast.unparse(first))
             if isinstance(first, ast.Constant) and isinstance(first.value, int):
                 for value in self.roles.given(node.value) if isinstance(node.value, ast.Name) else [node.value]:
                     cut = self._cut(value)
                     if cut is not None:
                         return _Part(cut, f"part {first.value}")
-        found = {p for e in self._through(node) if (p := self._part(e, seen)) is not None}
+        found = {p for e in self.rows.of(node) if (p := self._part(e, seen)) is not None}
         return found.pop() if len(found) == 1 else None
 
     def _bound(self, b: Binding, seen: frozenset[ast.AST]) -> list[_Part | None]:
@@ -207,16 +117,16 @@ class _Finding:
             return [_Part(cut, f"part {b.path[0]}") if cut is not None else self._part(element(b.value, b.path), seen)]
         if b.how == "for" and isinstance(b.value, ast.Call) and self.names.dotted(b.value.func) == "?.zip" and len(b.path) == 2 and isinstance(b.path[1], int):
             return [self._part(b.value.args[b.path[1]], seen)] if b.path[1] < len(b.value.args) else [None]
-        return [self._part(v, seen) for v in self._values(b)]
+        return [self._part(v, seen) for v in self.rows.values(b)]
 
     def _cut(self, node: ast.AST) -> Hashable | None:
         """The tensor that the call cuts into parts along its first axis: ``f.chunk(2)``, ``torch.split(f, n)``."""
         if not isinstance(node, ast.Call) or last(node.func) not in _CUTS:
             return None
-        tensor, rest = self._receiver(node)
+        tensor, rest = receiver(self.names, node)
         axis = next((k.value for k in node.keywords if k.arg in ("dim", "axis")), rest[1] if len(rest) > 1 else None)
         along = axis is None or literals(self.names, axis) == [0]
-        return self._key(tensor) if tensor is not None and along and self._rows(tensor, frozenset()) else None
+        return self._key(tensor) if tensor is not None and along and self.rows.samples(tensor) else None
 
     def _key(self, node: ast.expr) -> Hashable:
         return self.names.meant(node) or ast.unparse(node)
@@ -243,19 +153,19 @@ class _Finding:
     # ------------------------------------------------------------------ several samples in one row
     def several_in_one(self, call: ast.Call) -> bool | None:
         """Whether rows are put together, or taken from each other, along the first axis: True, or False where it is not sure; None for no."""
-        tensor, rest = self._receiver(call)
+        tensor, rest = receiver(self.names, call)
         if tensor is None or not isinstance(call.func, ast.Attribute):
             return None
         word = last(call.func)
         if word == "diff":
             axis = next((k.value for k in call.keywords if k.arg == "dim"), rest[1] if len(rest) > 1 else None)
-            return True if axis is not None and literals(self.names, axis) == [0] and self._rows(tensor, frozenset()) else None
+            return True if axis is not None and literals(self.names, axis) == [0] and self.rows.samples(tensor) else None
         if word == "unflatten":
-            axis, sizes = (rest[0] if rest else None), self._sizes(rest[1:])
-            along = axis is not None and literals(self.names, axis) == [0] and len(sizes) > 1 and self._number(sizes[1]) != 1
-            return True if along and self._rows(tensor, frozenset()) else None
-        sizes = self._sizes(rest) if word in _VIEWS else []
-        if len(sizes) < 2 or not self._rows(tensor, frozenset()):
+            axis, sizes = (rest[0] if rest else None), sizes_in(rest[1:])
+            along = axis is not None and literals(self.names, axis) == [0] and len(sizes) > 1 and self.rows.number(sizes[1]) != 1
+            return True if along and self.rows.samples(tensor) else None
+        sizes = sizes_in(rest) if word in VIEWS else []
+        if len(sizes) < 2 or not self.rows.samples(tensor):
             return None
         return self._grouped(tensor, sizes)
 
@@ -266,7 +176,7 @@ class _Finding:
             head = next(iter(self.roles.given(head)), head)
         if isinstance(head, ast.BinOp) and isinstance(head.op, ast.Div | ast.FloorDiv) and sample_count(self.roles, head.left, tensor):
             return True
-        group = self._number(sizes[1])
+        group = self.rows.number(sizes[1])
         if ast.unparse(sizes[0]) != "-1" or group is None or group < 2:
             return None
         if len(sizes) == 2:
@@ -275,7 +185,7 @@ class _Finding:
         if any(ast.unparse(s) in (f"{text}.size(1)", f"{text}.size(-1)", f"{text}.shape[1]", f"{text}.shape[-1]") for s in sizes[2:]):
             return True
         width = self._width(tensor)
-        wide = [self._number(s) for s in sizes[1:]]
+        wide = [self.rows.number(s) for s in sizes[1:]]
         if width is None or None in wide:
             return False if group == 2 and self._of_model(tensor) else None
         whole = 1
@@ -293,7 +203,7 @@ class _Finding:
             return None
         if isinstance(node, ast.Call) and self.roles.model_vals(node.func):
             return node
-        inner = self.roles.given(node) if isinstance(node, ast.Name) else self._through(node)
+        inner = self.roles.given(node) if isinstance(node, ast.Name) else self.rows.of(node)
         return next((c for e in inner if (c := self._call_of_model(e, seen | {node})) is not None), None)
 
     def _width(self, node: ast.expr) -> int | None:
@@ -314,26 +224,9 @@ class _Finding:
         if v.qual == "torch.nn.Sequential" and v.node.args:
             return [n for x in self.roles.values.eval(v.node.args[-1]) for n in self._given_by(x, seen | {v})] or [None]
         named = next((k.value for k in v.node.keywords if k.arg == "out_features"), v.node.args[1] if len(v.node.args) > 1 else None)
-        return [self._number(named) if v.qual == "torch.nn.Linear" and named is not None else None]
+        return [self.rows.number(named) if v.qual == "torch.nn.Linear" and named is not None else None]
 
     def _returned(self, value: ast.expr | None) -> ast.expr | None:
         """What is returned, or what the variable was given last."""
         given = self.roles.given(value) if isinstance(value, ast.Name) else []
         return max(given, key=position) if given else value
-
-    def _number(self, node: ast.expr) -> int | None:
-        """The number that the expression is, also as a parameter that all calls give it, or none."""
-        found = set(literals(self.names, node))
-        if isinstance(node, ast.Name) and found == {None}:
-            bound = list(self.names.bindings(self.names.scope_of[node], node.id))
-            given = [self._handed(b) for b in bound]
-            found = {n for g in given for n in g}
-        return found.pop() if len(found) == 1 else None
-
-    def _handed(self, b: Binding) -> list[int | None]:
-        function = self.names.scope_of[b.target].node
-        if not isinstance(function, FunctionNode) or not isinstance(b.target, ast.arg):
-            return [None]
-        usual = default(function.args, b.target)
-        given = [e if e is not None else usual for e in self.roles.handed(b)]
-        return [n for e in given for n in (literals(self.names, e) if e is not None else [None])] or [None]
