@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.neighbours import neighbours
 from dpmigrate.facts.pairs import Product, along_batch, numbered, of_one_sample, of_samples, placed, products
 from dpmigrate.facts.passes import entered, methods_of_model
 from dpmigrate.facts.reductions import statistic
@@ -29,10 +30,14 @@ _CUTS = frozenset({"detach", "numpy", "item", "tolist", "data"})
 @dataclass(frozen=True, eq=False, slots=True)
 class Coupling:
     """A place where the samples of a batch meet. ``kind``: compared (with each other), classes (that number the samples), statistic (of the batch),
-    ordered (put in order or in proportion), placed (taken by their place), named (a loss known for it)."""
+    ordered (put in order or in proportion), beside (compared with their neighbours), placed (taken by their place), named (a loss known for it).
+
+    ``certain``: it is another loss on each rank; else it may be, by what the first axis is, or by what the places mean.
+    """
 
     node: ast.expr
     kind: str
+    certain: bool = True
 
 
 def couplings(script: Script) -> Iterator[Coupling]:
@@ -48,7 +53,11 @@ def couplings(script: Script) -> Iterator[Coupling]:
             yield Coupling(call, "statistic")
         elif along_batch(script.roles, call) and _reaches_loss(script, call, methods):
             yield Coupling(call, "ordered")
-    yield from (Coupling(part, "placed") for part in placed(script.roles) if _reaches_loss(script, part, methods))
+    beside = [m for m in neighbours(script.roles) if _reaches_loss(script, m.node, methods)]
+    yield from (Coupling(m.node, "beside", m.certain) for m in beside)
+    for part in placed(script.roles):
+        if _reaches_loss(script, part, methods) and not any(script.names.is_inside(part, m.node) for m in beside):
+            yield Coupling(part, "placed", certain=False)
     for call in script.roles.calls:
         if script.roles.region(call) in ("train", "both") and any(w in name.lower() for name in _called(script, call) for w in _NAMES):
             yield Coupling(call, "named")

@@ -57,7 +57,7 @@ def repeated(roles: Roles, value: ast.AST, read: ast.Name) -> Repeated | None:
             counts = a.iter.args[-1] if isinstance(a.iter, ast.Call) and roles.names.dotted(a.iter.func) == "?.range" and a.iter.args else None
             if counts is not None and counted(counts):
                 return Repeated("added up over the samples of the batch", surely=True)
-            if any(isinstance(n, ast.Name) and _loaded(roles, n) for n in ast.walk(a.iter)):
+            if any(isinstance(n, ast.Name) and loaded(roles, n) for n in ast.walk(a.iter)):
                 return Repeated(f"a mean is added up over {ast.unparse(a.iter)}, which may be the samples of the batch", surely=False)
     return None
 
@@ -74,6 +74,6 @@ def _about_form(node: ast.AST) -> bool:
     return asked in _FORM
 
 
-def _loaded(roles: Roles, node: ast.Name) -> bool:
+def loaded(roles: Roles, node: ast.Name) -> bool:
     """Whether the name is a part of a batch as a loader gives it, moved at most."""
     return of_loader(roles, node) or any(isinstance(part := unmoved(v), ast.Name) and of_loader(roles, part) for v in roles.given(node))

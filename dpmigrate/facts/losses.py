@@ -11,7 +11,7 @@ import enum
 from dataclasses import dataclass
 from functools import cached_property
 
-from dpmigrate.facts import batch, copies, criteria, local, passes, weights
+from dpmigrate.facts import batch, copies, criteria, local, passes, selections, weights
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.reductions import over_batch
@@ -179,7 +179,7 @@ class Losses:
         if isinstance(node.op, ast.Add | ast.Sub):
             return _join(node, [left, right])
         if isinstance(node.op, ast.Div):
-            if left.norm is Norm.SUM and batch.size(self.roles, node.right) and not weights.chosen(self.roles, node.right):
+            if left.norm is Norm.SUM and batch.size(self.roles, node.right) and not selections.chosen(self.roles, node.right):
                 return Loss(Norm.MEAN, node)
             if left.norm is Norm.SUM and right.norm is not Norm.CONST and not self.numbers.plain(node.right):
                 return self._mean_of(weights.of_count(self.roles, node), Loss(Norm.WEIGHTED, node, "a sum divided by a count of its own"))
@@ -254,7 +254,7 @@ class Losses:
             axes = axes[1:]
         if axes:
             return Loss(Norm.UNKNOWN, node)
-        if weights.chosen(self.roles, what):
+        if selections.chosen(self.roles, what):
             return self._mean_of(weights.of_chosen(self.roles, node, what), Loss(Norm.WEIGHTED, node, f"a mean {_SELECTED}"))
         inner = self.norm(what)
         if inner.norm in (Norm.SUM, Norm.WEIGHTED):
@@ -361,7 +361,7 @@ class Losses:
         if cross and self._leaves_out:
             known = weights.of_targets(self.roles, node, None if call else made)
             return self._mean_of(known, Loss(Norm.UNKNOWN, node, f"{name} leaves out targets of -100, which this program writes"))
-        if weights.selected(self.roles, node):
+        if selections.selected(self.roles, node):
             known = weights.of_targets(self.roles, node, None) if cross else weights.of_elements(self.roles, node)
             return self._mean_of(known, Loss(Norm.WEIGHTED, node, f"{name} is a mean {_SELECTED}"))
         self._means[id(node)] = node

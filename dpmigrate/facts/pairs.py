@@ -112,7 +112,7 @@ def _repeated(roles: Roles, call: ast.Call, tensor: ast.expr, times: list[ast.ex
     ``x.unsqueeze(1).expand(len(x), k, d)`` repeats each sample within its own row, and so does the size of the batch in the place of its axis.
     """
     flat = [e for t in times for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
-    counts = [k for k, e in enumerate(flat) if _sample_count(roles, e, tensor, frozenset())]
+    counts = [k for k, e in enumerate(flat) if sample_count(roles, e, tensor)]
     if _one_given(roles, tensor):
         return False
     if last(call.func) != "expand":
@@ -127,12 +127,12 @@ def _one_given(roles: Roles, tensor: ast.expr) -> bool:
     return bool(roots) and of_one(roles, tensor)
 
 
-def _sample_count(roles: Roles, node: ast.expr, tensor: ast.expr, seen: frozenset[ast.AST]) -> bool:
+def sample_count(roles: Roles, node: ast.expr, tensor: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:
     """Whether the number is that of the samples, or a multiple: ``x.size(0)``, ``n * x.shape[0]``, the length of the tensor itself."""
     if isinstance(node, ast.Name):
-        return any(_sample_count(roles, v, tensor, seen | {v}) for v in roles.given(node) if v not in seen)
+        return any(sample_count(roles, v, tensor, seen | {v}) for v in roles.given(node) if v not in seen)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return any(_sample_count(roles, n, tensor, seen) for n in (node.left, node.right))
+        return any(sample_count(roles, n, tensor, seen) for n in (node.left, node.right))
     if isinstance(node, ast.Call) and roles.names.dotted(node.func) == "?.len" and len(node.args) == 1:
         return ast.dump(node.args[0]) in {ast.dump(n) for n in ast.walk(tensor)} and of_batch(roles, node.args[0])
     sized = counted(node)
@@ -209,19 +209,19 @@ def along_batch(roles: Roles, call: ast.Call) -> bool:
     known = literals(roles.names, axis) if axis is not None else [-1]
     if known != [-1]:
         return 0 in known
-    return word in _SORTS and (word in _WHOLE or _one_number_each(roles, tensor, frozenset()))
+    return word in _SORTS and (word in _WHOLE or one_number_each(roles, tensor))
 
 
-def _one_number_each(roles: Roles, node: ast.expr, seen: frozenset[ast.expr]) -> bool:
+def one_number_each(roles: Roles, node: ast.expr, seen: frozenset[ast.expr] = frozenset()) -> bool:
     """Whether the tensor has one axis, along which the samples lie: losses that are not reduced, and what is made flat."""
     if isinstance(node, ast.Name):
-        return any(_one_number_each(roles, v, seen | {v}) for v in roles.given(node) if v not in seen)
+        return any(one_number_each(roles, v, seen | {v}) for v in roles.given(node) if v not in seen)
     if isinstance(node, ast.UnaryOp):
-        return _one_number_each(roles, node.operand, seen)
+        return one_number_each(roles, node.operand, seen)
     if isinstance(node, ast.BinOp):
-        return _one_number_each(roles, node.left, seen) or _one_number_each(roles, node.right, seen)
+        return one_number_each(roles, node.left, seen) or one_number_each(roles, node.right, seen)
     if isinstance(node, ast.Attribute):
-        return node.attr == "data" and _one_number_each(roles, node.value, seen)
+        return node.attr == "data" and one_number_each(roles, node.value, seen)
     if not isinstance(node, ast.Call):
         return False
     made = [node, *(v.node for v in roles.values.eval(node.func) if isinstance(v.node, ast.Call))]
@@ -234,7 +234,7 @@ def _one_number_each(roles: Roles, node: ast.expr, seen: frozenset[ast.expr]) ->
     if node.func.attr in REDUCTIONS:
         gone = axes(roles.names, node)  # of rows: what a sample's row comes to
         return bool(gone) and 0 not in gone and not any(k.arg == "keepdim" for k in node.keywords)
-    return node.func.attr in _KEEPS_PLACES and _one_number_each(roles, node.func.value, seen)
+    return node.func.attr in _KEEPS_PLACES and one_number_each(roles, node.func.value, seen)
 
 
 # ---------------------------------------------------------------------- labels

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass
 from itertools import takewhile
 
 from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.origins import of_data
 from dpmigrate.facts.phases import phases
 from dpmigrate.facts.ranks import leading_to
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.selections import chosen, listed
 
 _PURE_METHODS = frozenset(
     {"view", "reshape", "long", "int", "squeeze", "flatten", "contiguous", "to", "cuda", "size", "float", "sum", "type", "bool", "data", "item"}
@@ -57,59 +57,13 @@ def of_elements(roles: Roles, call: ast.Call) -> Weighted | None:
     return None if target is None or not pure(target) or not _trained_here(roles, call) else Weighted(call, target, elements=True)
 
 
-_MASK = re.compile(r"mask|valid", re.IGNORECASE)
-_SELECTS = frozenset({"pack_padded_sequence", "masked_select", "nonzero"})
-
-
-def selected(roles: Roles, call: ast.Call, depth: int = 3) -> bool:
-    """Whether a loss is given a choice of what is in the batch, of which every rank has another number: ``x[mask]``, packed sequences."""
-    return any(chosen(roles, a, depth) for a in [*call.args[:2], *(k.value for k in call.keywords if k.arg in ("input", "target"))])
-
-
 def of_chosen(roles: Roles, mean: ast.Call, what: ast.expr) -> Weighted | None:
     """The weight of ``x[mask].mean()``: the number of elements chosen. None where it cannot be written down."""
     parts = {ast.unparse(n): n for n in ast.walk(what) if isinstance(n, ast.Subscript | ast.Name) and pure(n) and chosen(roles, n)}
     inner = {t for t, n in parts.items() if any(m is not n and n in ast.walk(m) for m in parts.values())}
     outer = [n for t, n in parts.items() if t not in inner]
-    return Weighted(mean, outer[0], elements=True) if len(outer) == 1 and _trained_here(roles, mean) else None
-
-
-def chosen(roles: Roles, node: ast.expr, depth: int = 3) -> bool:
-    """Whether the expression chooses of what is in the batch: ``x[mask]``, ``x.masked_select(mask)``, packed sequences."""
-    for n in ast.walk(node):
-        if isinstance(n, ast.Subscript) and _is_mask(roles, n.slice, depth):
-            return True
-        if isinstance(n, ast.Call) and (n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")) in _SELECTS:
-            return True
-        if isinstance(n, ast.Name) and any(chosen(roles, v, depth - 1) for v in _assigned(roles, n, depth)):
-            return True
-    return False
-
-
-def _is_mask(roles: Roles, node: ast.expr, depth: int) -> bool:
-    """A comparison, what finds the places where one holds, or a name for these; an index is none."""
-    if isinstance(node, ast.Compare):
-        return True
-    if isinstance(node, ast.Subscript):  # torch.where(y > 0)[0]
-        return isinstance(node.value, ast.Call) and _is_mask(roles, node.value, depth)
-    if isinstance(node, ast.Name) and _MASK.search(node.id) and not _assigned(roles, node, depth):
-        return True  # of the data, or a parameter: its name says what it is
-    if isinstance(node, ast.Call) and last(node.func) in ("where", "nonzero", "flatnonzero"):
-        return len(node.args) <= 1
-    if isinstance(node, ast.UnaryOp):
-        return isinstance(node.op, ast.Invert) and _is_mask(roles, node.operand, depth)
-    if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.BitAnd | ast.BitOr) and _is_mask(roles, node.left, depth)
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Attribute) and node.func.attr in ("bool", "ne", "eq", "gt", "lt", "ge", "le", "logical_and", "logical_not")
-    return any(_is_mask(roles, v, depth - 1) for v in _assigned(roles, node, depth))
-
-
-def _assigned(roles: Roles, node: ast.expr, depth: int) -> list[ast.expr]:
-    """What a variable is given as a whole, or as an element of what a call gives."""
-    if not isinstance(node, ast.Name) or not depth:
-        return []
-    return [b.value for b in roles.names.bindings(roles.names.scope_of[node], node.id) if b.how == "assign" and isinstance(b.value, ast.expr)]
+    written = len(outer) == 1 and not listed(roles, outer[0]) and _trained_here(roles, mean)
+    return Weighted(mean, outer[0], elements=True) if written else None
 
 
 def of_count(roles: Roles, node: ast.BinOp) -> Weighted | None:

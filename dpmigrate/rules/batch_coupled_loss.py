@@ -5,6 +5,8 @@ Similarity matrices of a batch with itself (`z @ z.T`, `torch.mm(a, b.t())`, `z[
 the samples (`cross_entropy(logits, torch.arange(len(z)))`), losses known for it (NT-Xent, SupCon, triplet mining), statistics of the batch that go into
 the loss (`z.std(dim=0)`, `torch.cov(z.T)`), and choices among its samples (`losses.topk(k)`, `z.softmax(0)`). Samples that are repeated as many times as
 there are samples (`z.repeat(len(z), 1)`) meet each other, and so do all pairs of their numbers. Samples taken by their place (`z[:8]`, `z[::2]`) are told.
+Neighbours in the batch meet in `z[1:] - z[:-1]`, in losses of even rows with odd ones, of one half with the other (`z.chunk(2)`), and in views that put
+several samples into one row (`z.view(-1, 2, d)`). Rows that the step has put together by itself (`torch.cat([x1, x2])`) are neighbours on every rank.
 Products with parameters and tables (`z @ self.weight.t()`) compare no samples, and neither does attention.
 
 ## Why it matters
@@ -18,7 +20,8 @@ loss = F.cross_entropy(logits, torch.arange(len(z1)))
 has to gather the rows of all ranks, with gradient, before the product.
 
 ## When it is not fixed
-Always: it is a refusal, but for samples by their place.
+Always: it is a refusal, but for samples by their place, and for neighbours where the first axis may be another one than the batch's (recurrent layers
+without `batch_first`, a `collate_fn`): these are told. Two samples that belong together are best given by the data set as one.
 """
 
 from __future__ import annotations
@@ -36,19 +39,20 @@ _SAID = {
     "classes": "the classes of this loss are the samples of the batch: with the batch divided this is another loss",
     "statistic": "{text} is a statistic of the batch: of a part of the batch it is another one",
     "ordered": "{text} puts the samples of the batch in order or in proportion: in a part of the batch it is another one",
+    "beside": "{text} compares samples with those beside them in the batch: in a part of the batch they have other neighbours",
     "placed": "{text} are samples by their place in the batch: every rank takes as many, of its own part",
     "named": "{text} compares the samples of a batch with each other",
+}
+_GATHER = "gather the features of all ranks with gradient before they are compared, or train with one process"
+_ADVICE = {
+    "beside": "let the data set give samples that belong together as one",
+    "placed": "choose them by something of their own, or let the data set give them as a part of each sample",
 }
 
 
 @rule("DPM303", severity=Severity.BLOCKER)
 def batch_coupled_loss(script: Script) -> Iterator[Hit]:
-    gather = "gather the features of all ranks with gradient before they are compared, or train with one process"
-    choose = "choose them by something of their own, or let the data set give them as a part of each sample"
     for found in couplings(script):
         named = found.node.func if found.kind == "named" and isinstance(found.node, ast.Call) else found.node
         message = _SAID[found.kind].format(text=script.text(named))
-        if found.kind == "placed":
-            yield Hit(found.node, message, severity=Severity.WARNING, advice=choose)
-        else:
-            yield Hit(found.node, message, advice=gather)
+        yield Hit(found.node, message, severity=Severity.BLOCKER if found.certain else Severity.WARNING, advice=_ADVICE.get(found.kind, _GATHER))

@@ -1,7 +1,8 @@
 """The loss is averaged over something else than the samples.
 
 ## What it finds
-Cross entropy with class weights or `ignore_index`, and sums divided by a mask or a count of valid targets.
+Cross entropy with class weights or `ignore_index`, sums divided by a mask or a count of valid targets, and means over what is chosen of the batch by what
+is in it: by a comparison, a mask that the loader or a function gives, a list of places or of losses that a test has filled.
 
 ## Why it matters
 The mean of the ranks' means is not the global mean when the ranks have different weights to divide by: gradients off by 1 % with class weights and up to

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from dpmigrate.facts import weights
+from dpmigrate.facts import selections, weights
 from dpmigrate.facts.roles import Roles
 from tests.facts.probe import probed
 
@@ -139,7 +139,7 @@ def test_every_element_counts() -> None:
 def test_what_is_selected_of_a_batch(expression: str, answer: bool) -> None:
     roles, node = put(expression)
     assert isinstance(node, ast.Call)
-    assert weights.selected(roles, node) is answer
+    assert selections.selected(roles, node) is answer
 
 
 @pytest.mark.parametrize(

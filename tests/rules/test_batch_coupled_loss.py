@@ -358,13 +358,18 @@ def test_a_matrix_that_the_model_is_handed_is_no_batch() -> None:
     ("line", "parts"),
     [
         pytest.param("loss = F.cross_entropy(z[:8], y[:8])", ["z[:8]", "y[:8]"], id="the first"),
-        pytest.param("d = z[::2] - z[1::2]\nloss = d.mean()", ["z[::2]", "z[1::2]"], id="even and odd"),
+        pytest.param("loss = F.cross_entropy(z[::2], y[::2])", ["z[::2]", "y[::2]"], id="the even ones"),
     ],
 )
 def test_samples_by_their_place_are_told(line: str, parts: list[str]) -> None:
     found_here = hits("DPM303", step=_STEP.format(line))
     assert [h.severity.value for h in found_here] == ["warning"] * len(parts)
     assert found("DPM303", step=_STEP.format(line)) == parts
+
+
+def test_neighbours_that_meet_are_no_single_parts() -> None:
+    step = _STEP.format("loss = (z[::2] - z[1::2]).mean()")
+    assert refused("DPM303", step=step) == found("DPM303", step=step) == ["z[::2] - z[1::2]"]
 
 
 _TABLE = """
