@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dpmigrate.facts.batch import measured
 from dpmigrate.facts.counters import Counter
 from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.origins import CLOCKS
 from dpmigrate.facts.roles import Roles
 
-#: what is measured on one rank means that rank
-_CLOCKS = frozenset({"time.time", "time.perf_counter", "time.monotonic", "time.process_time", "timeit.default_timer"})
 _DEPTH = 4
 
 
@@ -73,7 +72,7 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[st
         return Holds.SUM
     if dotted == "torch.mean":
         return Holds.MEAN
-    if dotted in _CLOCKS:
+    if dotted in CLOCKS:
         return Holds.STEP
     if dotted in ("?.float", "?.int") and node.args:
         return _addition_kind(roles, loop, node.args[0], losses, depth)

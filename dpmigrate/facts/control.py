@@ -39,16 +39,16 @@ _FILES = frozenset({"torch.load", "json.load", "yaml.load", "yaml.full_load", "t
 _READS = re.compile(r"^((load|read)_(json|yaml|yml|toml)|Params)$", re.IGNORECASE)
 
 
-def uniform(names: Names, node: ast.AST) -> bool:
-    """Whether the expression has the same value on every rank, as far as it can be proved."""
-    return _Proof(names).expression(node)
+def uniform(names: Names, node: ast.AST, decided: ast.AST | None = None) -> bool:
+    """Whether the expression has the same value on every rank, as far as it can be proved; ``decided`` is a test that they will decide together."""
+    return _Proof(names, decided=decided).expression(node)
 
 
 class _Proof(ControlDependence):
     """One proof. What is being proved is taken for proved where it is met again: the first value that differs ends the whole proof."""
 
-    def __init__(self, names: Names, seen: set[tuple[object, ...]] | None = None) -> None:
-        super().__init__(names)
+    def __init__(self, names: Names, seen: set[tuple[object, ...]] | None = None, decided: ast.AST | None = None) -> None:
+        super().__init__(names, decided)
         self.only_none = seen is not None  # it is only asked whether a value is None
         self.seen = set() if seen is None else seen
 
@@ -63,7 +63,7 @@ class _Proof(ControlDependence):
         while parts:
             n = parts.pop()
             if isinstance(n, ast.Compare) and _asks_none(n):
-                if not _Proof(self.names, self.seen).expression(n.left):
+                if not _Proof(self.names, self.seen, self.decided).expression(n.left):
                     return False
                 continue
             if isinstance(n, ast.Call) and (self._makes(n) if self.only_none else self._counts_data(n)):

@@ -1,8 +1,9 @@
 """How ranks decide a test together, so that it falls out as in one process: by which part of it, and by whose value.
 
-A draw is rank 0's: each rank draws for itself, and that any of W ranks draws a yes of probability p has the probability 1 - (1 - p)^W. A number that is a mean
-over the batch is averaged over the ranks, whose shares are equal: that is the number of the whole batch. A flag, a clock and a number that is not finite
-are any rank's: one is enough. What else is taken from a batch nobody can decide for the whole of it.
+A draw is rank 0's, and so is the time where it is a number: each rank draws for itself, and that any of W ranks draws a yes of probability p has the
+probability 1 - (1 - p)^W. A number that is a mean over the batch is averaged over the ranks, whose shares are equal: that is the number of the whole batch.
+A flag, a clock that is compared and a number that is not finite are any rank's: one is enough. What else is taken from a batch nobody can decide for the
+whole of it.
 """
 
 from __future__ import annotations
@@ -48,32 +49,40 @@ class Part:
     by: By
 
 
-def decided(script: Script, test: ast.expr) -> list[Part] | None:
-    """The parts of a test by which the ranks decide it alike; None where what a rank has of the batch does not say what the whole batch would."""
-    region = script.roles.region(test)
-    if region in ("train", "both"):
-        found = _parts(script, test)
-    elif asks_files(script.roles, test) or any(isinstance(n, ast.Compare) for n in ast.walk(test)):
+def decided(script: Script, test: ast.expr, *, number: bool = False) -> list[Part] | None:
+    """The parts of a test by which the ranks decide it alike; None where what a rank has of the batch does not say what the whole batch would.
+
+    ``number``: it is no test, and its value is to be the same on all ranks.
+    """
+    if in_training(script, test):
+        found = _parts(script, test, test, number)
+    elif number or asks_files(script.roles, test) or any(isinstance(n, ast.Compare) for n in ast.walk(test)):
         found = [Part(test, By.MAIN)]  # any rank's number would say yes more often than one process's
     else:
         found = [Part(test, By.MAIN if drawn(script.roles, test) else By.ANY)]
     return None if found is None else [p for part in found for p in _wheredrawn(script, part)]
 
 
-def _parts(script: Script, test: ast.expr) -> list[Part] | None:
+def in_training(script: Script, node: ast.AST) -> bool:
+    """Whether the node runs in training steps, or in a function that serves them too; ``no_grad`` leaves it one of a step."""
+    return script.modules.in_step(node) or script.roles.region(node) in ("train", "both")
+
+
+def _parts(script: Script, test: ast.expr, whole: ast.expr, number: bool) -> list[Part] | None:
+    """The parts of ``test``, which is one of ``whole``."""
     if asks_files(script.roles, test):
         return [Part(test, By.MAIN)]
-    if uniform(script.names, test):
+    if uniform(script.names, test, whole):
         return []
     data = of_data(script.roles, test, (s.size for s in made_global(script)))
     if isinstance(test, ast.BoolOp):
-        return _joined(test, [_parts(script, v) for v in test.values], data)
+        return _joined(test, [_parts(script, v, whole, False) for v in test.values], data)
     if not data:
-        return [Part(test, By.MAIN if _by_main(script, test) else By.ANY)]
+        return [Part(test, By.MAIN if number or _by_main(script, test) else By.ANY)]
     finite = _asks_finite(test)
     if finite is not None:
         return [Part(test, finite)]
-    if _mean(script, test, test, set()):
+    if _mean(script, test, whole, set()):
         return [Part(test, By.MEAN)]
     inner: list[ast.expr] = []
     if isinstance(test, ast.UnaryOp):
@@ -84,7 +93,7 @@ def _parts(script: Script, test: ast.expr) -> list[Part] | None:
         inner = [test.left, test.right]
     elif isinstance(test, ast.Call) and script.names.dotted(test.func) in _OF_NUMBERS and not test.keywords:
         inner = test.args
-    found = [_parts(script, n) for n in inner]
+    found = [_parts(script, n, whole, not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))) for n in inner]
     flat = [p for f in found if f is not None for p in f]
     return flat if inner and None not in found else None
 
@@ -156,7 +165,7 @@ def _mean(script: Script, node: ast.expr, test: ast.expr, seen: set[ast.AST]) ->
     def of(part: ast.expr) -> bool:
         return _mean(script, part, test, seen)
 
-    if node in seen or uniform(script.names, node):
+    if node in seen or uniform(script.names, node, test):
         return True
     seen.add(node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TAKES and not node.args:
@@ -170,7 +179,7 @@ def _mean(script: Script, node: ast.expr, test: ast.expr, seen: set[ast.AST]) ->
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         return of(node.left) and of(node.right)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-        plain = uniform(script.names, node.right) or (isinstance(node.op, ast.Mult) and uniform(script.names, node.left))
+        plain = uniform(script.names, node.right, test) or (isinstance(node.op, ast.Mult) and uniform(script.names, node.left, test))
         return plain and of(node.left) and of(node.right)
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         bound = list(script.names.bindings(script.names.scope_of[node], node.id))
@@ -181,7 +190,7 @@ def _mean(script: Script, node: ast.expr, test: ast.expr, seen: set[ast.AST]) ->
 def _given_mean(script: Script, read: ast.Name, b: Binding, test: ast.expr, seen: set[ast.AST]) -> bool:
     """Whether every rank gives the variable that is read a mean at the same turns."""
     if b.how == "aug" and isinstance(b.value, ast.AugAssign):
-        scaled = isinstance(b.value.op, ast.Mult | ast.Div) and uniform(script.names, b.value.value)
+        scaled = isinstance(b.value.op, ast.Mult | ast.Div) and uniform(script.names, b.value.value, test)
         given = scaled or (isinstance(b.value.op, ast.Add | ast.Sub) and _mean(script, b.value.value, test, seen))
     elif b.how == "assign" and isinstance(b.value, ast.expr):
         value = element(b.value, b.path)
@@ -189,4 +198,4 @@ def _given_mean(script: Script, read: ast.Name, b: Binding, test: ast.expr, seen
     else:
         return False
     around = [a for a in script.names.ancestors(b.target) if isinstance(a, ast.If | ast.While | ast.ExceptHandler)]
-    return given and all(not isinstance(a, ast.ExceptHandler) and (script.names.is_inside(test, a.test) or uniform(script.names, a.test)) for a in around)
+    return given and all(not isinstance(a, ast.ExceptHandler) and (script.names.is_inside(test, a.test) or uniform(script.names, a.test, test)) for a in around)

@@ -17,10 +17,11 @@ PROGRESS = frozenset({"tqdm", "track", "notebook_tqdm", "ProgressBar", "tqdm_not
 
 
 class ControlDependence(ABC):
-    """What stands round a statement, for a proof that knows which expressions are uniform."""
+    """What stands round a statement, for a proof that knows which expressions are uniform; ``decided`` is a test that the ranks will decide together."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, decided: ast.AST | None = None) -> None:
         self.names = names
+        self.decided = decided
 
     @abstractmethod
     def expression(self, node: ast.AST) -> bool:
@@ -44,7 +45,7 @@ class ControlDependence(ABC):
                 if not shared or not self.first("p", a):
                     return False
                 return any(self.parted(c, reader, True) for c in self.names.calls_of(a))
-            if isinstance(a, ast.If | ast.While | ast.IfExp) and inner is not a.test and not self.expression(a.test):
+            if isinstance(a, ast.If | ast.While | ast.IfExp) and inner is not a.test and a.test is not self.decided and not self.expression(a.test):
                 return True
             if isinstance(a, ast.match_case) and not self.expression(self.names.parent[a].subject):  # type: ignore[attr-defined]
                 return True

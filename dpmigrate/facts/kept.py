@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode, last, of_self, position
 from dpmigrate.facts.operations import written_by_operations
+from dpmigrate.facts.ranks import leading_to
 from dpmigrate.facts.samples import of_batch
 from dpmigrate.facts.sources import marks, training_sources
 from dpmigrate.facts.stored import Stored, stored
@@ -49,8 +50,18 @@ def kept(script: Script) -> list[Kept]:
     return _Keeping(script).found()
 
 
+def switched(script: Script) -> list[tuple[Stored, bool]]:
+    """The stores by which a step sets, as a whole, what later steps go by in their loss or their samples: flags, factors, another loss function.
+
+    With each whether it is given a number of the batch, which brings no gradient and is not kept in another way.
+    """
+    keeping = _Keeping(script)
+    return [(s, keeping.number_in(s)) for s in keeping.all if keeping.sets(s)]
+
+
 class _Keeping:
     def __init__(self, script: Script) -> None:
+        self.script = script
         self.roles = script.roles
         self.names = script.names
         self.values = script.values
@@ -79,6 +90,35 @@ class _Keeping:
             if isinstance(given, ast.Name | ast.Attribute) and not self._of_module(s := Stored(stmt, given, (), ())) and self._goes_on(s):
                 out.setdefault(keys, Kept(stmt, ast.unparse(given), Kind.TABLE, True))
         return sorted({k.node: k for k in out.values()}.values(), key=lambda k: position(k.node))
+
+    def sets(self, s: Stored) -> bool:
+        """Whether a step, or what stands between the epochs, gives the variable another value that later steps go by."""
+        step = self.modules.in_step(s.node)
+        repeated = step or any(self.names.is_inside(s.node, a) for a in self.script.repeating_loops)
+        whole = repeated and not s.put and all(isinstance(i, ast.Constant) for i in s.index) and not self._of_module(s)
+        return whole and self._goes_on(s) and self._used(s) and (not step or any(self._before(r, s) for r in self._reads(s)))
+
+    def _before(self, read: ast.AST, s: Stored) -> bool:
+        """Whether a step may read the variable before it comes to the store, or past it: as a step before has left it."""
+        stores = [s.node, *self._beside(s)]
+        places = {self.names.function(n): n for n in leading_to(self.roles, s.node)}
+        pairs = [(n, places[f]) for n in leading_to(self.roles, read) if (f := self.names.function(n)) in places]
+        for node, place in pairs:
+            stmt = self.names.statement(place)
+            if place is s.node and len(stores) > 1:
+                stmt = next(a for a in self._within(stmt, self.names.function(stmt)) if isinstance(a, ast.If))
+            after = position(node) > position(stmt) and any(self.names.is_inside(node, b) for b in self.names.block(stmt))
+            if not after or self.names.is_inside(node, stmt):
+                return True
+        return not pairs
+
+    def _beside(self, s: Stored) -> list[ast.stmt]:
+        """The stores of the other branch of the test round the store: one of them is run in each step."""
+        above = self.names.parent[s.node]
+        if not isinstance(above, ast.If):
+            return []
+        other = above.orelse if s.node in above.body else above.body
+        return [n for n in other if any(self._same(o.holder, s.holder) for o in self.stores.get(n, ()))]
 
     # ------------------------------------------------------------------ which stores count
     def _of_module(self, s: Stored) -> bool:
@@ -116,6 +156,10 @@ class _Keeping:
             return True
         added = s.grows or any(isinstance(self.names.parent[n], ast.BinOp) for n in reads)
         return added and (self.roles.quiet(s.node) or any(self._number(n) for n in ast.walk(value)))
+
+    def number_in(self, s: Stored) -> bool:
+        """Whether the store gives a number that does not move on from what was there."""
+        return self._kind(s) is None and any(self._number(n) for v in s.values for n in ast.walk(v))
 
     def _number(self, node: ast.AST) -> bool:
         """Whether the node takes a value without its gradient: ``loss.item()``, or a name that holds one."""

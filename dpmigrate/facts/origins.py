@@ -10,17 +10,30 @@ from dpmigrate.facts.names import last, of_self
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 
+#: what each process asks for itself, at another time
+CLOCKS = frozenset(
+    {f"time.{n}{unit}" for n in ("time", "perf_counter", "monotonic", "process_time", "thread_time") for unit in ("", "_ns")}
+    | {"time.clock", "timeit.default_timer", "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow"}
+)
+#: what a batch has and what is made of it alone, not of its numbers
+_FORM = frozenset(
+    {"len", "size", "shape", "numel", "dim", "ndim", "device", "dtype", "is_cuda", "isinstance", "hasattr"}
+    | {f"new_{n}" for n in ("zeros", "ones", "full", "empty")}
+    | {f"{n}_like" for n in ("zeros", "ones", "full", "empty")}
+)
 
-def origins(roles: Roles, node: ast.AST, seen: set[object] | None = None) -> Iterator[tuple[ast.AST, Binding | None]]:
+
+def origins(roles: Roles, node: ast.AST, seen: set[object] | None = None, *, form: bool = True) -> Iterator[tuple[ast.AST, Binding | None]]:
     """The nodes of an expression and of all that its variables are given, each with the binding of a loop's target that it reads, if it does.
 
-    Of an object of the program it is what the attribute is given that is read. What an evaluation gives is left out: it is the same on every rank.
+    Of an object of the program it is what the attribute is given that is read. What an evaluation gives is left out: it is the same on every rank. So are
+    shapes, lengths and devices, without ``form``.
     """
     seen = set() if seen is None else seen
     todo: list[ast.AST] = [node]
     while todo:
         n = todo.pop()
-        if n in seen or (isinstance(n, ast.Call) and _evaluates(roles, n)):
+        if n in seen or (isinstance(n, ast.Call) and _evaluates(roles, n)) or (not form and _is_form(n)):
             continue
         seen.add(n)
         yield n, None
@@ -61,17 +74,35 @@ def _put_in(roles: Roles, node: ast.Name) -> Iterator[ast.AST]:
             yield from (v for v in [getattr(roles.names.statement(above), "value", None)] if v is not None)
 
 
-def of_data(roles: Roles, node: ast.AST, without: Iterable[ast.AST] = ()) -> bool:
+def of_data(roles: Roles, node: ast.AST, without: Iterable[ast.AST] = (), *, form: bool = True) -> bool:
     """Whether a batch, or what a model makes of it, may go into the value: it is then another one on every rank, and no rank has the whole.
 
-    ``without`` are expressions that will be alike on all ranks.
+    ``without`` are expressions that will be alike on all ranks; shapes, lengths and devices count with ``form`` alone.
     """
-    for n, b in origins(roles, node, set(without)):
+    for n, b in origins(roles, node, set(without), form=form):
         if b is not None and b.value is not None and roles.loaders_of(b.value):
             return True
         if isinstance(n, ast.Call):
             drawn = roles.names.dotted(n.func) == "?.next"
             if drawn or roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n)):
+                return True
+    return False
+
+
+def _is_form(node: ast.AST) -> bool:
+    """``len(x)``, ``x.size(0)``, ``x.device``, ``torch.zeros_like(x)``, ``x is None``: the same of all ranks' batches, whose shares are equal."""
+    if isinstance(node, ast.Compare):
+        return isinstance(node.ops[0], ast.Is | ast.IsNot)
+    return (isinstance(node, ast.Call) and last(node.func) in _FORM) or (isinstance(node, ast.Attribute) and node.attr in _FORM)
+
+
+def of_clock(roles: Roles, node: ast.AST) -> bool:
+    """Whether the time goes into the value, also by a function of the program that returns it."""
+    for n, _ in origins(roles, node, form=False):
+        if isinstance(n, ast.Call):
+            returned = (r.value for f, _ in roles.values.targets(n) for r in roles.names.returns(f) if r.value is not None)
+            asked = (c for e in (n, *returned) for c in ast.walk(e) if isinstance(c, ast.Call))
+            if any(roles.names.dotted(c.func) in CLOCKS for c in asked):
                 return True
     return False
 

@@ -126,9 +126,9 @@ def scaled_backward(script: Script, backward: ast.Call) -> Edit:
 _DECIDED = {By.ANY: "{ddp}.any_rank({{}})", By.ALL: "not {ddp}.any_rank(not {{}})", By.MAIN: "{ddp}.from_main({{}})", By.MEAN: "{ddp}.mean_all({{}})"}
 
 
-def together(script: Script, test: ast.expr) -> list[Edit] | None:
-    """The test as all ranks decide it; None where none of them has what would decide it for the whole batch."""
-    parts = decided(script, test)
+def together(script: Script, test: ast.expr, *, number: bool = False) -> list[Edit] | None:
+    """The test (or ``number``) as all ranks decide it; None where none of them has what would decide it for the whole batch."""
+    parts = decided(script, test, number=number)
     return None if parts is None else [Wrapped(script.span(p.node), _DECIDED[p.by].format(ddp=script.ddp)) for p in parts]
 
 
@@ -136,10 +136,10 @@ def together(script: Script, test: ast.expr) -> list[Edit] | None:
 _ADVICE = "decide by what is the same on every rank: counters, settings, or a loss reduced with ddp.mean_all"
 
 
-def alike(script: Script, node: ast.AST, shared: Sequence[list[Edit] | None], message: str) -> Hit:
+def alike(script: Script, node: ast.AST, shared: Sequence[list[Edit] | None], message: str, advice: str = _ADVICE) -> Hit:
     """The node with its parts made ``together``; a refusal where one of them cannot be, or where there is none."""
     if not shared or None in shared:
-        return Hit(node, message, severity=Severity.BLOCKER, advice=_ADVICE)
+        return Hit(node, message, severity=Severity.BLOCKER, advice=advice)
     return Hit(node, message, (*(e for edits in shared for e in edits or ()), AddImport(script.import_line)))
 
 

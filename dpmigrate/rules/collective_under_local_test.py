@@ -35,39 +35,35 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport
+from dpmigrate.edit import AddImport, Edit
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.decisions import drawn
+from dpmigrate.facts.decisions import drawn, in_training
 from dpmigrate.facts.meetings import answers, plateau_metrics, waits_for_files
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.origins import of_data
+from dpmigrate.facts.origins import of_clock, of_data
 from dpmigrate.facts.ranks import ends_before, local_tests
 from dpmigrate.facts.sampled import made_global
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.steps import clips
+from dpmigrate.facts.steering import Change, Kind, changes
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import alike, raise_on_ranks, together
 
-#: what an optimizer is told of its groups
-_SETTINGS = frozenset({"lr", "momentum", "weight_decay", "betas", "eps", "initial_lr"})
+_WHOLE = "make it of what is the same on every rank: counters, settings, or what the batches of all ranks give (ddp.mean_all, ddp.gather_all)"
+
+#: what is drawn for weights comes from one stream (DPM129), what is drawn for a step's samples from the rank's own
+_SETTINGS = (Kind.RATE, Kind.OPTIMIZER)
 
 
 @rule("DPM511", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def collective_under_local_test(script: Script) -> Iterator[Hit]:
     tests: dict[ast.expr, None] = {}
     places = [*script.meetings, *plateau_metrics(script), *(call for call, _ in waits_for_files(script)), *answers(script)]
-    rates = list(_rates(script))
+    turned = changes(script)
     for place in places:
         for test in (*local_tests(script.roles, place), *ends_before(script.roles, place)):
             tests[test] = None
-    for rate in rates:
-        tests |= {test: None for test in local_tests(script.roles, rate) if script.roles.about_numbers(test)}
-        for n in ast.walk(script.names.statement(rate)):
-            if isinstance(n, ast.IfExp) and not uniform(script.names, n.test):
-                tests[n.test] = None
-    for change in _gradients(script):
-        tests |= {t: None for t in local_tests(script.roles, change) if drawn(script.roles, t) or _of_batch(script, t)}
+    apart = {test: None for change in turned for test in _parting(script, change) if test not in tests}
     for node in _alone(script, places):
         if isinstance(node, ast.ExceptHandler):
             leave = raise_on_ranks(script, node)
@@ -79,45 +75,41 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
             )  # fmt: skip
     for test in tests:
         yield alike(script, test, [together(script, test)], "all ranks must go the same way here: they wait for each other further on")
-    for value in _values(script, rates):
-        yield alike(script, value, [together(script, value)], "every rank would have another learning rate")
+    for test in apart:
+        yield alike(script, test, [together(script, test)], "all ranks must go the same way here: they would train on in other ways")
+    for change in turned:
+        differing = [v for v in change.values if _differs(script, v) or (change.kind in _SETTINGS and drawn(script.roles, v))]
+        shared = {v: together(script, v, number=True) for v in differing}
+        for value in [v for v in differing if shared[v] is None][:1] or differing:
+            yield alike(script, value, [shared[value]], f"every rank would have another number for {change.kind.value}", _WHOLE)
 
 
-def _values(script: Script, rates: list[ast.expr]) -> Iterator[ast.expr]:
-    """What rates are given that is drawn, or is made of a batch: other numbers on every rank."""
-    for rate in rates:
-        stmt = script.names.statement(rate)
-        value = stmt.value if isinstance(rate, ast.Subscript) and isinstance(stmt, ast.Assign | ast.AugAssign) else None
-        if value is not None and not isinstance(value, ast.IfExp) and (drawn(script.roles, value) or _of_batch(script, value)):
-            yield value
+def _parting(script: Script, change: Change) -> Iterator[ast.expr]:
+    """The tests round a change of the course by which ranks would part."""
+    within = [n.test for n in ast.walk(script.names.statement(change.node)) if isinstance(n, ast.IfExp)]
+    for test in (*local_tests(script.roles, change.node), *within):
+        if change.kind is Kind.RATE:
+            parts = script.roles.about_numbers(test) if test not in within else not uniform(script.names, test)
+        elif change.kind is Kind.WAY:  # what is drawn for the samples of a rank is its own
+            parts = not _is_option(script, test) and _differs(script, test, form=False)
+        else:
+            parts = _differs(script, test) or drawn(script.roles, test)
+        if parts:
+            yield test
 
 
-def _of_batch(script: Script, value: ast.expr) -> bool:
-    return script.roles.region(value) == "train" and of_data(script.roles, value, (s.size for s in made_global(script)))
+def _is_option(script: Script, test: ast.expr) -> bool:
+    """``if mask:``, ``if not mask:`` of a parameter, which says whether it is given, or what is wanted."""
+    node = test.operand if isinstance(test, ast.UnaryOp) else test
+    return isinstance(node, ast.Name) and any(b.how == "param" for b in script.names.bindings(script.names.scope_of[node], node.id))
 
 
-def _rates(script: Script) -> Iterator[ast.expr]:
-    """Where the learning rate and its like change: scheduler steps and ``group["lr"] = …``; ranks with other rates drift apart."""
-    for call, func in script.methods("step"):
-        if any(v.qual.startswith("torch.optim.lr_scheduler.") for v in script.values.eval(func.value)):
-            yield call
-    for node in script.names.nodes:
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.slice, ast.Constant) and node.slice.value in _SETTINGS:
-            yield node
-
-
-def _gradients(script: Script) -> Iterator[ast.AST]:
-    """Where gradients are clipped, set or changed in place."""
-    for n in script.names.nodes:
-        by_hand = isinstance(n, ast.Attribute) and n.attr == "grad" and (isinstance(n.ctx, ast.Store) or _in_place(script, n))
-        if by_hand or (isinstance(n, ast.Expr) and clips(script.roles, n)):
-            yield n
-
-
-def _in_place(script: Script, grad: ast.Attribute) -> bool:
-    above = script.names.parent[grad]
-    above = script.names.parent[above] if isinstance(above, ast.Attribute) and above.attr == "data" else above
-    return isinstance(above, ast.Attribute) and above.attr.endswith("_") and isinstance(script.names.parent[above], ast.Call)
+def _differs(script: Script, value: ast.expr, *, form: bool = True) -> bool:
+    """Whether the value is made of a rank's part of the batch, or of its clock."""
+    if uniform(script.names, value):
+        return False
+    of_batch = in_training(script, value) and of_data(script.roles, value, (s.size for s in made_global(script)), form=form)
+    return of_batch or of_clock(script.roles, value)
 
 
 def _alone(script: Script, places: list[ast.AST]) -> list[ast.AST]:

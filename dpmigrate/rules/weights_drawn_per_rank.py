@@ -38,11 +38,11 @@ from dpmigrate.facts.passes import methods_of_model
 from dpmigrate.facts.randomness import draws
 from dpmigrate.facts.ranks import caught, ends_before, local_tests
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.steering import asked, holds_weights, is_setting, part_of_model
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import together
 
-_WEIGHTS = frozenset({"parameters", "named_parameters", "modules", "named_modules"})
 #: attributes by which weights and gradients are written
 _TENSORS = frozenset({"data", "grad", "weight", "bias"})
 
@@ -93,7 +93,7 @@ def _changes(script: Script, stmt: ast.For | ast.Expr | ast.Assign | ast.AugAssi
             return _noise(script, first.iter, first.target, [value])
         return _drawn_anew(script, value)
     targets = [t for w in _written(stmt) for t in ast.walk(w) if isinstance(t, ast.Attribute) and t.attr in _TENSORS]
-    return draws(script.roles, stmt.value) and not script.roles.reaches_backward(stmt) and any(_part_of_model(script, t.value) for t in targets)
+    return draws(script.roles, stmt.value) and not script.roles.reaches_backward(stmt) and any(part_of_model(script, t.value) for t in targets)
 
 
 def _built_here(script: Script, stmt: ast.stmt) -> bool:
@@ -104,35 +104,14 @@ def _built_here(script: Script, stmt: ast.stmt) -> bool:
 
 def _noise(script: Script, source: ast.expr, target: ast.expr, body: Sequence[ast.AST]) -> bool:
     """A loop over the weights of a model, or the groups of an optimizer, that draws, and writes to what it goes through."""
-    if not any(_holds_weights(script, n) for n in _asked(script, source)) or not any(draws(script.roles, s) for s in body):
+    if not any(holds_weights(script, n) for n in asked(script, source)) or not any(draws(script.roles, s) for s in body):
         return False
     targets = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
     nodes = [n for s in body for n in ast.walk(s)]
     for n in nodes:
         if isinstance(n, ast.For | ast.comprehension) and any(isinstance(x, ast.Name) and x.id in targets for x in ast.walk(n.iter)):
             targets |= {x.id for x in ast.walk(n.target) if isinstance(x, ast.Name)}
-    return any(_root(w) in targets and not _is_setting(w) for n in nodes for w in _written(n))
-
-
-def _is_setting(node: ast.expr) -> bool:
-    """``group["lr"]``"""
-    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
-
-
-def _asked(script: Script, node: ast.expr, depth: int = 4) -> Iterator[ast.Attribute]:
-    """The attributes that the expression is made of, also through variables: ``params = list(model.parameters())``."""
-    for n in ast.walk(node):
-        if isinstance(n, ast.Attribute):
-            yield n
-        elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and depth:
-            for given in script.roles.given(n):
-                yield from _asked(script, given, depth - 1)
-
-
-def _holds_weights(script: Script, node: ast.Attribute) -> bool:
-    if node.attr == "param_groups":
-        return any(v.node is o.call for v in script.values.eval(node.value) for o in script.roles.optimizers)
-    return node.attr in _WEIGHTS and _of_model(script, node.value)
+    return any(_root(w) in targets and not is_setting(w) for n in nodes for w in _written(n))
 
 
 def _written(node: ast.AST) -> Iterator[ast.expr]:
@@ -165,16 +144,4 @@ def _drawn_anew(script: Script, call: ast.expr) -> bool:
     functions = [v.node for a in call.args for v in script.values.eval(a) if v.kind == "func"]  # model.apply(init)
     if not draws(script.roles, ast.Expr(call)) and not any(draws(script.roles, f) for f in functions):
         return False
-    return any(isinstance(w, ast.Attribute | ast.Subscript | ast.Name) and _part_of_model(script, w) for w in _written(call))
-
-
-def _part_of_model(script: Script, node: ast.expr) -> bool:
-    while not _of_model(script, node):
-        if not isinstance(node, ast.Attribute | ast.Subscript):
-            return False
-        node = node.value
-    return True
-
-
-def _of_model(script: Script, node: ast.expr) -> bool:
-    return bool(script.roles.model_vals(node))
+    return any(isinstance(w, ast.Attribute | ast.Subscript | ast.Name) and part_of_model(script, w) for w in _written(call))

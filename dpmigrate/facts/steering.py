@@ -1,0 +1,196 @@
+"""What changes the course of a training beside its gradients: learning rates, weights, optimizers, gradients set by hand, and what later steps go by.
+
+Where one rank does it, or by another number, its weights are no longer those of the others, and nothing puts them together again.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.kept import switched
+from dpmigrate.facts.origins import of_clock
+from dpmigrate.facts.scopes import Binding
+from dpmigrate.facts.steps import clips, in_optimizer
+from dpmigrate.facts.stored import Stored
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+#: what an optimizer is told of its groups
+_SETTINGS = frozenset({"lr", "momentum", "weight_decay", "betas", "eps", "initial_lr"})
+_HOLDING = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children"})
+#: attributes by which weights are written
+_TENSORS = frozenset({"data", "weight", "bias"})
+#: methods in place that leave the values of a weight
+_NO_VALUES = frozenset({"requires_grad_", "zero_", "share_memory_", "retain_grad", "pin_memory_"})
+_ANEW = frozenset({"reset_parameters", "apply"})
+_SCHEDULERS = "torch.optim.lr_scheduler."
+_DEPTH = 4
+
+
+class Kind(enum.Enum):
+    """What is changed."""
+
+    RATE = "the learning rate, and its like"
+    GRADIENT = "gradients"
+    WEIGHT = "weights"
+    STATE = "the state of a model, an optimizer or a schedule"
+    OPTIMIZER = "which optimizer trains, and what"
+    WAY = "what later steps go by"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Change:
+    """A place that changes the course; ``values`` are what it is given that is no setting."""
+
+    node: ast.AST
+    kind: Kind
+    values: tuple[ast.expr, ...] = ()
+
+
+def changes(script: Script) -> list[Change]:
+    """Every such place; those of weights, states and optimizers as far as they stand in the loops that train."""
+    found = [*_rates(script), *_gradients(script)]
+    loops = [*script.repeating_loops, *(b.node for b in script.roles.train_loops)]
+    entered = {f for a in loops for f in script.roles.all_entered(a)}
+    for node in script.names.nodes:
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr) and not script.roles.inside_module(node) and not in_optimizer(script.roles, node):
+            if script.names.function(node) in entered or any(script.names.is_inside(node, a) for a in loops):
+                found += _by_statement(script, node)
+    known = {script.names.statement(c.node) for c in found}
+    found += [Change(s.node, Kind.WAY, _numbers(script, s, number)) for s, number in switched(script) if s.node not in known]
+    return found
+
+
+def _numbers(script: Script, s: Stored, number: bool) -> tuple[ast.expr, ...]:
+    """The values that are numbers, of the batch or of the clock; what differs by a test is a matter of the test."""
+    return tuple(v for v in s.values if not isinstance(v, ast.IfExp) and (number or of_clock(script.roles, v)))
+
+
+def _rates(script: Script) -> Iterator[Change]:
+    """Scheduler steps and ``group["lr"] = …``, wherever they stand."""
+    for call, func in script.methods("step"):
+        if any(v.qual.startswith(_SCHEDULERS) for v in script.values.eval(func.value)):
+            yield Change(call, Kind.RATE)
+    for node in script.names.nodes:
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.slice, ast.Constant) and node.slice.value in _SETTINGS:
+            stmt = script.names.statement(node)
+            value = stmt.value if isinstance(stmt, ast.Assign | ast.AugAssign) else None
+            yield Change(node, Kind.RATE, (value,) if value is not None and not isinstance(value, ast.IfExp) else ())
+
+
+def _gradients(script: Script) -> Iterator[Change]:
+    """Where gradients are clipped, set or changed in place."""
+    for n in script.names.nodes:
+        by_hand = isinstance(n, ast.Attribute) and n.attr == "grad" and (isinstance(n.ctx, ast.Store) or _in_place(script, n))
+        if by_hand or (isinstance(n, ast.Expr) and clips(script.roles, n)):
+            yield Change(n, Kind.GRADIENT)
+
+
+def _in_place(script: Script, grad: ast.Attribute) -> bool:
+    above = script.names.parent[grad]
+    above = script.names.parent[above] if isinstance(above, ast.Attribute) and above.attr == "data" else above
+    return isinstance(above, ast.Attribute) and above.attr.endswith("_") and isinstance(script.names.parent[above], ast.Call)
+
+
+def _by_statement(script: Script, stmt: ast.Assign | ast.AugAssign | ast.Expr) -> Iterator[Change]:
+    value = stmt.value
+    if isinstance(stmt, ast.Expr):
+        if isinstance(value, ast.Call):
+            yield from _by_call(script, stmt, value)
+        return
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+    if any(_is_weight(script, t) for t in targets):
+        yield Change(stmt, Kind.WEIGHT, (value,))
+    elif any(v.node is o.call for v in script.values.eval(value) for o in script.roles.optimizers):
+        rates = [k.value for n in ast.walk(value) if isinstance(n, ast.Call) for k in n.keywords if k.arg in _SETTINGS]
+        yield Change(stmt, Kind.OPTIMIZER, tuple(rates))
+
+
+def _by_call(script: Script, stmt: ast.Expr, call: ast.Call) -> Iterator[Change]:
+    func = call.func
+    if script.names.dotted(func).startswith(("torch.nn.init.", "torch.nn.utils.prune.")):
+        if any(_is_weight(script, a) or part_of_model(script, a) for a in call.args[:1]):
+            yield Change(stmt, Kind.WEIGHT)
+    elif isinstance(func, ast.Attribute) and func.attr in ("load_state_dict", "add_param_group"):
+        if _has_state(script, func.value):
+            yield Change(stmt, Kind.STATE)
+    elif isinstance(func, ast.Attribute) and func.attr in _ANEW:
+        if part_of_model(script, func.value):
+            yield Change(stmt, Kind.WEIGHT)
+    elif isinstance(func, ast.Attribute) and func.attr.endswith("_") and func.attr not in _NO_VALUES:
+        given = [*call.args, *(k.value for k in call.keywords)]
+        node: ast.expr = func.value
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # p.mul_(0.9).add_(x)
+            given += node.args
+            node = node.func.value
+        if _is_weight(script, node):
+            yield Change(stmt, Kind.WEIGHT, tuple(given))
+
+
+def _has_state(script: Script, node: ast.expr) -> bool:
+    """Whether the expression is a model or a part of one, an optimizer or a schedule."""
+    made = {o.call for o in script.roles.optimizers}
+    return part_of_model(script, node) or any(v.node in made or v.qual.startswith(_SCHEDULERS) for v in script.values.eval(node))
+
+
+# ------------------------------------------------------------------ weights
+def _is_weight(script: Script, node: ast.expr) -> bool:
+    """``model.fc.weight``, ``model.fc.bias.data[0]``, ``p`` and ``p.data`` of ``for p in model.parameters()``; not their gradients."""
+    words = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    if "grad" in words:
+        return False
+    return (bool(words & _TENSORS) and part_of_model(script, node)) or _goes_through(script, node, _DEPTH)
+
+
+def _goes_through(script: Script, node: ast.expr, depth: int) -> bool:
+    """Whether the expression belongs to what a loop over weights gives."""
+    setting = False
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        setting = setting or is_setting(node)
+        node = node.value
+    if not isinstance(node, ast.Name) or setting or not depth:
+        return False
+    return any(_of_weights(script, b, node, depth) for b in script.names.bindings(script.names.scope_of[node], node.id))
+
+
+def _of_weights(script: Script, b: Binding, read: ast.Name, depth: int) -> bool:
+    if b.how != "for" or not isinstance(b.value, ast.expr) or not script.names.is_inside(read, script.names.statement(b.target)):
+        return False
+    within = (n for n in ast.walk(b.value) if isinstance(n, ast.Name))  # for group in optimizer.param_groups: for p in group["params"]
+    return any(holds_weights(script, n) for n in asked(script, b.value)) or any(_goes_through(script, n, depth - 1) for n in within)
+
+
+def holds_weights(script: Script, node: ast.Attribute) -> bool:
+    """``model.parameters``, ``optimizer.param_groups``."""
+    if node.attr == "param_groups":
+        return any(v.node is o.call for v in script.values.eval(node.value) for o in script.roles.optimizers)
+    return node.attr in _HOLDING and bool(script.roles.model_vals(node.value))
+
+
+def asked(script: Script, node: ast.expr, depth: int = _DEPTH) -> Iterator[ast.Attribute]:
+    """The attributes that the expression is made of, also through variables: ``params = list(model.parameters())``."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Attribute):
+            yield n
+        elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and depth:
+            for given in script.roles.given(n):
+                yield from asked(script, given, depth - 1)
+
+
+def is_setting(node: ast.expr) -> bool:
+    """``group["lr"]``, not ``group["params"]``."""
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and node.slice.value != "params"
+
+
+def part_of_model(script: Script, node: ast.expr) -> bool:
+    """``model``, ``model.module.fc``, ``model.layers[0].weight``."""
+    while not script.roles.model_vals(node):
+        if not isinstance(node, ast.Attribute | ast.Subscript):
+            return False
+        node = node.value
+    return True
