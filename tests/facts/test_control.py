@@ -33,7 +33,8 @@ def _uniform(text: str) -> bool:
         pytest.param("cfg = load_config('a.yaml')\nprobe(cfg['lr'] > 3)", id="a configuration"),
         pytest.param("for epoch in range(9):\n    probe(epoch % 2 == 0)", id="the loop's counter"),
         pytest.param(
-            "class Trainer:\n    def __init__(self):\n        self.rows = load_dataset('a')\n    def fit(self):\n        probe(len(self.rows) > 3)\nTrainer().fit()", id="how many data an object has"
+            "class Trainer:\n    def __init__(self):\n        self.rows = load_dataset('a')\n    def fit(self):\n        probe(len(self.rows) > 3)\nTrainer().fit()",
+            id="how many data an object has",
         ),
         pytest.param("for epoch in trange(9):\n    probe(epoch)", id="trange"),
         pytest.param("for epoch in tqdm(range(9)):\n    probe(epoch)", id="a progress bar over range"),
