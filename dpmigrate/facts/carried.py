@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.library import FLOATS, INTEGERS, MOVES
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.scopes import Binding, Scope
 
@@ -40,7 +41,7 @@ _MADE_OF_LISTS = frozenset({"torch.Tensor", "torch.FloatTensor", "torch.LongTens
 _ZEROS = frozenset({"torch.zeros", "numpy.zeros"})
 _SIZED = _ZEROS | {"torch.empty", "numpy.empty"}
 _TRY = ast.Try | ast.TryStar
-_MOVES = frozenset({"to", "cuda", "cpu", "long", "int", "float", "double", "astype", "type"})
+_MOVES = MOVES | FLOATS | INTEGERS | {"astype", "type"}
 
 
 class Carried:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from dpmigrate.facts.library import INNER_MODULES, PARAMETERS
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.ranks import leading_to
 from dpmigrate.facts.roles import Roles
@@ -19,7 +20,7 @@ _TYPES = frozenset({"half", "float16", "bfloat16", "float", "float32", "double",
 #: functions of well-known libraries that give a model back in half precision
 _FUNCTIONS = frozenset({"network_to_half", "convert_network"})
 #: what goes through the parts of a model
-_PARTS = frozenset({"modules", "named_modules", "children", "named_children", "parameters", "named_parameters"})
+_PARTS = INNER_MODULES | PARAMETERS
 
 
 @dataclass(frozen=True, eq=False, slots=True)

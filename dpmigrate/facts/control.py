@@ -11,23 +11,22 @@ import ast
 import builtins
 import re
 
-from dpmigrate.facts.dependence import PROGRESS, ControlDependence, counted_turns
+from dpmigrate.facts.dependence import ControlDependence, counted_turns
 from dpmigrate.facts.held import class_of, held_by_own, stored_values
+from dpmigrate.facts.library import EXISTS, MUTATORS, NUMBERS, PROGRESS
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, of_self, position
 from dpmigrate.facts.outside import waits_for_somebody
 from dpmigrate.facts.scopes import Binding, Scope, Variable
 
-_UNIFORM_CALLS = frozenset(
-    {"?.len", "?.range", "?.int", "?.min", "?.max", "?.isinstance", "?.hasattr", "?.getattr", "?.bool", "?.abs", "?.float", "?.round", "?.str"}
-    | {"os.path.exists", "os.path.isfile", "os.path.isdir", "torch.cuda.is_available", "math.floor", "math.ceil", "os.path.join", "os.environ.get"}
-    | {"torch.device", "torch.cuda.device_count", "os.getenv"}
-    | {"?.list", "?.tuple", "?.dict", "?.sorted", "?.reversed", "?.enumerate", "?.zip", "?.sum", "?.any", "?.all", "?.pow", "?.divmod", "?.repr"}
-    | {"math.sqrt", "math.log", "math.log2", "math.log10", "math.exp", "math.pow", "math.cos", "math.prod"}
+_UNIFORM_CALLS = (
+    NUMBERS
+    | EXISTS
+    | {"?.len", "?.range", "?.isinstance", "?.hasattr", "?.getattr", "?.bool", "?.str", "?.repr", "?.pow", "?.divmod", "?.sum", "?.any", "?.all"}
+    | {"?.list", "?.tuple", "?.dict", "?.sorted", "?.reversed", "?.enumerate", "?.zip"}
+    | {"math.floor", "math.ceil", "math.sqrt", "math.log", "math.log2", "math.log10", "math.exp", "math.pow", "math.cos", "math.prod"}
+    | {"os.path.join", "os.environ.get", "os.getenv", "torch.device", "torch.cuda.is_available", "torch.cuda.device_count"}
 )
 _UNIFORM_METHODS = frozenset({"startswith", "endswith", "lower", "upper", "strip", "split", "items", "keys", "values", "get", "replace", "format"})
-MUTATORS = frozenset(
-    {"append", "extend", "insert", "add", "update", "setdefault", "pop", "popitem", "remove", "discard", "clear", "appendleft", "popleft", "put", "sort"}
-)
 _DATA = re.compile(r"data|loader|folder|split|subset", re.IGNORECASE)
 _SETTINGS = re.compile(
     r"arg(ument)?s(?!ort)|^parse$|ArgumentParser|config|cfg|^(get_|load_|parse_)?opt(ion)?s?$|settings?|h(yper)?_?param|Namespace|safe_load", re.IGNORECASE

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts import batch
+from dpmigrate.facts.library import MAKES, MAKES_ALIKE, REPEATS
 from dpmigrate.facts.names import last
 from dpmigrate.facts.passes import written_names
 from dpmigrate.facts.roles import Roles
@@ -21,10 +22,7 @@ _COUNTED = ("torch.cuda.device_count", "torch.accelerator.device_count", "torch.
 #: names of options; "devices" may be anything
 _COUNT = re.compile(r"(n|num|number_of|nb|count)_?gpus?(_per_node)?|gpus?_?(num|count|number)", re.IGNORECASE)
 _LISTED = re.compile(r"gpus?(_?(ids?|list|indices))?|device_ids", re.IGNORECASE)
-_SHAPES = frozenset(
-    {"repeat", "expand", "tile", "repeat_interleave", "broadcast_to", "view", "reshape", "zeros", "ones", "full", "empty", "randn", "rand"}
-    | {"new_zeros", "new_ones", "new_full", "new_empty"}
-)
+_SHAPES = REPEATS | MAKES | MAKES_ALIKE | {"broadcast_to", "view", "reshape", "randn", "rand"}
 _JOINED = frozenset({"torch.cat", "torch.stack", "torch.tensor", "torch.Tensor", "torch.LongTensor", "torch.FloatTensor", "torch.IntTensor", "torch.as_tensor"})
 _SAME = frozenset({"item", "detach", "cpu", "float", "to", "cuda"})
 _DEPTH = 6

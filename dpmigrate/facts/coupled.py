@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.library import CUTS
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.neighbours import neighbours
 from dpmigrate.facts.pairs import Product, along_batch, numbered, of_one_sample, of_samples, placed, products
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
 
 _NAMES = ("ntxent", "nt_xent", "supcon", "simclr", "infonce", "info_nce", "contrastive", "npair", "batchhard", "tripletsemihard", "clip_loss", "cliploss")
-
-#: what gives a tensor without its gradient
-_CUTS = frozenset({"detach", "numpy", "item", "tolist", "data"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -113,7 +111,7 @@ def _without_gradient(script: Script, node: ast.expr) -> bool:
     nodes = [*ast.walk(node), *itertools.takewhile(lambda a: not isinstance(a, ast.stmt), script.names.ancestors(node))]
     nodes += [m for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) for g in script.roles.given(n) for m in ast.walk(g)]
     of_numpy = isinstance(node, ast.Call) and script.names.dotted(node.func).startswith("numpy.")
-    return of_numpy or any(isinstance(n, ast.Attribute) and n.attr in _CUTS for n in nodes)
+    return of_numpy or any(isinstance(n, ast.Attribute) and n.attr in CUTS for n in nodes)
 
 
 def _weighs(script: Script, function: FunctionNode | ast.AST, seen: frozenset[ast.AST]) -> bool:

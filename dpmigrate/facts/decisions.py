@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.library import NUMBERS
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import last
 from dpmigrate.facts.origins import of_data, origins
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 #: what takes a number out of a tensor and leaves it what it is
 _TAKES = frozenset({"item", "detach", "cpu", "clone", "double", "float"})
 #: functions of numbers; what they are given decides what they give
-_OF_NUMBERS = frozenset({"?.abs", "?.max", "?.min", "?.float", "?.int", "?.round", "?.bool", "math.exp", "math.log", "math.sqrt", "math.fabs", "numpy.abs"})
+_OF_NUMBERS = NUMBERS | {"?.bool", "math.exp", "math.log", "math.sqrt", "math.fabs", "numpy.abs"}
 
 
 class By(enum.Enum):

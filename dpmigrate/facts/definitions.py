@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.facts.library import FLOATS, MOVES, PROGRESS
 from dpmigrate.facts.names import FunctionNode, Names, last
 
 #: methods of a module that return the module
-SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "double", "float", "half", "bfloat16", "apply", "requires_grad_", "xpu", "share_memory"})
+SAME = MOVES | FLOATS | {"train", "eval", "apply", "requires_grad_", "xpu", "share_memory"}
 
 #: calls that hand their first argument on, for iteration
-TRANSPARENT = frozenset(
-    {"enumerate", "tqdm", "trange", "list", "tuple", "iter", "islice", "cycle", "sorted", "track", "notebook_tqdm", "prefetch", "ProgressBar"}
-)
+TRANSPARENT = PROGRESS | {"enumerate", "trange", "list", "tuple", "iter", "islice", "cycle", "sorted", "prefetch"}
 
 
 class Definitions:

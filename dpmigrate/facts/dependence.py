@@ -8,12 +8,11 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 
+from dpmigrate.facts.library import PROGRESS
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
 
 #: what runs a function beside the program's own flow
 _BESIDE = frozenset({"signal.signal", "threading.Thread", "threading.Timer"})
-#: what shows the progress of a loop, and gives what it is given
-PROGRESS = frozenset({"tqdm", "track", "notebook_tqdm", "ProgressBar", "tqdm_notebook"})
 
 
 class ControlDependence(ABC):

@@ -12,12 +12,13 @@ from functools import cached_property
 
 from dpmigrate.facts.carried import later
 from dpmigrate.facts.definitions import arguments
+from dpmigrate.facts.library import FORM, GROWS
 from dpmigrate.facts.names import last
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Variable
 
 #: what is asked of a tensor that is nothing of its rows
-_ABOUT = frozenset({"shape", "size", "dtype", "device", "ndim", "dim", "numel", "item", "is_cuda", "type", "ndimension", "stride", "nelement"})
+_ABOUT = FORM | {"item", "is_cuda", "ndimension", "stride", "nelement"}
 #: calls that show or write what they are given
 _SHOWS = frozenset(
     {
@@ -38,7 +39,7 @@ _SHOWS = frozenset(
         "type",
     }
 )
-_COLLECTS = frozenset({"append", "add", "insert", "extend", "update", "register_buffer", "appendleft", "setdefault", "setattr"})
+_COLLECTS = GROWS | {"register_buffer", "setattr"}
 
 
 class Destinations:

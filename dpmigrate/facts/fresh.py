@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import arguments
+from dpmigrate.facts.library import EXIST_METHODS, EXISTS
 from dpmigrate.facts.names import FunctionNode, Loop, last
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ _CLOCKS = (
 _LISTS = ("glob.glob", "os.listdir")
 _LAZY_LISTS = ("glob.iglob", "os.walk")
 _LAZY_METHODS = ("glob", "rglob", "iterdir")
-_EXISTS = frozenset({"os.path.exists", "os.path.lexists", "os.path.isdir", "os.path.isfile"})
-_EXIST_METHODS = frozenset({"exists", "is_dir", "is_file"})
 _PATHS = frozenset(
     {"join", "makedirs", "mkdir", "open", "save", "SummaryWriter", "Path", "FileHandler", "basicConfig", "exists", "isdir", "load", "configure", "joinpath"}
 )
@@ -62,7 +61,7 @@ def free_names(script: Script) -> Iterator[ast.expr]:
 
 def _asks_existence(script: Script, test: ast.expr) -> bool:
     called = [n.func for n in ast.walk(test) if isinstance(n, ast.Call)]
-    return any(script.names.dotted(f) in _EXISTS or (isinstance(f, ast.Attribute) and f.attr in _EXIST_METHODS and not script.names.dotted(f)) for f in called)
+    return any(script.names.dotted(f) in EXISTS or (isinstance(f, ast.Attribute) and f.attr in EXIST_METHODS and not script.names.dotted(f)) for f in called)
 
 
 def file_tests(script: Script, node: ast.AST) -> Iterator[ast.expr]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.library import CUTS
 from dpmigrate.facts.names import FunctionNode, last, of_self, position
 from dpmigrate.facts.operations import written_by_operations
 from dpmigrate.facts.ranks import leading_to
@@ -23,7 +24,6 @@ from dpmigrate.facts.values import Key
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
 
-_DETACHED = frozenset({"item", "detach", "data", "tolist", "numpy"})
 _NOT_NUMBERS = frozenset({"isnan", "isfinite", "isinf"})
 
 
@@ -165,8 +165,8 @@ class _Keeping:
         """Whether the node takes a value without its gradient: ``loss.item()``, or a name that holds one."""
         if isinstance(node, ast.Name):
             given = (v.func for v in self.roles.given(node) if isinstance(v, ast.Call))
-            return any(isinstance(f, ast.Attribute) and f.attr in _DETACHED for f in given)
-        return isinstance(node, ast.Attribute) and node.attr in _DETACHED
+            return any(isinstance(f, ast.Attribute) and f.attr in CUTS for f in given)
+        return isinstance(node, ast.Attribute) and node.attr in CUTS
 
     def _tested(self, stmt: ast.stmt) -> bool:
         """Whether the batch decides if the statement runs; tests for NaN are looked at as such."""

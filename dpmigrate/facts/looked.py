@@ -11,13 +11,14 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.carried import later
+from dpmigrate.facts.library import GROWS
 from dpmigrate.facts.names import FunctionNode, Loop
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
 
 #: methods that put what they are given into their object
-_GROWS = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "appendleft", "put", "copy_", "register_buffer"})
+_GROWS = GROWS | {"copy_", "register_buffer"}
 
 
 def looked_at(roles: Roles, call: ast.Call) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.facts import batch, copies, criteria, local, passes, selections, weights
+from dpmigrate.facts.library import FLOATS, MOVES
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.reductions import over_batch
@@ -41,7 +42,7 @@ class Loss:
 _FUNCTIONAL = "torch.nn.functional."
 _SELECTED = "over what is selected of the batch, of which every rank has another number"
 _CHOICE = "the loss is a mean or a sum, by which function the program chooses"
-_KEEP = frozenset({"to", "cuda", "float", "double", "contiguous", "squeeze", "unsqueeze", "view", "reshape", "clone", "scale", "requires_grad_", "half"})
+_KEEP = MOVES | FLOATS | {"contiguous", "squeeze", "unsqueeze", "view", "reshape", "clone", "scale", "requires_grad_"}
 
 
 class Losses:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.library import GROWS, INNER_MODULES, PARAMETERS
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.values import NONE, Val, Vals
 
@@ -26,9 +27,6 @@ class Optimizer:
 
 #: what torch schedules learning rates with
 SCHEDULERS = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.SWALR")
-_PARAMETERS = frozenset({"parameters", "named_parameters"})
-_PARTS = frozenset({"children", "named_children", "modules", "named_modules"})
-_GROWS = frozenset({"append", "extend", "insert", "update"})
 
 
 def optimizers(roles: Roles) -> tuple[Optimizer, ...]:
@@ -76,7 +74,7 @@ def _stepped(roles: Roles, call: ast.Call) -> bool:
         for name in ("step", "zero_grad")
     }
     given = [a for a in call.args if not any(v.qual.startswith("torch.optim.") for v in roles.values.eval(a))]  # a scheduler gets an optimizer
-    takes = any(isinstance(n, ast.Attribute) and n.attr in _PARAMETERS for a in given for n in ast.walk(a))
+    takes = any(isinstance(n, ast.Attribute) and n.attr in PARAMETERS for a in given for n in ast.walk(a))
     groups = [a for a in given if any(v.kind == "display" for v in roles.values.eval(a))]
     return made["step"] and (made["zero_grad"] or takes or any(True for _ in _receivers(roles, groups)))
 
@@ -91,7 +89,7 @@ def _derived(roles: Roles, call: ast.Call) -> bool:
 def _receivers(roles: Roles, todo: list[ast.expr]) -> Iterator[ast.expr]:
     """What stands before ``.parameters()`` in the expressions, or before a method of a model that gives parameters: ``model.head_parameters()``."""
     for n in _reached(roles, todo, functions=True):
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and (n.func.attr in _PARAMETERS or _gives_parameters(roles, n)):
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and (n.func.attr in PARAMETERS or _gives_parameters(roles, n)):
             yield n.func.value
 
 
@@ -125,7 +123,7 @@ def _hands_parameters_out(roles: Roles, function: FunctionNode, seen: frozenset[
     own = [n for n in ast.walk(function) if n is not function and roles.names.function(n) is function]
     if function in seen or not any(isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) and n.value is not None for n in own):
         return False
-    if any(isinstance(n, ast.Attribute) and n.attr in _PARAMETERS for n in own):
+    if any(isinstance(n, ast.Attribute) and n.attr in PARAMETERS for n in own):
         return True
     entered = (f for n in own if isinstance(n, ast.Call) for f, _ in roles.values.targets(n) if roles.inside_module(f) and f.name != "forward")
     return any(_hands_parameters_out(roles, f, seen | {function}) for f in entered)
@@ -147,7 +145,7 @@ def _filled(roles: Roles, node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
         yield from (s.value for s in stored if isinstance(s, ast.Assign | ast.AugAssign | ast.AnnAssign) and s.value is not None)
     for other in others:
         above = names.parent[other]
-        if isinstance(above, ast.Attribute) and above.attr in _GROWS and isinstance(call := names.parent[above], ast.Call):
+        if isinstance(above, ast.Attribute) and above.attr in GROWS and isinstance(call := names.parent[above], ast.Call):
             yield from call.args
 
 
@@ -180,7 +178,7 @@ def module_of(roles: Roles, receiver: ast.expr) -> Vals:
 def _whole_of(roles: Roles, node: ast.Name) -> ast.expr | None:
     """The module through whose parts a loop goes: ``for name, part in net.named_children():``."""
     for b in roles.names.bindings(roles.names.scope_of[node], node.id):
-        if b.how == "for" and isinstance(b.value, ast.Call) and isinstance(b.value.func, ast.Attribute) and b.value.func.attr in _PARTS:
+        if b.how == "for" and isinstance(b.value, ast.Call) and isinstance(b.value.func, ast.Attribute) and b.value.func.attr in INNER_MODULES:
             return b.value.func.value
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from dpmigrate.facts.control import MUTATORS
+from dpmigrate.facts.library import MUTATORS
 from dpmigrate.facts.names import last, of_self
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding

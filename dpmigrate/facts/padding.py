@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.facts.library import FLOATS, INTEGERS, LAYOUTS, MAKES, MAKES_ALIKE, MOVES
 from dpmigrate.facts.loops import last, source
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.roles import Roles
 
 _PADS = frozenset({"pad_sequence", "pad_packed_sequence"})
-_MADE = frozenset({"zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like", "pad"})
+_MADE = MAKES | MAKES_ALIKE | {"zeros_like", "pad"}
 #: what leaves an element of the batch what it is, or takes a part of it
-_SAME = frozenset(
-    {"to", "cuda", "float", "long", "half", "double", "int", "type", "contiguous", "view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute"}
-    | {"t", "clone", "detach", "requires_grad_"}
-)
+_SAME = MOVES | FLOATS | INTEGERS | LAYOUTS | {"type", "clone", "detach", "requires_grad_"}
 _DEPTH = 6
 _Path = tuple[int | str, ...]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.batch import counted
+from dpmigrate.facts.library import FLOATS, MOVES, REPEATS
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.passes import written_names
 from dpmigrate.facts.reductions import REDUCTIONS, axes, literals
@@ -16,9 +17,8 @@ from dpmigrate.facts.samples import of_batch, of_one
 
 _TRANSPOSES = frozenset({"t", "transpose", "permute", "swapaxes"})
 #: methods that leave every element in its place
-_KEEPS_PLACES = frozenset({"detach", "clone", "cpu", "cuda", "to", "float", "double", "numpy", "abs", "neg", "contiguous"})
-#: methods that repeat a tensor, and functions that pair the elements of their arguments
-_REPEATS = frozenset({"repeat", "tile", "repeat_interleave", "expand"})
+_KEEPS_PLACES = MOVES | FLOATS | {"detach", "clone", "numpy", "abs", "neg", "contiguous"}
+#: functions that pair the elements of their arguments
 _ALL_PAIRS = frozenset(
     {"torch.combinations", "torch.cartesian_prod", "torch.meshgrid", "itertools.combinations", "itertools.permutations", "itertools.product"}
 )
@@ -64,7 +64,7 @@ def _call(roles: Roles, node: ast.Call) -> Iterator[Product]:
         if _outer(str(node.args[0].value)):
             listed = node.args[1] if len(node.args) == 2 else None
             yield Product(node, tuple(listed.elts if isinstance(listed, ast.List | ast.Tuple) else node.args[1:]), flat=True)
-    elif last(node.func) in _REPEATS:
+    elif last(node.func) in REPEATS:
         tensor, times = (node.args[0], node.args[1:]) if dotted and node.args else (getattr(node.func, "value", node), node.args)
         if _repeated(roles, node, tensor, [*times, *(k.value for k in node.keywords if k.arg == "repeats")]):
             yield Product(node, (tensor,), flat=True)

@@ -8,15 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import arguments
+from dpmigrate.facts.library import GROWS, PUTS_ALL, PUTS_ONE
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.objects import NONE, Path, Val, Vals
 
 if TYPE_CHECKING:
     from dpmigrate.facts.values import Values
 
-#: methods that put their last argument into a container, and those that put in what their argument holds
-_ONE = frozenset({"append", "add", "appendleft", "insert", "setdefault"})
-_ALL = frozenset({"update", "extend"})
 _DICTS = frozenset({"?.dict", "dict", "collections.OrderedDict"})
 
 
@@ -79,13 +77,13 @@ class Parts:
     def fill(self, call: ast.Call) -> None:
         """What a call puts into a container: ``models.append(net)``, ``models.update(net=net)``, ``models.setdefault("net", net)``."""
         func = call.func
-        if not isinstance(func, ast.Attribute) or func.attr not in _ONE | _ALL:
+        if not isinstance(func, ast.Attribute) or func.attr not in GROWS:
             return
         for container in self.containers(func.value):
-            if func.attr in _ONE and call.args:
+            if func.attr in PUTS_ONE and call.args:
                 key = call.args[0].value if func.attr == "setdefault" and isinstance(call.args[0], ast.Constant) else "*"
                 self._values.store(container.node, key, self._values.eval(call.args[-1]))
-            elif func.attr in _ALL:
+            elif func.attr in PUTS_ALL:
                 for e in call.args:
                     self._pour(container.node, self._values.eval(e), subscript=func.attr == "update")
                 self._keywords(container.node, call, frozenset())

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.library import FLOATS, INNER_MODULES, MOVES, PARAMETERS, SETTINGS
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.stateless import stateless
 
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
 
 #: methods that are no pass, by torch or by custom
-_NO_PASS = frozenset(
-    {"parameters", "named_parameters", "train", "eval", "zero_grad", "state_dict", "load_state_dict", "modules", "named_modules", "children"}
-    | {"named_children", "buffers", "named_buffers", "to", "cuda", "cpu", "apply", "forward", "requires_grad_", "no_sync"}
-    | {"join", "half", "float", "double", "flatten_parameters", "init_hidden", "update_ema", "step_ema", "get_lr", "num_parameters"}
-    | {"register_forward_hook", "get_submodule", "get_parameter"}
+_NO_PASS = (
+    INNER_MODULES
+    | PARAMETERS
+    | SETTINGS
+    | MOVES
+    | FLOATS
+    | {"state_dict", "load_state_dict", "buffers", "named_buffers", "apply", "forward", "no_sync", "join", "flatten_parameters", "init_hidden"}
+    | {"update_ema", "step_ema", "get_lr", "num_parameters", "register_forward_hook", "get_submodule", "get_parameter"}
 )
 
 

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.library import EXIST_METHODS, EXISTS
 from dpmigrate.facts.names import FunctionNode, last, position
 from dpmigrate.facts.outside import TRACKERS, changes_files, waits_for_somebody
 from dpmigrate.facts.roles import Roles
 
-_FILE_QUESTIONS = frozenset(
-    {f"os.path.{n}" for n in ("exists", "lexists", "isfile", "isdir", "getsize", "getmtime")} | {"os.listdir", "os.scandir", "glob.glob"}
-)
+_FILE_QUESTIONS = EXISTS | {"os.path.getsize", "os.path.getmtime", "os.listdir", "os.scandir", "glob.glob"}
 #: exceptions that all ranks meet together
 _OF_ALL = frozenset({"StopIteration", "ImportError", "ModuleNotFoundError"})
-_FILE_TESTS = frozenset({"exists", "is_file", "is_dir", "isfile", "isdir", "glob", "iterdir", "is_downloaded"})
+_FILE_TESTS = EXIST_METHODS | {"isfile", "isdir", "glob", "iterdir", "is_downloaded"}
 
 
 def leading_to(roles: Roles, node: ast.AST) -> Iterator[ast.AST]:

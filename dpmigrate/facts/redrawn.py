@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.control import MUTATORS, uniform
+from dpmigrate.facts.control import uniform
+from dpmigrate.facts.library import MUTATORS
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.randomness import draws, postponed
 from dpmigrate.facts.values import Vals

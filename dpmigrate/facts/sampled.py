@@ -12,16 +12,15 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts import batch
+from dpmigrate.facts.library import NUMBERS, SHOWING
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.numbers import Numbers
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
 
-#: calls that show a number, or keep it
-_SHOWING = frozenset({"print", "format", "info", "debug", "warning", "write", "set_description", "set_postfix", "set_postfix_str", "append"})
 #: functions that give a number, or its text, as it is
-_AS_IT_IS = frozenset({"?.int", "?.float", "?.round", "?.abs", "?.min", "?.max", "?.str", "?.repr", "?.format"})
+_AS_IT_IS = NUMBERS | {"?.str", "?.repr", "?.format"}
 _DEPTH = 3  # variables between a count and what goes by it
 _COMPARING = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
 
@@ -137,7 +136,7 @@ def _decides(script: Script, node: ast.expr, depth: int = _DEPTH) -> bool:
     inner: ast.AST = node
     for a in takewhile(lambda a: not isinstance(a, ast.stmt), script.names.ancestors(node)):
         if isinstance(a, ast.Call) and script.names.dotted(a.func) not in _AS_IT_IS:
-            return last(a.func) not in _SHOWING
+            return last(a.func) not in SHOWING
         if isinstance(a, ast.JoinedStr | ast.Dict) or (isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mod) and a.left is not inner):
             return False  # "%d of %d" % (seen, n)
         inner = a

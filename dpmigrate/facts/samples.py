@@ -6,14 +6,14 @@ import ast
 from collections.abc import Hashable
 
 from dpmigrate.facts.definitions import arguments
+from dpmigrate.facts.library import FLOATS, FORM, INTEGERS, MAKES_ALIKE, MOVES
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.passes import methods_of_model
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 
-_SHAPE = frozenset({"shape", "size", "device", "dtype", "dim", "ndim", "numel", "type"})
 #: methods that take no more of their tensor than its type and device
-_LIKE = frozenset({"new_tensor", "new_zeros", "new_ones", "new_full", "new_empty"})
+_LIKE = MAKES_ALIKE | {"new_tensor"}
 #: what a loader says of itself
 _OF_LOADER = frozenset({"batch_size", "dataset", "sampler", "batch_sampler", "num_workers", "drop_last"})
 
@@ -49,7 +49,7 @@ def of_a_turn(roles: Roles, node: ast.expr) -> bool:
 def unmoved(value: ast.AST | None) -> ast.AST | None:
     """``batch`` of ``batch[0].to(device)``, ``Variable(batch)``."""
     while True:
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("to", "cuda", "cpu", "float", "long", "double"):
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in MOVES | FLOATS | INTEGERS:
             value = value.func.value
         elif isinstance(value, ast.Call) and last(value.func) == "Variable" and value.args:
             value = value.args[0]
@@ -177,7 +177,7 @@ def _is_size(node: ast.AST) -> bool:
 def _other_size(roles: Roles, node: ast.Name) -> bool:
     """``x.shape[1]``, ``x.size(-1)``, ``x.device``, ``x.new_zeros(3)``: what is the same for every part of the batch."""
     above = roles.names.parent[node]
-    if not isinstance(above, ast.Attribute) or above.attr not in _SHAPE | _LIKE:
+    if not isinstance(above, ast.Attribute) or above.attr not in FORM | _LIKE:
         return False
     outer = roles.names.parent[above]
     if above.attr in _LIKE:

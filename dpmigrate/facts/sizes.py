@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts import batch
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.destinations import Destinations
+from dpmigrate.facts.library import MAKES, MAKES_ALIKE, REPEATS
 from dpmigrate.facts.loaders import starred
 from dpmigrate.facts.names import FunctionNode, last
 
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
 
 #: functions and methods whose arguments say how many rows there are
-_SHAPES = frozenset(
-    {"view", "reshape", "resize", "resize_", "unflatten", "split", "narrow", "expand", "broadcast_to", "repeat", "tile", "repeat_interleave"}
-    | {"zeros", "ones", "full", "empty", "eye", "arange", "new_zeros", "new_ones", "new_full", "new_empty"}
+_SHAPES = (
+    REPEATS
+    | MAKES
+    | MAKES_ALIKE
+    | {"view", "reshape", "resize", "resize_", "unflatten", "split", "narrow", "broadcast_to", "eye", "arange"}
     | {"rand", "randn", "randint", "randperm", "permutation", "normal", "uniform", "standard_normal", "multinomial", "choice", "sample_n"}
 )
 #: constructors to which numbers are a shape, and a list is data

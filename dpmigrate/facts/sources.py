@@ -9,6 +9,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.library import GROWS
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.scopes import Variable
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 #: a variable; an attribute, or a name that nothing binds, as it is written
 Mark = Variable | str
 #: methods that put something into their object
-_PUTS = frozenset({"append", "extend", "insert", "add", "update", "put", "appendleft", "copy_", "fill_"})
+_PUTS = GROWS | {"copy_", "fill_"}
 #: whether what a statement makes brings no gradient
 _Dead = Callable[[ast.AST], bool]
 

@@ -10,6 +10,7 @@ import builtins
 from collections.abc import Collection, Iterator
 from itertools import takewhile
 
+from dpmigrate.facts.library import FLOATS, GROWS, MOVES, SETTINGS
 from dpmigrate.facts.loops import BatchLoop, last
 from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.outside import changes_files
@@ -20,15 +21,15 @@ from dpmigrate.facts.values import Val
 _PURE_BUILTINS = frozenset({"len", "int", "float", "range", "zip", "sum", "max", "min", "abs", "isinstance", "tuple", "list", "bool", "round", "enumerate"})
 _PURE_MODULES = ("torch.", "math.", "numpy.", "torch.nn.functional.", "sklearn.metrics.")
 _IMPURE = frozenset({"torch.save", "torch.manual_seed", "torch.autograd.backward"})
-_IMPURE_METHODS = frozenset(
-    {"append", "extend", "insert", "update", "add", "setdefault", "pop", "remove", "clear", "reset", "compute", "step", "backward"}
-    | {"write", "writelines", "print", "log", "info", "debug", "warning", "error", "display", "close", "flush", "save", "put", "send"}
-    | {"set_postfix", "set_postfix_str", "set_description", "add_scalar", "add_image"}
+_IMPURE_METHODS = (
+    GROWS
+    | {"pop", "remove", "clear", "reset", "compute", "step", "backward", "write", "writelines", "print", "log", "info", "debug", "warning", "error"}
+    | {"display", "close", "flush", "save", "send", "set_postfix", "set_postfix_str", "set_description", "add_scalar", "add_image"}
 )
 #: what makes a loop go over more or fewer batches than the loader has, or puts something beside each that is not dealt out with it
 _OTHER_BATCHES = frozenset({"islice", "cycle", "zip", "zip_longest", "sorted"})
 #: methods that are called for what they do, and do the same in every batch
-_SETTINGS = frozenset({"eval", "train", "zero_grad", "to", "cuda", "cpu", "float", "double", "half", "requires_grad_"})
+_SETTINGS = SETTINGS | MOVES | FLOATS
 
 
 def trace(roles: Roles, loop: BatchLoop, own: Collection[int]) -> Reason | None:

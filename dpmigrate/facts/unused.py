@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.definitions import arguments
+from dpmigrate.facts.library import INNER_MODULES, MOVES, PARAMETERS, SETTINGS
 from dpmigrate.facts.names import FunctionNode, last, position
 from dpmigrate.facts.outputs import idle_parts
 from dpmigrate.facts.passes import handed
@@ -41,8 +42,8 @@ _HOLDERS = frozenset({"Sequential", "ModuleList", "ModuleDict"})
 _RANDOM = ("torch.rand", "random.", "numpy.random.", "torch.bernoulli", "torch.multinomial")
 _OF_DATA = frozenset({"item", "any", "all", "mean", "sum", "max", "min", "norm"})
 #: what is asked of a part without a pass through it
-_UPKEEP = frozenset({"parameters", "named_parameters", "train", "eval", "to", "cuda", "state_dict", "load_state_dict", "zero_grad", "apply", "requires_grad_"})
-_ALL_PARTS = frozenset({"children", "modules", "named_children", "named_modules", "_modules", "__dict__", "get_submodule"})
+_UPKEEP = PARAMETERS | SETTINGS | MOVES | {"state_dict", "load_state_dict", "apply"}
+_ALL_PARTS = INNER_MODULES | {"_modules", "__dict__", "get_submodule"}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

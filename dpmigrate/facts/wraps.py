@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import combinations, takewhile
 
 from dpmigrate.facts.casts import casts
-from dpmigrate.facts.control import MUTATORS
 from dpmigrate.facts.definitions import SAME
+from dpmigrate.facts.library import MUTATORS
 from dpmigrate.facts.names import FunctionNode, Names, position
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.roles import Roles

@@ -28,6 +28,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import Wrap
+from dpmigrate.facts.library import FLOATS, MOVES, SETTINGS
 from dpmigrate.facts.passes import compiled
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -35,26 +36,7 @@ from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import bare
 
 #: what the wrapper answers as the model does
-_BOTH = frozenset(
-    [
-        "parameters",
-        "train",
-        "eval",
-        "zero_grad",
-        "training",
-        "module",
-        "to",
-        "cuda",
-        "cpu",
-        "half",
-        "float",
-        "double",
-        "no_sync",
-        "requires_grad_",
-        "forward",
-        "__class__",
-    ]
-)
+_BOTH = SETTINGS | MOVES | FLOATS | {"parameters", "training", "module", "no_sync", "forward", "__class__"}
 
 
 @rule("DPM107", severity=Severity.ERROR, fix=Fix.SAFE, core=True)

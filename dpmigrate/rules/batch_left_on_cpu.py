@@ -28,12 +28,13 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
+from dpmigrate.facts.library import FLOATS, INTEGERS, LAYOUTS
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
 #: what hands a tensor on where it is
-_STAYS = frozenset({"float", "double", "long", "half", "view", "reshape", "permute", "transpose", "unsqueeze", "squeeze", "contiguous", "detach"})
+_STAYS = FLOATS | INTEGERS | LAYOUTS | {"detach"}
 
 
 @rule("DPM221", severity=Severity.ERROR, fix=Fix.SAFE)

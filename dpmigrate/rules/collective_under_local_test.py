@@ -35,7 +35,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Edit
+from dpmigrate.edit import AddImport
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn, in_training
 from dpmigrate.facts.meetings import answers, plateau_metrics, waits_for_files

@@ -30,6 +30,7 @@ from itertools import takewhile
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.batch import measured, of_loader
+from dpmigrate.facts.library import SHOWING
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import last
 from dpmigrate.facts.script import Script
@@ -37,10 +38,7 @@ from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
 #: calls that show a number or hand it on as it is
-_SHOWING = frozenset(
-    {"print", "format", "info", "debug", "warning", "write", "log", "log_metric", "add_scalar", "add_scalars", "set_description", "set_postfix"}
-    | {"set_postfix_str", "str", "int", "float", "min", "dict", "append"}
-)
+_SHOWING = SHOWING | {"log", "log_metric", "add_scalar", "add_scalars", "str", "int", "float", "min", "dict"}
 
 
 @rule("DPM613", severity=Severity.WARNING, fix=Fix.SAFE)

@@ -174,56 +174,6 @@ def test_a_loss_without_a_name_gets_one() -> None:
     ]
 
 
-_TWO = """
-a = Net()
-b = nn.Linear(2, 2)
-opt_a = torch.optim.SGD(a.parameters(), lr=0.1)
-opt_b = torch.optim.SGD(b.parameters(), lr=0.1)
-"""
-_TWO_STEPS = """
-opt_a.zero_grad()
-loss = F.cross_entropy(b(a(x)), y)
-loss.backward()
-{clip_a}
-opt_a.step()
-{between}
-opt_b.zero_grad()
-other = F.cross_entropy(b(a(x).detach()), y)
-other.backward()
-{clip_b}
-opt_b.step()
-"""
-
-
-def _two(clip_a: str = "pass", between: str = "pass", clip_b: str = "pass") -> list[str]:
-    step = _TWO_STEPS.format(clip_a=clip_a, between=between, clip_b=clip_b)
-    return [one.strip() for one in whole(AMP, model="", optimizer=_TWO, step=step).splitlines()]
-
-
-def test_each_optimizer_is_unscaled_before_its_own_clipping() -> None:
-    """Unscaled before its own backward, an optimizer would step on gradients with the scale."""
-    clips = [f"torch.nn.utils.clip_grad_norm_({m}.parameters(), 1.0)" for m in "ab"]
-    lines = _two(clip_a=clips[0], clip_b=clips[1])
-    assert [lines[lines.index(c) - 1] for c in clips] == ["scaler.unscale_(opt_a)", "scaler.unscale_(opt_b)"]
-    assert [one for one in lines if "unscale_" in one] == ["scaler.unscale_(opt_a)", "scaler.unscale_(opt_b)"]
-
-
-def test_a_turn_that_ends_early_updates_too() -> None:
-    lines = _two(between="if epoch:\n    continue")
-    assert lines[lines.index("continue") - 1] == "scaler.update()" and lines.count("scaler.update()") == 2
-
-
-def test_optimizers_that_step_in_a_loop_share_one_update() -> None:
-    step = "for o in (opt_a, opt_b):\n    o.zero_grad()\nloss = F.cross_entropy(b(a(x)), y)\nloss.backward()\nfor o in (opt_a, opt_b):\n    o.step()"
-    text = whole(AMP, model="", optimizer=_TWO, step=step)
-    assert "                scaler.step(o)\n            scaler.update()\n" in text
-
-
-def test_loops_one_after_another_have_an_update_each() -> None:
-    second = "for epoch in range(2):\n    for x, y in loader:\n" + indent(STEP, "        ")
-    assert whole(AMP, end=second).count("scaler.update()") == 2
-
-
 def test_steps_in_functions_that_clear_their_gradients() -> None:
     body = indent(STEP.replace("optimizer", "o"), "    ")
     defs = f"def one(model, o, x, y):\n{body}\n\ndef two(model, o, x, y):\n{body}"

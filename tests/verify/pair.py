@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from dpmigrate.verify.judge import Verdict
+from dpmigrate.verify.proof import Proof, Wish, prove
+
+RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
+WISH = Wish(steps=None, timeout=90)
+
 ORIGINAL = """\
 import torch
 import torch.nn as nn
@@ -98,3 +106,19 @@ def changed(text: str, *pairs: tuple[str, str]) -> str:
         assert old in text, old
         text = text.replace(old, new)
     return text
+
+
+def proved(tmp_path: Path, original: str, migrated: str, wish: Wish = WISH) -> Proof:
+    """The proof of the migration, written into a folder of its own."""
+    script = tmp_path / "program" / "train.py"
+    script.parent.mkdir()
+    script.write_text(original)
+    found = prove(script, {script: migrated.encode()}, wish, paths=[RUNTIME])
+    assert [p.name for p in script.parent.iterdir()] == ["train.py"]  # nothing is written beside the user's script
+    return found
+
+
+def differing(found: Proof) -> list[str]:
+    """The lines by which the two runs differ."""
+    assert not found.failure, found.failure
+    return [line.name for line in found.lines if line.verdict is Verdict.DIFFERS]

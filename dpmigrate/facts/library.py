@@ -1,0 +1,60 @@
+"""What calls and methods of Python, torch and their like do, as far as several facts ask for it: each list has one owner, who is asked or adds to it.
+
+A list that only one module asks for stands there. Names are those of the libraries' documentation, given with each list.
+"""
+
+from __future__ import annotations
+
+# ---------------------------------------------------------------------- containers (Python's list, set, dict, collections.deque, queue.Queue)
+#: methods that put their last argument into a container
+PUTS_ONE = frozenset({"append", "add", "appendleft", "insert", "setdefault", "put"})
+#: methods that put in what their argument holds
+PUTS_ALL = frozenset({"extend", "update"})
+#: methods by which a container grows
+GROWS = PUTS_ONE | PUTS_ALL
+#: methods that change a container in any way
+MUTATORS = GROWS | {"pop", "popitem", "remove", "discard", "clear", "popleft", "sort"}
+
+# ---------------------------------------------------------------------- numbers and their text (Python's built-in functions)
+#: functions that give a number as a number
+NUMBERS = frozenset({"?.int", "?.float", "?.round", "?.abs", "?.min", "?.max"})
+#: calls and methods that show a number, or keep it to be shown: print, str.format, logging, files, tqdm
+SHOWING = frozenset({"print", "format", "info", "debug", "warning", "write", "set_description", "set_postfix", "set_postfix_str", "append"})
+#: what shows the progress of a loop and gives what it is given: tqdm, rich, progressbar
+PROGRESS = frozenset({"tqdm", "tqdm_notebook", "notebook_tqdm", "track", "ProgressBar"})
+
+# ---------------------------------------------------------------------- files (os.path, pathlib.Path)
+#: functions that ask whether something is there
+EXISTS = frozenset({"os.path.exists", "os.path.lexists", "os.path.isdir", "os.path.isfile"})
+#: methods of a path that ask so
+EXIST_METHODS = frozenset({"exists", "is_dir", "is_file"})
+
+# ---------------------------------------------------------------------- tensors and modules alike (torch.Tensor, torch.nn.Module)
+#: methods that move to a device
+MOVES = frozenset({"to", "cuda", "cpu"})
+#: methods that give another type of floating point
+FLOATS = frozenset({"float", "double", "half", "bfloat16"})
+
+# ---------------------------------------------------------------------- tensors (torch.Tensor, and functions of the same names)
+#: methods that give a type of whole numbers
+INTEGERS = frozenset({"long", "int"})
+#: methods that lay the same elements out otherwise
+LAYOUTS = frozenset({"contiguous", "view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "t"})
+#: what gives a value without its gradient
+CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
+#: what is asked of a tensor that is nothing of its elements
+FORM = frozenset({"shape", "size", "device", "dtype", "dim", "ndim", "numel", "type"})
+#: functions that make a tensor of a size
+MAKES = frozenset({"zeros", "ones", "full", "empty"})
+#: methods that do so, with the type and device of another tensor
+MAKES_ALIKE = frozenset({"new_zeros", "new_ones", "new_full", "new_empty"})
+#: methods that repeat what is there
+REPEATS = frozenset({"repeat", "tile", "repeat_interleave", "expand"})
+
+# ---------------------------------------------------------------------- modules (torch.nn.Module)
+#: methods that give the modules inside one
+INNER_MODULES = frozenset({"children", "named_children", "modules", "named_modules"})
+#: methods that give its parameters
+PARAMETERS = frozenset({"parameters", "named_parameters"})
+#: methods that set how it works, and compute nothing
+SETTINGS = frozenset({"train", "eval", "zero_grad", "requires_grad_"})
