@@ -90,17 +90,29 @@ class Definitions:
         return out
 
     def generates(self, function: ast.AST) -> list[ast.expr]:
-        """What a generator goes through while it yields, without ``enumerate`` and the like: ``loader`` in ``for batch in loader: yield batch``."""
+        """What a generator goes through while it yields, without ``enumerate`` and the like: ``loader`` in ``for batch in loader: yield batch``.
+
+        Also what it takes with ``next()``: ``it = iter(loader)``, then ``yield next(it)``.
+        """
         out = []
         for y in self._yields:
             if self.names.function(y) is function:
                 loops = [a for a in self.names.ancestors(y) if isinstance(a, ast.For) and self.names.is_inside(a, function)]
-                value = y.value if isinstance(y, ast.YieldFrom) else loops[0].iter if loops else None
+                value = y.value if isinstance(y, ast.YieldFrom) else loops[0].iter if loops else self._taken(function)
                 while isinstance(value, ast.Call) and value.args and last(value.func) in TRANSPARENT:
                     value = value.args[0]
                 if value is not None:
                     out.append(value)
         return out
+
+    def _taken(self, function: ast.AST) -> ast.expr | None:
+        """The one iterable of which the function takes items with ``next()``, from an iterator of its own."""
+        calls = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
+        taken = [n.args[0] for n in calls if self.names.dotted(n.func) == "?.next" and n.args]
+        taken += [n.func.value for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr in ("next", "__next__")]
+        bound = [b for n in taken if isinstance(n, ast.Name) for b in self.names.bindings(self.names.scope_of[n], n.id)]
+        begun = [b.value.args[0] for b in bound if isinstance(b.value, ast.Call) and self.names.dotted(b.value.func) == "?.iter" and b.value.args]
+        return begun[0] if begun and len(begun) == len(bound) and len({ast.dump(e) for e in begun}) == 1 else None
 
     def keys(self, node: ast.AST | None, depth: int = 8) -> tuple[object, ...]:
         """The literal keys of a dict or elements of a list, also where it is a comprehension over such; empty if unknown."""

@@ -215,12 +215,14 @@ def _measuring(roles: Roles, known: Sequence[BatchLoop]) -> list[BatchLoop]:
 
 
 def first_loops(roles: Roles, node: ast.AST, wanted: Callable[[Loop], bool], seen: frozenset[ast.AST] = frozenset()) -> set[Loop]:
-    """The nearest loop of the wanted kind round the node, on every way that leads to it through the calls of its function."""
+    """The nearest loop of the wanted kind that repeats the node, on every way that leads to it through the calls of its function."""
+    inner = node
     for a in roles.names.ancestors(node):
         if isinstance(a, FunctionNode):
             break
-        if isinstance(a, Loop) and wanted(a):
+        if isinstance(a, Loop) and wanted(a) and not (isinstance(a, ast.For | ast.AsyncFor) and inner is a.iter):
             return {a}
+        inner = a
     function = roles.names.function(node)
     if not isinstance(function, FunctionNode) or function in seen:
         return set()
@@ -247,7 +249,7 @@ class Restart:
 
 
 def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
-    """Where passes over the loader of a loop that uses ``next()`` begin, but for the first: ``iter(loader)`` in a loop or after training, a generator's."""
+    """Where passes over the loader begin, but for the first, where no loop counts them: ``iter(loader)`` in a loop or after training, a generator's."""
     out: dict[ast.stmt, Restart] = {}
     for call in roles.calls:
         begins = roles.names.dotted(call.func) == "?.iter" and bool(call.args) and bool(roles.loaders_of(call.args[0]) & loop.loaders)
@@ -258,6 +260,16 @@ def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
         if isinstance(node, ast.For) and _hands_on(roles, node) and roles.loaders_of(node.iter) & loop.loaders and _repeats(roles, node):
             out.setdefault(node, Restart(node, _iterated(node.iter)))
     return list(out.values())
+
+
+def endless(roles: Roles, loop: BatchLoop) -> bool:
+    """Whether the loop goes over a generator of the program that begins its loader again and again: the passes are counted in there."""
+    places = [r.stmt for r in restarts(roles, loop)]
+    return any(isinstance(a, Loop) for p in places if (f := roles.names.function(p)) in _generators(roles) for a in roles.names.ancestors(p, below=f))
+
+
+def _generators(roles: Roles) -> set[ast.AST]:
+    return {roles.names.function(n) for n in roles.names.nodes if isinstance(n, ast.Yield | ast.YieldFrom)}
 
 
 def _repeats(roles: Roles, node: ast.AST) -> bool:

@@ -41,7 +41,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Before, Edit, First, Wrap
-from dpmigrate.facts.loops import BatchLoop, last, restarts
+from dpmigrate.facts.loops import BatchLoop, endless, last, restarts
 from dpmigrate.facts.names import Loop
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -56,7 +56,7 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
                 b.over, "two passes over one loader at once would have the same order: every sample would meet itself", severity=Severity.BLOCKER,
                 advice="build a second DataLoader over the same data set for one of them",
             )  # fmt: skip
-        if b.drawn is not None:
+        if b.drawn is not None or endless(script.roles, b):
             yield from _drawn(script, b)
             continue
         places = script.epoch_places(b)
@@ -107,7 +107,7 @@ def _counted_by_itself(script: Script, loop: BatchLoop) -> Hit:
 
 
 def _drawn(script: Script, loop: BatchLoop) -> Iterator[Hit]:
-    """Batches taken with ``next()``: every new pass gets its order where it begins."""
+    """Batches taken with ``next()``, or from a generator without end: every new pass gets its order where it begins."""
     for place in restarts(script.roles, loop):
         message = "every pass that begins here would have the same order"
         edit: Edit = Wrap(script.span(place.loader), f"{script.ddp}.next_epoch({{}})")
