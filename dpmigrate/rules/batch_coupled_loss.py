@@ -42,6 +42,7 @@ _SAID = {
     "statistic": "{text} is a statistic of the batch: of a part of the batch it is another one",
     "ordered": "{text} puts the samples of the batch in order or in proportion: in a part of the batch it is another one",
     "decomposed": "{text} is of the whole matrix, whose rows are the samples of the batch unless each sample has one of its own",
+    "given": "{text} is made of something that is taken over the batch, and the model is given it: every rank has another one, of its part",
     "beside": "{text} compares samples with those beside them in the batch: in a part of the batch they have other neighbours",
     "placed": "{text} are samples by their place in the batch: every rank takes as many, of its own part",
     "named": "{text} compares the samples of a batch with each other",
@@ -49,6 +50,7 @@ _SAID = {
 _GATHER = "gather the features of all ranks with gradient before they are compared, or train with one process"
 _ADVICE = {
     "decomposed": "where its rows are the samples, gather those of all ranks with gradient first, or train with one process",
+    "given": "take it of each sample, or of the data set, or over all ranks (torch.distributed.all_reduce)",
     "beside": "let the data set give samples that belong together as one",
     "placed": "choose them by something of their own, or let the data set give them as a part of each sample",
 }
