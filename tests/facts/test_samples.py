@@ -96,3 +96,35 @@ def test_one_sample(expression: str, single: bool) -> None:
 def test_one_by_one(expression: str, single: bool) -> None:
     roles, node = _ask(expression, inner=True)
     assert one_by_one(roles, node) is single  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("head", "first"),
+    [
+        pytest.param("for k in range(len(DataLoader(data))):", "x = k", id="the number of batches"),
+        pytest.param("for k in range(3):", "x = DataLoader(data).batch_size", id="what a loader says"),
+        pytest.param("for k, y in enumerate(DataLoader(data)):", "x = k", id="the number of the batch"),
+    ],
+)
+def test_a_call_that_gives_no_samples(head: str, first: str) -> None:
+    assert not _of_call(head, first)
+
+
+@pytest.mark.parametrize(
+    ("head", "first"),
+    [
+        ("for x, y in DataLoader(data):", "pass"),
+        ("for i, (x, y) in enumerate(DataLoader(data)):", "pass"),
+        ("for (x, y), _ in zip(DataLoader(data), DataLoader(other)):", "pass"),
+        ("for x, y in make():", "pass"),
+        ("for i in range(9):", "x, y = next(iter(DataLoader(data)))"),
+    ],
+)
+def test_a_loader_without_a_name(head: str, first: str) -> None:
+    assert _of_call(head, first)
+
+
+def _of_call(head: str, first: str) -> bool:
+    text = _PROGRAM.replace("for i, (x, y) in enumerate(loader):", f"def make():\n    return DataLoader(data)\n{head}\n    {first}")
+    found, node = probed(text.format(inner="pass", line="probe(x)"))
+    return of_batch(found.roles, node)
