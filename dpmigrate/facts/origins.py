@@ -5,16 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from dpmigrate.facts.library import MUTATORS
+from dpmigrate.facts.library import CLOCKS, MUTATORS
 from dpmigrate.facts.names import last, of_self
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 
-#: what each process asks for itself, at another time
-CLOCKS = frozenset(
-    {f"time.{n}{unit}" for n in ("time", "perf_counter", "monotonic", "process_time", "thread_time") for unit in ("", "_ns")}
-    | {"time.clock", "timeit.default_timer", "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow"}
-)
 #: what a batch has and what is made of it alone, not of its numbers
 _FORM = frozenset(
     {"len", "size", "shape", "numel", "dim", "ndim", "device", "dtype", "is_cuda", "isinstance", "hasattr"}

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts import batch
-from dpmigrate.facts.library import NUMBERS, SHOWING
+from dpmigrate.facts.library import COMPARING, NUMBERS, SHOWING
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.numbers import Numbers
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 #: functions that give a number, or its text, as it is
 _AS_IT_IS = NUMBERS | {"?.str", "?.repr", "?.format"}
 _DEPTH = 3  # variables between a count and what goes by it
-_COMPARING = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -68,7 +67,7 @@ def _counted(node: ast.expr) -> bool:
         return False
     if node.func.attr == "sum":
         summed = node.args[0] if node.args else node.func.value
-        return isinstance(summed, ast.Compare) or (isinstance(summed, ast.Call) and isinstance(summed.func, ast.Attribute) and summed.func.attr in _COMPARING)
+        return isinstance(summed, ast.Compare) or (isinstance(summed, ast.Call) and isinstance(summed.func, ast.Attribute) and summed.func.attr in COMPARING)
     return node.func.attr in ("numel", "nelement")
 
 

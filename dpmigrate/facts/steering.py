@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.kept import switched
+from dpmigrate.facts.library import INNER_MODULES, PARAMETERS
 from dpmigrate.facts.origins import of_clock
 from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.steps import clips, in_optimizer
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 #: what an optimizer is told of its groups
 _SETTINGS = frozenset({"lr", "momentum", "weight_decay", "betas", "eps", "initial_lr"})
-_HOLDING = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children"})
+_HOLDING = INNER_MODULES | PARAMETERS
 #: attributes by which weights are written
 _TENSORS = frozenset({"data", "weight", "bias"})
 #: methods in place that leave the values of a weight
