@@ -27,9 +27,11 @@ _NAMES = ("ntxent", "nt_xent", "supcon", "simclr", "infonce", "info_nce", "contr
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Coupling:
-    """A place where the samples of a batch meet. ``kind``: compared (with each other), classes (that number the samples), statistic (of the batch),
-    ordered (put in order or in proportion),
-    decomposed (seen as one matrix), given (a model is given what is taken over the batch), beside (compared with their neighbours), placed (taken by their place), named (a loss known for it).
+    """A place where the samples of a batch meet.
+
+    ``kind``: compared (with each other), classes (that number the samples), statistic (of the batch), ordered (put in order or in proportion),
+    decomposed (seen as one matrix), given (a model is given what is taken over the batch), beside (compared with their neighbours),
+    placed (taken by their place), named (a loss known for it).
 
     ``certain``: it is another loss on each rank; else it may be, by what the first axis is, or by what the places mean.
     """
