@@ -21,6 +21,7 @@ from dpmigrate.facts.names import Names, of_self
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.objects import Val
 from dpmigrate.facts.sampled import made_global
+from dpmigrate.facts.samples import of_batch
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -219,10 +220,11 @@ def other_totals(script: Script, carried: Carried, known: set[str]) -> Iterator[
     found: set[str] = set(known)
     for target, added in _grown(carried.loop):
         base = _base(target)
+        by_entry = isinstance(target, ast.Subscript | ast.Attribute)
         name = script.text(target)
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
             name = script.text(base)  # a table
-        if name in found or _made_anew(carried, base) or not (_taken(added) or _chosen(carried, target)):
+        if name in found or _made_anew(carried, base) or not (_taken(added) or _chosen(carried, target) or (by_entry and _made_of(carried, added))):
             continue
         if _is_read_elsewhere(carried, base):
             found.add(name)
@@ -294,8 +296,14 @@ def _turn(loop: BatchLoop) -> Iterator[ast.AST]:
 
 
 def _grown(loop: BatchLoop) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What ``+=`` adds to, with what is added."""
-    return ((s.target, s.value) for s in _turn(loop) if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.Add))
+    """What ``+=`` adds to, with what is added; of entries and attributes also ``a[k] = a[k] + x``."""
+    for s in _turn(loop):
+        if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.Add):
+            yield s.target, s.value
+        elif isinstance(s, ast.Assign) and isinstance(s.value, ast.BinOp) and isinstance(s.value.op, ast.Add):
+            sides = (s.value.left, s.value.right)
+            for target in (t for t in s.targets if isinstance(t, ast.Subscript | ast.Attribute)):
+                yield from ((target, added) for old, added in (sides, sides[::-1]) if ast.unparse(old) == ast.unparse(target))
 
 
 def _given(loop: BatchLoop) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -315,6 +323,13 @@ def _base(node: ast.expr) -> ast.expr:
 def _taken(added: ast.expr) -> bool:
     """Whether what is added is, as it looks, a number of the batch."""
     return isinstance(added, ast.Name) or any(isinstance(n, ast.Attribute) and n.attr in _TAKEN for n in ast.walk(added))
+
+
+def _made_of(carried: Carried, added: ast.expr) -> bool:
+    """Whether what is added is made of the batch, also as a table that the turn fills from it: ``cost[0] = loss.item()``, ``avg[k] += cost / n``."""
+    read = {n.id for n in ast.walk(added) if isinstance(n, ast.Name)}
+    filled = (v for t, v in _given(carried.loop) if isinstance(t, ast.Subscript) and isinstance(b := _base(t), ast.Name) and b.id in read)
+    return of_batch(carried.roles, added) or any(_taken(v) or of_batch(carried.roles, v) for v in filled)
 
 
 def _chosen(carried: Carried, target: ast.expr) -> bool:
