@@ -30,7 +30,12 @@ class Change:
 
 
 def changes(script: Script) -> Iterator[Change]:
-    """Every change outside of the model after the wrap, in the order of the program; of models that are frozen and thawed as wholes, none."""
+    """Every change outside of the model after the wrap, in the order of the program; of models that are frozen and thawed as wholes, none.
+
+    Nor where the program has no wrap, and there is no place for one: what stands after it is not known then.
+    """
+    if script.wraps.problems and not script.from_data_parallel:
+        return
     switched = _switched(script)
     for node in script.names.nodes:
         if not script.roles.inside_module(node):

@@ -62,6 +62,12 @@ def test_refused_after_data_parallel(line: str, pointed: str) -> None:
     assert refused("DPM110", model=_DP, before=line, module_level=True) == [pointed]
 
 
+def test_where_there_is_no_place_for_a_wrap() -> None:
+    """DPM904 says why; what stands after a wrap that there is not is no finding."""
+    parts = {"before": "model.fc = nn.Linear(8, 2)", "end": "model = torch.load('model.pt')['model']\nprint(model)"}
+    assert refused("DPM904", **parts) and found("DPM110", **parts) == []
+
+
 def test_refused_in_the_epoch_loop() -> None:
     start = "if epoch == 1:\n    for p in model.fc.parameters():\n        p.requires_grad = True"
     assert refused("DPM110", epoch_start=start) == ["p.requires_grad"]
