@@ -158,8 +158,8 @@ class _Keeping:
         return added and (self.roles.quiet(s.node) or any(self._number(n) for n in ast.walk(value)))
 
     def number_in(self, s: Stored) -> bool:
-        """Whether the store gives a number that does not move on from what was there."""
-        return self._kind(s) is None and any(self._number(n) for v in s.values for n in ast.walk(v))
+        """Whether the store gives a number that does not move on from what was there: what is added up is a total."""
+        return self._kind(s) is None and not self._moves(s) and any(self._number(n) for v in s.values for n in ast.walk(v))
 
     def _number(self, node: ast.AST) -> bool:
         """Whether the node takes a value without its gradient: ``loss.item()``, or a name that holds one."""
