@@ -100,12 +100,12 @@ class _Keeping:
 
     def _before(self, read: ast.AST, s: Stored) -> bool:
         """Whether a step may read the variable before it comes to the store, or past it: as a step before has left it."""
-        stores = [s.node, *self._beside(s)]
+        either = bool(self._beside(s))
         places = {self.names.function(n): n for n in leading_to(self.roles, s.node)}
-        pairs = [(n, places[f]) for n in leading_to(self.roles, read) if (f := self.names.function(n)) in places]
+        pairs = [(n, places[f]) for n in leading_to(self.roles, read) if (f := self.names.function(n)) in places and places[f] is not n]
         for node, place in pairs:
             stmt = self.names.statement(place)
-            if place is s.node and len(stores) > 1:
+            if place is s.node and either:
                 stmt = next(a for a in self._within(stmt, self.names.function(stmt)) if isinstance(a, ast.If))
             after = position(node) > position(stmt) and any(self.names.is_inside(node, b) for b in self.names.block(stmt))
             if not after or self.names.is_inside(node, stmt):
@@ -158,8 +158,8 @@ class _Keeping:
         return added and (self.roles.quiet(s.node) or any(self._number(n) for n in ast.walk(value)))
 
     def number_in(self, s: Stored) -> bool:
-        """Whether the store gives a number that does not move on from what was there."""
-        return self._kind(s) is None and any(self._number(n) for v in s.values for n in ast.walk(v))
+        """Whether the store gives a number that does not move on from what was there: what is added up is a total."""
+        return self._kind(s) is None and not self._moves(s) and any(self._number(n) for v in s.values for n in ast.walk(v))
 
     def _number(self, node: ast.AST) -> bool:
         """Whether the node takes a value without its gradient: ``loss.item()``, or a name that holds one."""

@@ -56,12 +56,13 @@ _SAID = {
 }
 _KINDS = "with ddp.sum_all (counts, sums) or ddp.mean_all (means of batches)"
 _REDUCE = f"reduce what one loop adds to it after the loop {_KINDS}, not what earlier epochs have left in it: all ranks have that already"
+_AVERAGE = "reduce what is read of it: ddp.mean_all({}.avg) for means of batches"
 #: of a total that goes on, a sum over the ranks would count its beginning once for each rank
 _GOES_ON = "write before = {0} above the loop and {0} = before + ddp.sum_all({0} - before) below it (counts, sums; ddp.mean_all for means of batches)"
 _ADVICE = {
     Unclear.COUNTER: _REDUCE,
     Unclear.METER: "reset it before the loop, and reduce what it adds up after it " + _KINDS,
-    Unclear.FOREIGN_METER: "reduce what is read of it: ddp.mean_all({}.avg) for means of batches",
+    Unclear.FOREIGN_METER: "reduce what it counts up before it is read: ddp.sum_all(…) of counts, sums and tables, ddp.mean_all(…) of means of batches",
     Unclear.GROWS: _REDUCE,
     Unclear.LIST: "gather it if the numbers made from it must cover the epoch",
 }
@@ -90,4 +91,6 @@ def _told(script: Script, doubt: Doubt) -> Hit:
     stmt = script.names.parent.get(doubt.where)
     number = isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add) and script.text(doubt.where) == doubt.names[0]  # no table
     advice = _GOES_ON if doubt.why is Unclear.GROWS and number else _ADVICE[doubt.why]
+    if doubt.why is Unclear.FOREIGN_METER and any(script.text(n.value) == doubt.names[0] for n in script.names.attributes("avg")):
+        advice = _AVERAGE
     return Hit(doubt.where, _SAID[doubt.why].format(*names), advice=advice.format(*names))

@@ -293,3 +293,16 @@ def test_a_list_from_outside_is_filled_anew() -> None:
 def test_what_is_given_may_be_no_list(before: str, given: str) -> None:
     (one,) = hits("DPM602", **_turned("kept.append(loss.item())", f"turn(model, loader, optimizer, {given})", before=before))
     assert not one.edits and "the list kept" in one.message
+
+
+@pytest.mark.parametrize(
+    ("read", "advice"),
+    [
+        pytest.param("v.avg", "reduce what is read of it: ddp.mean_all(v.avg) for means of batches", id="an average"),
+        pytest.param("v.table", "reduce what it counts up before it is read: ddp.sum_all(…)", id="a table"),
+    ],
+)
+def test_the_help_fits_what_is_read_of_a_meter(read: str, advice: str) -> None:
+    step = STEP + "v.update(loss.item(), 3)"
+    (one,) = [f for f in hits("DPM602", imports="from lib import Meter", before="v = Meter()", step=step, epoch_end=f"print({read})") if not f.edits]
+    assert one.advice.startswith(advice)
