@@ -42,5 +42,6 @@ def unknown_loss_scale(script: Script) -> Iterator[Hit]:
             why = loss.why or f"what {what} is normalised by is not known{unseen}"
             yield Hit(
                 call, f"{why}: right only if the loss is a mean over the samples of the batch",
-                advice="if it is a sum, write ddp.sum_loss(loss).backward(); if it compares samples with each other, gather them first",
+                advice="if it is a sum, write ddp.sum_loss(loss).backward(); if it is a mean over something else (tokens, weights), "
+                "ddp.weighted_mean(loss, how many); if it compares samples with each other, gather them first",
             )  # fmt: skip
