@@ -267,7 +267,7 @@ class Script:
         """Where ``ddp.distribute`` goes for a loader that cannot be read."""
         return division.distributed_at(self, call)
 
-    def distributed_after(self, call: ast.Call) -> dict[str, ast.stmt]:
+    def distributed_after(self, call: ast.Call) -> list[tuple[str, ast.stmt]]:
         """For a loader that is one of several made at once: the expressions of those that training uses, each with the statement before."""
         return division.distributed_after(self, call)
 
