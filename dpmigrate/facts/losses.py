@@ -162,12 +162,14 @@ class Losses:
             inside = path[0] < len(value.elts) and not isinstance(value.elts[path[0]], ast.Starred)
             return self._part(value.elts[path[0]], path[1:]) if inside else Loss(Norm.UNKNOWN, value)
         if isinstance(value, ast.Name):
+            if id(value) in self._busy:
+                return Loss(Norm.CONST, value)  # x, y = x: the other assignments decide
+            self._busy.add(id(value))
             bound = list(self.names.bindings(self.names.scope_of[value], value.id))
             found = [self._part(b.value, (*b.path, *path)) for b in bound if b.how == "assign" and isinstance(b.value, ast.expr)]
+            self._busy.discard(id(value))
             return _join(value, found) if found and len(found) == len(bound) else Loss(Norm.UNKNOWN, value)
-        if isinstance(value, ast.Call):
-            return self._object(value, path[0]) if self.roles.values.eval(value.func) else Loss(Norm.UNKNOWN, value)
-        return Loss(Norm.UNKNOWN, value)
+        return self._object(value, path[0]) if isinstance(value, ast.Call) and self.roles.values.eval(value.func) else Loss(Norm.UNKNOWN, value)
 
     def _same_branch(self, value: ast.AST, node: ast.AST) -> bool:
         """Whether the assignment always runs before the read: every ``if`` round it is round the read as well."""
@@ -245,9 +247,7 @@ class Losses:
         """Python's ``sum`` adds losses up; what each is decides."""
         if not self._from_batch(what):
             return Loss(Norm.CONST, node)
-        if isinstance(what, ast.List | ast.Tuple) and what.elts:
-            return _join(node, [self.norm(e) for e in what.elts])
-        return Loss(Norm.UNKNOWN, node)
+        return _join(node, [self.norm(e) for e in what.elts]) if isinstance(what, ast.List | ast.Tuple) and what.elts else Loss(Norm.UNKNOWN, node)
 
     def _mean(self, node: ast.Call, what: ast.expr) -> Loss:
         axes = [*node.args, *(k.value for k in node.keywords if k.arg in ("dim", "axis"))]
@@ -267,8 +267,7 @@ class Losses:
 
     def _from_batch(self, node: ast.expr) -> bool:
         """Whether the value depends on a batch: parameters alone do not."""
-        receivers = [n for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters")]
-        return not receivers
+        return not any(isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters") for n in ast.walk(node))
 
     def _object(self, node: ast.Call, item: int = 0) -> Loss:
         """A call of a loss object, of a function of the program, or of a model that gives its own loss, as element ``item`` of what is returned."""
