@@ -40,7 +40,7 @@ from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn, in_training
 from dpmigrate.facts.meetings import answers, plateau_metrics, waits_for_files
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.origins import of_clock, of_data
+from dpmigrate.facts.origins import of_clock, of_data, of_weights
 from dpmigrate.facts.ranks import ends_before, local_tests
 from dpmigrate.facts.sampled import made_global
 from dpmigrate.facts.script import Script
@@ -109,7 +109,7 @@ def _differs(script: Script, value: ast.expr, *, form: bool = True) -> bool:
     if uniform(script.names, value):
         return False
     of_batch = in_training(script, value) and of_data(script.roles, value, (s.size for s in made_global(script)), form=form)
-    return of_batch or of_clock(script.roles, value)
+    return (of_batch and not of_weights(script.roles, value)) or of_clock(script.roles, value)
 
 
 def _alone(script: Script, places: list[ast.AST]) -> list[ast.AST]:
