@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from dpmigrate.alive import only_alive
 from dpmigrate.facts.computed import imports_by_name
 from dpmigrate.facts.names import last
 from dpmigrate.facts.scopes import imported_names
@@ -79,7 +80,7 @@ class _Linker:
         for module in self._order:
             parts.append(placed(module.source, parts[-1].end if parts else 0, main=module is self._top, word=_word(module.path)))
         links = {(index[m], name): index[target] for (m, name), target in self._links.items()}
-        return Program(tuple(parts), links, tuple(self._unread.items()), frozenset(map(_word, self._computed))).without_dead()
+        return only_alive(Program(tuple(parts), links, tuple(self._unread.items()), frozenset(map(_word, self._computed))))
 
     # ------------------------------------------------------------------ one import
     def _imports(self, module: _Module) -> Iterator[str]:

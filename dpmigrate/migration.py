@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from dpmigrate.alive import only_alive
 from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.edit import AddImport, Edit
 from dpmigrate.model import File, Finding, Problem, Span
@@ -160,7 +161,7 @@ def anew(program: Program, texts: Texts) -> Program | Problem:
             return source
         parts.append(placed(source, first, main=part is program.parts[-1], word=part.word))
         first = parts[-1].end
-    return Program(tuple(parts), program.links, computed=program.computed).without_dead()
+    return only_alive(Program(tuple(parts), program.links, computed=program.computed))
 
 
 def encoded(texts: Texts) -> list[tuple[Source, bytes]] | Problem:

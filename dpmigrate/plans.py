@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
+from textwrap import shorten
 
 from dpmigrate import transaction
 from dpmigrate.model import Outcome, Problem, Status
@@ -51,6 +53,10 @@ class Planned:
         """The new content of each file that changes."""
         return {absolute(c.path): c.after for c in self.changes}
 
+    def wanted(self, path: Path) -> str:
+        """The file as the program wants it, changed or not."""
+        return next(text for p, text in self.result.items() if absolute(p) == path).decode(errors="replace")
+
     @property
     def result(self) -> Mapping[Path, bytes]:
         """All files of the program as they will be."""
@@ -90,7 +96,8 @@ def agreed(planned: Sequence[Planned]) -> list[Planned]:
 def _agreed(plan: Planned, planned: Sequence[Planned]) -> Planned:
     for other in planned:
         if plan is not other and plan.migrates and other.migrates and (shared := _disputed(plan, other)) is not None:
-            reason = f"{shared} also belongs to {other.outcome.path}, which needs it in another way; give each script a module of its own"
+            lines = _apart(plan.wanted(shared), other.wanted(shared))
+            reason = f"{shared} also belongs to {other.outcome.path}, which needs it in another way{lines}; give each script a module of its own"
             return plan.left(Status.REFUSED, reason=reason)
     return plan
 
@@ -101,6 +108,17 @@ def _disputed(plan: Planned, other: Planned) -> Path | None:
         if plan.written.get(path) != other.written.get(path):
             return path
     return None
+
+
+def _apart(mine: str, theirs: str) -> str:
+    """Two lines by which the texts differ, one that both have in another form where there is one: ``: 'x = 1' here, 'x = 2' there``."""
+    one, other = ([line.strip() for line in text.splitlines() if line.strip()] for text in (mine, theirs))
+    pairs = []
+    for what, start, end, begin, until in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        telling = [[line for line in lines if not line.startswith(("import ", "from "))][:1] for lines in (one[start:end], other[begin:until])]
+        if what != "equal" and any(telling):
+            pairs.append((what != "replace", [repr(shorten(line[0], 70, placeholder=" …")) if line else "nothing" for line in telling]))
+    return ": {} here, {} there".format(*min(pairs, key=lambda pair: pair[0])[1]) if pairs else ""
 
 
 def carried_out(planned: Sequence[Planned], how: Writing) -> Iterator[Outcome]:

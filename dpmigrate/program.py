@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dpmigrate.alive import without_dead
 from dpmigrate.model import Problem, Span, is_main_guard
 from dpmigrate.source import Source
 
@@ -77,11 +76,6 @@ class Program:
     links: Links = field(default_factory=dict)
     unread: tuple[tuple[str, Problem], ...] = ()
     computed: frozenset[str] = frozenset()
-
-    def without_dead(self) -> Program:
-        """The program, from whose imported files the definitions that nothing can run have been taken out."""
-        without_dead(self.parts[-1].tree, [(p.word, p.tree) for p in self.parts[:-1]], self.computed)
-        return self
 
     @classmethod
     def of(cls, source: Source) -> Program:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dpmigrate import engine, transaction, writing
+from dpmigrate import engine, plans, transaction, writing
 from dpmigrate.model import Outcome, Problem, Status
 from dpmigrate.settings import Settings
+from dpmigrate.transaction import Change
 from tests.test_cli import run
 
 ENGINE = """\
@@ -270,6 +271,26 @@ def test_scripts_of_other_folders_are_asked_too(monkeypatch: pytest.MonkeyPatch)
 
 
 # ------------------------------------------------------------------ together or not at all
+@pytest.mark.parametrize(
+    ("mine", "theirs", "lines"),
+    [
+        pytest.param("import a\nx = 1\nz = 3\n", "import b\nx = 1\n    z = 4\n", ": 'z = 3' here, 'z = 4' there", id="in another form"),
+        pytest.param("x = 1\ny = 2\nz = 3\n", "x = 1\nz = 3\n", ": 'y = 2' here, nothing there", id="in one alone"),
+        pytest.param("import a\nx = 1\n", "import b\nx = 1\n", "", id="imports alone"),
+        pytest.param("x = 1\n\n", "x = 1\n", "", id="empty lines"),
+    ],
+)
+def test_two_wishes_for_one_file(mine: str, theirs: str, lines: str) -> None:
+    def wants(script: str, text: str) -> plans.Planned:
+        change = Change(Path("engine.py"), b"x = 0\n", text.encode())
+        return plans.Planned(Outcome(script, Status.CHANGED), {Path(script): b"", Path("engine.py"): b"x = 0\n"}, (change,))
+
+    one, other = plans.agreed([wants("one.py", mine), wants("other.py", theirs)])
+    assert one.outcome.status is Status.REFUSED
+    assert one.outcome.reason.endswith(f"also belongs to other.py, which needs it in another way{lines}; give each script a module of its own")
+    assert other.outcome.status is Status.CHANGED or other.outcome.reason
+
+
 def test_a_failed_proof_stops_those_that_share_a_file() -> None:
     put({"train.py": TRAIN, "train2.py": TRAIN, "engine.py": ENGINE, "alone.py": TRAIN.replace("engine", "own"), "own.py": ENGINE})
     seen: dict[str, set[str]] = {}

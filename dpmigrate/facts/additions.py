@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from dpmigrate.facts.batch import measured
 from dpmigrate.facts.counters import Counter
+from dpmigrate.facts.library import CLOCKS
 from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.origins import CLOCKS
 from dpmigrate.facts.roles import Roles
 
 _DEPTH = 4

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+from collections.abc import Collection
 
 from dpmigrate.facts.dependence import ControlDependence, counted_turns
 from dpmigrate.facts.held import class_of, held_by_own, latest, stored_values
@@ -38,15 +39,15 @@ _FILES = frozenset({"torch.load", "json.load", "yaml.load", "yaml.full_load", "t
 _READS = re.compile(r"^((load|read)_(json|yaml|yml|toml)|Params)$", re.IGNORECASE)
 
 
-def uniform(names: Names, node: ast.AST, decided: ast.AST | None = None) -> bool:
-    """Whether the expression has the same value on every rank, as far as it can be proved; ``decided`` is a test that they will decide together."""
+def uniform(names: Names, node: ast.AST, decided: Collection[ast.AST] = ()) -> bool:
+    """Whether the expression has the same value on every rank, as far as it can be proved; ``decided`` are tests that they decide together."""
     return _Proof(names, decided=decided).expression(node)
 
 
 class _Proof(ControlDependence):
     """One proof. What is being proved is taken for proved where it is met again: the first value that differs ends the whole proof."""
 
-    def __init__(self, names: Names, seen: set[tuple[object, ...]] | None = None, decided: ast.AST | None = None) -> None:
+    def __init__(self, names: Names, seen: set[tuple[object, ...]] | None = None, decided: Collection[ast.AST] = ()) -> None:
         super().__init__(names, decided)
         self.only_none = seen is not None  # it is only asked whether a value is None
         self.seen = set() if seen is None else seen

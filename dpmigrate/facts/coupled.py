@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.library import CUTS
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.neighbours import neighbours
-from dpmigrate.facts.pairs import Product, along_batch, numbered, of_one_sample, of_samples, placed, products
+from dpmigrate.facts.pairs import Product, along_batch, decomposed, numbered, of_one_sample, of_samples, placed, products
 from dpmigrate.facts.passes import entered, methods_of_model
-from dpmigrate.facts.reductions import statistic
+from dpmigrate.facts.reductions import over_batch, statistic
 from dpmigrate.facts.stateless import stateless
 
 if TYPE_CHECKING:
@@ -27,8 +27,11 @@ _NAMES = ("ntxent", "nt_xent", "supcon", "simclr", "infonce", "info_nce", "contr
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Coupling:
-    """A place where the samples of a batch meet. ``kind``: compared (with each other), classes (that number the samples), statistic (of the batch),
-    ordered (put in order or in proportion), beside (compared with their neighbours), placed (taken by their place), named (a loss known for it).
+    """A place where the samples of a batch meet.
+
+    ``kind``: compared (with each other), classes (that number the samples), statistic (of the batch), ordered (put in order or in proportion),
+    decomposed (seen as one matrix), given (a model is given what is taken over the batch), beside (compared with their neighbours),
+    placed (taken by their place), named (a loss known for it).
 
     ``certain``: it is another loss on each rank; else it may be, by what the first axis is, or by what the places mean.
     """
@@ -51,6 +54,11 @@ def couplings(script: Script) -> Iterator[Coupling]:
             yield Coupling(call, "statistic")
         elif along_batch(script.roles, call) and _reaches_loss(script, call, methods):
             yield Coupling(call, "ordered")
+        elif decomposed(script.roles, call) and _reaches_loss(script, call, methods):
+            yield Coupling(call, "decomposed", certain=False)
+    for p in script.roles.training_passes:
+        given = [*p.call.args, *(k.value for k in p.call.keywords)]
+        yield from (Coupling(e, "given", certain=False) for e in given if over_batch(script.roles, e))
     beside = [m for m in neighbours(script.roles) if _reaches_loss(script, m.node, methods)]
     yield from (Coupling(m.node, "beside", m.certain) for m in beside)
     for part in placed(script.roles):

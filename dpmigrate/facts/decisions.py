@@ -56,7 +56,7 @@ def decided(script: Script, test: ast.expr, *, number: bool = False) -> list[Par
     ``number``: it is no test, and its value is to be the same on all ranks.
     """
     if in_training(script, test):
-        found = _parts(script, test, test, number)
+        found = _parts(script, test, frozenset((test, *script.course.tests)), number)
     elif number or asks_files(script.roles, test) or any(isinstance(n, ast.Compare) for n in ast.walk(test)):
         found = [Part(test, By.MAIN)]  # any rank's number would say yes more often than one process's
     else:
@@ -69,21 +69,21 @@ def in_training(script: Script, node: ast.AST) -> bool:
     return script.modules.in_step(node) or script.roles.region(node) in ("train", "both")
 
 
-def _parts(script: Script, test: ast.expr, whole: ast.expr, number: bool) -> list[Part] | None:
-    """The parts of ``test``, which is one of ``whole``."""
+def _parts(script: Script, test: ast.expr, known: frozenset[ast.expr], number: bool) -> list[Part] | None:
+    """The parts of ``test``, where the ranks decide the tests that are ``known`` together: what these decide is then alike."""
     if asks_files(script.roles, test):
         return [Part(test, By.MAIN)]
-    if uniform(script.names, test, whole):
+    if uniform(script.names, test, known):
         return []
     data = of_data(script.roles, test, (s.size for s in made_global(script)))
     if isinstance(test, ast.BoolOp):
-        return _joined(test, [_parts(script, v, whole, False) for v in test.values], data)
+        return _joined(test, [_parts(script, v, known, False) for v in test.values], data)
     if not data:
         return [Part(test, By.MAIN if number or _by_main(script, test) else By.ANY)]
     finite = _asks_finite(test)
     if finite is not None:
         return [Part(test, finite)]
-    if _mean(script, test, whole, set()):
+    if _mean(script, test, known, set()):
         return [Part(test, By.MEAN)]
     inner: list[ast.expr] = []
     if isinstance(test, ast.UnaryOp):
@@ -94,7 +94,7 @@ def _parts(script: Script, test: ast.expr, whole: ast.expr, number: bool) -> lis
         inner = [test.left, test.right]
     elif isinstance(test, ast.Call) and script.names.dotted(test.func) in _OF_NUMBERS and not test.keywords:
         inner = test.args
-    found = [_parts(script, n, whole, not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))) for n in inner]
+    found = [_parts(script, n, known, not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))) for n in inner]
     flat = [p for f in found if f is not None for p in f]
     return flat if inner and None not in found else None
 
@@ -157,16 +157,16 @@ def _wheredrawn(script: Script, part: Part) -> list[Part]:
 
 
 # ------------------------------------------------------------------ means over the batch
-def _mean(script: Script, node: ast.expr, test: ast.expr, seen: set[ast.AST]) -> bool:
+def _mean(script: Script, node: ast.expr, known: frozenset[ast.expr], seen: set[ast.AST]) -> bool:
     """Whether the mean of the value over ranks with equal shares is the value of the whole batch: of losses that are means, what is linear in them.
 
-    ``test`` is decided alike on all ranks, so what it decides may go into the value.
+    Tests that are ``known`` are decided alike on all ranks, so what they decide may go into the value.
     """
 
     def of(part: ast.expr) -> bool:
-        return _mean(script, part, test, seen)
+        return _mean(script, part, known, seen)
 
-    if node in seen or uniform(script.names, node, test):
+    if node in seen or uniform(script.names, node, known):
         return True
     seen.add(node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TAKES and not node.args:
@@ -180,23 +180,23 @@ def _mean(script: Script, node: ast.expr, test: ast.expr, seen: set[ast.AST]) ->
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         return of(node.left) and of(node.right)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-        plain = uniform(script.names, node.right, test) or (isinstance(node.op, ast.Mult) and uniform(script.names, node.left, test))
+        plain = uniform(script.names, node.right, known) or (isinstance(node.op, ast.Mult) and uniform(script.names, node.left, known))
         return plain and of(node.left) and of(node.right)
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         bound = list(script.names.bindings(script.names.scope_of[node], node.id))
-        return bool(bound) and all(_given_mean(script, node, b, test, seen) for b in bound)
+        return bool(bound) and all(_given_mean(script, node, b, known, seen) for b in bound)
     return isinstance(node, ast.Call) and script.losses.norm(node).norm is Norm.MEAN
 
 
-def _given_mean(script: Script, read: ast.Name, b: Binding, test: ast.expr, seen: set[ast.AST]) -> bool:
+def _given_mean(script: Script, read: ast.Name, b: Binding, known: frozenset[ast.expr], seen: set[ast.AST]) -> bool:
     """Whether every rank gives the variable that is read a mean at the same turns."""
     if b.how == "aug" and isinstance(b.value, ast.AugAssign):
-        scaled = isinstance(b.value.op, ast.Mult | ast.Div) and uniform(script.names, b.value.value, test)
-        given = scaled or (isinstance(b.value.op, ast.Add | ast.Sub) and _mean(script, b.value.value, test, seen))
+        scaled = isinstance(b.value.op, ast.Mult | ast.Div) and uniform(script.names, b.value.value, known)
+        given = scaled or (isinstance(b.value.op, ast.Add | ast.Sub) and _mean(script, b.value.value, known, seen))
     elif b.how == "assign" and isinstance(b.value, ast.expr):
         value = element(b.value, b.path)
-        given = _mean(script, value, test, seen) if not b.path or value is not b.value else script.losses.norm(read).norm is Norm.MEAN
+        given = _mean(script, value, known, seen) if not b.path or value is not b.value else script.losses.norm(read).norm is Norm.MEAN
     else:
         return False
     around = [a for a in script.names.ancestors(b.target) if isinstance(a, ast.If | ast.While | ast.ExceptHandler)]
-    return given and all(not isinstance(a, ast.ExceptHandler) and (script.names.is_inside(test, a.test) or uniform(script.names, a.test, test)) for a in around)
+    return given and all(not isinstance(a, ast.ExceptHandler) and (a.test in known or uniform(script.names, a.test, known)) for a in around)

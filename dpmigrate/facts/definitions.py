@@ -71,6 +71,9 @@ class Definitions:
         """The parameter that the returned expression is, unchanged: a call then means what it was given, not what other calls gave."""
         while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
             value = value.func.value
+        if isinstance(value, ast.IfExp):  # x.cuda() if cuda else x
+            one, other = (self.handed_back(function, side) for side in (value.body, value.orelse))
+            return one if one == other else None
         if not isinstance(value, ast.Name) or value.id not in parameters(function):
             return None
         scope = self.names.opened[function]
@@ -136,6 +139,8 @@ def _itself(node: ast.AST | None, name: str) -> bool:
     """``model.to(device)``, for the name ``model``."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
         node = node.func.value
+    if isinstance(node, ast.IfExp):
+        return _itself(node.body, name) and _itself(node.orelse, name)
     return isinstance(node, ast.Name) and node.id == name
 
 

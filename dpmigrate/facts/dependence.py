@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 
 from dpmigrate.facts.library import PROGRESS
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
@@ -16,9 +17,9 @@ _BESIDE = frozenset({"signal.signal", "threading.Thread", "threading.Timer"})
 
 
 class ControlDependence(ABC):
-    """What stands round a statement, for a proof that knows which expressions are uniform; ``decided`` is a test that the ranks will decide together."""
+    """What stands round a statement, for a proof that knows which expressions are uniform; ``decided`` are tests that the ranks decide together."""
 
-    def __init__(self, names: Names, decided: ast.AST | None = None) -> None:
+    def __init__(self, names: Names, decided: Collection[ast.AST] = ()) -> None:
         self.names = names
         self.decided = decided
 
@@ -44,7 +45,7 @@ class ControlDependence(ABC):
                 if not shared or not self.first("p", a):
                     return False
                 return any(self.parted(c, reader, True) for c in self.names.calls_of(a))
-            if isinstance(a, ast.If | ast.While | ast.IfExp) and inner is not a.test and a.test is not self.decided and not self.expression(a.test):
+            if isinstance(a, ast.If | ast.While | ast.IfExp) and inner is not a.test and a.test not in self.decided and not self.expression(a.test):
                 return True
             if isinstance(a, ast.match_case) and not self.expression(self.names.parent[a].subject):  # type: ignore[attr-defined]
                 return True

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import arguments
-from dpmigrate.facts.library import EXIST_METHODS, EXISTS
+from dpmigrate.facts.library import CLOCKS, EXIST_METHODS, EXISTS
 from dpmigrate.facts.names import FunctionNode, Loop, last
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
 
 _CLOCKS = (
-    "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow", "datetime.now", "time.strftime", "time.ctime", "time.asctime", "time.time",
-    "time.time_ns", "time.localtime", "time.gmtime", "uuid.uuid4", "uuid.uuid1", "secrets.token_hex", "secrets.token_urlsafe", "tempfile.mkdtemp",
-    "tempfile.mkstemp", "os.getpid",
-)  # fmt: skip
+    CLOCKS
+    | {"datetime.now", "time.strftime", "time.ctime", "time.asctime", "time.localtime", "time.gmtime", "os.getpid"}
+    | {"uuid.uuid1", "uuid.uuid4", "secrets.token_hex", "secrets.token_urlsafe", "tempfile.mkdtemp", "tempfile.mkstemp"}
+)
 _LISTS = ("glob.glob", "os.listdir")
 _LAZY_LISTS = ("glob.iglob", "os.walk")
 _LAZY_METHODS = ("glob", "rglob", "iterdir")

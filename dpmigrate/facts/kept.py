@@ -100,12 +100,12 @@ class _Keeping:
 
     def _before(self, read: ast.AST, s: Stored) -> bool:
         """Whether a step may read the variable before it comes to the store, or past it: as a step before has left it."""
-        stores = [s.node, *self._beside(s)]
+        either = bool(self._beside(s))
         places = {self.names.function(n): n for n in leading_to(self.roles, s.node)}
-        pairs = [(n, places[f]) for n in leading_to(self.roles, read) if (f := self.names.function(n)) in places]
+        pairs = [(n, places[f]) for n in leading_to(self.roles, read) if (f := self.names.function(n)) in places and places[f] is not n]
         for node, place in pairs:
             stmt = self.names.statement(place)
-            if place is s.node and len(stores) > 1:
+            if place is s.node and either:
                 stmt = next(a for a in self._within(stmt, self.names.function(stmt)) if isinstance(a, ast.If))
             after = position(node) > position(stmt) and any(self.names.is_inside(node, b) for b in self.names.block(stmt))
             if not after or self.names.is_inside(node, stmt):
@@ -158,8 +158,8 @@ class _Keeping:
         return added and (self.roles.quiet(s.node) or any(self._number(n) for n in ast.walk(value)))
 
     def number_in(self, s: Stored) -> bool:
-        """Whether the store gives a number that does not move on from what was there."""
-        return self._kind(s) is None and any(self._number(n) for v in s.values for n in ast.walk(v))
+        """Whether the store gives a number that does not move on from what was there: what is added up is a total."""
+        return self._kind(s) is None and not self._moves(s) and any(self._number(n) for v in s.values for n in ast.walk(v))
 
     def _number(self, node: ast.AST) -> bool:
         """Whether the node takes a value without its gradient: ``loss.item()``, or a name that holds one."""
@@ -217,7 +217,7 @@ class _Keeping:
     # ------------------------------------------------------------------ who reads it?
     def _total(self, s: Stored, kind: Kind) -> bool:
         """Whether it is a total, an average or a list: what is read after the loop alone is put together there."""
-        return kind is Kind.MOVING or s.put or (isinstance(s.node, ast.AugAssign) and not any(map(self._chosen, s.index)))
+        return kind is Kind.MOVING or (s.put and kind is not Kind.TABLE) or (isinstance(s.node, ast.AugAssign) and not any(map(self._chosen, s.index)))
 
     def _used(self, s: Stored, seen: frozenset[Stored] = frozenset()) -> bool:
         reads = list(self._reads(s))
@@ -225,7 +225,8 @@ class _Keeping:
             stores = [o for n in reads for o in self.stores.get(self.names.statement(n), ()) if o not in seen and self._in_module(o)]
             return any(self.modules.in_step(n) and not self.modules.evaluating(n) for n in reads) or any(self._used(o, seen | {s}) for o in stores)
         roots = self.roles.roots(s.holder)
-        return (bool(reads) or not roots) and bool(marks(self.roles, s.holder, *(n for _, n in roots)) & self._sources)
+        elsewhere = {ast.unparse(n) for n in reads if isinstance(n, ast.Attribute)}  # memory.rows of self.rows
+        return (bool(reads) or not roots) and bool((marks(self.roles, s.holder, *(n for _, n in roots)) | elsewhere) & self._sources)
 
     def _reads(self, s: Stored) -> Iterator[ast.AST]:
         """The places beside its own stores that read the variable."""
@@ -252,4 +253,5 @@ class _Keeping:
     def _worth_telling(self, s: Stored, kind: Kind) -> bool:
         """Whether one rank's part is read where the whole is meant; what is added up is told as a total."""
         rows = kind is Kind.ROWS and not s.put and any(isinstance(e, ast.Slice) for i in s.index for e in ast.walk(i))
-        return (kind is Kind.TABLE or rows) and not isinstance(s.node, ast.AugAssign) and any(of_batch(self.roles, v) for v in s.values) and any(self._reads(s))
+        added = isinstance(s.node, ast.AugAssign) and not isinstance(s.node.op, ast.BitOr)
+        return ((kind is Kind.TABLE and not s.put) or rows) and not added and any(of_batch(self.roles, v) for v in s.values) and any(self._reads(s))

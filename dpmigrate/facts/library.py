@@ -23,6 +23,15 @@ SHOWING = frozenset({"print", "format", "info", "debug", "warning", "write", "se
 #: what shows the progress of a loop and gives what it is given: tqdm, rich, progressbar
 PROGRESS = frozenset({"tqdm", "tqdm_notebook", "notebook_tqdm", "track", "ProgressBar"})
 
+# ---------------------------------------------------------------------- time and chance (time, datetime, timeit, random, numpy.random)
+#: what each process asks for itself, at another time
+CLOCKS = frozenset(
+    {f"time.{n}{unit}" for n in ("time", "perf_counter", "monotonic", "process_time", "thread_time") for unit in ("", "_ns")}
+    | {"time.clock", "timeit.default_timer", "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow"}
+)
+#: what makes a stream of random numbers that can be seeded
+SEEDED_STREAMS = frozenset({"random.Random", "numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator"})
+
 # ---------------------------------------------------------------------- files (os.path, pathlib.Path)
 #: functions that ask whether something is there
 EXISTS = frozenset({"os.path.exists", "os.path.lexists", "os.path.isdir", "os.path.isfile"})
@@ -50,6 +59,9 @@ MAKES = frozenset({"zeros", "ones", "full", "empty"})
 MAKES_ALIKE = frozenset({"new_zeros", "new_ones", "new_full", "new_empty"})
 #: methods that repeat what is there
 REPEATS = frozenset({"repeat", "tile", "repeat_interleave", "expand"})
+
+#: methods and functions that compare elements
+COMPARING = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
 
 # ---------------------------------------------------------------------- modules (torch.nn.Module)
 #: methods that give the modules inside one

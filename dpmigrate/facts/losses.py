@@ -10,6 +10,7 @@ import ast
 import enum
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeGuard
 
 from dpmigrate.facts import batch, copies, criteria, local, passes, selections, weights
 from dpmigrate.facts.library import FLOATS, MOVES
@@ -188,12 +189,19 @@ class Losses:
                 return self._mean_of(weights.of_count(self.roles, node), Loss(Norm.WEIGHTED, node, "a sum divided by a count of its own"))
             return left if right.norm is Norm.CONST or self.numbers.plain(node.right) else Loss(Norm.UNKNOWN, node, right.why)
         if isinstance(node.op, ast.Mult):
+            share, other = (node.left, right) if self._is_share(node.left) else (node.right, left)
+            if self._is_share(share):  # (1.0 / n) * total
+                return Loss(Norm.MEAN if other.norm is Norm.SUM and not selections.chosen(self.roles, share.right) else Norm.UNKNOWN, node, other.why)
             if batch.size(self.roles, node.left) or batch.size(self.roles, node.right):
                 return Loss(Norm.SUM, node) if Norm.MEAN in (left.norm, right.norm) else Loss(Norm.UNKNOWN, node)
             if left.norm is Norm.CONST or self.numbers.plain(node.left):
                 return right
             return left if right.norm is Norm.CONST or self.numbers.plain(node.right) else Loss(Norm.UNKNOWN, node, left.why or right.why)
         return left if right.norm is Norm.CONST and left.norm is Norm.CONST else Loss(Norm.UNKNOWN, node)
+
+    def _is_share(self, node: ast.expr) -> TypeGuard[ast.BinOp]:
+        """``1.0 / n``: a number over the size of the batch."""
+        return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and self.numbers.plain(node.left) and batch.size(self.roles, node.right)
 
     # ------------------------------------------------------------------ calls
     def _call(self, node: ast.Call) -> Loss:

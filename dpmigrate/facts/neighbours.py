@@ -47,14 +47,15 @@ def neighbours(roles: Roles) -> Iterator[Meeting]:
     found = _Finding(roles)
     plain = not _first_axis_is_time(roles) and not any(k.arg == "collate_fn" for c in roles.loader_calls for k in c.keywords)
     for node in roles.names.nodes:
-        if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult):
-            if found.differ([node.left, node.right]):
+        if not isinstance(node, ast.BinOp | ast.Call) or not (roles.region(node) in ("train", "both") or roles.inside_module(node)):
+            continue
+        if isinstance(node, ast.BinOp):
+            if not isinstance(node.op, ast.MatMult) and found.differ([node.left, node.right]):
                 yield Meeting(node, (node.left, node.right), plain)
-        elif isinstance(node, ast.Call):
-            if _compares(roles, node) and found.differ(given := [*node.args, *(k.value for k in node.keywords)]):
-                yield Meeting(node, tuple(given), plain)
-            elif (known := found.several_in_one(node)) is not None:
-                yield Meeting(node, (node,), plain and known)
+        elif _compares(roles, node) and found.differ(given := [*node.args, *(k.value for k in node.keywords)]):
+            yield Meeting(node, tuple(given), plain)
+        elif (known := found.several_in_one(node)) is not None:
+            yield Meeting(node, (node,), plain and known)
 
 
 def _first_axis_is_time(roles: Roles) -> bool:

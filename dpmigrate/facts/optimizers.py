@@ -105,12 +105,17 @@ def _reached(roles: Roles, todo: list[ast.expr], *, functions: bool) -> Iterator
             seen.add(id(n))
             yield n
             if isinstance(n, ast.Call) and functions:
-                stack += [f for f, _ in roles.values.targets(n) if not roles.values.defs.method_class(f)]
+                stack += [f for f, _ in roles.values.targets(n) if not roles.values.defs.method_class(f) and _gives(f)]
             elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
                 stack += _filled(roles, n)
             elif isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and (text := ast.unparse(n)) not in written:
                 written.add(text)
                 stack += _filled(roles, n)
+
+
+def _gives(function: FunctionNode) -> bool:
+    """Whether the function gives its caller something: one that only prints is no factory, wherever a name is looked up."""
+    return any(isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) and n.value is not None for n in ast.walk(function))
 
 
 def _gives_parameters(roles: Roles, call: ast.Call) -> bool:

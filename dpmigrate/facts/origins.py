@@ -6,17 +6,12 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from dpmigrate.facts.definitions import SAME
-from dpmigrate.facts.library import MUTATORS
+from dpmigrate.facts.library import CLOCKS, MUTATORS
 from dpmigrate.facts.names import last, of_self
 from dpmigrate.facts.randomness import drawing
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 
-#: what each process asks for itself, at another time
-CLOCKS = frozenset(
-    {f"time.{n}{unit}" for n in ("time", "perf_counter", "monotonic", "process_time", "thread_time") for unit in ("", "_ns")}
-    | {"time.clock", "timeit.default_timer", "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow"}
-)
 #: what gives the weights of a model
 _OF_WEIGHTS = frozenset({"parameters", "named_parameters", "state_dict"})
 #: what a batch has and what is made of it alone, not of its numbers

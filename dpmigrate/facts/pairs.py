@@ -22,6 +22,11 @@ _KEEPS_PLACES = MOVES | FLOATS | {"detach", "clone", "numpy", "abs", "neg", "con
 _ALL_PAIRS = frozenset(
     {"torch.combinations", "torch.cartesian_prod", "torch.meshgrid", "itertools.combinations", "itertools.permutations", "itertools.product"}
 )
+#: of a matrix: what depends on all of its rows
+_DECOMPOSITIONS = frozenset(
+    {"torch.svd", "torch.qr", "torch.pca_lowrank", "torch.svd_lowrank"}
+    | {f"torch.linalg.{n}" for n in ("svd", "svdvals", "qr", "pinv", "matrix_rank", "lstsq", "cond")}
+)
 _BATCH_SIZE = re.compile(r"(n|num)?_?(batch|bs|bsz)_?(size|sz)?", re.IGNORECASE)
 _ENTROPY = ("torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss")
 
@@ -40,19 +45,34 @@ def products(roles: Roles) -> Iterator[Product]:
     for node in roles.names.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             yield from _of_rows(roles, node, [node.left, node.right])
-        elif isinstance(node, ast.BinOp) and {_new_axis(roles, node.left), _new_axis(roles, node.right)} == {0, 1}:
-            yield Product(node, (node.left, node.right), flat=True)
+        elif isinstance(node, ast.BinOp):
+            if _each_with_each(roles, node.left, node.right):
+                yield Product(node, (node.left, node.right), flat=True)
         elif isinstance(node, ast.Call):
             yield from _call(roles, node)
+
+
+def _each_with_each(roles: Roles, left: ast.expr, right: ast.expr) -> bool:
+    """Whether an operation by element meets every row with every row: new axes on both sides, ``s[:, None] - s`` of one number each, ``s - s.t()``."""
+    new = {_new_axis(roles, left), _new_axis(roles, right)}
+    if new == {0, 1}:
+        return True
+    if new == {1, None}:
+        return one_number_each(roles, left if _new_axis(roles, left) is None else right)
+    for turned, plain in ((left, right), (right, left)):
+        method = turned.func if isinstance(turned, ast.Call) else turned  # s.t(), s.T
+        if isinstance(method, ast.Attribute) and ast.dump(method.value) == ast.dump(plain) and _transposed(roles, turned):
+            return True
+    return False
 
 
 def _call(roles: Roles, node: ast.Call) -> Iterator[Product]:
     dotted = roles.names.dotted(node.func)
     if dotted in ("torch.mm", "torch.matmul"):
         yield from _of_rows(roles, node, node.args)
-    elif dotted in ("torch.nn.functional.linear", "torch.inner"):  # rows with rows, as they are given
+    elif dotted in ("torch.nn.functional.linear", "torch.inner", "torch.outer", "torch.ger"):  # rows with rows, as they are given
         named = {k.arg: k.value for k in node.keywords}
-        operands = (*node.args[:2], *(named[n] for n in ("input", "weight", "other") if n in named))
+        operands = (*node.args[:2], *(named[n] for n in ("input", "weight", "other", "vec2") if n in named))
         yield Product(node, operands, flat=True)
     elif dotted in ("torch.cdist", "torch.nn.functional.pdist", "torch.pdist"):
         yield Product(node, tuple(node.args), flat=False)
@@ -72,7 +92,7 @@ def _call(roles: Roles, node: ast.Call) -> Iterator[Product]:
         yield Product(node, (node.args[0],), flat=True)
     elif last(node.func) in ("addmm", "addmm_"):
         yield from _of_rows(roles, node, [a for a in node.args if not _is_number(a)][-2:])
-    elif isinstance(node.func, ast.Attribute) and node.func.attr == "inner" and not dotted:
+    elif isinstance(node.func, ast.Attribute) and node.func.attr in ("inner", "outer", "ger") and not dotted:
         yield Product(node, (node.func.value, *node.args), flat=True)
     elif isinstance(node.func, ast.Attribute) and node.func.attr in ("mm", "matmul"):
         yield from _of_rows(roles, node, [node.func.value, *node.args])
@@ -139,14 +159,20 @@ def sample_count(roles: Roles, node: ast.expr, tensor: ast.expr, seen: frozenset
     return sized is not None and of_batch(roles, sized) and not of_one(roles, sized)
 
 
-def _new_axis(roles: Roles, node: ast.expr) -> int | None:
-    """Where an operand is given an axis of its own: 0 before the samples, 1 behind them; None for none."""
+def _new_axis(roles: Roles, node: ast.expr, seen: frozenset[ast.expr] = frozenset()) -> int | None:
+    """Where an operand is given an axis of its own: 0 before the samples, 1 behind them; None for none. Of a parameter any call may give it."""
+    if isinstance(node, ast.Name):
+        bound = list(roles.names.bindings(roles.names.scope_of[node], node.id))
+        found = {_new_axis(roles, v, seen | {v}) for v in roles.given(node) if v not in seen}
+        if any(b.how == "param" for b in bound):
+            found.discard(None)
+        return found.pop() if len(found) == 1 else None
     if isinstance(node, ast.Subscript):
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         new = [isinstance(p, ast.Constant) and p.value is None for p in parts]
-        return int(not new[0]) if any(new) else _new_axis(roles, node.value)
+        return int(not new[0]) if any(new) else _new_axis(roles, node.value, seen)
     if isinstance(node, ast.Attribute):
-        return _new_axis(roles, node.value)
+        return _new_axis(roles, node.value, seen)
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return None
     function = roles.names.dotted(node.func).startswith("torch.")
@@ -154,10 +180,12 @@ def _new_axis(roles: Roles, node: ast.expr) -> int | None:
     numbers = [ast.unparse(a) for a in given]
     if node.func.attr == "unsqueeze" and numbers:
         return int(numbers[0] != "0")
-    if node.func.attr in ("view", "reshape") and numbers in (["1", "-1"], ["-1", "1"]):
-        return int(numbers[0] != "1")
+    if node.func.attr in ("view", "reshape"):
+        numbers = [ast.unparse(a) for a in given[0].elts] if len(given) == 1 and isinstance(given[0], ast.Tuple | ast.List) else numbers
+        if "1" in numbers[:2] and len(numbers) > 1:
+            return numbers.index("1")
     inner = node.args[0] if function and node.args else node.func.value
-    return _new_axis(roles, inner)
+    return _new_axis(roles, inner, seen)
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -235,6 +263,15 @@ def one_number_each(roles: Roles, node: ast.expr, seen: frozenset[ast.expr] = fr
         gone = axes(roles.names, node)  # of rows: what a sample's row comes to
         return bool(gone) and 0 not in gone and not any(k.arg == "keepdim" for k in node.keywords)
     return node.func.attr in _KEEPS_PLACES and one_number_each(roles, node.func.value, seen)
+
+
+def decomposed(roles: Roles, call: ast.Call) -> bool:
+    """Whether the call looks at a matrix as a whole, of which the rows are the samples where it has two axes: its singular values, a nuclear norm."""
+    dotted = roles.names.dotted(call.func)
+    known = dotted in _DECOMPOSITIONS or (isinstance(call.func, ast.Attribute) and not dotted and call.func.attr in ("svd", "qr"))
+    nuclear = last(call.func) in ("norm", "matrix_norm") and any(isinstance(a, ast.Constant) and a.value == "nuc" for a in ast.walk(call))
+    tensor = call.args[0] if dotted and call.args else getattr(call.func, "value", None)
+    return (known or nuclear) and isinstance(tensor, ast.expr) and of_batch(roles, tensor)
 
 
 # ---------------------------------------------------------------------- labels

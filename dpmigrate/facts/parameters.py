@@ -30,7 +30,12 @@ class Change:
 
 
 def changes(script: Script) -> Iterator[Change]:
-    """Every change outside of the model after the wrap, in the order of the program; of models that are frozen and thawed as wholes, none."""
+    """Every change outside of the model after the wrap, in the order of the program; of models that are frozen and thawed as wholes, none.
+
+    Nor where the program has no wrap, and there is no place for one: what stands after it is not known then.
+    """
+    if script.wraps.problems and not script.from_data_parallel:
+        return
     switched = _switched(script)
     for node in script.names.nodes:
         if not script.roles.inside_module(node):
@@ -60,6 +65,8 @@ def _by_call(script: Script, call: ast.Call, switched: Vals) -> str:
         if methods_of_model(script.roles, call) and _changes(script, call):
             return "method"
         return "added" if func.attr in _ADDING else ""
+    if script.names.dotted(func) == "?.setattr" and len(call.args) == 3:
+        return "added" if _is_layer(script, call.args[2]) and _wrapped_part(script, call.args[0], _DEPTH) else ""
     part = script.argument(call, "module", 0) if script.names.dotted(func).startswith(_REPLACING) else None
     return "added" if part is not None and _wrapped_part(script, part, _DEPTH) else ""
 
@@ -122,9 +129,13 @@ def _new_layer(script: Script, node: ast.Attribute | ast.Subscript) -> bool:
     if not isinstance(stmt, ast.Assign):
         return False
     tied = isinstance(stmt.value, ast.Attribute) and stmt.value.attr in ("weight", "bias")
-    if not tied and not any(v.qual.startswith("torch.nn.") for v in script.values.eval(stmt.value)):
-        return False
-    return _wrapped_part(script, node.value, _DEPTH)
+    return (tied or _is_layer(script, stmt.value)) and _wrapped_part(script, node.value, _DEPTH)
+
+
+def _is_layer(script: Script, value: ast.expr) -> bool:
+    """Whether the value is a layer or a parameter of torch's, or a module of the program."""
+    defs = script.values.defs
+    return any(v.qual.startswith("torch.nn.") or (v.kind == "object" and v.cls is not None and defs.is_module_class(v.cls)) for v in script.values.eval(value))
 
 
 def _wrapped_part(script: Script, node: ast.expr, depth: int) -> bool:

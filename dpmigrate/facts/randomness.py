@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from dpmigrate.facts.library import SEEDED_STREAMS
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.roles import Roles
 
@@ -20,7 +21,7 @@ _SETS = frozenset(
     {"seed", "manual_seed", "get_state", "set_state", "getstate", "setstate", "Random", "RandomState", "default_rng", "Generator", "SeedSequence"}
 )
 #: what makes a stream of random numbers beside those of the process
-STREAMS = frozenset({"random.Random", "random.SystemRandom", "numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator"})
+STREAMS = SEEDED_STREAMS | {"random.SystemRandom"}
 #: by which a call is given a stream of its own, the same on every rank
 _OWN_STREAM = frozenset({"generator", "random_state"})
 #: what runs the functions that it is given

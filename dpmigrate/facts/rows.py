@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.facts.definitions import default
+from dpmigrate.facts.library import FLOATS, INTEGERS, MOVES
 from dpmigrate.facts.names import FunctionNode, Names, last
 from dpmigrate.facts.pairs import sample_count
 from dpmigrate.facts.reductions import REDUCTIONS, axes, literals
@@ -16,10 +17,12 @@ from dpmigrate.facts.samples import of_loader
 from dpmigrate.facts.scopes import Binding
 
 #: methods and functions that leave every row in its place
-_ROW_BY_ROW = frozenset(
-    {"detach", "clone", "cpu", "cuda", "to", "float", "double", "half", "long", "int", "type", "contiguous", "requires_grad_", "Variable"}
+_ROW_BY_ROW = (
+    MOVES
+    | FLOATS
+    | INTEGERS
+    | {"detach", "clone", "type", "contiguous", "requires_grad_", "Variable", "squeeze", "unsqueeze", "numpy", "argmax", "softmax", "log_softmax"}
     | {"abs", "neg", "exp", "log", "sqrt", "pow", "square", "clamp", "sigmoid", "tanh", "relu", "logsigmoid", "softplus", "gelu", "dropout", "normalize"}
-    | {"softmax", "log_softmax", "squeeze", "unsqueeze", "numpy", "argmax"}
 )
 VIEWS = frozenset({"view", "reshape"})
 #: attributes that are another thing than a tensor of the same rows

@@ -12,17 +12,22 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts import batch
-from dpmigrate.facts.library import NUMBERS, SHOWING
+from dpmigrate.facts.library import COMPARING, NUMBERS, SHOWING
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.numbers import Numbers
+from dpmigrate.facts.samples import of_loader
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
 
 #: functions that give a number, or its text, as it is
 _AS_IT_IS = NUMBERS | {"?.str", "?.repr", "?.format"}
+_BARS = frozenset({"tqdm", "trange", "tqdm_notebook"})
+#: settings of an optimizer's group
+_OF_GROUP = frozenset({"lr", "weight_decay", "momentum", "betas", "eps"})
+#: what training goes by, as a statement
+_STEPS = frozenset({"step", "load_state_dict", "zero_grad", "backward"})
 _DEPTH = 3  # variables between a count and what goes by it
-_COMPARING = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -45,7 +50,7 @@ def sampled(script: Script) -> tuple[Sampled, ...]:
     numbers = Numbers(script.roles)
     out = []
     for target, size, stmt in _additions(script):
-        equal = batch.size(script.roles, size)
+        equal = _size_of_batch(script, size)
         if script.roles.region(stmt) != "train" or not (equal or (_counted(size) and _by_all(script, stmt))) or not _of_a_batch(script, size):
             continue
         reads = [n for n in _reads(script, target) if not script.names.is_inside(n, stmt)]
@@ -68,7 +73,7 @@ def _counted(node: ast.expr) -> bool:
         return False
     if node.func.attr == "sum":
         summed = node.args[0] if node.args else node.func.value
-        return isinstance(summed, ast.Compare) or (isinstance(summed, ast.Call) and isinstance(summed.func, ast.Attribute) and summed.func.attr in _COMPARING)
+        return isinstance(summed, ast.Compare) or (isinstance(summed, ast.Call) and isinstance(summed.func, ast.Attribute) and summed.func.attr in COMPARING)
     return node.func.attr in ("numel", "nelement")
 
 
@@ -89,29 +94,69 @@ def _divided(numbers: Numbers, node: ast.expr, script: Script) -> bool:
     return False
 
 
+def _size_of_batch(script: Script, size: ast.expr) -> bool:
+    """Whether it is the size of a batch, also as what all calls of the function give."""
+    bound = script.names.bindings(script.names.scope_of[size], size.id) if isinstance(size, ast.Name) else ()
+    given = [e for b in bound for e in script.roles.handed(b)]
+    return batch.size(script.roles, size) or (bool(given) and all(e is not None and batch.size(script.roles, e) for e in given))
+
+
 def _additions(script: Script) -> Iterator[tuple[ast.expr, ast.expr, ast.stmt]]:
-    """``c += n``, ``c = c + n``, ``c = n + c``: what grows, by what, and the statement."""
+    """``c += n``, ``c = c + n``, ``c = n + c``, ``bar.update(n)``: what grows, by what, and the statement."""
     for stmt in script.names.nodes:
-        if isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add) and isinstance(stmt.target, ast.Name | ast.Attribute):
+        if isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add) and _is_variable(stmt.target):
             yield stmt.target, stmt.value, stmt
         elif isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.BinOp) and isinstance(stmt.value.op, ast.Add):
             sides = (stmt.value.left, stmt.value.right)
-            for target in stmt.targets if isinstance(stmt.targets[0], ast.Name | ast.Attribute) else ():
+            for target in stmt.targets if _is_variable(stmt.targets[0]) else ():
                 yield from ((target, added, stmt) for old, added in (sides, sides[::-1]) if ast.unparse(old) == ast.unparse(target))
+        elif isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) and (bar := _bar(script, stmt.value)) is not None:
+            yield from ((bar, size, stmt) for size in (*stmt.value.args[:1], *(k.value for k in stmt.value.keywords if k.arg == "n")))
+
+
+def _is_variable(node: ast.expr) -> bool:
+    """A variable, an attribute, or an entry that is written down: ``stats["seen"]``, ``seen[0]``."""
+    return isinstance(node, ast.Name | ast.Attribute) or (
+        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.value, ast.Name | ast.Attribute)
+    )
+
+
+def _bar(script: Script, call: ast.Call) -> ast.expr | None:
+    """The progress bar that the call moves on: it counts in ``bar.n``."""
+    bar = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "update" else None
+    made = script.roles.values.eval(bar) if isinstance(bar, ast.Name | ast.Attribute) else frozenset()
+    return bar if made and all(v.qual.rsplit(".", 1)[-1] in _BARS for v in made) else None
 
 
 def _of_a_batch(script: Script, size: ast.expr) -> bool:
     """Whether what the size is asked of is made in the training loop, as its batches are: not a weight, not the data set."""
     if isinstance(size, ast.Name):
-        values = [b.value for b in script.names.bindings(script.names.scope_of[size], size.id)]
+        bound = list(script.names.bindings(script.names.scope_of[size], size.id))
+        values: list[ast.AST | None] = []
+        for b in bound:
+            values += script.roles.handed(b) or [b.value]
         return all(isinstance(v, ast.expr) and _of_a_batch(script, v) for v in values)
     roots = [n for n in ast.walk(size) if isinstance(n, ast.Name) and not script.names.dotted(n) and not script.roles.model_vals(n)]
-    bound = [b for n in roots for b in script.names.bindings(script.names.scope_of[n], n.id)]
-    return bool(bound) and all(b.how == "param" or script.roles.region(b.target) in ("train", "both") for b in bound)
+    return bool(roots) and all(of_loader(script.roles, n) or _made_in_training(script, n) for n in roots)
+
+
+def _made_in_training(script: Script, node: ast.Name) -> bool:
+    bound = script.names.bindings(script.names.scope_of[node], node.id)
+    return all(b.how == "param" or script.roles.region(b.target) in ("train", "both") for b in bound)
 
 
 def _reads(script: Script, target: ast.expr) -> list[ast.expr]:
-    """Where the variable, or an attribute of the name, is read."""
+    """Where the variable, or an attribute of the name, is read; of a progress bar its ``n``."""
+    if isinstance(script.names.parent[target], ast.Attribute):
+        read = [a for n in _reads_of(script, target) if isinstance(a := script.names.parent[n], ast.Attribute)]
+        return [a for a in read if a.attr == "n"]
+    if isinstance(target, ast.Subscript):
+        above = [script.names.parent[n] for n in _reads_of(script, target.value)]
+        return [a for a in above if isinstance(a, ast.Subscript) and isinstance(a.ctx, ast.Load) and ast.dump(a.slice) == ast.dump(target.slice)]
+    return _reads_of(script, target)
+
+
+def _reads_of(script: Script, target: ast.expr) -> list[ast.expr]:
     if isinstance(target, ast.Name):
         return [n for n in script.names.uses(script.names.scope_of[target], target.id) if isinstance(n.ctx, ast.Load)]
     assert isinstance(target, ast.Attribute)
@@ -121,10 +166,11 @@ def _reads(script: Script, target: ast.expr) -> list[ast.expr]:
 
 
 def _divides(script: Script, node: ast.expr) -> bool:
+    """Whether something else than a plain number is divided by the count."""
     inner: ast.AST = node
     for a in takewhile(lambda a: isinstance(a, ast.expr), script.names.ancestors(node)):
         if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Div | ast.FloorDiv) and a.right is inner:
-            return True
+            return not Numbers(script.roles).plain(a.left)
         inner = a
     return False
 
@@ -142,10 +188,25 @@ def _decides(script: Script, node: ast.expr, depth: int = _DEPTH) -> bool:
         inner = a
     stmt = script.names.statement(node)
     if isinstance(stmt, ast.If | ast.While):
-        return not all(isinstance(s, ast.Expr) for s in (*stmt.body, *stmt.orelse))
+        return not _asks_for_any(script, node) and not all(isinstance(s, ast.Expr) and _shows(s.value) for s in (*stmt.body, *stmt.orelse))
+    if isinstance(stmt, ast.Return):
+        return any(_decides(script, c, depth - 1) for c in script.values.callers.get(script.names.function(stmt), []))
     if not isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) or inner is not stmt.value:
         return False
     target = stmt.targets[0] if isinstance(stmt, ast.Assign) else stmt.target
     if isinstance(target, ast.Name):
         return any(_decides(script, n, depth - 1) for n in _reads(script, target) if not script.names.is_inside(n, stmt))
-    return not isinstance(inner, ast.Name | ast.Attribute)
+    of_group = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and target.slice.value in _OF_GROUP
+    return of_group or not isinstance(inner, ast.Name | ast.Attribute)
+
+
+def _asks_for_any(script: Script, node: ast.expr) -> bool:
+    """``if seen:``, ``if seen == 0:``: alike on all ranks."""
+    above = script.names.parent[node]
+    compared = [above.left, *above.comparators] if isinstance(above, ast.Compare) else []
+    return isinstance(above, ast.If | ast.While) or any(isinstance(e, ast.Constant) and e.value == 0 for e in compared)
+
+
+def _shows(value: ast.expr) -> bool:
+    """Whether the statement shows something, or is a text; a schedule that is stepped is more."""
+    return not isinstance(value, ast.Call) or last(value.func) not in _STEPS

@@ -128,6 +128,8 @@ def _bound(roles: Roles, b: Binding, node: ast.Name, seen: set[Hashable]) -> boo
         return any(_given(roles, c, _passed(roles, c, function, node.id), seen) for c in calls)
     if b.value is None or isinstance(b.value, FunctionNode | ast.ClassDef) or roles.names.is_inside(node, b.value) or _counter(roles, b):
         return False
+    if _from_call(roles, b):
+        return True
     if b.path and b.path[0] != 0:  # length and dim of n, length, dim = x.shape, or of n, length, dim, device = *x.shape, x.device
         first = b.value.elts[0] if isinstance(b.value, ast.Tuple | ast.List) and b.value.elts else None
         if isinstance(first, ast.Starred) and _is_size(first.value):
@@ -137,7 +139,14 @@ def _bound(roles: Roles, b: Binding, node: ast.Name, seen: set[Hashable]) -> boo
     return of_batch(roles, b.value, seen)
 
 
-def _about_loader(roles: Roles, node: ast.Name) -> bool:
+def _from_call(roles: Roles, b: Binding) -> bool:
+    """Whether the batch comes from the call of a loader, with no name for it: ``for x, y in DataLoader(…)``, ``next(iter(DataLoader(…)))``."""
+    if b.value is None or not (b.how == "for" or (isinstance(b.value, ast.Call) and roles.names.dotted(b.value.func) == "?.next")):
+        return False
+    return bool(roles.loaders_of(b.value)) or any(n in roles.loader_calls and not _about_loader(roles, n) for n in ast.walk(b.value) if isinstance(n, ast.Call))
+
+
+def _about_loader(roles: Roles, node: ast.expr) -> bool:
     """``len(loader)``, ``loader.batch_size``: of the loader, and of no batch."""
     above = roles.names.parent[node]
     return (isinstance(above, ast.Call) and roles.names.dotted(above.func) == "?.len") or (isinstance(above, ast.Attribute) and above.attr in _OF_LOADER)

@@ -25,6 +25,7 @@ from dpmigrate.facts.seeds import Seeds
 from dpmigrate.facts.shares import Shares
 from dpmigrate.facts.sizes import Sizes
 from dpmigrate.facts.spelling import spelled_by_caller
+from dpmigrate.facts.steering import Course
 from dpmigrate.facts.suppressions import Suppressions, suppressions, together
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.unused import Unused, partly_used
@@ -318,6 +319,11 @@ class Script:
         return builds.only_in(self, node, tuple(b for b in self.builds if b.by_main))
 
     # ------------------------------------------------------------------ where ranks meet
+    @cached_property
+    def course(self) -> Course:
+        """What decides about the course of the training, for all ranks together."""
+        return Course(self)
+
     @cached_property
     def evaluations(self) -> tuple[evaluation.Evaluation, ...]:
         """How every loop over batches that does not train runs in the migrated program."""

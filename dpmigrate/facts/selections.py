@@ -9,6 +9,7 @@ import ast
 import re
 from itertools import takewhile
 
+from dpmigrate.facts.library import COMPARING, LAYOUTS, MOVES
 from dpmigrate.facts.local import by_batch, loaded
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.roles import Roles, element
@@ -20,14 +21,13 @@ _SELECTS = frozenset({"pack_padded_sequence", "masked_select", "nonzero"})
 _BY_PLACE = frozenset({"index_select", "take"})
 _PLACES = frozenset({"where", "nonzero", "flatnonzero", "argwhere"})
 #: methods and functions that ask each element something
-_ASKS = frozenset(
-    {"bool", "ne", "eq", "gt", "lt", "ge", "le", "not_equal", "greater", "greater_equal", "less", "less_equal", "isin", "isclose", "isnan", "isfinite", "isinf"}
+_ASKS = (
+    COMPARING
+    | {"bool", "not_equal", "greater", "greater_equal", "less", "less_equal", "isin", "isclose", "isnan", "isfinite", "isinf"}
     | {"logical_and", "logical_or", "logical_xor", "logical_not"}
 )
 #: methods that leave a mask one
-_KEEPS = frozenset(
-    {"view", "reshape", "flatten", "squeeze", "unsqueeze", "to", "cuda", "cpu", "detach", "clone", "contiguous", "any", "all", "t", "numpy", "type", "repeat"}
-)
+_KEEPS = MOVES | LAYOUTS | {"detach", "clone", "any", "all", "numpy", "type", "repeat"}
 _BOOLEAN = frozenset({"bool", "torch.bool", "torch.BoolTensor", "numpy.bool_"})
 _DEPTH = 3  # of variables and functions that are followed
 

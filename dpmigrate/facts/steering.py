@@ -9,10 +9,16 @@ import ast
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.control import uniform
+from dpmigrate.facts.decisions import drawn, in_training
 from dpmigrate.facts.kept import switched
-from dpmigrate.facts.origins import of_clock
+from dpmigrate.facts.library import INNER_MODULES, PARAMETERS
+from dpmigrate.facts.origins import of_clock, of_data, of_weights
+from dpmigrate.facts.ranks import local_tests
+from dpmigrate.facts.sampled import made_global
 from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.steps import clips, in_optimizer
 from dpmigrate.facts.stored import Stored
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
 
 #: what an optimizer is told of its groups
 _SETTINGS = frozenset({"lr", "momentum", "weight_decay", "betas", "eps", "initial_lr"})
-_HOLDING = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children"})
+_HOLDING = INNER_MODULES | PARAMETERS
 #: attributes by which weights are written
 _TENSORS = frozenset({"data", "weight", "bias"})
 #: methods in place that leave the values of a weight
@@ -43,8 +49,12 @@ class Kind(enum.Enum):
     WAY = "what later steps go by"
 
 
+#: what is drawn for weights comes from one stream (DPM129), what is drawn for a step's samples from the rank's own
+_DRAWN = (Kind.RATE, Kind.OPTIMIZER)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class Change:
+class Steered:
     """A place that changes the course; ``values`` are what it is given that is no setting."""
 
     node: ast.AST
@@ -52,7 +62,7 @@ class Change:
     values: tuple[ast.expr, ...] = ()
 
 
-def changes(script: Script) -> list[Change]:
+def steered(script: Script) -> list[Steered]:
     """Every such place; those of weights, states and optimizers as far as they stand in the loops that train."""
     found = [*_rates(script), *_gradients(script)]
     loops = [*script.repeating_loops, *(b.node for b in script.roles.train_loops)]
@@ -62,7 +72,7 @@ def changes(script: Script) -> list[Change]:
             if script.names.function(node) in entered or any(script.names.is_inside(node, a) for a in loops):
                 found += _by_statement(script, node)
     known = {script.names.statement(c.node) for c in found}
-    found += [Change(s.node, Kind.WAY, _numbers(script, s, number)) for s, number in switched(script) if s.node not in known]
+    found += [Steered(s.node, Kind.WAY, _numbers(script, s, number)) for s, number in switched(script) if s.node not in known]
     return found
 
 
@@ -71,24 +81,71 @@ def _numbers(script: Script, s: Stored, number: bool) -> tuple[ast.expr, ...]:
     return tuple(v for v in s.values if not isinstance(v, ast.IfExp) and (number or of_clock(script.roles, v)))
 
 
-def _rates(script: Script) -> Iterator[Change]:
+class Course:
+    """By what ranks would part, and what the migrated program therefore decides for all of them together."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._steered = steered(script)
+
+    @cached_property
+    def tests(self) -> tuple[ast.expr, ...]:
+        """The tests round what changes the course, as far as they may fall out differently."""
+        return tuple({test: None for s in self._steered for test in _parting(self._script, s)})
+
+    @cached_property
+    def numbers(self) -> tuple[tuple[Steered, list[ast.expr]], ...]:
+        """The places that are given numbers which differ, with these."""
+        found = ((s, [v for v in s.values if differs(self._script, v) or (s.kind in _DRAWN and drawn(self._script.roles, v))]) for s in self._steered)
+        return tuple((s, values) for s, values in found if values)
+
+
+def _parting(script: Script, place: Steered) -> Iterator[ast.expr]:
+    """The tests round a place by which ranks would part."""
+    within = [n.test for n in ast.walk(script.names.statement(place.node)) if isinstance(n, ast.IfExp)]
+    for test in (*local_tests(script.roles, place.node), *within):
+        if place.kind is Kind.RATE:
+            parts = script.roles.about_numbers(test) if test not in within else not uniform(script.names, test)
+        elif place.kind is Kind.WAY:  # what is drawn for the samples of a rank is its own
+            parts = not _is_option(script, test) and differs(script, test, form=False)
+        else:
+            parts = differs(script, test) or drawn(script.roles, test)
+        if parts:
+            yield test
+
+
+def _is_option(script: Script, test: ast.expr) -> bool:
+    """``if mask:``, ``if not mask:`` of a parameter, which says whether it is given, or what is wanted."""
+    node = test.operand if isinstance(test, ast.UnaryOp) else test
+    return isinstance(node, ast.Name) and any(b.how == "param" for b in script.names.bindings(script.names.scope_of[node], node.id))
+
+
+def differs(script: Script, value: ast.expr, *, form: bool = True) -> bool:
+    """Whether the value is made of a rank's part of the batch, or of its clock."""
+    if uniform(script.names, value):
+        return False
+    of_batch = in_training(script, value) and of_data(script.roles, value, (s.size for s in made_global(script)), form=form)
+    return (of_batch and not of_weights(script.roles, value)) or of_clock(script.roles, value)
+
+
+def _rates(script: Script) -> Iterator[Steered]:
     """Scheduler steps and ``group["lr"] = …``, wherever they stand."""
     for call, func in script.methods("step"):
         if any(v.qual.startswith(_SCHEDULERS) for v in script.values.eval(func.value)):
-            yield Change(call, Kind.RATE)
+            yield Steered(call, Kind.RATE)
     for node in script.names.nodes:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.slice, ast.Constant) and node.slice.value in _SETTINGS:
             stmt = script.names.statement(node)
             value = stmt.value if isinstance(stmt, ast.Assign | ast.AugAssign) else None
-            yield Change(node, Kind.RATE, (value,) if value is not None and not isinstance(value, ast.IfExp) else ())
+            yield Steered(node, Kind.RATE, (value,) if value is not None and not isinstance(value, ast.IfExp) else ())
 
 
-def _gradients(script: Script) -> Iterator[Change]:
+def _gradients(script: Script) -> Iterator[Steered]:
     """Where gradients are clipped, set or changed in place."""
     for n in script.names.nodes:
         by_hand = isinstance(n, ast.Attribute) and n.attr == "grad" and (isinstance(n.ctx, ast.Store) or _in_place(script, n))
         if by_hand or (isinstance(n, ast.Expr) and clips(script.roles, n)):
-            yield Change(n, Kind.GRADIENT)
+            yield Steered(n, Kind.GRADIENT)
 
 
 def _in_place(script: Script, grad: ast.Attribute) -> bool:
@@ -97,7 +154,7 @@ def _in_place(script: Script, grad: ast.Attribute) -> bool:
     return isinstance(above, ast.Attribute) and above.attr.endswith("_") and isinstance(script.names.parent[above], ast.Call)
 
 
-def _by_statement(script: Script, stmt: ast.Assign | ast.AugAssign | ast.Expr) -> Iterator[Change]:
+def _by_statement(script: Script, stmt: ast.Assign | ast.AugAssign | ast.Expr) -> Iterator[Steered]:
     value = stmt.value
     if isinstance(stmt, ast.Expr):
         if isinstance(value, ast.Call):
@@ -105,23 +162,23 @@ def _by_statement(script: Script, stmt: ast.Assign | ast.AugAssign | ast.Expr) -
         return
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
     if any(_is_weight(script, t) for t in targets):
-        yield Change(stmt, Kind.WEIGHT, (value,))
+        yield Steered(stmt, Kind.WEIGHT, (value,))
     elif any(v.node is o.call for v in script.values.eval(value) for o in script.roles.optimizers):
         rates = [k.value for n in ast.walk(value) if isinstance(n, ast.Call) for k in n.keywords if k.arg in _SETTINGS]
-        yield Change(stmt, Kind.OPTIMIZER, tuple(rates))
+        yield Steered(stmt, Kind.OPTIMIZER, tuple(rates))
 
 
-def _by_call(script: Script, stmt: ast.Expr, call: ast.Call) -> Iterator[Change]:
+def _by_call(script: Script, stmt: ast.Expr, call: ast.Call) -> Iterator[Steered]:
     func = call.func
     if script.names.dotted(func).startswith(("torch.nn.init.", "torch.nn.utils.prune.")):
         if any(_is_weight(script, a) or part_of_model(script, a) for a in call.args[:1]):
-            yield Change(stmt, Kind.WEIGHT)
+            yield Steered(stmt, Kind.WEIGHT)
     elif isinstance(func, ast.Attribute) and func.attr in ("load_state_dict", "add_param_group"):
         if _has_state(script, func.value):
-            yield Change(stmt, Kind.STATE)
+            yield Steered(stmt, Kind.STATE)
     elif isinstance(func, ast.Attribute) and func.attr in _ANEW:
         if part_of_model(script, func.value):
-            yield Change(stmt, Kind.WEIGHT)
+            yield Steered(stmt, Kind.WEIGHT)
     elif isinstance(func, ast.Attribute) and func.attr.endswith("_") and func.attr not in _NO_VALUES:
         given = [*call.args, *(k.value for k in call.keywords)]
         node: ast.expr = func.value
@@ -129,7 +186,7 @@ def _by_call(script: Script, stmt: ast.Expr, call: ast.Call) -> Iterator[Change]
             given += node.args
             node = node.func.value
         if _is_weight(script, node):
-            yield Change(stmt, Kind.WEIGHT, tuple(given))
+            yield Steered(stmt, Kind.WEIGHT, tuple(given))
 
 
 def _has_state(script: Script, node: ast.expr) -> bool:

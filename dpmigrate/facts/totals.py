@@ -20,7 +20,9 @@ from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import Names, of_self
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.objects import Val
+from dpmigrate.facts.recorded import number_of_batch, recorded
 from dpmigrate.facts.sampled import made_global
+from dpmigrate.facts.samples import of_batch
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 _PURE = frozenset({"?.len", "?.float", "?.int", "?.max", "?.min", "?.round", "math.sqrt", "math.exp"})
 #: how a number is taken out of what a batch gives
 _TAKEN = frozenset({"item", "size", "shape", "sum", "numpy", "detach", "data"})
-_OF_A_BATCH = frozenset({"item", "data", "detach"})  # what is asked of a tensor to give it to a meter
 _VIEWS = frozenset({"item", "float", "double", "cpu"})
 
 
@@ -82,7 +83,10 @@ def totals(script: Script, loop: BatchLoop) -> Totals:
     _lists(script, loop, count, losses, found)
     known = {c.name for c in count.counters} | {name for names in found.by_kind.values() for name in names} | set(unknown) | _of_all_ranks(script)
     found.told += [Doubt(Unclear.GROWS, place, (name,)) for place, name in other_totals(script, count.carried, known)]
-    found.told += [Doubt(Unclear.FOREIGN_METER, place, (name,)) for place, name in foreign_meters(count.carried, {m.meter.name for m in count.meters})]
+    meters = {m.meter.name for m in count.meters}
+    foreign = list(foreign_meters(count.carried, meters))
+    foreign += recorded(count.carried, known | meters | {name for _, name in foreign})
+    found.told += [Doubt(Unclear.FOREIGN_METER, place, (name,)) for place, name in foreign]
     found.told += [Doubt(Unclear.LIST, place, (name,)) for place, name in other_lists(script, count.carried, count.rows)]
     return found
 
@@ -219,10 +223,11 @@ def other_totals(script: Script, carried: Carried, known: set[str]) -> Iterator[
     found: set[str] = set(known)
     for target, added in _grown(carried.loop):
         base = _base(target)
+        by_entry = isinstance(target, ast.Subscript | ast.Attribute)
         name = script.text(target)
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
             name = script.text(base)  # a table
-        if name in found or _made_anew(carried, base) or not (_taken(added) or _chosen(carried, target)):
+        if name in found or _made_anew(carried, base) or not (_taken(added) or _chosen(carried, target) or (by_entry and _made_of(carried, added))):
             continue
         if _is_read_elsewhere(carried, base):
             found.add(name)
@@ -238,9 +243,10 @@ def other_lists(script: Script, carried: Carried, known: Sequence[str]) -> Itera
     found: set[str] = set()
     for call in (n for n in _turn(carried.loop) if isinstance(n, ast.Call)):
         func = call.func
-        if not isinstance(func, ast.Attribute) or func.attr not in ("append", "extend") or not isinstance(func.value, ast.Attribute | ast.Subscript):
+        holder = _with_default(func.value) if isinstance(func, ast.Attribute) and func.attr in ("append", "extend") else None
+        if not isinstance(func, ast.Attribute) or holder is None:
             continue
-        base, name = _base(func.value), script.text(func.value)
+        base, name = _base(holder), script.text(holder)
         if (
             name not in found
             and script.text(base) not in known
@@ -250,6 +256,13 @@ def other_lists(script: Script, carried: Carried, known: Sequence[str]) -> Itera
         ):
             found.add(name)
             yield call, name
+
+
+def _with_default(node: ast.expr) -> ast.expr | None:
+    """The list of an object or a container: ``self.losses``, ``history["loss"]``; the container of ``history.setdefault("loss", [])``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
+        return node.func.value
+    return node if isinstance(node, ast.Attribute | ast.Subscript) else None
 
 
 def foreign_meters(carried: Carried, known: Collection[str]) -> Iterator[tuple[ast.Call, str]]:
@@ -268,7 +281,7 @@ def foreign_meters(carried: Carried, known: Collection[str]) -> Iterator[tuple[a
         made = carried.roles.values.eval(func.value)
         unseen = bool(made) and all(v.kind == "call" and v.qual and not v.qual.startswith(("torch.", "?.", "tqdm")) for v in made)
         unclear = held or unseen or (ast.unparse(func.value) not in known and any(_keeps(carried, v, func.attr) for v in made))
-        numbers = any(isinstance(n, ast.Attribute) and n.attr in _OF_A_BATCH for a in call.args for n in ast.walk(a))
+        numbers = any(number_of_batch(carried, a) for a in call.args)
         if unclear and numbers and (carried.read_after(base.id) if isinstance(base, ast.Name) else _asked_elsewhere(carried, base)):
             yield call, ast.unparse(func.value)
 
@@ -294,8 +307,14 @@ def _turn(loop: BatchLoop) -> Iterator[ast.AST]:
 
 
 def _grown(loop: BatchLoop) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What ``+=`` adds to, with what is added."""
-    return ((s.target, s.value) for s in _turn(loop) if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.Add))
+    """What ``+=`` adds to, with what is added; of entries and attributes also ``a[k] = a[k] + x``."""
+    for s in _turn(loop):
+        if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.Add):
+            yield s.target, s.value
+        elif isinstance(s, ast.Assign) and isinstance(s.value, ast.BinOp) and isinstance(s.value.op, ast.Add):
+            sides = (s.value.left, s.value.right)
+            for target in (t for t in s.targets if isinstance(t, ast.Subscript | ast.Attribute)):
+                yield from ((target, added) for old, added in (sides, sides[::-1]) if ast.unparse(old) == ast.unparse(target))
 
 
 def _given(loop: BatchLoop) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -315,6 +334,13 @@ def _base(node: ast.expr) -> ast.expr:
 def _taken(added: ast.expr) -> bool:
     """Whether what is added is, as it looks, a number of the batch."""
     return isinstance(added, ast.Name) or any(isinstance(n, ast.Attribute) and n.attr in _TAKEN for n in ast.walk(added))
+
+
+def _made_of(carried: Carried, added: ast.expr) -> bool:
+    """Whether what is added is made of the batch, also as a table that the turn fills from it: ``cost[0] = loss.item()``, ``avg[k] += cost / n``."""
+    read = {n.id for n in ast.walk(added) if isinstance(n, ast.Name)}
+    filled = (v for t, v in _given(carried.loop) if isinstance(t, ast.Subscript) and isinstance(b := _base(t), ast.Name) and b.id in read)
+    return of_batch(carried.roles, added) or any(_taken(v) or of_batch(carried.roles, v) for v in filled)
 
 
 def _chosen(carried: Carried, target: ast.expr) -> bool:

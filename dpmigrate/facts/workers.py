@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.library import SEEDED_STREAMS
 from dpmigrate.facts.names import FunctionNode, last
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _SEEDING = frozenset(
 )
 #: where a seed comes from that each rank's workers have for themselves: torch's stream of the worker, the system
 _OWN = ("torch.initial_seed", "torch.seed", "torch.rand", "torch.empty", "numpy.random.", "random.", "os.getpid", "os.urandom", "secrets.", "uuid.")
-_GENERATORS = frozenset({"random.Random", "numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator", "torch.Generator"})
+_GENERATORS = SEEDED_STREAMS | {"torch.Generator"}
 _START = "worker_init_fn"
 
 

@@ -1,12 +1,14 @@
 """The loss compares the samples of a batch with each other.
 
 ## What it finds
-Similarity matrices of a batch with itself (`z @ z.T`, `torch.mm(a, b.t())`, `z[:, None] - z[None]`), in a loss or in the model, classes that number
-the samples (`cross_entropy(logits, torch.arange(len(z)))`), losses known for it (NT-Xent, SupCon, triplet mining), statistics of the batch that go into
-the loss (`z.std(dim=0)`, `torch.cov(z.T)`), and choices among its samples (`losses.topk(k)`, `z.softmax(0)`). Samples that are repeated as many times as
-there are samples (`z.repeat(len(z), 1)`) meet each other, and so do all pairs of their numbers. Samples taken by their place (`z[:8]`, `z[::2]`) are told.
-Neighbours in the batch meet in `z[1:] - z[:-1]`, in losses of even rows with odd ones, of one half with the other (`z.chunk(2)`), and in views that put
-several samples into one row (`z.view(-1, 2, d)`). Rows that the step has put together by itself (`torch.cat([x1, x2])`) are neighbours on every rank.
+Similarity matrices of a batch with itself (`z @ z.T`, `torch.mm(a, b.t())`, `z[:, None] - z[None]`, `z.view(n, 1, d) - z.view(1, n, d)`), in a loss
+or in the model, classes that number the samples (`cross_entropy(logits, torch.arange(len(z)))`), losses known for it (NT-Xent, SupCon, triplet
+mining), statistics of the batch that go into the loss (`z.std(dim=0)`, `torch.cov(z.T)`), and choices among its samples (`losses.topk(k)`,
+`z.softmax(0)`). Samples that are repeated as many times as there are samples (`z.repeat(len(z), 1)`) meet each other, and so do all pairs of their
+numbers. Samples taken by their place (`z[:8]`, `z[::2]`) are told, and so are singular values and nuclear norms, where it is not seen whether the
+matrix is the batch. Neighbours in the batch meet in `z[1:] - z[:-1]`, in losses of even rows with odd ones, of one half with the other
+(`z.chunk(2)`), and in views that put several samples into one row (`z.view(-1, 2, d)`). Rows that the step has put together by itself
+(`torch.cat([x1, x2])`) are neighbours on every rank.
 Products with parameters and tables (`z @ self.weight.t()`) compare no samples, and neither does attention.
 
 ## Why it matters
@@ -39,12 +41,16 @@ _SAID = {
     "classes": "the classes of this loss are the samples of the batch: with the batch divided this is another loss",
     "statistic": "{text} is a statistic of the batch: of a part of the batch it is another one",
     "ordered": "{text} puts the samples of the batch in order or in proportion: in a part of the batch it is another one",
+    "decomposed": "{text} is of the whole matrix, whose rows are the samples of the batch unless each sample has one of its own",
+    "given": "{text} is made of something that is taken over the batch, and the model is given it: every rank has another one, of its part",
     "beside": "{text} compares samples with those beside them in the batch: in a part of the batch they have other neighbours",
     "placed": "{text} are samples by their place in the batch: every rank takes as many, of its own part",
     "named": "{text} compares the samples of a batch with each other",
 }
 _GATHER = "gather the features of all ranks with gradient before they are compared, or train with one process"
 _ADVICE = {
+    "decomposed": "where its rows are the samples, gather those of all ranks with gradient first, or train with one process",
+    "given": "take it of each sample, or of the data set, or over all ranks (torch.distributed.all_reduce)",
     "beside": "let the data set give samples that belong together as one",
     "placed": "choose them by something of their own, or let the data set give them as a part of each sample",
 }

@@ -4,11 +4,14 @@
 A training loop, or an evaluation that is split over the ranks, under an `if` (or after a `return`, or in a conditional
 expression) whose test may differ between ranks: `if val_loss < best: test(…)`.
 
-The same for steps of a scheduler, for `group["lr"] = …` and for gradients that are clipped or set by hand; and rates that are drawn, or made of a loss.
+The same for whatever changes the course of the training beside its gradients: steps of a scheduler and `group["lr"] = …`, gradients that are clipped or set
+by hand, weights that are changed or restored, optimizers and losses that are replaced, flags and factors that later steps go by. And for the numbers that these
+are given: a rate that is drawn, made of a loss or of the clock, weights that are scaled by a number of the batch.
 
 ## Why it matters
 A rank that finds the test false does not take part, and the others wait for it until the timeout. Values that were computed in full on every rank may differ
-in the last digit.
+in the last digit. A rank that changes its weights, or trains on with another rate, optimizer or loss, has another model from then on, and nothing puts the
+models together again.
 
 ## Example
 ```python
@@ -22,12 +25,14 @@ if ddp.from_main(val_loss < best):
 ```
 
 In the batch loop a draw is rank 0's (`ddp.from_main(random.random() < 0.1)`), a loss that is a mean over the batch is averaged
-(`ddp.mean_all(loss.item()) > last`), and of flags, clocks and numbers that are not finite one rank's yes is enough (`ddp.any_rank(…)`).
+(`ddp.mean_all(loss.item()) > last`), and of flags, clocks and numbers that are not finite one rank's yes is enough (`ddp.any_rank(…)`). Where the clock gives a
+number (`group["lr"] = rate(time.time() - start)`) it is rank 0's: `ddp.from_main(…)`. What such tests decide is then the same on all ranks.
 
 A handler that trains again (`except OutOfMemoryError:`) begins with `if ddp.world_size() > 1: raise`: one rank cannot repeat what the others have done.
 
 ## When it is not fixed
-`val_loss < best and test(…)` is refused, and in the batch loop tests on what is no mean over the batch (`output.max() > 9`).
+`val_loss < best and test(…)` is refused, and in the batch loop tests on what is no mean over the batch (`output.max() > 9`), and weights that are given
+something of the batch (`model.fc.bias.data -= 0.01 * output.mean(0)`). What a step sets anew each time is its own.
 """
 
 from __future__ import annotations
@@ -37,33 +42,24 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.decisions import drawn, in_training
 from dpmigrate.facts.meetings import answers, plateau_metrics, waits_for_files
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.origins import of_clock, of_data, of_weights
 from dpmigrate.facts.ranks import ends_before, local_tests
-from dpmigrate.facts.sampled import made_global
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.steering import Change, Kind, changes
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import alike, raise_on_ranks, together
 
 _WHOLE = "make it of what is the same on every rank: counters, settings, or what the batches of all ranks give (ddp.mean_all, ddp.gather_all)"
 
-#: what is drawn for weights comes from one stream (DPM129), what is drawn for a step's samples from the rank's own
-_SETTINGS = (Kind.RATE, Kind.OPTIMIZER)
-
 
 @rule("DPM511", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def collective_under_local_test(script: Script) -> Iterator[Hit]:
     tests: dict[ast.expr, None] = {}
     places = [*script.meetings, *plateau_metrics(script), *(call for call, _ in waits_for_files(script)), *answers(script)]
-    turned = changes(script)
     for place in places:
         for test in (*local_tests(script.roles, place), *ends_before(script.roles, place)):
             tests[test] = None
-    apart = {test: None for change in turned for test in _parting(script, change) if test not in tests}
     for node in _alone(script, places):
         if isinstance(node, ast.ExceptHandler):
             leave = raise_on_ranks(script, node)
@@ -75,41 +71,13 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
             )  # fmt: skip
     for test in tests:
         yield alike(script, test, [together(script, test)], "all ranks must go the same way here: they wait for each other further on")
-    for test in apart:
-        yield alike(script, test, [together(script, test)], "all ranks must go the same way here: they would train on in other ways")
-    for change in turned:
-        differing = [v for v in change.values if _differs(script, v) or (change.kind in _SETTINGS and drawn(script.roles, v))]
-        shared = {v: together(script, v, number=True) for v in differing}
-        for value in [v for v in differing if shared[v] is None][:1] or differing:
+    for test in script.course.tests:
+        if test not in tests and not uniform(script.names, test, script.course.tests):
+            yield alike(script, test, [together(script, test)], "all ranks must go the same way here: they would train on in other ways")
+    for change, numbers in script.course.numbers:
+        shared = {v: together(script, v, number=True) for v in numbers}
+        for value in [v for v in numbers if shared[v] is None][:1] or numbers:
             yield alike(script, value, [shared[value]], f"every rank would have another number for {change.kind.value}", _WHOLE)
-
-
-def _parting(script: Script, change: Change) -> Iterator[ast.expr]:
-    """The tests round a change of the course by which ranks would part."""
-    within = [n.test for n in ast.walk(script.names.statement(change.node)) if isinstance(n, ast.IfExp)]
-    for test in (*local_tests(script.roles, change.node), *within):
-        if change.kind is Kind.RATE:
-            parts = script.roles.about_numbers(test) if test not in within else not uniform(script.names, test)
-        elif change.kind is Kind.WAY:  # what is drawn for the samples of a rank is its own
-            parts = not _is_option(script, test) and _differs(script, test, form=False)
-        else:
-            parts = _differs(script, test) or drawn(script.roles, test)
-        if parts:
-            yield test
-
-
-def _is_option(script: Script, test: ast.expr) -> bool:
-    """``if mask:``, ``if not mask:`` of a parameter, which says whether it is given, or what is wanted."""
-    node = test.operand if isinstance(test, ast.UnaryOp) else test
-    return isinstance(node, ast.Name) and any(b.how == "param" for b in script.names.bindings(script.names.scope_of[node], node.id))
-
-
-def _differs(script: Script, value: ast.expr, *, form: bool = True) -> bool:
-    """Whether the value is made of a rank's part of the batch, or of its clock."""
-    if uniform(script.names, value):
-        return False
-    of_batch = in_training(script, value) and of_data(script.roles, value, (s.size for s in made_global(script)), form=form)
-    return (of_batch and not of_weights(script.roles, value)) or of_clock(script.roles, value)
 
 
 def _alone(script: Script, places: list[ast.AST]) -> list[ast.AST]:

@@ -2,8 +2,9 @@
 
 ## What it finds
 What a training step writes into something that lives longer than the step, from its batch: a table by sample (`history[idx] = losses.detach()`, also of an
-object, a loss module or a data set), centres of classes (`centers[c] = 0.9 * centers[c] + 0.1 * z[y == c].mean(0)`), a queue of past features, a value that
-moves on with each batch (`ema = 0.9 * ema + 0.1 * loss.item()`).
+object, a loss module or a data set; also by `update`, `add` and `setdefault(…).append`, in dicts, sets, counters and lists by sample), centres of classes
+(`centers[c] = 0.9 * centers[c] + 0.1 * z[y == c].mean(0)`), a queue of past features, a value that moves on with each batch
+(`ema = 0.9 * ema + 0.1 * loss.item()`).
 
 ## Why it matters
 Each rank sees its part of the samples alone. Where a later step reads the table again, in its loss or for the choice of samples, every rank trains by

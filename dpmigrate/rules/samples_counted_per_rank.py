@@ -1,7 +1,8 @@
 """A count of samples that decides something is one rank's.
 
 ## What it finds
-Variables to which a training loop adds the size of each batch (`seen += x.size(0)`), and by which a schedule, a phase, a test or a tracker goes.
+Variables, entries and objects to which a training loop adds the size of each batch (`seen += x.size(0)`, `stats["seen"] += len(x)`, `bar.update(len(x))`
+of a bar whose `n` is read), and by which a schedule, a rate, a phase, a test or a tracker goes.
 
 ## Why it matters
 A rank's batch is a part of the global batch. A warm-up by samples lasts W times as long, a growing network comes to its next phase W times later, and the

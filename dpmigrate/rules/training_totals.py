@@ -24,7 +24,8 @@ Entries of a dict that are added up (`stats["loss"] += loss.item()`) are counter
 the loop computes from its counters in every turn is computed again.
 
 ## When it is not fixed
-A meter outside of the program is told: its numbers are rank 0's. So are tables (`hits[label] += 1`), lists of an object
+A meter outside of the program is told: its numbers are rank 0's. So are objects and functions of the program that keep what they are given
+(`tracker.log_loss(loss.item())`), tables (`hits[label] += 1`), lists of an object
 (`self.losses.append(loss.item())`) and values that go on from batch to batch (`worst = max(worst, loss.item())`).
 Numbers shown while the loop runs are those of rank 0, and so are lists of anything but counts and losses, and sums that go on from one epoch to the next: of
 these only what one loop has added may be summed. Where the kind of one total cannot be told none is reduced, because half a ratio is worse than none; the
@@ -55,12 +56,13 @@ _SAID = {
 }
 _KINDS = "with ddp.sum_all (counts, sums) or ddp.mean_all (means of batches)"
 _REDUCE = f"reduce what one loop adds to it after the loop {_KINDS}, not what earlier epochs have left in it: all ranks have that already"
+_AVERAGE = "reduce what is read of it: ddp.mean_all({}.avg) for means of batches"
 #: of a total that goes on, a sum over the ranks would count its beginning once for each rank
 _GOES_ON = "write before = {0} above the loop and {0} = before + ddp.sum_all({0} - before) below it (counts, sums; ddp.mean_all for means of batches)"
 _ADVICE = {
     Unclear.COUNTER: _REDUCE,
     Unclear.METER: "reset it before the loop, and reduce what it adds up after it " + _KINDS,
-    Unclear.FOREIGN_METER: "reduce what is read of it: ddp.mean_all({}.avg) for means of batches",
+    Unclear.FOREIGN_METER: "reduce what it counts up before it is read: ddp.sum_all(…) of counts, sums and tables, ddp.mean_all(…) of means of batches",
     Unclear.GROWS: _REDUCE,
     Unclear.LIST: "gather it if the numbers made from it must cover the epoch",
 }
@@ -89,4 +91,6 @@ def _told(script: Script, doubt: Doubt) -> Hit:
     stmt = script.names.parent.get(doubt.where)
     number = isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add) and script.text(doubt.where) == doubt.names[0]  # no table
     advice = _GOES_ON if doubt.why is Unclear.GROWS and number else _ADVICE[doubt.why]
+    if doubt.why is Unclear.FOREIGN_METER and any(script.text(n.value) == doubt.names[0] for n in script.names.attributes("avg")):
+        advice = _AVERAGE
     return Hit(doubt.where, _SAID[doubt.why].format(*names), advice=advice.format(*names))

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from textwrap import shorten
 
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
@@ -35,7 +36,7 @@ def unknown_loss_scale(script: Script) -> Iterator[Hit]:
     for call in script.roles.backwards:
         loss = script.losses.of_backward(call)
         if loss.norm in (Norm.UNKNOWN, Norm.CONST):
-            what = script.text(loss.node)[:60].splitlines()[0]
+            what = shorten(script.text(loss.node), 60, placeholder=" …")
             corner = script.values.lookups.behind(loss.node.func) if isinstance(loss.node, ast.Call) else ""
             unseen = f" ({ast.unparse(loss.node.func)} is found by {corner} when the program runs)" if corner and isinstance(loss.node, ast.Call) else ""
             why = loss.why or f"what {what} is normalised by is not known{unseen}"

@@ -42,6 +42,8 @@ def _found(line: str) -> list[tuple[str, str]]:
         pytest.param("loss = loss + z.std(dim=1).mean()", id="a statistic of each sample"),
         pytest.param("loss = loss + z.softmax(1).max(1).values.mean()", id="a proportion within a sample"),
         pytest.param("first = z[:8]", id="places that go nowhere"),
+        pytest.param("z = model(x - x.mean(1, keepdim=True))", id="the model is given what is taken of each sample"),
+        pytest.param("print(x.mean(), (x / x.max()).sum())", id="a number of the batch that is shown"),
     ],
 )
 def test_samples_stay_alone(line: str) -> None:
@@ -56,6 +58,9 @@ def test_samples_stay_alone(line: str) -> None:
         ("loss = loss + z.std(dim=0).mean()", "z.std(dim=0)", "statistic"),
         ("loss = loss + z.softmax(0).mean()", "z.softmax(0)", "ordered"),
         ("loss = loss + z[:4].mean()", "z[:4]", "placed"),
+        ("loss = loss + torch.svd(z)[1].sum()", "torch.svd(z)", "decomposed"),
+        ("loss = loss + model(x - x.mean()).mean()", "x - x.mean()", "given"),
+        ("loss = loss + model(input=x / x.max()).mean()", "x / x.max()", "given"),
         ("loss = loss + nt_xent(z, y)", "nt_xent(z, y)", "named"),
     ],
 )

@@ -38,6 +38,11 @@ def _optimizers(text: str) -> list[list[str]]:
             [["net"], ["net.fc", "other"]],
             id="a group for another one",
         ),
+        pytest.param(
+            "def show(m):\n    print([p for p in m.parameters()])\ndef build():\n    return lib.Net()\nnet = globals()[name]()\nx = net(1)\noptim.SGD(net.parameters())",
+            [["net"]],
+            id="a factory by name, beside a function that gives nothing",
+        ),
         pytest.param("optim.SGD(params=[{'params': net.parameters()}])", [["net"]], id="groups by keyword"),
         pytest.param("ps = []\nfor k, p in net.named_parameters():\n    ps += [{'params': p}]\noptim.SGD(ps)", [["net"]], id="groups filled in a loop"),
         pytest.param("ps = []\nps.append(net.parameters())\nps.extend(other.parameters())\noptim.SGD(ps)", [["net", "other"]], id="append and extend"),

@@ -118,3 +118,62 @@ def test_order_and_proportions_within_a_sample(line: str) -> None:
 )
 def test_order_and_proportions_of_the_batch(lines: str, pointed: str) -> None:
     assert refused("DPM303", before="c = nn.CrossEntropyLoss(reduction='none')", step=_STEP.format(lines)) == [pointed]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("d = z.view(n, 1, 2) - torch.ones(1, n, 2)", id="views with a table"),
+        pytest.param("d = z.view(n, 1, 2) - x.view(n, 1, 8)[:, :, :2]", id="a new axis of both at one place"),
+        pytest.param("s = z.sum(1)\nd = s[:, None] - z", id="a number of each with its own row"),
+        pytest.param("d = z - y.t()", id="another one turned"),
+        pytest.param("w = model.fc.weight\nd = w - w.t()", id="a weight with itself turned"),
+        pytest.param("d = torch.outer(model.fc.bias, model.fc.bias)", id="an outer product of weights"),
+        pytest.param("d = torch.svd(model.fc.weight)[1]", id="singular values of a weight"),
+        pytest.param("d = z.norm(2) + torch.norm(z, p=1)", id="other norms"),
+    ],
+)
+def test_rows_that_do_not_meet(line: str) -> None:
+    assert found("DPM303", step=_STEP.format(f"n = z.size(0)\n{line}\nloss = loss + d.mean()")) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "pointed"),
+    [
+        pytest.param("d = z.view(n, 1, 2) - z.view(1, n, 2)", "z.view(n, 1, 2) - z.view(1, n, 2)", id="views by size"),
+        pytest.param("d = z.view(-1, 1, 2) - z.view(1, -1, 2)", "z.view(-1, 1, 2) - z.view(1, -1, 2)", id="views, size left open"),
+        pytest.param("d = z.reshape((n, 1, -1)) * z.reshape((1, n, -1))", "z.reshape((n, 1, -1)) * z.reshape((1, n, -1))", id="reshape, a tuple"),
+        pytest.param("d = torch.reshape(z, (n, 1, -1)) - z.unsqueeze(0)", "torch.reshape(z, (n, 1, -1)) - z.unsqueeze(0)", id="a function and unsqueeze"),
+        pytest.param("a, b = z[:, None], z[None]\nd = a - b", "a - b", id="new axes by name"),
+        pytest.param("s = z.sum(1)\nd = s[:, None] - s", "s[:, None] - s", id="one number each, one new axis"),
+        pytest.param("s = z.sum(1)\nd = s - s.unsqueeze(1)", "s - s.unsqueeze(1)", id="one number each, the other way"),
+        pytest.param("s = z.sum(1, keepdim=True)\nd = s - s.t()", "s - s.t()", id="a column with itself turned"),
+        pytest.param("s = z.sum(1, keepdim=True)\nd = s.T * s", "s.T * s", id="a column with itself turned, an attribute"),
+        pytest.param("d = torch.outer(z.sum(1), z.sum(1))", "torch.outer(z.sum(1), z.sum(1))", id="outer"),
+        pytest.param("d = torch.outer(z.sum(1), vec2=z.sum(1))", "torch.outer(z.sum(1), vec2=z.sum(1))", id="outer, keyword"),
+        pytest.param("d = z.sum(1).outer(z.sum(1))", "z.sum(1).outer(z.sum(1))", id="outer, a method"),
+    ],
+)
+def test_rows_that_meet_by_element(line: str, pointed: str) -> None:
+    assert refused("DPM303", step=_STEP.format(f"n = z.size(0)\n{line}\nloss = loss + d.mean()")) == [pointed]
+
+
+@pytest.mark.parametrize(
+    "node", ["torch.svd(z)", "torch.linalg.svdvals(z)", "z.svd()", "torch.norm(z, 'nuc')", "z.norm(p='nuc')", "torch.linalg.matrix_norm(z, ord='nuc')"]
+)
+def test_a_matrix_seen_as_a_whole_is_told(node: str) -> None:
+    step = _STEP.format(f"loss = loss + ({node}).mean()")
+    assert found("DPM303", step=step) == [node]
+    assert refused("DPM303", step=step) == []
+
+
+def test_rows_that_meet_in_a_function() -> None:
+    defs = "def gap(a, b):\n    return (a - b) ** 2\ndef near(a, b):\n    return (a - b).abs()"
+    line = "d = gap(z.view(n, 1, 2), z.view(1, n, 2)) + near(z, z.detach()).sum()"
+    assert refused("DPM303", defs=defs, step=_STEP.format(f"n = z.size(0)\n{line}\nloss = loss + d.mean()")) == ["a - b"]
+
+
+def test_a_new_axis_that_comes_and_goes() -> None:
+    """By name only where all values have it: the variable is another thing before."""
+    line = "s = z.sum(1)\nt = s * 2\nd = t - s\nt = t[:, None]"
+    assert found("DPM303", step=_STEP.format(f"{line}\nloss = loss + d.mean()")) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.facts.randomness import drawing, postponed
+from dpmigrate.facts.randomness import drawing, draws, postponed
 from tests.facts.probe import probed
 
 _TOP = """
@@ -18,6 +18,10 @@ def plain(p):
 class Flip:
     def __init__(self):
         self.p = random.random()
+def around(n):
+    return around(n - 1)
+def twice(p):
+    return flip(p) + 1
 """
 
 
@@ -55,3 +59,26 @@ def test_drawing(text: str, expected: bool) -> None:
 def test_postponed(text: str, expected: bool) -> None:
     found, node = probed(_TOP + text)
     assert postponed(found.roles, node) is expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("plain(3)", "computes"),
+        ("around(3)", "calls itself, and draws nowhere"),
+        ("random.seed(3)", "sets the stream"),
+        ("np.random.default_rng(3)", "makes a stream"),
+        ("torch.randn(3, generator=g)", "a stream of its own, the same on every rank"),
+        ("random.shuffle", "is not called"),
+        ("'random.random()'", "a text"),
+    ],
+)
+def test_draws_nothing(expression: str, why: str) -> None:
+    found, node = probed(f"{_TOP}probe({expression})")
+    assert not draws(found.roles, node), why
+
+
+@pytest.mark.parametrize("expression", ["random.random()", "torch.randn(3, generator=None)", "data.shuffle()", "twice(.5)", "list(map(flip, x))"])
+def test_draws(expression: str) -> None:
+    found, node = probed(f"{_TOP}probe({expression})")
+    assert draws(found.roles, node)

@@ -54,6 +54,7 @@ def test_nothing(add: str, start: str, end: str) -> None:
         pytest.param("n += (y > 0).sum().item()\nv = n / 2", "n = v = 0", ["n"], [], ["v = n / 2"], id="a ratio"),
         pytest.param("v = 0.9 * v + 0.1 * loss.item()", "v = 0", [], ["v"], [], id="a moving average"),
         pytest.param("v['a'] += len(x)", "v = {'a': 0}", ["v['a']"], [], [], id="an entry"),
+        pytest.param("v['a'] = v['a'] + loss.item()", "v = {'a': 0}", [], ["v['a']"], [], id="an entry, written out"),
         pytest.param('v["a"] += len(x)', "from collections import defaultdict\nv = defaultdict(int)", ['v["a"]'], [], [], id="an entry of a defaultdict"),
         pytest.param("v.append(loss.item())", "v = []", [], ["v"], [], id="a list of losses"),
         pytest.param("v.append(len(x))", "v = []", ["v"], [], [], id="a list of counts"),

@@ -112,6 +112,11 @@ def _means(text: str) -> list[str]:
         pytest.param("def f():\n    return\nprobe(f())", [], id="a function without a result"),
         pytest.param("def f(): return nn.ReLU(), 3\na, b = f()\nprobe(a)", ["call nn.ReLU()"], id="a part of a result"),
         pytest.param("def f(m): return m\na, b = f(nn.ReLU()), f(nn.Tanh())\nprobe(a)", ["call nn.ReLU()"], id="what a call hands back"),
+        pytest.param(
+            "def f(m, on): return m.cuda() if on else m\na, b = f(nn.ReLU(), c), f(x, c)\nprobe(a)",
+            ["call nn.ReLU()"],
+            id="what a call hands back, moved or not",
+        ),
         pytest.param("def f(m): return m.cuda()\na, b = f(m=nn.ReLU()), f(nn.Tanh())\nprobe(a)", ["call nn.ReLU()"], id="what a call hands back, moved"),
         pytest.param("def f(m):\n    m = m.to(d)\n    return m\na, b = f(nn.ReLU()), f(nn.Tanh())\nprobe(b)", ["call nn.Tanh()"], id="moved before"),
         pytest.param(

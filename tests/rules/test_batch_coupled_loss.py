@@ -58,6 +58,15 @@ def test_products_are_refused(line: str) -> None:
     assert refused("DPM303", step=_STEP.format(f"loss = loss + ({line}).mean()")) == [line]
 
 
+@pytest.mark.parametrize(
+    ("batches", "first"),
+    [("for x, y in DataLoader(train_set, batch_size=16):", ""), ("for i in range(4):", "x, y = next(iter(DataLoader(train_set, batch_size=16)))\n")],
+)
+def test_a_loader_without_a_name(batches: str, first: str) -> None:
+    parts = {"loader": "", "batches": batches, "step": first + _STEP.format("loss = loss + (z @ z.t()).mean()")}
+    assert refused("DPM303", **parts) == ["z @ z.t()"]
+
+
 def test_outside_training_it_is_no_loss() -> None:
     assert found("DPM303", end="print(torch.cdist(torch.ones(2, 2), torch.ones(2, 2)))") == []
 

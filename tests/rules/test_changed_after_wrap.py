@@ -19,6 +19,9 @@ _DP = "model = nn.DataParallel(Net())"
         pytest.param({"model": _DP, "end": "t = torch.zeros(1)\nt.requires_grad_()"}, id="a tensor, by the method"),
         pytest.param({"model": _DP, "end": "model.module.tag = 3"}, id="something else than a layer is set"),
         pytest.param({"model": _DP, "end": "model.module.tag: int = 3"}, id="an annotated attribute"),
+        pytest.param({"model": _DP, "end": "setattr(model.module, 'tag', 3)"}, id="something else than a layer is set by name"),
+        pytest.param({"model": _DP, "end": "setattr(Net(), 'fc', nn.Linear(8, 2))"}, id="another model's layer is set by name"),
+        pytest.param({"before": "setattr(model, 'fc', nn.Linear(8, 2))"}, id="set by name before the wrap"),
         pytest.param({"model": _DP, "end": "other = Net()\nother.fc = nn.Linear(8, 2)\nother.add_module('a', nn.ReLU())"}, id="another model"),
         pytest.param({"model": _DP, "end": "print('p.requires_grad = False')  # p.requires_grad = False"}, id="in a string and a comment"),
         pytest.param({"model": _DP, "end": "for p in [torch.zeros(1)]:\n    p.requires_grad = False"}, id="a loop over something else"),
@@ -47,6 +50,9 @@ _LOOP = "for p in {}.parameters():\n    p.requires_grad = False"
         pytest.param("for n, p in model.named_parameters():\n    p.requires_grad_(n == 'a')", "p.requires_grad_(n == 'a')", id="by the method and by name"),
         pytest.param("model.module.fc = nn.Linear(8, 2)", "model.module.fc", id="layer replaced"),
         pytest.param("model.module.layers[6] = nn.Linear(8, 2)", "model.module.layers[6]", id="item replaced"),
+        pytest.param("model.module.fc = Net()", "model.module.fc", id="a module of the program"),
+        pytest.param("setattr(model, 'fc', nn.Linear(8, 2))", "setattr(model, 'fc', nn.Linear(8, 2))", id="set by name"),
+        pytest.param("setattr(model.module, 'fc', Net().to('cpu'))", "setattr(model.module, 'fc', Net().to('cpu'))", id="a moved module set by name"),
         pytest.param("model.module.add_module('b', nn.Linear(8, 2))", "model.module.add_module('b', nn.Linear(8, 2))", id="layer added"),
         pytest.param("inner = model.module\ninner.fc = nn.Linear(8, 2)", "inner.fc", id="through another name"),
     ],
@@ -54,6 +60,12 @@ _LOOP = "for p in {}.parameters():\n    p.requires_grad = False"
 def test_refused_after_data_parallel(line: str, pointed: str) -> None:
     assert refused("DPM110", model=_DP, before=line) == [pointed]
     assert refused("DPM110", model=_DP, before=line, module_level=True) == [pointed]
+
+
+def test_where_there_is_no_place_for_a_wrap() -> None:
+    """DPM904 says why; what stands after a wrap that there is not is no finding."""
+    parts = {"before": "model.fc = nn.Linear(8, 2)", "end": "model = torch.load('model.pt')['model']\nprint(model)"}
+    assert refused("DPM904", **parts) and found("DPM110", **parts) == []
 
 
 def test_refused_in_the_epoch_loop() -> None:

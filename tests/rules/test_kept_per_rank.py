@@ -303,3 +303,69 @@ def test_written_in_the_backward_of_a_function_of_its_own() -> None:
     assert refused("DPM332", **parts, defs=_OPERATION.replace("memory.index_copy_(0, y, x)", "grad.mul_(2)")) == []
     assert refused("DPM332", **parts, defs=_OPERATION.replace("memory.index_copy_(0, y, x)", "x.mul_(2)")) == []
     assert refused("DPM332", **{**parts, "step": step.replace("idx, table", "held, table")}, defs=_OPERATION.replace("memory.index", "y.index")) == []
+
+
+_READ_DICT = _OUT.format("w = torch.tensor([known.get(int(k), 1.0) for k in idx])\nloss = (each * w).mean()")
+
+
+@pytest.mark.parametrize(
+    ("lines", "start"),
+    [
+        pytest.param("known.update(loss=1)\nknown.update()", "known = {}", id="nothing of the batch"),
+        pytest.param("known.update({'loss': loss.item()})\nknown |= {'loss': loss.item()}", "known = {}", id="by names"),
+        pytest.param("known = {}\nknown.update({int(k): 1.0 for k in idx})", "known = {}", id="made anew in each step"),
+        pytest.param("bits = 1\nbits |= 2\nknown.clear()", "known = {}", id="numbers"),
+        pytest.param("known.update(idx)", "from lib import known", id="an object of another file"),
+        pytest.param("(known or {}).update(idx)\n[0][0].append(loss)", "known = {}", id="of nobody"),
+    ],
+)
+def test_dicts_that_keep_nothing(lines: str, start: str) -> None:
+    assert found("DPM332", **{**_LOOP, "before": start, "step": _READ_DICT + lines}) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("known.update({int(k): float(v) for k, v in zip(idx, each)})", id="a dict"),
+        pytest.param("known.update(zip(idx.tolist(), each.tolist()))", id="pairs"),
+        pytest.param("known.update(dict(zip(idx.tolist(), each.tolist())))", id="a dict of pairs"),
+        pytest.param("known.update({int(idx[0]): float(each[0]), **other})", id="written down"),
+        pytest.param("known |= {int(k): float(v) for k, v in zip(idx, each)}", id="joined"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_dicts_by_sample(line: str, module_level: bool) -> None:
+    parts = {**_LOOP, "before": "known, other = {}, {}", "step": _READ_DICT + line}
+    assert refused("DPM332", **parts, module_level=module_level) == [line]
+
+
+@pytest.mark.parametrize(
+    ("start", "line", "read"),
+    [
+        pytest.param("known = set()", "known.update(idx.tolist())", "len(known)", id="a set"),
+        pytest.param("known = set()", "known.add(int(idx[0]))", "len(known)", id="a set, one by one"),
+        pytest.param("known = {0}", "known |= {int(k) for k in idx}", "len(known)", id="a set, joined"),
+        pytest.param("from collections import Counter\nknown = Counter()", "known.update(y.tolist())", "known[0]", id="a counter"),
+        pytest.param("known = {}", "known.setdefault(int(idx[0]), []).append(each[0].item())", "len(known)", id="lists by sample"),
+        pytest.param("import collections\nknown = collections.defaultdict(list)", "known[int(idx[0])].append(each[0].item())", "len(known[3])", id="lists that are there"),
+    ],
+)  # fmt: skip
+def test_sets_counters_and_lists(start: str, line: str, read: str) -> None:
+    step = _OUT.format(f"loss = each.mean() * {read}") + line
+    assert refused("DPM332", **{**_LOOP, "before": start, "step": step}) == [line]
+
+
+def test_a_set_of_an_object() -> None:
+    defs = "class Seen:\n    def __init__(self):\n        self.ids = set()\n    def put(self, k):\n        self.ids.update(k)\n"
+    step = _OUT.format("loss = each.mean() * len(seen.ids)") + "seen.put(idx.tolist())"
+    assert refused("DPM332", **{**_LOOP, "defs": defs, "before": "seen = Seen()", "step": step}) == ["self.ids.update(k)"]
+
+
+def test_what_is_only_shown_is_told_once() -> None:
+    for line, start, told in (
+        ("known.update({int(k): 1.0 * k for k in idx})", "known = {}", ["DPM332"]),
+        ("known.update(y.tolist())", "known = set()", ["DPM332"]),
+        ("known[int(idx[0])].append(loss.item())", "known = [[]] * 64", ["DPM602"]),
+    ):
+        parts = {**_LOOP, "before": start, "step": _PLAIN + line, "end": "print(known)"}
+        assert [c for c in ("DPM332", "DPM602") for h in hits(c, **parts) if h.severity is Severity.WARNING and not h.edits] == told

@@ -27,6 +27,16 @@ _ZERO = {"before": "seen = 0"}
         pytest.param(_ADD + "correct += (model(x).argmax(1) == y).sum().item()\nprint(correct / seen, correct / float(seen))", {"before": "seen = correct = 0"}, id="a divisor"),
         pytest.param(_ADD + "progress(i, 'Acc: %.3f (%d)' % (correct / seen, seen))", {"before": "seen = correct = i = 0", "defs": "def progress(i, text):\n    print(text)"}, id="in a text that is given"),
         pytest.param(_ADD, {"epoch_end": "history.append(seen)\nstate = {'seen': seen}", "before": "seen = 0\nhistory = []"}, id="kept"),
+        pytest.param(_ADD + "if seen == 0:\n    lr = 1\nif seen:\n    lr = 2", {}, id="asked for any"),
+        pytest.param("stats['seen'] += len(x)\nprint(stats['seen'], stats['other'])", {"before": "stats = {'seen': 0}"}, id="an entry that is shown"),
+        pytest.param("stats[i] += len(x)\n" + _LR.replace("seen", "stats[i]"), {"before": "stats = {0: 0}\ni = 0"}, id="an entry that is computed"),
+        pytest.param("bar.update(len(x))\nbar.set_postfix(n=bar.n, t=bar.total)", {"imports": "from tqdm import tqdm", "before": "bar = tqdm(total=64)"}, id="a bar that is shown"),
+        pytest.param("bar.update()\n" + _LR.replace("seen", "bar.n"), {"imports": "from tqdm import tqdm", "before": "bar = tqdm(total=64)"}, id="a bar of steps"),
+        pytest.param("bar.update(len(x))\n" + _LR.replace("seen", "bar.n"), {"imports": "from helpers import Bar", "before": "bar = Bar()"}, id="another bar"),
+        pytest.param("update(len(x))\n" + _LR.replace("seen", "n"), {"defs": "n = 0\ndef update(k):\n    pass"}, id="a function of that name"),
+        pytest.param("g[0].bars.update(len(x))\n" + _LR.replace("seen", "g[0].n"), {"before": "g = []"}, id="of nobody"),
+        pytest.param("counter.add(1)\n" + _LR.replace("seen", "counter.n"), {"defs": "class Counter:\n    n = 0\n    def add(self, k):\n        self.n += k", "before": "counter = Counter()"}, id="steps by a method"),
+        pytest.param("seen += noise.size(0)\n" + _LR, {"before": "seen = 0\nnoise = torch.randn(4, 2)"}, id="of noise that is made before"),
         pytest.param("seen += 16\n" + _LR, {}, id="a number"),
         pytest.param("seen += b\n" + _LR, {"before": "seen = 0", "setup": "b = 16", "loader": "loader = DataLoader(train_set, batch_size=b, shuffle=True)"}, id="the setting"),
         pytest.param("seen += 1\n" + _LR, {}, id="steps"),
@@ -57,6 +67,25 @@ def test_evaluation_counts_its_own() -> None:
         pytest.param("seen += x.shape[0]\n" + _LR, "seen += x.shape[0] * ddp.world_size()", id="shape"),
         pytest.param("seen += len(y)\n" + _LR, "seen += len(y) * ddp.world_size()", id="len"),
         pytest.param("n = len(y)\nseen += n\n" + _LR, "seen += n * ddp.world_size()", id="by a name"),
+        pytest.param(_ADD + "if seen > 40:\n    warm.step()", "seen += x.size(0) * ddp.world_size()", id="a schedule under a test"),
+        pytest.param(
+            _ADD + "lr = 0.1 / (1 + seen)\nfor g in optimizer.param_groups:\n    g['lr'] = lr",
+            "seen += x.size(0) * ddp.world_size()",
+            id="a number divided by it",
+        ),
+        pytest.param("stats['seen'] += len(x)\n" + _LR.replace("seen", "stats['seen']"), "stats['seen'] += len(x) * ddp.world_size()", id="an entry"),
+        pytest.param(
+            "stats['seen'] = len(x) + stats['seen']\n" + _LR.replace("seen", "stats['seen']"),
+            "stats['seen'] = (len(x) * ddp.world_size()) + stats['seen']",
+            id="an entry, written out",
+        ),
+        pytest.param(
+            "box.seen[0] += len(x)\n" + _LR.replace("seen", "box.seen[0]"), "box.seen[0] += len(x) * ddp.world_size()", id="an element of an attribute"
+        ),
+        pytest.param("bar.update(len(x))\n" + _LR.replace("seen", "bar.n"), "bar.update(len(x) * ddp.world_size())", id="a bar"),
+        pytest.param("bar.update(n=len(x))\n" + _LR.replace("seen", "bar.n"), "bar.update(n=len(x) * ddp.world_size())", id="a bar, by keyword"),
+        pytest.param("z = model(x)\nseen += z.size(0)\n" + _LR, "seen += z.size(0) * ddp.world_size()", id="of what the model gives"),
+        pytest.param("counter.add(len(x))\n" + _LR.replace("seen", "counter.n"), "self.n += k * ddp.world_size()", id="in a method"),
         pytest.param("seen = seen + len(y)\n" + _LR, "seen = seen + (len(y) * ddp.world_size())", id="written out"),
         pytest.param("seen = len(y) + seen\n" + _LR, "seen = (len(y) * ddp.world_size()) + seen", id="the other way round"),
         pytest.param(_ADD + "scheduler.step(seen)", "seen += x.size(0) * ddp.world_size()", id="given to a schedule"),
@@ -68,10 +97,31 @@ def test_evaluation_counts_its_own() -> None:
 )
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
 def test_found_and_fixed(lines: str, new: str, module_level: bool) -> None:
-    defs = "class Schedule:\n    def step(self, n):\n        self.n = n"
-    setup = "phase = 0\nscheduler = Schedule()"
-    imports = "from torch.utils.tensorboard import SummaryWriter"
+    defs = "class Schedule:\n    def step(self, n):\n        self.n = n\nclass Box:\n    def __init__(self):\n        self.seen = [0]\n"
+    defs += "class Counter:\n    def __init__(self):\n        self.n = 0\n    def add(self, k):\n        self.n += k"
+    setup = "phase = 0\nscheduler = Schedule()\nstats = {'seen': 0}\nbox = Box()\ncounter = Counter()\nbar = tqdm(total=64)\n"
+    setup += "warm = torch.optim.lr_scheduler.ConstantLR(optimizer)"
+    imports = "from torch.utils.tensorboard import SummaryWriter\nfrom tqdm import tqdm"
     assert new in after(imports=imports, defs=defs, setup=f"{setup}\nwriter = SummaryWriter()", **_ZERO, step=STEP + lines, module_level=module_level)
+
+
+def test_a_name_that_other_data_have_as_well() -> None:
+    step = STEP + "seen += x.size(0)\n" + _LR
+    assert "seen += x.size(0) * ddp.world_size()" in after(setup="x = torch.randn(64, 8)", **_ZERO, step=step)
+
+
+def test_what_a_method_gives_back() -> None:
+    defs = "class Ramp:\n    def __init__(self):\n        self.n = 0\n    def add(self, k):\n        self.n += k\n    def value(self):\n        return min(1.0, self.n / 200)"
+    step = STEP.replace("loss.backward()", "loss = loss * ramp.value()\nloss.backward()") + "ramp.add(len(x))"
+    assert "self.n += k * ddp.world_size()" in after(defs=defs, before="ramp = Ramp()", step=step)
+    assert found("DPM616", defs=defs, before="ramp = Ramp()", step=STEP + "ramp.add(len(x))", epoch_end="print(ramp.value())") == []
+
+
+def test_a_method_that_an_evaluation_calls_as_well() -> None:
+    """Of an evaluation the counts are whole."""
+    defs = "class Counter:\n    def __init__(self):\n        self.n = 0\n    def add(self, k):\n        self.n += k"
+    end = "with torch.no_grad():\n    for x, y in DataLoader(val_set, batch_size=8):\n        counter.add(len(x))\n        model(x)"
+    assert found("DPM616", defs=defs, before="counter = Counter()", step=STEP + "counter.add(len(x))\n" + _LR.replace("seen", "counter.n"), end=end) == []
 
 
 def test_a_global_of_a_function() -> None:

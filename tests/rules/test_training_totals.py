@@ -161,7 +161,9 @@ def test_totals_beside_plain_counters(step: str, start: str, lines: list[str]) -
         pytest.param("share = share * 2", "share = 0", id="multiplied"),
         pytest.param("share = 0.5 * share + 0.5 * share", "share = 0", id="nothing is added"),
         pytest.param("share['n'] -= len(x)", "share = {'n': 0}", id="taken away"),
-        pytest.param("share[i] += len(x)", "share = {'n': 0}\ni = 'n'", id="an unknown entry"),
+        pytest.param("share[i] += 1", "share = {'n': 0}\ni = 'n'", id="an unknown entry of steps"),
+        pytest.param("share['n'] = 1 + share['n']\nshare['m'] = 3 * 2", "share = {'n': 0}", id="steps, written out"),
+        pytest.param("part = [0.5]\npart[0] = 2\nshare[i] += part[0]", "share = {'n': 0}\ni = 'n'", id="a table of numbers"),
         pytest.param("other['n'] += len(x)", "share = {'n': 0}\nother = {'n': 0}", id="a dict that is not read"),
         pytest.param("bar.update(1)", "bar = share = tqdm(loader)", id="a bar"),
         pytest.param("meter.update(3)", "meter = share = Meter()", id="a constant"),
@@ -178,6 +180,7 @@ def test_other_lines_of_the_loop(step: str, start: str) -> None:
 @pytest.mark.parametrize(
     ("step", "start", "named"),
     [
+        pytest.param("share['n'] = share['n'] + len(x)", "share = {'n': 3}", "share['n'], read", id="written out, of a dict that begins with something"),
         pytest.param("share['n'] += len(x)", "share = {'n': 3}", "share['n'], read", id="a dict that begins with something"),
         pytest.param("share['n'] += len(x)", "share = make()", "share['n'], read", id="a dict from somewhere"),
         pytest.param("share = 0.5 * share + 0.5 * x[0]", "share = 0", "share, read", id="a moving average of something"),
@@ -189,6 +192,10 @@ def test_other_lines_of_the_loop(step: str, start: str) -> None:
         pytest.param("share = share * x.mean() + 0.1 * loss.item()", "share = 0", "share, read", id="a moving average with a factor of the batch"),
         pytest.param("share = share * 0.5 + loss.item()", "share = 0", "share, read", id="a sum that forgets"),
         pytest.param("share = max(share, loss.item())", "share = 0", "share, read", id="the largest"),
+        pytest.param("share[i] += len(x)", "share = {'n': 0}\ni = 'n'", "share, read", id="an unknown entry"),
+        pytest.param("share[0][1][2:] += loss.tolist()", "share = [[[], []]]", "share, read", id="a table in tables"),
+        pytest.param("cost[0] = loss.item()\nshare[i, :2] += cost / len(loader)", "share, cost, i = make(), make(), 0", "share, read", id="by another table"),
+        pytest.param("cost[0] = x.mean()\nshare[i] = cost[0] / 2 + share[i]", "share, cost, i = make(), make(), 0", "share, read", id="written out"),
         pytest.param("share[y] += 1", "share = torch.zeros(2)", "share, read", id="a table"),
         pytest.param("share['kept'].append(loss.item())", "share = make()", "the list share['kept'], read", id="a list in something"),
     ],
@@ -286,3 +293,16 @@ def test_a_list_from_outside_is_filled_anew() -> None:
 def test_what_is_given_may_be_no_list(before: str, given: str) -> None:
     (one,) = hits("DPM602", **_turned("kept.append(loss.item())", f"turn(model, loader, optimizer, {given})", before=before))
     assert not one.edits and "the list kept" in one.message
+
+
+@pytest.mark.parametrize(
+    ("read", "advice"),
+    [
+        pytest.param("v.avg", "reduce what is read of it: ddp.mean_all(v.avg) for means of batches", id="an average"),
+        pytest.param("v.table", "reduce what it counts up before it is read: ddp.sum_all(…)", id="a table"),
+    ],
+)
+def test_the_help_fits_what_is_read_of_a_meter(read: str, advice: str) -> None:
+    step = STEP + "v.update(loss.item(), 3)"
+    (one,) = [f for f in hits("DPM602", imports="from lib import Meter", before="v = Meter()", step=step, epoch_end=f"print({read})") if not f.edits]
+    assert one.advice.startswith(advice)

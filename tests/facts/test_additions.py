@@ -1,0 +1,39 @@
+"""What one addition over a batch is: a sum, a mean, a constant."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.facts.additions import Holds, holds
+from tests.pipeline import script
+from tests.rules.program import program
+
+
+def _holds(addition: str, losses: dict[str, bool] | None = None, lines: str = "") -> Holds:
+    end = f"val_loader = DataLoader(val_set, batch_size=16)\ntotal = 0\nwith torch.no_grad():\n    for a, b in val_loader:\n        z = model(a)\n        {lines}\n"
+    found = script(program(defs="def right(z, b):\n    return (z == b).sum().item()", end=f"{end}        total += {addition}\nprint(total)"))
+    (loop,) = found.roles.eval_loops
+    (counter,) = found.counting(loop).counters
+    return holds(found.roles, loop, counter, losses or {})
+
+
+@pytest.mark.parametrize("addition", ["z.max()", "foreign(z)", "z[0]", "z", "1 / len(a)", "z.mean() / len(a)", "len(a) + 1"])
+def test_not_known(addition: str) -> None:
+    assert _holds(addition) is Holds.UNKNOWN
+
+
+@pytest.mark.parametrize("addition", ["1", "2.5", "time.time()"][:2])
+def test_the_same_in_every_batch(addition: str) -> None:
+    assert _holds(addition) is Holds.STEP
+
+
+@pytest.mark.parametrize("addition", ["z.mean()", "torch.mean(z).item()", "z.mean() * 2", "float(z.mean())", "loss"])
+def test_means(addition: str) -> None:
+    assert _holds(addition, {"loss": False}) is Holds.MEAN
+
+
+@pytest.mark.parametrize(
+    "addition", ["len(a)", "a.size(0)", "(z == b).sum().item()", "z.mean() * len(a)", "right(z, b)", "z.sum() / 3", "z.sum() + len(a)", "n", "loss"]
+)
+def test_sums(addition: str) -> None:
+    assert _holds(addition, {"loss": True}, "n = a.shape[0]") is Holds.SUM

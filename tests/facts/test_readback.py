@@ -1,0 +1,38 @@
+"""Files that rank 0 writes and all ranks read afterwards."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from dpmigrate.facts.readback import read_backs, waits_at
+from tests.pipeline import script
+from tests.rules.program import program
+
+
+@pytest.mark.parametrize(
+    ("before", "end"),
+    [
+        pytest.param("", "x = np.load('a.npy')", id="a file of somebody else"),
+        pytest.param("", "np.save('a.npy', model)", id="nobody reads it"),
+        pytest.param("x = np.load('a.npy')", "np.save('a.npy', model)", id="read before"),
+        pytest.param("", "np.save('a.npy', model)\nx = np.load('b.npy')", id="another file"),
+    ],
+)
+def test_nobody_waits(before: str, end: str) -> None:
+    assert list(read_backs(script(program(imports="import numpy as np", before=before, end=end)))) == []
+
+
+@pytest.mark.parametrize(
+    ("end", "read", "place"),
+    [
+        ("np.save('a.npy', model)\nx = np.load('a.npy')", "np.load('a.npy')", "x = np.load('a.npy')"),
+        ("path = 'a.npy'\nnp.save(path, model)\nx = np.load(path)", "np.load(path)", "x = np.load(path)"),
+        ("np.save('a.npy', model)\nfor i in range(3):\n    x = np.load('a.npy')", "np.load('a.npy')", "for i in range(3):\n    x = np.load('a.npy')"),
+    ],
+)
+def test_what_is_read_back(end: str, read: str, place: str) -> None:
+    found = script(program(imports="import numpy as np", end=end))
+    (call,) = read_backs(found)
+    assert (ast.unparse(call), ast.unparse(waits_at(found, call))) == (read, place)
