@@ -11,12 +11,19 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from dpmigrate.facts.names import last
+from dpmigrate.program import Program
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _LOOKS_UP = frozenset({"globals", "locals", "eval", "exec", "vars", "dir"})  # as builtins: model.eval() is none of them
 #: what Python itself calls of an object that stands in the place of stdout: for print, and when the program ends
 _OF_STREAMS = frozenset({"write", "writelines", "flush", "close"})
 _BY_NAME = frozenset({"getattr", "hasattr", "import_module", "__import__", "attrgetter", "methodcaller"})
+
+
+def only_alive(program: Program) -> Program:
+    """The program, out of whose imported files the definitions that nothing can run have been taken."""
+    without_dead(program.parts[-1].tree, [(p.word, p.tree) for p in program.parts[:-1]], program.computed)
+    return program
 
 
 def without_dead(script: ast.Module, imported: Sequence[tuple[str, ast.Module]], computed: Collection[str] = ()) -> None:

@@ -179,9 +179,9 @@ def apply(
 def _runtime_wanted() -> None:
     from importlib.util import find_spec
 
-    if find_spec("dpmigrate_runtime") is None:
-        where = "install dpmigrate for the Python that runs it, or apply with --vendor"
-        print(f"dpmigrate: the result imports dpmigrate_runtime, which this Python lacks: {where}", file=sys.stderr)
+    has = "which came to this Python with dpmigrate" if find_spec("dpmigrate_runtime") is not None else "which this Python lacks"
+    where = "install dpmigrate for the Python that runs it (pip), or apply with --vendor"
+    print(f"dpmigrate: the result imports dpmigrate_runtime, {has}: {where}", file=sys.stderr)
 
 
 def _gate(arguments: tuple[str, ...]) -> Callable[[Path, Mapping[Path, bytes]], str | None]:
@@ -363,7 +363,7 @@ def main() -> NoReturn:
     if words[:1] == ["verify"] or (words[:1] == ["apply"] and "--verify" in words[:at]):  # what follows is the script's own
         words, arguments = words[:at], tuple(words[at + 1 :])
     try:
-        cli.main(words, standalone_mode=False, obj=arguments)
+        cli.main(words, prog_name="dpmigrate", standalone_mode=False, obj=arguments)
         code = 0
     except click.exceptions.Exit as e:
         code = e.exit_code

@@ -176,8 +176,6 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     follow = settings.follow and b"import" in data
     if not follow and not _relevant([data], literals):
         return Outcome(name, Status.CLEAN, reason="nothing is trained in this file")
-    from dpmigrate.facts.dormant import take_out
-    from dpmigrate.facts.names import Names
     from dpmigrate.facts.script import Script
     from dpmigrate.linking import link
     from dpmigrate.program import Program
@@ -190,8 +188,7 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     if not _relevant([p.source.data for p in program.parts], literals):
         reason = "nothing is trained in this file" + (" or those that it imports" if len(program.parts) > 1 else "")
         return Outcome(name, Status.CLEAN, reason=reason, notes=_unread(program))
-    names = Names(program.parts[-1].tree, program.imported, program.links)
-    return Script(program, settings, None if take_out(names) else names)
+    return Script.running(program, settings)
 
 
 def _relevant(files: Sequence[bytes], literals: tuple[bytes, ...]) -> bool:

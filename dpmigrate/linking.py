@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpmigrate.alive import without_dead
+from dpmigrate.alive import only_alive
 from dpmigrate.facts.computed import imports_by_name
 from dpmigrate.facts.names import last
 from dpmigrate.facts.scopes import imported_names
@@ -78,11 +78,9 @@ class _Linker:
         parts: list[Part] = []
         index = {m: i for i, m in enumerate(self._order)}
         for module in self._order:
-            parts.append(placed(module.source, parts[-1].end if parts else 0, main=module is self._top))
-        words = [_word(m.path) for m in self._order]
-        without_dead(parts[-1].tree, list(zip(words, (p.tree for p in parts[:-1]), strict=False)), set(map(_word, self._computed)))
+            parts.append(placed(module.source, parts[-1].end if parts else 0, main=module is self._top, word=_word(module.path)))
         links = {(index[m], name): index[target] for (m, name), target in self._links.items()}
-        return Program(tuple(parts), links, tuple(self._unread.items()))
+        return only_alive(Program(tuple(parts), links, tuple(self._unread.items()), frozenset(map(_word, self._computed))))
 
     # ------------------------------------------------------------------ one import
     def _imports(self, module: _Module) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from dpmigrate.alive import only_alive
 from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.edit import AddImport, Edit
 from dpmigrate.model import File, Finding, Problem, Span
@@ -135,7 +136,7 @@ def _recheck(script: Script, texts: Texts) -> str:
     files = [(p.tree, _own_names(again, i)) for i, p in enumerate(again.parts)]
     for sentence in collectives_under_guards(files, lambda line: again.where(Span(line, 0, line, 0))):
         return sentence
-    return "" if Script(again, script.settings).exempt else "a second run would not recognise the result as migrated"
+    return "" if Script.running(again, script.settings).exempt else "a second run would not recognise the result as migrated"
 
 
 def _own_names(program: Program, index: int) -> Mapping[str, str]:
@@ -152,15 +153,15 @@ def _own_names(program: Program, index: int) -> Mapping[str, str]:
 
 
 def anew(program: Program, texts: Texts) -> Program | Problem:
-    """The program with the new texts in their places."""
+    """The program with the new texts in their places, as a second run reads it: what nothing can run is left as it was, and is no part of it."""
     parts, first = [], 0
     for part in program.parts:
         source = parse(texts.get(part, part.source.text).encode("utf-8", "surrogatepass"), part.source.name)
         if isinstance(source, Problem):
             return source
-        parts.append(placed(source, first, main=part is program.parts[-1]))
+        parts.append(placed(source, first, main=part is program.parts[-1], word=part.word))
         first = parts[-1].end
-    return Program(tuple(parts), program.links)
+    return only_alive(Program(tuple(parts), program.links, computed=program.computed))
 
 
 def encoded(texts: Texts) -> list[tuple[Source, bytes]] | Problem:

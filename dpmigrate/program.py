@@ -21,11 +21,15 @@ Links = Mapping[tuple[int, str], int]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A file of a program: what of it runs there, with the positions of the program; ``first`` lines of the program stand before it."""
+    """A file of a program: what of it runs there, with the positions of the program; ``first`` lines of the program stand before it.
+
+    ``word`` is the last one of the module's name.
+    """
 
     source: Source
     tree: ast.Module
     first: int = 0
+    word: str = ""
 
     @cached_property
     def _lines(self) -> list[bytes]:
@@ -49,7 +53,7 @@ class Part:
         return Span(span.line - self.first, span.col, span.end_line - self.first, span.end_col)
 
 
-def placed(source: Source, first: int, *, main: bool) -> Part:
+def placed(source: Source, first: int, *, main: bool, word: str = "") -> Part:
     """A file with its place in a program; where it is imported, the block of its main guard does not run and is left out.
 
     The statements are the source's own, moved to their new lines: a source has one place only.
@@ -57,19 +61,21 @@ def placed(source: Source, first: int, *, main: bool) -> Part:
     tree = ast.Module([s for s in source.tree.body if main or not is_main_guard(s)], [])
     if first:
         ast.increment_lineno(tree, first)
-    return Part(source, tree, first)
+    return Part(source, tree, first, word)
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
     """The files of a program, the script that is started last, and what their imports mean.
 
-    ``unread`` are files that the program imports and that could not be read or parsed, with what is wrong.
+    ``unread`` are files that the program imports and that could not be read or parsed, with what is wrong; ``computed`` the words of modules that it imports
+    by a computed name.
     """
 
     parts: tuple[Part, ...]
     links: Links = field(default_factory=dict)
     unread: tuple[tuple[str, Problem], ...] = ()
+    computed: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, source: Source) -> Program:

@@ -250,13 +250,28 @@ def test_a_proof_of_what_is_migrated_already_is_told_what_it_needs(tmp_path: Pat
     assert done.returncode == 2 and b"dpmigrate verify ORIGINAL MIGRATED" in done.stdout
 
 
-def test_a_runtime_that_is_not_there_is_mentioned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_how_the_runtime_gets_there_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     cli._runtime_wanted()
-    assert "--vendor" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "this Python lacks" in said and "(pip)" in said and "--vendor" in said
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     cli._runtime_wanted()
-    assert capsys.readouterr().err == ""
+    said = capsys.readouterr().err
+    assert "lacks" not in said and "(pip)" in said and "--vendor" in said
+
+
+def test_who_needs_no_runtime_is_not_told_of_it(tmp_path: Path) -> None:
+    put(tmp_path, TRAINS)
+    assert b"dpmigrate_runtime" not in run("apply", "--diff", "train.py", cwd=tmp_path).stderr
+    assert run("apply", "--vendor", "train.py", cwd=tmp_path).stderr == b""
+    assert run("apply", "train.py", cwd=tmp_path).stderr == b""  # there is nothing to change
+
+
+@pytest.mark.parametrize("words", [["apply", "--help"], ["apply"], ["--help"], ["apply", "--nothing", "x.py"]], ids=" ".join)
+def test_the_usage_line_names_the_command(tmp_path: Path, words: list[str]) -> None:
+    done = run(*words, cwd=tmp_path)
+    assert b"Usage: dpmigrate " in done.stdout + done.stderr and b"python -m" not in done.stdout + done.stderr
 
 
 def test_the_command_to_start_it_can_be_pasted(tmp_path: Path) -> None:

@@ -55,3 +55,33 @@ def test_all_ranks_come_by(tmp_path: Path, use: str) -> None:
 def test_a_collective_of_another_file_under_a_guard(tmp_path: Path, use: str, place: str) -> None:
     said = rechecked(tmp_path, use, place=place)
     assert said == f"{tmp_path / place}, line 3: sum_all() waits for every rank but stands under the rank-0 guard of line 5"
+
+
+_WRAPS = "import torch\nfrom torch import nn\ndef wrapped(net):\n    return nn.DataParallel(net)\ndef built(): ...\n"
+_TRAIN = "def train(net):\n    net(1).backward()\n"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param("import engine\nengine.wrapped(1)\n", id="module"),
+        pytest.param("from engine import wrapped as w\nw(1)\n", id="function, as"),
+        pytest.param("import engine\nf = vars(engine)[input()]\n", id="by name"),
+        pytest.param("import engine\ndef wrap(net):\n    return torch.nn.DataParallel(net)\nwrap(1)\n", id="of the script"),
+    ],
+)
+def test_data_parallel_that_may_run_is_left(tmp_path: Path, use: str) -> None:
+    script = f"{use}{_TRAIN}if __name__ == '__main__':\n    train(1)\n"
+    assert rechecked(tmp_path, script, _WRAPS) == "a second run would not recognise the result as migrated"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param("import engine\nengine.built()\n", id="module"),
+        pytest.param("from engine import built as b\nb()\n", id="function, as"),
+        pytest.param("import engine\nengine.built()\ndef wrap(net):\n    return torch.nn.DataParallel(net)\n", id="of the script"),
+    ],
+)
+def test_data_parallel_that_nothing_runs(tmp_path: Path, use: str) -> None:
+    assert rechecked(tmp_path, f"{use}{_TRAIN}if __name__ == '__main__':\n    train(1)\n", _WRAPS) == ""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection
 
 from dpmigrate.facts.dependence import ControlDependence, counted_turns
-from dpmigrate.facts.held import class_of, held_by_own, stored_values
+from dpmigrate.facts.held import class_of, held_by_own, latest, stored_values
 from dpmigrate.facts.library import EXISTS, MUTATORS, NUMBERS, PROGRESS
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, of_self, position
 from dpmigrate.facts.outside import waits_for_somebody
@@ -96,18 +96,19 @@ class _Proof(ControlDependence):
 
     def _own(self, func: ast.Name | ast.Attribute) -> bool:
         """A function of this file all of whose results are uniform, or a class of this file: what its objects hold is asked of each attribute."""
-        found = self.names.meant(func)
-        bindings = list(self.names.bindings(*found)) if found is not None and found[1] else []
-        if len(bindings) != 1 or bindings[0].how not in ("def", "class"):
-            return False
-        node = bindings[0].target
+        node = self._called(func)
         if isinstance(node, ast.ClassDef):
             return not any(last(b) in ("Module", "Dataset") for b in node.bases)
-        if not self.first("f", node):
-            return True
-        assert isinstance(node, FunctionNode)
+        if not isinstance(node, FunctionNode) or not self.first("f", node):
+            return node is not None
         returns = self.names.returns(node)
-        return bool(returns) and not any(isinstance(n, ast.Yield) for n in ast.walk(node)) and all(self._result(r) for r in returns)
+        return bool(returns) and not _yields(node) and all(self._result(r) for r in returns)
+
+    def _called(self, func: ast.expr) -> ast.AST | None:
+        """The one function or class of this program that the name means."""
+        found = self.names.meant(func)
+        bindings = list(self.names.bindings(*found)) if found is not None and found[1] else []
+        return bindings[0].target if len(bindings) == 1 and bindings[0].how in ("def", "class") else None
 
     def _result(self, node: ast.Return) -> bool:
         return (node.value is None or _settings(node.value) or self.expression(node.value)) and not self.parted(node, node, False)
@@ -140,7 +141,7 @@ class _Proof(ControlDependence):
             return False
         plain = [*function.args.posonlyargs, *function.args.args]
         plain = plain[1:] if isinstance(self.names.parent[function], ast.ClassDef) else plain
-        given = [g for c in self._calls_of(function) for g in _given(c, b.target, plain)]
+        given = [g for c in self._calls_of(function) for g in _passed_to(c, b.target, plain)]
         names = [g for g in given if isinstance(g, ast.Name)]
         return any(self._data(x, seen | {b.target}) for n in names for x in self.names.bindings(self.names.scope_of[n], n.id))
 
@@ -180,8 +181,21 @@ class _Proof(ControlDependence):
             assert isinstance(b.value, ast.AugAssign)
             return self.expression(b.value.value) and not self.parted(b.target, reader, shared)
         if b.how == "assign" and b.value is not None:
-            return (_settings(b.value) or self._read_once(b.value) or self.expression(b.value)) and not self.parted(b.target, reader, shared)
+            return self._given(b.value, b.path) and not self.parted(b.target, reader, shared)
         return False  # a context manager's, an exception, what a pattern catches
+
+    def _given(self, value: ast.AST, path: tuple[int | str, ...]) -> bool:
+        """Whether what an assignment gives a target is uniform; where a function hands back tuples, the elements of that place alone."""
+        index = path[0] if path else None
+        if not isinstance(index, int):
+            return _settings(value) or self._read_once(value) or self.expression(value)
+        if isinstance(value, ast.Tuple) and _holds_at(value, index):
+            return self._given(value.elts[index], path[1:])
+        function = self._called(value.func) if isinstance(value, ast.Call) else None
+        returns = self.names.returns(function) if isinstance(function, FunctionNode) and not _yields(function) else []
+        if not returns or not all(isinstance(r.value, ast.Tuple) and _holds_at(r.value, index) for r in returns):
+            return self._given(value, ())
+        return not self.first("f", function, path) or all(self._given(r.value, path) and not self.parted(r, r, False) for r in returns if r.value)
 
     def _read_once(self, value: ast.AST) -> bool:
         """A file of settings, read before any loop: the same on all ranks, as the file is."""
@@ -217,7 +231,7 @@ class _Proof(ControlDependence):
     def _passed(self, call: ast.Call, arg: ast.arg, plain: list[ast.arg]) -> bool:
         if any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords):
             return False
-        given = _given(call, arg, plain)  # none: the default, or what a framework gives
+        given = _passed_to(call, arg, plain)  # none: the default, or what a framework gives
         return all(_settings(g) or self._read_once(g) or self.expression(g) for g in given)
 
     def element(self, source: ast.expr, path: tuple[int | str, ...]) -> bool:
@@ -232,6 +246,10 @@ class _Proof(ControlDependence):
                 return all(self.element(x, ()) for x in source.args)
             if counted_turns(self.names, source):
                 return all(self.expression(x) for x in [*source.args, *(k.value for k in source.keywords)])
+        if isinstance(source, ast.Name):
+            given = latest(self.names, source, list(self.names.bindings(self.names.scope_of[source], source.id)))
+            if given is not None and isinstance(given.value, ast.Call) and not given.path and (last(given.value.func) in PROGRESS | {"enumerate"}):
+                return self.element(given.value, path)
         return not isinstance(source, ast.Set) and self.expression(source)
 
     def _attribute(self, node: ast.Attribute) -> bool:
@@ -300,13 +318,22 @@ def _asks_none(node: ast.Compare) -> bool:
     return isinstance(node.ops[0], ast.Is | ast.IsNot) and isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
 
 
-def _given(call: ast.Call, arg: ast.AST, plain: list[ast.arg]) -> list[ast.expr]:
+def _passed_to(call: ast.Call, arg: ast.AST, plain: list[ast.arg]) -> list[ast.expr]:
     """What the call gives to the parameter."""
     assert isinstance(arg, ast.arg)
     given = [k.value for k in call.keywords if k.arg == arg.arg]
     if arg in plain and plain.index(arg) < len(call.args):
         given.append(call.args[plain.index(arg)])
     return given
+
+
+def _holds_at(value: ast.Tuple, index: int) -> bool:
+    """Whether the element of that place can be seen."""
+    return index < len(value.elts) and not any(isinstance(e, ast.Starred) for e in value.elts)
+
+
+def _yields(function: FunctionNode) -> bool:
+    return any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(function))
 
 
 def _made_by(node: ast.AST | None) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from dpmigrate.facts.definitions import SAME
-from dpmigrate.facts.names import Names, of_self
+from dpmigrate.facts.names import Names, of_self, position
+from dpmigrate.facts.scopes import Binding
 
 
 def class_of(names: Names, node: ast.AST) -> ast.ClassDef | None:
@@ -40,3 +42,21 @@ def held_by_own(names: Names, node: ast.Attribute) -> bool:
     """Whether the attribute is one that objects of this program's own classes store: what they hold is asked of it alone."""
     own = isinstance(node.value, ast.Attribute) and class_of(names, node.value) is not None
     return own and any(isinstance(s.ctx, ast.Store) and of_self(s) for s in names.attributes(node.attr))
+
+
+def latest(names: Names, node: ast.Name, bound: Collection[Binding]) -> Binding | None:
+    """The one assignment whose value is read for certain: the last before the read, in a block round it, with none that may run between them."""
+    function = names.function(node)
+    before = [b for b in bound if names.function(b.target) is function and position(b.target) < position(node) and not _gives(names, b, node)]
+    last = max(before, key=lambda b: position(b.target), default=None)
+    if last is None or last.how != "assign" or any(names.function(b.target) is not function for b in bound):
+        return None
+    stmt = names.statement(last.target)
+    loops = [a for a in names.ancestors(node) if isinstance(a, ast.For | ast.While) and not names.is_inside(stmt, a)]
+    repeated = any(names.is_inside(b.target, a) for a in loops for b in bound)
+    return last if not repeated and any(names.is_inside(node, s) for s in names.block(stmt)) else None
+
+
+def _gives(names: Names, b: Binding, node: ast.Name) -> bool:
+    """Whether the variable is read to be given its next value: ``names = list(names)``."""
+    return b.how == "assign" and names.is_inside(node, names.statement(b.target))

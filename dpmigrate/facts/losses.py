@@ -164,12 +164,14 @@ class Losses:
             inside = path[0] < len(value.elts) and not isinstance(value.elts[path[0]], ast.Starred)
             return self._part(value.elts[path[0]], path[1:]) if inside else Loss(Norm.UNKNOWN, value)
         if isinstance(value, ast.Name):
+            if id(value) in self._busy:
+                return Loss(Norm.CONST, value)  # x, y = x: the other assignments decide
+            self._busy.add(id(value))
             bound = list(self.names.bindings(self.names.scope_of[value], value.id))
             found = [self._part(b.value, (*b.path, *path)) for b in bound if b.how == "assign" and isinstance(b.value, ast.expr)]
+            self._busy.discard(id(value))
             return _join(value, found) if found and len(found) == len(bound) else Loss(Norm.UNKNOWN, value)
-        if isinstance(value, ast.Call):
-            return self._object(value, path[0]) if self.roles.values.eval(value.func) else Loss(Norm.UNKNOWN, value)
-        return Loss(Norm.UNKNOWN, value)
+        return self._object(value, path[0]) if isinstance(value, ast.Call) and self.roles.values.eval(value.func) else Loss(Norm.UNKNOWN, value)
 
     def _same_branch(self, value: ast.AST, node: ast.AST) -> bool:
         """Whether the assignment always runs before the read: every ``if`` round it is round the read as well."""
@@ -258,9 +260,7 @@ class Losses:
         """Python's ``sum`` adds losses up; what each is decides."""
         if not self._from_batch(what):
             return Loss(Norm.CONST, node)
-        if isinstance(what, ast.List | ast.Tuple) and what.elts:
-            return _join(node, [self.norm(e) for e in what.elts])
-        return Loss(Norm.UNKNOWN, node)
+        return _join(node, [self.norm(e) for e in what.elts]) if isinstance(what, ast.List | ast.Tuple) and what.elts else Loss(Norm.UNKNOWN, node)
 
     def _mean(self, node: ast.Call, what: ast.expr) -> Loss:
         function = self.names.dotted(node.func) == "torch.mean"

@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.library import CLOCKS, MUTATORS
 from dpmigrate.facts.names import last, of_self
+from dpmigrate.facts.randomness import drawing
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 
+#: what gives the weights of a model
+_OF_WEIGHTS = frozenset({"parameters", "named_parameters", "state_dict"})
 #: what a batch has and what is made of it alone, not of its numbers
 _FORM = frozenset(
     {"len", "size", "shape", "numel", "dim", "ndim", "device", "dtype", "is_cuda", "isinstance", "hasattr"}
@@ -18,11 +22,13 @@ _FORM = frozenset(
 )
 
 
-def origins(roles: Roles, node: ast.AST, seen: set[object] | None = None, *, form: bool = True) -> Iterator[tuple[ast.AST, Binding | None]]:
+def origins(
+    roles: Roles, node: ast.AST, seen: set[object] | None = None, *, form: bool = True, returned: bool = False
+) -> Iterator[tuple[ast.AST, Binding | None]]:
     """The nodes of an expression and of all that its variables are given, each with the binding of a loop's target that it reads, if it does.
 
     Of an object of the program it is what the attribute is given that is read. What an evaluation gives is left out: it is the same on every rank. So are
-    shapes, lengths and devices, without ``form``.
+    shapes, lengths and devices, without ``form``. With ``returned`` a call of a function of the program is what that hands back, whatever else it is given.
     """
     seen = set() if seen is None else seen
     todo: list[ast.AST] = [node]
@@ -33,6 +39,8 @@ def origins(roles: Roles, node: ast.AST, seen: set[object] | None = None, *, for
         seen.add(n)
         yield n, None
         held = _held(roles, n) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) else None
+        if returned and isinstance(n, ast.Call):
+            held = handed_back(roles, n)
         todo += ast.iter_child_nodes(n) if held is None else held
         if not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load):
             continue
@@ -56,6 +64,17 @@ def _held(roles: Roles, node: ast.Attribute) -> list[ast.AST] | None:
         return None
     stores = [s for s in roles.names.attributes(node.attr) if isinstance(s.ctx, ast.Store) and of_self(s)]
     return [v for s in stores if (v := getattr(roles.names.statement(s), "value", None)) is not None] or None
+
+
+def handed_back(roles: Roles, call: ast.Call) -> list[ast.AST] | None:
+    """What the functions of the program that the call enters return; None where that cannot be seen, and for what belongs to a model."""
+    out: list[ast.AST] = []
+    for function, _ in roles.values.targets(call):
+        returns = [r.value for r in roles.names.returns(function) if r.value is not None]
+        if not returns or roles.inside_module(function) or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(function)):
+            return None
+        out += returns
+    return out or None
 
 
 def _put_in(roles: Roles, node: ast.Name) -> Iterator[ast.AST]:
@@ -82,6 +101,30 @@ def of_data(roles: Roles, node: ast.AST, without: Iterable[ast.AST] = (), *, for
             if drawn or roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n)):
                 return True
     return False
+
+
+def of_weights(roles: Roles, node: ast.AST) -> bool:
+    """Whether the value is made of the weights of models, which all ranks have alike, and of no batch and no draw: by what functions hand back."""
+    asked = False
+    for n, b in origins(roles, node, returned=True):
+        if b is not None and b.value is not None and roles.loaders_of(b.value):
+            return False
+        if isinstance(n, ast.Call) and handed_back(roles, n) is None:
+            method = n.func.attr if isinstance(n.func, ast.Attribute) and roles.model_vals(n.func.value) else ""
+            asked = asked or method in _OF_WEIGHTS
+            unseen = any(f.name != "__init__" or not roles.inside_module(f) for f, _ in roles.values.targets(n))
+            drawn = roles.names.dotted(n.func) == "?.next" or drawing(roles, n)
+            if unseen or drawn or roles.model_vals(n.func) or (method and method not in _OF_WEIGHTS | SAME):
+                return False
+        if isinstance(n, ast.Attribute) and (n.attr == "grad" or _filled(roles, n)):
+            return False
+    return asked
+
+
+def _filled(roles: Roles, node: ast.Attribute) -> bool:
+    """Whether something is put into what the attribute holds."""
+    above = [roles.names.parent[a] for a in roles.names.attributes(node.attr)]
+    return any((isinstance(a, ast.Attribute) and a.attr in MUTATORS) or (isinstance(a, ast.Subscript) and isinstance(a.ctx, ast.Store)) for a in above)
 
 
 def _is_form(node: ast.AST) -> bool:

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.facts import builds, counters, division, evaluation, launch, layers, losses, precision, ranks
+from dpmigrate.facts.dormant import take_out
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.inputs import InputGradient, input_gradients
 from dpmigrate.facts.loops import BatchLoop, rounds
@@ -54,6 +55,12 @@ class Script:
         self._phases: dict[BatchLoop, Phases | None] = {}
         self._unused: dict[Wrap, list[Unused]] = {}
         self._counting: dict[BatchLoop, counters.Counting] = {}
+
+    @classmethod
+    def running(cls, program: Program, settings: Settings) -> Script:
+        """The facts of what runs: without the functions and classes that nothing uses."""
+        names = Names(program.parts[-1].tree, program.imported, program.links)
+        return cls(program, settings, None if take_out(names) else names)
 
     def _without_own_mode(self) -> tuple[ast.stmt, ...]:
         """Look at the default path alone, if there is one that has DataParallel and nothing of the own mode in it; what would switch that on."""

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.definitions import TRANSPARENT
-from dpmigrate.facts.names import last, position
+from dpmigrate.facts.held import latest
+from dpmigrate.facts.names import last
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.values import Val, Vals
@@ -95,26 +96,8 @@ def _called(roles: Roles, node: ast.Call, depth: int) -> bool:
 
 def _variable(roles: Roles, node: ast.Name, depth: int) -> bool:
     bound = [b for b in roles.names.bindings(roles.names.scope_of[node], node.id) if b.how != "aug"]
-    latest = _latest(roles, node, bound)
-    return bool(bound) and all(_bound(roles, b, depth) for b in ([latest] if latest is not None else bound))
-
-
-def _latest(roles: Roles, node: ast.Name, bound: list[Binding]) -> Binding | None:
-    """The one assignment whose value is read for certain: the last before the read, in a block round it, with none that may run between them."""
-    function = roles.names.function(node)
-    before = [b for b in bound if roles.names.function(b.target) is function and position(b.target) < position(node) and not _gives(roles, b, node)]
-    last = max(before, key=lambda b: position(b.target), default=None)
-    if last is None or last.how != "assign" or any(roles.names.function(b.target) is not function for b in bound):
-        return None
-    stmt = roles.names.statement(last.target)
-    loops = [a for a in roles.names.ancestors(node) if isinstance(a, ast.For | ast.While) and not roles.names.is_inside(stmt, a)]
-    repeated = any(roles.names.is_inside(b.target, a) for a in loops for b in bound)
-    return last if not repeated and any(a is roles.names.parent[stmt] for a in roles.names.ancestors(node)) else None
-
-
-def _gives(roles: Roles, b: Binding, node: ast.Name) -> bool:
-    """Whether the variable is read to be given its next value: ``names = list(names)``."""
-    return b.how == "assign" and roles.names.is_inside(node, roles.names.statement(b.target))
+    given = latest(roles.names, node, bound)
+    return bool(bound) and all(_bound(roles, b, depth) for b in ([given] if given is not None else bound))
 
 
 def _bound(roles: Roles, b: Binding, depth: int) -> bool:

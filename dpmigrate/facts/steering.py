@@ -16,7 +16,7 @@ from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn, in_training
 from dpmigrate.facts.kept import switched
 from dpmigrate.facts.library import INNER_MODULES, PARAMETERS
-from dpmigrate.facts.origins import of_clock, of_data
+from dpmigrate.facts.origins import of_clock, of_data, of_weights
 from dpmigrate.facts.ranks import local_tests
 from dpmigrate.facts.sampled import made_global
 from dpmigrate.facts.scopes import Binding
@@ -125,7 +125,7 @@ def differs(script: Script, value: ast.expr, *, form: bool = True) -> bool:
     if uniform(script.names, value):
         return False
     of_batch = in_training(script, value) and of_data(script.roles, value, (s.size for s in made_global(script)), form=form)
-    return of_batch or of_clock(script.roles, value)
+    return (of_batch and not of_weights(script.roles, value)) or of_clock(script.roles, value)
 
 
 def _rates(script: Script) -> Iterator[Steered]:
