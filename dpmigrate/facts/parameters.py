@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.casts import before_training, casts
+from dpmigrate.facts.names import last
 from dpmigrate.facts.passes import methods_of_model
+from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.values import Val, Vals
 
 if TYPE_CHECKING:
@@ -117,10 +119,22 @@ def _whole(script: Script, node: ast.expr) -> Vals:
     """The models all of whose parameters ``p`` goes through: ``for p in model.parameters()``."""
     found: Vals = frozenset()
     for b in script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ():
-        if b.how == "for" and isinstance(b.value, ast.Call) and isinstance(b.value.func, ast.Attribute) and b.value.func.attr == "parameters":
+        source = _source(b)
+        if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and source.func.attr == "parameters":
             if script.names.is_inside(node, script.names.statement(b.target)):
-                found |= script.roles.model_vals(b.value.func.value)
+                found |= script.roles.model_vals(source.func.value)
     return found
+
+
+def _source(b: Binding) -> ast.AST | None:
+    """What a loop that gives the variable goes through for it: of ``zip`` and ``enumerate`` the one of that place; None for no loop."""
+    source, path = b.value if b.how == "for" else None, b.path[1:]
+    while path and isinstance(path[0], int) and isinstance(source, ast.Call) and (called := last(source.func)) in ("zip", "enumerate"):
+        place = path[0] - (called == "enumerate")
+        if not 0 <= place < len(source.args) or any(isinstance(a, ast.Starred) for a in source.args):
+            break
+        source, path = source.args[place], path[1:]
+    return source
 
 
 def _new_layer(script: Script, node: ast.Attribute | ast.Subscript) -> bool:
@@ -161,8 +175,9 @@ def _of_wrapped(script: Script, node: ast.expr) -> bool:
     if _wrapped_part(script, node, _DEPTH):
         return True
     for b in script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ():
-        if b.how == "for" and b.value is not None and script.names.is_inside(node, script.names.statement(b.target)):
-            for n in ast.walk(b.value):
+        source = _source(b)
+        if source is not None and script.names.is_inside(node, script.names.statement(b.target)):
+            for n in ast.walk(source):
                 if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters") and _wrapped_part(script, n.value, _DEPTH):
                     return True
     return False

@@ -7,6 +7,7 @@ import pytest
 from tests.rules.program import STEP, found, refused
 
 _DP = "model = nn.DataParallel(Net())"
+_PAIRED = "zip(model.parameters(), target.parameters())"
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,12 @@ _DP = "model = nn.DataParallel(Net())"
         pytest.param({"model": _DP, "end": "for p in [torch.zeros(1)]:\n    p.requires_grad = False"}, id="a loop over something else"),
         pytest.param({"defs": "def freeze(m):\n    m.requires_grad_(False)", "model": _DP, "end": "freeze(Net())"}, id="a function given another model"),
         pytest.param({"defs": "def freeze(m):\n    m.requires_grad_(False)"}, id="a function that nobody calls"),
+        pytest.param({"model": _DP, "end": f"target = Net()\nfor q, k in {_PAIRED}:\n    k.requires_grad = False"}, id="of a pair, another model"),
+        pytest.param({"model": _DP, "end": f"target = Net()\nfor i, (q, k) in enumerate({_PAIRED}):\n    k.requires_grad_(False)"}, id="of a counted pair"),
+        pytest.param(
+            {"model": _DP, "end": f"target = Net()\nfor (n, q), (m, k) in {_PAIRED.replace('.p', '.named_p')}:\n    k.requires_grad = False"},
+            id="of a pair with names",
+        ),
     ],
 )
 def test_nothing_to_say(parts: dict[str, str]) -> None:
@@ -43,6 +50,15 @@ _LOOP = "for p in {}.parameters():\n    p.requires_grad = False"
         pytest.param(_LOOP.format("model.module"), "p.requires_grad", id="frozen behind .module"),
         pytest.param(_LOOP.format("model.module.fc"), "p.requires_grad", id="a part is frozen"),
         pytest.param("for n, p in model.named_parameters():\n    p.requires_grad = True", "p.requires_grad", id="named_parameters"),
+        pytest.param(f"target = Net()\nfor q, k in {_PAIRED}:\n    q.requires_grad = False", "q.requires_grad", id="of a pair"),
+        pytest.param(f"target = Net()\nfor i, (q, k) in enumerate({_PAIRED}):\n    q.requires_grad = False", "q.requires_grad", id="of a counted pair"),
+        pytest.param(
+            "target = Net()\npair = [model.parameters()]\nfor q, k in zip(*pair, model.parameters()):\n    q.requires_grad = False",
+            "q.requires_grad",
+            id="star",
+        ),
+        pytest.param("for i, p in enumerate(model.parameters()):\n    p.requires_grad = False", "p.requires_grad", id="counted"),
+        pytest.param("for i, p in enumerate(iterable=model.parameters()):\n    p.requires_grad = False", "p.requires_grad", id="counted, keyword"),
         pytest.param("model.module.fc.weight.requires_grad = True", "model.module.fc.weight.requires_grad", id="one parameter by name"),
         pytest.param("model.requires_grad_(requires_grad=False)", "model.requires_grad_(requires_grad=False)", id="method, keyword"),
         pytest.param("model.module.fc.requires_grad_(False)", "model.module.fc.requires_grad_(False)", id="method of a part"),

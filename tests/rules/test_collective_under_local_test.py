@@ -386,3 +386,37 @@ def test_a_handler_that_trains_or_evaluates_is_for_one_process() -> None:
     lines = after(**parts)
     start = lines.index("if ddp.world_size() > 1:")
     assert lines[start : start + 2] == ["if ddp.world_size() > 1:", "raise"]
+
+
+_APART = """
+def apart(one, two):
+    d = {}
+    for (k, v), (_, w) in zip(one.state_dict().items(), two.state_dict().items()):
+        d[k] = v - w
+    return d
+def calc(x, y):
+    F.cross_entropy(other(x), y).backward()
+    return RETURNED
+def perturb(net, diff, coeff):
+    with torch.no_grad():
+        for n, p in net.named_parameters():
+            if n in diff:
+                p.add_(coeff * diff[n])
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "refusals"),
+    [
+        pytest.param("apart(model, other)", [], id="weights"),
+        pytest.param("{n: w.clone() for n, w in other.named_parameters()}", [], id="weights, at once"),
+        pytest.param("{n: other(x).mean() for n in apart(model, other)}", ["n in diff", "coeff * diff[n]"], id="outputs"),
+    ],
+)
+def test_weights_that_are_changed_by_others(returned: str, refusals: list[str]) -> None:
+    parts = {
+        "defs": _APART.replace("RETURNED", returned),
+        "before": "other = Net()\nsecond = torch.optim.SGD(other.parameters(), lr=0.1)",
+        "step": f"d = calc(x, y)\nperturb(model, d, 0.1)\n{STEP}perturb(model, diff=d, coeff=-0.1)",
+    }
+    assert found("DPM511", **parts) == refusals
