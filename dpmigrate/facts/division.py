@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeGuard
 
 from dpmigrate.facts.loaders import critical_star
+from dpmigrate.facts.roles import element
+from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.spelling import spelled
 
 if TYPE_CHECKING:
@@ -40,31 +42,49 @@ def distributed_at(script: Script, call: ast.Call) -> list[ast.expr]:
         return []
     if not _serves_both(script, call):
         return [] if distributed_after(script, call) else [call]
-    out: dict[ast.expr, None] = {}
-    for b in script.roles.train_feeds:
-        if any(v.node is call for v in b.loaders):
-            out |= dict.fromkeys(_results(script, b.source))
-    return list(out)
+    return [place for place, after in _finished(script, call) if after is None]
 
 
-def _results(script: Script, source: ast.expr) -> Iterator[ast.Call]:
-    """The calls that give the loader to the variables through which it comes: ``loader = get_loader(args)``, then ``Solver(loader)``, ``self.loader``."""
+def _finished(script: Script, call: ast.Call) -> list[tuple[ast.expr, ast.stmt | None]]:
+    """For a factory's loader: the calls that give it to training, and the targets that it is unpacked to, with their statements."""
+    fed = [b.source for b in script.roles.train_feeds if any(v.node is call for v in b.loaders)]
+    return list(dict.fromkeys(r for source in fed for r in _results(script, source)))
+
+
+def _results(script: Script, source: ast.expr) -> Iterator[tuple[ast.expr, ast.stmt | None]]:
+    """What gives the loader to the variables through which it comes: ``loader = get_loader(args)``, then ``Solver(loader)``, ``self.loader``.
+
+    The call, or its item: ``get(args)[1]``; of ``data, loader = get(args)`` the target ``loader``, with the statement.
+    """
     todo, seen = [source], set()
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.Call):
-            yield node
+        if isinstance(node, ast.Call) or (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call) and isinstance(node.slice, ast.Constant)):
+            yield node, None
         elif isinstance(node, ast.Name | ast.Attribute) and node not in seen:
             seen.add(node)
-            todo += script.roles.given(node)
+            unpacked = {w.value: (script.roles.leaf(w, key), w) for key in script.values.keys(node) for w in script.roles.writes(key) if _unpacks(w)}
+            yield from unpacked.values()
+            # (data, loader), (_, v) = get(args), get(other): a part of a part has no line of its own
+            deep = {element(b.value, b.path) for b in _bound(script, node) if len(b.path) > 1 and isinstance(b.value, ast.expr)}
+            todo += [e for e in script.roles.given(node) if e not in unpacked and e not in deep]
 
 
-def distributed_after(script: Script, call: ast.Call) -> dict[str, ast.stmt]:
+def _bound(script: Script, node: ast.Name | ast.Attribute) -> Sequence[Binding]:
+    return list(script.names.bindings(script.names.scope_of[node], node.id)) if isinstance(node, ast.Name) else ()
+
+
+def _unpacks(stmt: ast.stmt) -> TypeGuard[ast.Assign]:
+    """Whether the statement takes apart what it does not show: ``data, loader = get(args)``."""
+    return isinstance(stmt, ast.Assign) and isinstance(stmt.targets[0], ast.Tuple | ast.List) and not isinstance(stmt.value, ast.Tuple | ast.List)
+
+
+def distributed_after(script: Script, call: ast.Call) -> list[tuple[str, ast.stmt]]:
     """For a loader that is one of several made at once: the expressions of those that training uses, each with the statement before.
 
-    ``loaders['train']`` of a dict comprehension, ``train_loader`` of ``train_loader, val_loader = get_loaders()``.
+    ``loaders['train']`` of a dict comprehension, ``train_loader`` of ``train_loader, val_loader = get_loaders()`` and of ``data, train_loader = get("train")``.
     """
-    out: dict[str, ast.stmt] = {}
+    out: dict[tuple[str, ast.stmt], None] = {}
     stmt = script.names.statement(call)
     for b in script.roles.train_feeds:
         side = script.phases(b)
@@ -75,11 +95,13 @@ def distributed_after(script: Script, call: ast.Call) -> dict[str, ast.stmt]:
             text = spelled(script.names, side.source, stmt)
             if text is None and isinstance(stmt, ast.Assign) and stmt.value is made and isinstance(side.source.slice, ast.Constant):
                 text = ast.unparse(ast.Subscript(stmt.targets[0], side.source.slice, ast.Load()))  # made in another function than the one that trains
-            out |= {text: stmt} if text is not None else {}
+            out |= {(text, stmt): None} if text is not None else {}
         for key, _ in script.roles.roots(b.source):
             unpacked = [w for w in script.roles.writes(key) if isinstance(w, ast.Assign) and w.value is call and isinstance(w.targets[0], ast.Tuple | ast.List)]
-            out |= {ast.unparse(script.roles.leaf(w, key)): w for w in unpacked}
-    return out
+            out |= {(ast.unparse(script.roles.leaf(w, key)), w): None for w in unpacked}
+    if _serves_both(script, call):
+        out |= {(ast.unparse(target), after): None for target, after in _finished(script, call) if after is not None}
+    return list(out)
 
 
 def _serves_both(script: Script, call: ast.Call) -> bool:

@@ -16,7 +16,7 @@ from dpmigrate.facts import batch, copies, criteria, local, passes, selections, 
 from dpmigrate.facts.library import FLOATS, MOVES
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.numbers import Numbers
-from dpmigrate.facts.reductions import over_batch
+from dpmigrate.facts.reductions import mean_of_samples, over_batch
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.weights import Weighted
 
@@ -43,6 +43,7 @@ class Loss:
 _FUNCTIONAL = "torch.nn.functional."
 _SELECTED = "over what is selected of the batch, of which every rank has another number"
 _CHOICE = "the loss is a mean or a sum, by which function the program chooses"
+_FIXED = frozenset({"torch.tensor", "torch.as_tensor", "torch.zeros", "torch.ones", "torch.Tensor", "torch.FloatTensor"})
 _KEEP = MOVES | FLOATS | {"contiguous", "squeeze", "unsqueeze", "view", "reshape", "clone", "scale", "requires_grad_"}
 
 
@@ -216,7 +217,8 @@ class Losses:
             if func.attr == "item":
                 return self._number(node, func.value)
         dotted = self.names.dotted(func)
-        if dotted.startswith(("numpy.random.", "random.")):
+        fixed = dotted in _FIXED and all(isinstance(a, ast.Constant | ast.Tuple | ast.List) for a in node.args)  # what losses are added to
+        if fixed or dotted.startswith(("numpy.random.", "random.")):
             return Loss(Norm.CONST, node)  # a weight that is drawn, as in mixup
         if dotted.startswith("math."):
             return _join(node, [self.norm(a) for a in node.args])
@@ -246,8 +248,11 @@ class Losses:
         plain = what
         while isinstance(plain, ast.Call) and isinstance(plain.func, ast.Attribute) and plain.func.attr == "sum":
             plain = plain.func.value  # x.sum(0).sum() is one sum
-        if over_batch(self.roles, plain):
+        averaged = mean_of_samples(self.names, plain)
+        if over_batch(self.roles, plain if averaged is None else averaged):
             return Loss(Norm.UNKNOWN, node, "the loss is made of a sum over the batch, and no sum of what each sample gives")
+        if averaged is not None:
+            return Loss(Norm.MEAN, node)
         stacked = any(isinstance(n, ast.Call) and self.names.dotted(n.func) in ("torch.stack", "torch.cat") for n in ast.walk(what))
         return Loss(Norm.UNKNOWN, node) if axes or stacked else Loss(Norm.SUM, node, "summed over the batch")
 
@@ -258,10 +263,8 @@ class Losses:
         return _join(node, [self.norm(e) for e in what.elts]) if isinstance(what, ast.List | ast.Tuple) and what.elts else Loss(Norm.UNKNOWN, node)
 
     def _mean(self, node: ast.Call, what: ast.expr) -> Loss:
-        axes = [*node.args, *(k.value for k in node.keywords if k.arg in ("dim", "axis"))]
-        if len(node.args) and isinstance(node.func, ast.Attribute) and self.names.dotted(node.func) == "torch.mean":
-            axes = axes[1:]
-        if axes:
+        function = self.names.dotted(node.func) == "torch.mean"
+        if node.args[function:] or any(k.arg in ("dim", "axis") for k in node.keywords):
             return Loss(Norm.UNKNOWN, node)
         if selections.chosen(self.roles, what):
             return self._mean_of(weights.of_chosen(self.roles, node, what), Loss(Norm.WEIGHTED, node, f"a mean {_SELECTED}"))

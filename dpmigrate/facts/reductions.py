@@ -44,6 +44,17 @@ def _reduces(roles: Roles, call: ast.Call) -> bool:
     )
 
 
+def mean_of_samples(names: Names, node: ast.expr) -> ast.expr | None:
+    """The tensor of ``x.mean(0)``, of which a sum over the other axes is a mean over the samples; None for anything else."""
+    while isinstance(node, ast.UnaryOp):
+        node = node.operand
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "mean" or axes(names, node)[:1] != [0]:
+        return None
+    if names.dotted(node.func) != "torch.mean":
+        return node.func.value
+    return node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "input"), None)
+
+
 def axes(names: Names, call: ast.Call) -> list[int | None]:
     """The axes that a reduction is told, None for what cannot be read; empty where it goes over everything."""
     given = [k.value for k in call.keywords if k.arg in ("dim", "axis")] or call.args[int(names.dotted(call.func).startswith("torch.")) :]

@@ -12,10 +12,12 @@ from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.facts import builds, counters, division, evaluation, launch, layers, losses, precision, ranks
 from dpmigrate.facts.dormant import take_out
 from dpmigrate.facts.entry import Entry, find_entry
+from dpmigrate.facts.inputs import InputGradient, input_gradients
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
 from dpmigrate.facts.modules import Modules
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
+from dpmigrate.facts.perturbations import perturbations
 from dpmigrate.facts.phases import Phases, phases
 from dpmigrate.facts.replaced import unseen_training
 from dpmigrate.facts.roles import Roles
@@ -267,6 +269,16 @@ class Script:
         """From which seed each training loader draws its order."""
         return Seeds(self)
 
+    @cached_property
+    def input_gradients(self) -> list[InputGradient]:
+        """The gradients that training steps take of their samples."""
+        return input_gradients(self)
+
+    @cached_property
+    def alone(self) -> frozenset[ast.Call]:
+        """The backward passes whose gradients a rank takes of its own samples, and nobody averages."""
+        return frozenset([*(b for p in perturbations(self) for b in p.backwards), *(g.call for g in self.input_gradients if g.alone)])
+
     def reads_statically(self, call: ast.Call) -> bool:
         """Whether the arguments that decide the batches can be read and set where the loader is built."""
         return division.reads_statically(self, call)
@@ -275,7 +287,7 @@ class Script:
         """Where ``ddp.distribute`` goes for a loader that cannot be read."""
         return division.distributed_at(self, call)
 
-    def distributed_after(self, call: ast.Call) -> dict[str, ast.stmt]:
+    def distributed_after(self, call: ast.Call) -> list[tuple[str, ast.stmt]]:
         """For a loader that is one of several made at once: the expressions of those that training uses, each with the statement before."""
         return division.distributed_after(self, call)
 

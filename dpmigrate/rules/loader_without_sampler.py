@@ -27,9 +27,9 @@ paintings = DataLoader(painting_set, batch_size=8, sampler=DistributedSampler(pa
 With one seed sample i of the first would meet sample i of the second in every epoch. `ddp.common_seed()` gives another one with each call.
 
 A loader whose arguments cannot be read (`**kwargs` built at run time, a factory that serves training and evaluation) is handed
-to `ddp.distribute(loader)`, which builds the same from the finished loader. A sampler of the script's own is kept: every rank makes the
-same draw and takes its share, `ddp.shard_sampler(sampler)`. Of each batch of a `batch_sampler` a rank takes its part, so that an epoch keeps its number of
-steps.
+to `ddp.distribute(loader)`, which builds the same from the finished loader; where a factory gives it in a tuple (`data, loader = get("train")`), in a line of
+its own after that. A sampler of the script's own is kept: every rank makes the same draw and takes its share, `ddp.shard_sampler(sampler)`. Of each batch of a
+`batch_sampler` a rank takes its part, so that an epoch keeps its number of steps.
 
 ## When it is not fixed
 An IterableDataset (DPM906), and a DataLoader that is built inside a comprehension and serves training and evaluation.
@@ -56,7 +56,7 @@ def loader_without_sampler(script: Script) -> Iterator[Hit]:
     for call in script.train_loader_calls:
         message = "this loader feeds the training loop: every rank would go through the whole data set"
         keep = ", keep_batch_size=True" if script.settings.batch == "per-rank" else ""
-        for loader, stmt in script.distributed_after(call).items():
+        for loader, stmt in script.distributed_after(call):
             yield Hit(call, message, (After(script.span(stmt), f"{loader} = {script.ddp}.distribute({loader}{keep})"), new))
         for place in script.distributed_at(call):
             yield Hit(call, message, (Wrap(script.span(place), f"{script.ddp}.distribute({{}}{keep})"), new))

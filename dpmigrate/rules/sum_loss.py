@@ -19,6 +19,9 @@ ddp.sum_loss(loss).backward()
 ```
 `ddp.sum_loss` leaves the value as it is; its gradient is summed over the ranks instead of averaged.
 
+A sum that is differentiated for its samples alone (`model(x).sum().backward()`, then `x.grad`, and `zero_grad()` before the optimizer steps) stays as it is:
+each sample has the gradient that one process gives it.
+
 ## When it is not fixed
 When part of the loss is a mean and part a sum (DPM305).
 """
@@ -28,7 +31,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.facts.losses import Norm
-from dpmigrate.facts.perturbations import perturbations
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -37,10 +39,9 @@ from dpmigrate.rules._edits import scaled_backward
 
 @rule("DPM301", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def sum_loss(script: Script) -> Iterator[Hit]:
-    alone = {b for p in perturbations(script) for b in p.backwards}
     for call in script.roles.backwards:
-        if call in alone:
-            continue  # a rank's gradient of its own samples, which nobody averages
+        if call in script.alone:
+            continue
         loss = script.losses.of_backward(call)
         if loss.norm is not Norm.SUM:
             continue

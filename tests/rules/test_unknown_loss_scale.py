@@ -16,6 +16,11 @@ _STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
         pytest.param("loss = nn.MSELoss(reduction='sum')(model(x), y)", id="a sum"),
         pytest.param("loss = (model(x) - 1).pow(2).mean()", id="by hand"),
         pytest.param("loss = F.cross_entropy(model(x), y, ignore_index=0)", id="a mean over something else has a rule of its own"),
+        pytest.param("loss = (-y[:, None] * model(x)).mean(0).sum()", id="a mean over the samples, and a sum over the classes"),
+        pytest.param("loss = -torch.mean(model(x), dim=0).sum()", id="a mean over the samples, a function"),
+        pytest.param("loss = torch.sum(torch.mean(input=model(x), dim=0))", id="a mean over the samples, all by keyword"),
+        pytest.param("loss = torch.tensor(0.0)\nloss += F.cross_entropy(model(x), y)", id="added to a number"),
+        pytest.param("loss = torch.zeros(1, device='cpu')\nloss = loss + F.cross_entropy(model(x), y)", id="added to zeros"),
         pytest.param("loss = F.cross_entropy(model(x), y)  # loss = lib.loss(x)", id="in a comment"),
     ],
 )
@@ -35,7 +40,9 @@ def test_nothing_to_say(line: str) -> None:
             "what lib.loss(model(x), y, first=model(x).pow(2).mean(), … is normalised by",
             id="a long one",
         ),
-        pytest.param("z = model(x)\nloss = torch.tensor(3.0)\nloss = 3", "is normalised by is not known", id="a number"),
+        pytest.param("loss = torch.tensor(lib.loss(model(x)))", "is normalised by is not known", id="a number of something"),
+        pytest.param("loss = (model(x).mean(0) ** 2).sum()", "made of a sum over the batch", id="squares of means"),
+        pytest.param("m = model(x).mean(0)\nloss = (m * m.log()).sum()", "made of a sum over the batch", id="the entropy of a mean"),
     ],
 )
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])

@@ -58,6 +58,14 @@ def test_losses(values: list[float], verdict: Verdict) -> None:
     assert _line("loss per step", _record(), [_record(i, losses=[[v, 2, 0]]) for i, v in enumerate(values)])[0] is verdict
 
 
+def test_a_step_of_a_sum_and_a_mean() -> None:
+    """Each backward of a step is the ranks' mean or their sum; where the ranks have others in number, those of the step together."""
+    own = _record(losses=[[8.0, 4, 0], [1.0, 4, 0]])
+    assert _line("loss per step", own, [_record(i, losses=[[4.0, 2, 0], [1.0, 2, 0]]) for i in (0, 1)])[0] is Verdict.EQUAL
+    assert _line("loss per step", own, [_record(i, losses=[[4.0, 2, 0], [0.9, 2, 0]]) for i in (0, 1)])[0] is Verdict.DIFFERS
+    assert _line("loss per step", own, [_record(i, losses=[[4.5, 2, 0]]) for i in (0, 1)])[0] is Verdict.EQUAL
+
+
 def test_losses_that_are_not_seen_or_not_finite() -> None:
     assert _line("loss per step", _record(losses=[]), [_record()])[0] is Verdict.NONE
     nan = float("nan")

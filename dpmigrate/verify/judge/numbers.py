@@ -36,24 +36,42 @@ def ranks_alike(e: Evidence) -> Line:
     return Line(name, Verdict.DIFFERS, f"the ranks' parameters part at step {parted.step}, by {parted.spread:.1e}{why}")
 
 
-def _by_step(record: Record) -> dict[int, tuple[float, int]]:
-    """Loss and samples of each step: means over its backwards, weighted by their samples."""
-    out: dict[int, tuple[float, int]] = {}
+#: value and samples of each backward
+_Passes = list[tuple[float, int]]
+
+
+def _by_step(record: Record) -> dict[int, _Passes]:
+    """What was differentiated in each step."""
+    out: dict[int, _Passes] = {}
     for value, samples, step in record["losses"]:
-        total, count = out.get(step, (0.0, 0))
-        out[step] = (total + value * max(samples, 1), count + max(samples, 1))
-    return {step: (total / count, count) for step, (total, count) in out.items()}
+        out.setdefault(step, []).append((value, max(samples, 1)))
+    return out
 
 
 def loss_curves(e: Evidence) -> list[tuple[int, float, float]]:
-    """For each step that both runs took: the original's loss and that of all ranks together, their mean or, for a loss that sums over the batch, their sum."""
+    """For each step that both runs took: the original's loss and that of all ranks together, their mean or, for a loss that sums over the batch, their sum.
+
+    Of the backwards of a step, means weighted by their samples; one may be a sum and another a mean.
+    """
     mine, theirs = _by_step(e.original), [_by_step(r) for r in e.ranks]
     found = []
     for s in sorted(set(mine).intersection(*theirs)):
-        count = sum(t[s][1] for t in theirs)
-        together = sum(t[s][0] * t[s][1] for t in theirs) / count, sum(t[s][0] for t in theirs)
-        found.append((s + 1, mine[s][0], min(together, key=lambda v: apart(mine[s][0], v))))
+        own, ranks = mine[s], [t[s] for t in theirs]
+        if any(len(r) != len(own) for r in ranks):
+            own, ranks = [_mean(own)], [[_mean(r)] for r in ranks]
+        together = [_together(value, [r[i] for r in ranks]) for i, (value, _) in enumerate(own)]
+        found.append((s + 1, _mean(own)[0], _mean(list(zip(together, (n for _, n in own), strict=True)))[0]))
     return found
+
+
+def _mean(passes: _Passes) -> tuple[float, int]:
+    count = sum(n for _, n in passes)
+    return sum(v * n for v, n in passes) / count, count
+
+
+def _together(own: float, ranks: _Passes) -> float:
+    """The ranks' mean or sum, whichever is nearer to the original's."""
+    return min((_mean(ranks)[0], sum(v for v, _ in ranks)), key=lambda v: apart(own, v))
 
 
 def losses(e: Evidence) -> Line:
