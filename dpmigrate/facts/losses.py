@@ -366,11 +366,10 @@ class Losses:
         if any(over_batch(self.roles, e) for e in (*node.args, *(k.value for k in node.keywords), *made.args, *(k.value for k in made.keywords), *attributes)):
             return Loss(Norm.UNKNOWN, node, f"{name} is given what is taken over the batch, of which every rank has its part")
         cross = name in ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss")
+        known = weights.of_targets(self.roles, node, None if call else made) if cross else None
         if cross and ({"weight", "ignore_index"} & {*given, *later} or (not call and made.args) or (call and len(made.args) > 2)):
-            known = weights.of_targets(self.roles, node, None if call else made)
             return self._mean_of(known, Loss(Norm.WEIGHTED, made, f"{name} divides by class weights or by the number of valid targets"))
         if cross and self._leaves_out:
-            known = weights.of_targets(self.roles, node, None if call else made)
             return self._mean_of(known, Loss(Norm.UNKNOWN, node, f"{name} leaves out targets of -100, which this program writes"))
         if selections.selected(self.roles, node):
             known = weights.of_targets(self.roles, node, None) if cross else weights.of_elements(self.roles, node)

@@ -32,6 +32,20 @@ def test_nothing_to_say(step: str) -> None:
     assert found("DPM322", defs="def big(x):\n    return x.sum() > 1", setup=setup, step=step) == []
 
 
+@pytest.mark.parametrize(
+    "turns",
+    [
+        pytest.param("turns = enumerate(loader)", id="enumerate"),
+        pytest.param("turns = tqdm(enumerate(loader, 1), total=3)", id="under a progress bar"),
+        pytest.param("turns = enumerate(loader)\nturns = tqdm(turns)", id="under a progress bar, by its name"),
+    ],
+)
+def test_the_counter_of_an_enumerate_that_has_a_name(turns: str) -> None:
+    parts = {"imports": "from tqdm import tqdm", "epoch_start": turns, "batches": "for i, (x, y) in turns:"}
+    assert found("DPM322", step=STEP + "if i == 2:\n    break", **parts) == []
+    assert found("DPM322", step=STEP + "if loss > 2:\n    break", **parts) == ["break"]
+
+
 def test_a_try_in_a_function_that_nothing_calls() -> None:
     defs = "def train(loss):\n    loss.backward()\ndef never():\n    try:\n        train(torch.ones(1))\n    except ValueError:\n        pass"
     assert found("DPM322", defs=defs) == []
