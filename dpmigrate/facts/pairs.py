@@ -46,7 +46,7 @@ def products(roles: Roles) -> Iterator[Product]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             yield from _of_rows(roles, node, [node.left, node.right])
         elif isinstance(node, ast.BinOp):
-            if _each_with_each(roles, node.left, node.right):
+            if _each_with_each(roles, node.left, node.right) and not (_one_given(roles, node.left) or _one_given(roles, node.right)):
                 yield Product(node, (node.left, node.right), flat=True)
         elif isinstance(node, ast.Call):
             yield from _call(roles, node)
@@ -141,10 +141,12 @@ def _repeated(roles: Roles, call: ast.Call, tensor: ast.expr, times: list[ast.ex
     return any(k > 0 for k in counts) if axis is None else axis in counts
 
 
-def _one_given(roles: Roles, tensor: ast.expr) -> bool:
+def _one_given(roles: Roles, tensor: ast.expr, seen: frozenset[ast.expr] = frozenset()) -> bool:
     """Whether the function is given parts of one sample, as the boxes of a picture: it compares within that sample."""
-    roots = [n for n in ast.walk(tensor) if isinstance(n, ast.Name) and any(b.how == "param" for b in roles.names.bindings(roles.names.scope_of[n], n.id))]
-    return bool(roots) and of_one(roles, tensor)
+    named = [n for n in ast.walk(tensor) if isinstance(n, ast.Name)]
+    if any(b.how == "param" for n in named for b in roles.names.bindings(roles.names.scope_of[n], n.id)):
+        return of_one(roles, tensor)
+    return any(_one_given(roles, v, seen | {v}) for n in named for v in roles.given(n) if v not in seen)
 
 
 def sample_count(roles: Roles, node: ast.expr, tensor: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:

@@ -77,6 +77,8 @@ def of_one(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) 
             node = node.args[0] if roles.names.dotted(node.func).startswith("torch.") and node.args else node.func.value
         else:
             node = node.value
+    if isinstance(node, ast.BinOp):
+        return of_one(roles, node.left, seen) or of_one(roles, node.right, seen)
     if not isinstance(node, ast.Name):
         return False
     bound = [b for b in roles.names.bindings(roles.names.scope_of[node], node.id) if b.target not in seen]

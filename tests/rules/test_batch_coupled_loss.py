@@ -348,6 +348,12 @@ def test_a_median_in_the_backward() -> None:
     assert refused("DPM303", step=step) == ["z.median()"]
 
 
+_AREAS = """
+def areas(a, b):
+    of_a = ((a[:, 1] - a[:, 0]) * 2).unsqueeze(1)
+    of_b = ((b[:, 1] - b[:, 0]) * 2).unsqueeze(0)
+    return (of_a + of_b).sum()
+"""
 _OVERLAP = """
 def overlap(a, b):
     m, n = a.size(0), b.size(0)
@@ -370,3 +376,14 @@ def matched(boxes, priors):
 def test_what_one_sample_is_compared_with(line: str, refusals: int) -> None:
     """Boxes of one picture meet all priors, which is nothing between samples."""
     assert len(refused("DPM303", defs=_OVERLAP, step=_STEP.format(line))) == refusals
+
+
+@pytest.mark.parametrize(
+    ("line", "refusals"),
+    [
+        pytest.param("for k in range(len(z)):\n    boxes = z[k, None]\n    loss = loss + areas(boxes, z)", 0, id="of each sample"),
+        pytest.param("loss = loss + areas(z, z)", 1, id="of the batch"),
+    ],
+)
+def test_numbers_of_one_sample_that_meet_others(line: str, refusals: int) -> None:
+    assert len(refused("DPM303", defs=_AREAS, step=_STEP.format(line))) == refusals
