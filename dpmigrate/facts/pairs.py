@@ -27,6 +27,8 @@ _DECOMPOSITIONS = frozenset(
     {"torch.svd", "torch.qr", "torch.pca_lowrank", "torch.svd_lowrank"}
     | {f"torch.linalg.{n}" for n in ("svd", "svdvals", "qr", "pinv", "matrix_rank", "lstsq", "cond")}
 )
+#: of a variable that the walk is in the middle of
+_OPEN = -1
 _BATCH_SIZE = re.compile(r"(n|num)?_?(batch|bs|bsz)_?(size|sz)?", re.IGNORECASE)
 _ENTROPY = ("torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss")
 
@@ -88,7 +90,7 @@ def _call(roles: Roles, node: ast.Call) -> Iterator[Product]:
         tensor, times = (node.args[0], node.args[1:]) if dotted and node.args else (getattr(node.func, "value", node), node.args)
         if _repeated(roles, node, tensor, [*times, *(k.value for k in node.keywords if k.arg == "repeats")]):
             yield Product(node, (tensor,), flat=True)
-    elif dotted in _ALL_PAIRS and node.args and all(_counts_samples(roles, a, frozenset()) for a in node.args[:2] if not _is_number(a)):
+    elif dotted in _ALL_PAIRS and node.args and all(_counts_samples(roles, a) for a in node.args[:2] if not _is_number(a)):
         yield Product(node, (node.args[0],), flat=True)
     elif last(node.func) in ("addmm", "addmm_"):
         yield from _of_rows(roles, node, [a for a in node.args if not _is_number(a)][-2:])
@@ -141,18 +143,27 @@ def _repeated(roles: Roles, call: ast.Call, tensor: ast.expr, times: list[ast.ex
     return any(k > 0 for k in counts) if axis is None else axis in counts
 
 
-def _one_given(roles: Roles, tensor: ast.expr, seen: frozenset[ast.expr] = frozenset()) -> bool:
+def _unseen(roles: Roles, node: ast.Name | ast.Attribute, seen: set[ast.expr]) -> list[ast.expr]:
+    """What the variable is given, as far as the walk has not been there: ways that part and meet again would otherwise be gone each time."""
+    new = [v for v in roles.given(node) if v not in seen]
+    seen.update(new)
+    return new
+
+
+def _one_given(roles: Roles, tensor: ast.expr, seen: set[ast.expr] | None = None) -> bool:
     """Whether the function is given parts of one sample, as the boxes of a picture: it compares within that sample."""
     named = [n for n in ast.walk(tensor) if isinstance(n, ast.Name)]
     if any(b.how == "param" for n in named for b in roles.names.bindings(roles.names.scope_of[n], n.id)):
         return of_one(roles, tensor)
-    return any(_one_given(roles, v, seen | {v}) for n in named for v in roles.given(n) if v not in seen)
+    seen = set() if seen is None else seen
+    return any(_one_given(roles, v, seen) for n in named for v in _unseen(roles, n, seen))
 
 
-def sample_count(roles: Roles, node: ast.expr, tensor: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:
+def sample_count(roles: Roles, node: ast.expr, tensor: ast.expr, seen: set[ast.expr] | None = None) -> bool:
     """Whether the number is that of the samples, or a multiple: ``x.size(0)``, ``n * x.shape[0]``, the length of the tensor itself."""
+    seen = set() if seen is None else seen
     if isinstance(node, ast.Name):
-        return any(sample_count(roles, v, tensor, seen | {v}) for v in roles.given(node) if v not in seen)
+        return any(sample_count(roles, v, tensor, seen) for v in _unseen(roles, node, seen))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         return any(sample_count(roles, n, tensor, seen) for n in (node.left, node.right))
     if isinstance(node, ast.Call) and roles.names.dotted(node.func) == "?.len" and len(node.args) == 1:
@@ -161,11 +172,15 @@ def sample_count(roles: Roles, node: ast.expr, tensor: ast.expr, seen: frozenset
     return sized is not None and of_batch(roles, sized) and not of_one(roles, sized)
 
 
-def _new_axis(roles: Roles, node: ast.expr, seen: frozenset[ast.expr] = frozenset()) -> int | None:
+def _new_axis(roles: Roles, node: ast.expr, seen: set[ast.expr] | None = None) -> int | None:
     """Where an operand is given an axis of its own: 0 before the samples, 1 behind them; None for none. Of a parameter any call may give it."""
+    seen = set() if seen is None else seen
     if isinstance(node, ast.Name):
         bound = list(roles.names.bindings(roles.names.scope_of[node], node.id))
-        found = {_new_axis(roles, v, seen | {v}) for v in roles.given(node) if v not in seen}
+        given = _unseen(roles, node, seen)
+        if not given:
+            return _OPEN if roles.given(node) else None
+        found = {_new_axis(roles, v, seen) for v in given} - {_OPEN}
         if any(b.how == "param" for b in bound):
             found.discard(None)
         return found.pop() if len(found) == 1 else None
@@ -242,10 +257,11 @@ def along_batch(roles: Roles, call: ast.Call) -> bool:
     return word in _SORTS and (word in _WHOLE or one_number_each(roles, tensor))
 
 
-def one_number_each(roles: Roles, node: ast.expr, seen: frozenset[ast.expr] = frozenset()) -> bool:
+def one_number_each(roles: Roles, node: ast.expr, seen: set[ast.expr] | None = None) -> bool:
     """Whether the tensor has one axis, along which the samples lie: losses that are not reduced, and what is made flat."""
+    seen = set() if seen is None else seen
     if isinstance(node, ast.Name):
-        return any(one_number_each(roles, v, seen | {v}) for v in roles.given(node) if v not in seen)
+        return any(one_number_each(roles, v, seen) for v in _unseen(roles, node, seen))
     if isinstance(node, ast.UnaryOp):
         return one_number_each(roles, node.operand, seen)
     if isinstance(node, ast.BinOp):
@@ -282,14 +298,15 @@ def numbered(roles: Roles) -> Iterator[ast.Call]:
     for call in roles.calls:
         if roles.names.dotted(call.func) in _ENTROPY or any(v.qual in _ENTROPY for v in roles.values.eval(call.func)):
             labels = next((k.value for k in call.keywords if k.arg == "target"), call.args[1] if len(call.args) > 1 else None)
-            if labels is not None and _counts_samples(roles, labels, frozenset()):
+            if labels is not None and _counts_samples(roles, labels):
                 yield call
 
 
-def _counts_samples(roles: Roles, node: ast.expr, seen: frozenset[ast.expr]) -> bool:
+def _counts_samples(roles: Roles, node: ast.expr, seen: set[ast.expr] | None = None) -> bool:
     """``torch.arange(len(x))``, ``range(x.size(0))``, moved, or by a name."""
+    seen = set() if seen is None else seen
     if isinstance(node, ast.Name | ast.Attribute):
-        return any(_counts_samples(roles, v, seen | {v}) for v in roles.given(node) if v not in seen)
+        return any(_counts_samples(roles, v, seen) for v in _unseen(roles, node, seen))
     if not isinstance(node, ast.Call):
         return False
     if roles.names.dotted(node.func) not in ("torch.arange", "?.range"):

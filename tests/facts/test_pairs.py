@@ -177,3 +177,12 @@ def test_a_new_axis_that_comes_and_goes() -> None:
     """By name only where all values have it: the variable is another thing before."""
     line = "s = z.sum(1)\nt = s * 2\nd = t - s\nt = t[:, None]"
     assert found("DPM303", step=_STEP.format(f"{line}\nloss = loss + d.mean()")) == []
+
+
+def test_a_long_chain_of_one_name_is_gone_through_once() -> None:
+    """Twenty values, each made of the variable itself: by every way through them there would be more than all numbers."""
+    chain = "\n".join(f"s = F.relu(s * {k} + s.abs())" for k in range(20))
+    step = _STEP.format(
+        f"s = z.sum(1)\n{chain}\nd = s[:, None] - s\nn = len(z)\n" + "n = n * n\n" * 20 + "d = d + z.repeat(n, 1).sum()\nloss = loss + d.mean()"
+    )
+    assert "s[:, None] - s" in refused("DPM303", step=step)
