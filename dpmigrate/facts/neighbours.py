@@ -79,25 +79,30 @@ class _Finding:
         self.roles = roles
         self.names = roles.names
         self.rows = Rows(roles)
+        self._parts: dict[ast.AST, _Part | None] = {}
+        self._passes: dict[ast.AST, ast.Call | None] = {}
 
     def differ(self, given: list[ast.expr]) -> bool:
         """Whether two of the expressions are different rows of one tensor."""
         which: dict[Hashable, set[str]] = {}
         for e in given:
-            part = self._part(e, frozenset())
+            part = self._part(e)
             if part is not None:
                 which.setdefault(part.tensor, set()).add(part.which)
         return any(len(w) > 1 for w in which.values())
 
     # ------------------------------------------------------------------ which rows are they?
-    def _part(self, node: ast.AST, seen: frozenset[ast.AST]) -> _Part | None:
-        """The rows that the expression has, if they are some of a tensor's."""
-        if node in seen:
-            return None
-        seen |= {node}
+    def _part(self, node: ast.AST) -> _Part | None:
+        """The rows that the expression has, if they are some of a tensor's; none of what is made of itself."""
+        if node not in self._parts:
+            self._parts[node] = None
+            self._parts[node] = self._found(node)
+        return self._parts[node]
+
+    def _found(self, node: ast.AST) -> _Part | None:
         if isinstance(node, ast.Name):
             bound = [b for b in self.names.bindings(self.names.scope_of[node], node.id) if not any(self.rows.moved(v, node) for v in self.rows.values(b))]
-            found = {p for b in bound for p in self._bound(b, seen)}
+            found = {p for b in bound for p in self._bound(b)}
             return found.pop() if len(found) == 1 else None
         if isinstance(node, ast.Subscript):
             first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
@@ -109,16 +114,16 @@ class _Finding:
                     cut = self._cut(value)
                     if cut is not None:
                         return _Part(cut, f"part {first.value}")
-        found = {p for e in self.rows.of(node) if (p := self._part(e, seen)) is not None}
+        found = {p for e in self.rows.of(node) if (p := self._part(e)) is not None}
         return found.pop() if len(found) == 1 else None
 
-    def _bound(self, b: Binding, seen: frozenset[ast.AST]) -> list[_Part | None]:
+    def _bound(self, b: Binding) -> list[_Part | None]:
         if b.how == "assign" and isinstance(b.value, ast.expr):
             cut = self._cut(b.value) if len(b.path) == 1 else None
-            return [_Part(cut, f"part {b.path[0]}") if cut is not None else self._part(element(b.value, b.path), seen)]
+            return [_Part(cut, f"part {b.path[0]}") if cut is not None else self._part(element(b.value, b.path))]
         if b.how == "for" and isinstance(b.value, ast.Call) and self.names.dotted(b.value.func) == "?.zip" and len(b.path) == 2 and isinstance(b.path[1], int):
-            return [self._part(b.value.args[b.path[1]], seen)] if b.path[1] < len(b.value.args) else [None]
-        return [self._part(v, seen) for v in self.rows.values(b)]
+            return [self._part(b.value.args[b.path[1]])] if b.path[1] < len(b.value.args) else [None]
+        return [self._part(v) for v in self.rows.values(b)]
 
     def _cut(self, node: ast.AST) -> Hashable | None:
         """The tensor that the call cuts into parts along its first axis: ``f.chunk(2)``, ``torch.split(f, n)``."""
@@ -196,20 +201,21 @@ class _Finding:
 
     # ------------------------------------------------------------------ sizes
     def _of_model(self, node: ast.expr) -> bool:
-        return self._call_of_model(node, frozenset()) is not None
+        return self._call_of_model(node) is not None
 
-    def _call_of_model(self, node: ast.AST, seen: frozenset[ast.AST]) -> ast.Call | None:
+    def _call_of_model(self, node: ast.AST) -> ast.Call | None:
         """The model's call that gives the rows."""
-        if node in seen:
-            return None
         if isinstance(node, ast.Call) and self.roles.model_vals(node.func):
             return node
-        inner = self.roles.given(node) if isinstance(node, ast.Name) else self.rows.of(node)
-        return next((c for e in inner if (c := self._call_of_model(e, seen | {node})) is not None), None)
+        if node not in self._passes:
+            self._passes[node] = None
+            inner = self.roles.given(node) if isinstance(node, ast.Name) else self.rows.of(node)
+            self._passes[node] = next((c for e in inner if (c := self._call_of_model(e)) is not None), None)
+        return self._passes[node]
 
     def _width(self, node: ast.expr) -> int | None:
         """How many numbers a row has, where a linear layer gives them."""
-        call = self._call_of_model(node, frozenset())
+        call = self._call_of_model(node)
         made = {m for v in self.roles.model_vals(call.func) for m in (v, *self.roles.values.inner(v))} if call is not None else set()
         found = {n for v in made if v.kind != "wrapped" for n in self._given_by(v, frozenset())}
         return found.pop() if len(found) == 1 else None

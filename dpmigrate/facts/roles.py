@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 
 from dpmigrate.facts import passes, sources
@@ -38,6 +38,7 @@ class Roles:
         self.values = values
         self.calls = [n for n in names.nodes if isinstance(n, ast.Call)]
         self._reach: dict[ast.AST, bool] = {}
+        self._answers: dict[tuple[object, ...], bool] = {}
 
     # ------------------------------------------------------------------ models and optimizers
     @cached_property
@@ -305,6 +306,12 @@ class Roles:
 
     def _names_no_grad(self, node: ast.expr) -> bool:
         return self.names.dotted(node.func if isinstance(node, ast.Call) else node) in NO_GRAD
+
+    def remembered(self, question: tuple[object, ...], answer: Callable[[], bool]) -> bool:
+        """The answer to a question about nodes, found once: values that are made of each other are reached on more ways than can be gone."""
+        if question not in self._answers:
+            self._answers[question] = answer()
+        return self._answers[question]
 
     # ------------------------------------------------------------------ where a variable comes from
     def roots(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> set[tuple[Key, ast.AST]]:

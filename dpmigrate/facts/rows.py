@@ -6,6 +6,7 @@ What a step puts together by itself (``torch.cat([a, b])``), takes apart (the cr
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 
 from dpmigrate.facts.definitions import default
 from dpmigrate.facts.library import FLOATS, INTEGERS, MOVES
@@ -35,16 +36,23 @@ class Rows:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
         self.names = roles.names
+        self._known: dict[Hashable, bool] = {}  # by variable; False while it is being looked at
 
-    def samples(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    def samples(self, node: ast.AST) -> bool:
         """Whether the first axis are the samples, as a loader gives them."""
-        if isinstance(node, ast.Name):
-            loaded = of_loader(self.roles, node)
-            bound = [b for b in self.names.bindings(self.names.scope_of[node], node.id) if not loaded or b.how != "for"]
-            given = [[v for v in self.values(b) if v not in seen and not self.moved(v, node)] for b in bound]
-            known = seen.union(*given)
-            return (loaded or any(given)) and all(any(self.samples(v, known) for v in values) for values in given if values)  # one call of several is enough
-        return any(self.samples(e, seen) for e in self.of(node))
+        if not isinstance(node, ast.Name):
+            return any(self.samples(e) for e in self.of(node))
+        variable = self.names.variable(self.names.scope_of[node], node.id) or node
+        if variable not in self._known:
+            self._known[variable] = False
+            self._known[variable] = self._named(node)
+        return self._known[variable]
+
+    def _named(self, node: ast.Name) -> bool:
+        loaded = of_loader(self.roles, node)
+        bound = [b for b in self.names.bindings(self.names.scope_of[node], node.id) if not loaded or b.how != "for"]
+        given = [[v for v in self.values(b) if not self.moved(v, node)] for b in bound]
+        return (loaded or any(given)) and all(any(self.samples(v) for v in values) for values in given if values)  # one call of several is enough
 
     def moved(self, value: ast.expr, node: ast.Name) -> bool:
         """``x = x.to(device)``: what leaves every row of the variable in its place."""

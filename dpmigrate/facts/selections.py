@@ -39,6 +39,10 @@ def selected(roles: Roles, call: ast.Call) -> bool:
 
 def chosen(roles: Roles, node: ast.expr, depth: int = _DEPTH) -> bool:
     """Whether the expression chooses of what is in the batch: ``x[mask]``, ``x.masked_select(mask)``, packed sequences, ``[e for e in x if e > 0]``."""
+    return roles.remembered((chosen, node, depth), lambda: _chooses(roles, node, depth))
+
+
+def _chooses(roles: Roles, node: ast.expr, depth: int) -> bool:
     for n in ast.walk(node):
         if isinstance(n, ast.Subscript) and (mask(roles, n.slice, depth) or (_of_loader(roles, n.slice, depth) and Rows(roles).samples(n.value))):
             return True
@@ -59,6 +63,10 @@ def listed(roles: Roles, node: ast.expr) -> bool:
 
 def mask(roles: Roles, node: ast.expr, depth: int = _DEPTH) -> bool:
     """Whether the value says of each element whether it is meant, or gives the places of those that are; an index is none."""
+    return roles.remembered((mask, node, depth), lambda: _means(roles, node, depth))
+
+
+def _means(roles: Roles, node: ast.expr, depth: int) -> bool:
     if isinstance(node, ast.Compare):
         return True
     if isinstance(node, ast.UnaryOp):

@@ -117,3 +117,11 @@ def test_parts_of_a_batch_by_their_names() -> None:
 )
 def test_what_cannot_be_written_is_refused(lines: str) -> None:
     assert [h.severity.value for h in hits("DPM302", defs=_DEFS, batches=_BATCHES, step=_STEP.format(lines))] == ["blocker"]
+
+
+def test_values_that_are_made_of_each_other_end() -> None:
+    """By every way through two variables that are given anew fourteen times there would be more than all numbers."""
+    chain = "\n".join(f"a = torch.relu(a) * {k} + b\nb = b.detach() * a.abs()" for k in range(14))
+    line = f"a = b = model(x)\n{chain}\nloss = F.cross_entropy(a, y) + a[b > 0].mean() + (a[1:] - b[:-1]).mean()"
+    step = f"optimizer.zero_grad()\n{line}\nloss.backward()\noptimizer.step()"
+    assert hits("DPM302", step=step)
