@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dpmigrate.facts.batch import counted
 from dpmigrate.facts.library import FLOATS, MOVES, REPEATS
-from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.names import last
 from dpmigrate.facts.passes import written_names
 from dpmigrate.facts.reductions import REDUCTIONS, axes, literals
 from dpmigrate.facts.roles import Roles
@@ -225,9 +225,7 @@ def of_one_sample(roles: Roles, product: Product) -> bool:
     """Whether the product stands in a loop over samples, or over parts of one, whose element it takes."""
     names = {n for e in product.operands for n in ast.walk(e) if isinstance(n, ast.Name)}
     read = {n.id for n in names} | written_names(*(v for n in names for v in roles.given(n)))
-    for a in roles.names.ancestors(product.node):
-        if isinstance(a, FunctionNode):
-            return False
+    for a in roles.names.ancestors(product.node, below=roles.names.function(product.node)):
         targets = [g.target for g in a.generators] if isinstance(a, ast.ListComp | ast.GeneratorExp) else [a.target] if isinstance(a, ast.For) else []
         if written_names(*targets) & read:
             return True

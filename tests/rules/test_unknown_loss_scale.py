@@ -17,6 +17,7 @@ _STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
         pytest.param("loss = (model(x) - 1).pow(2).mean()", id="by hand"),
         pytest.param("loss = F.cross_entropy(model(x), y, ignore_index=0)", id="a mean over something else has a rule of its own"),
         pytest.param("loss = (-y[:, None] * model(x)).mean(0).sum()", id="a mean over the samples, and a sum over the classes"),
+        pytest.param("loss = (-model(x).mean(0)).sum()", id="a mean over the samples, turned"),
         pytest.param("loss = -torch.mean(model(x), dim=0).sum()", id="a mean over the samples, a function"),
         pytest.param("loss = torch.sum(torch.mean(input=model(x), dim=0))", id="a mean over the samples, all by keyword"),
         pytest.param("loss = torch.tensor(0.0)\nloss += F.cross_entropy(model(x), y)", id="added to a number"),
