@@ -264,12 +264,9 @@ def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
 
 def endless(roles: Roles, loop: BatchLoop) -> bool:
     """Whether the loop goes over a generator of the program that begins its loader again and again: the passes are counted in there."""
-    places = [r.stmt for r in restarts(roles, loop)]
-    return any(isinstance(a, Loop) for p in places if (f := roles.names.function(p)) in _generators(roles) for a in roles.names.ancestors(p, below=f))
-
-
-def _generators(roles: Roles) -> set[ast.AST]:
-    return {roles.names.function(n) for n in roles.names.nodes if isinstance(n, ast.Yield | ast.YieldFrom)}
+    generators = {roles.names.function(n) for n in roles.names.nodes if isinstance(n, ast.Yield | ast.YieldFrom)}
+    places = [(r.stmt, f) for r in restarts(roles, loop) if (f := roles.names.function(r.stmt)) in generators]
+    return any(isinstance(a, Loop) for stmt, function in places for a in roles.names.ancestors(stmt, below=function))
 
 
 def _repeats(roles: Roles, node: ast.AST) -> bool:

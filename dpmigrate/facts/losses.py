@@ -15,9 +15,11 @@ from typing import TypeGuard
 from dpmigrate.facts import batch, copies, criteria, local, passes, selections, weights
 from dpmigrate.facts.library import FLOATS, MOVES
 from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.neighbours import first_axis_is_time
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.reductions import mean_of_samples, over_batch
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.rows import Rows
 from dpmigrate.facts.weights import Weighted
 
 
@@ -249,6 +251,8 @@ class Losses:
         while isinstance(plain, ast.Call) and isinstance(plain.func, ast.Attribute) and plain.func.attr == "sum":
             plain = plain.func.value  # x.sum(0).sum() is one sum
         averaged = mean_of_samples(self.names, plain)
+        if averaged is not None and (first_axis_is_time(self.roles) or not Rows(self.roles).samples(averaged)):
+            averaged = None  # the first axis may be another one: then it is a sum
         if over_batch(self.roles, plain if averaged is None else averaged):
             return Loss(Norm.UNKNOWN, node, "the loss is made of a sum over the batch, and no sum of what each sample gives")
         if averaged is not None:

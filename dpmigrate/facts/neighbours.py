@@ -45,7 +45,7 @@ class _Part:
 def neighbours(roles: Roles) -> Iterator[Meeting]:
     """The meetings of neighbours, in the order of the program."""
     found = _Finding(roles)
-    plain = not _first_axis_is_time(roles) and not any(k.arg == "collate_fn" for c in roles.loader_calls for k in c.keywords)
+    plain = not first_axis_is_time(roles) and not any(k.arg == "collate_fn" for c in roles.loader_calls for k in c.keywords)
     for node in roles.names.nodes:
         if not isinstance(node, ast.BinOp | ast.Call) or not (roles.region(node) in ("train", "both") or roles.inside_module(node)):
             continue
@@ -58,7 +58,7 @@ def neighbours(roles: Roles) -> Iterator[Meeting]:
             yield Meeting(node, (node,), plain and known)
 
 
-def _first_axis_is_time(roles: Roles) -> bool:
+def first_axis_is_time(roles: Roles) -> bool:
     """Whether the program has layers, or puts sequences together, with the batch on the second axis."""
     for c in roles.calls:
         dotted = roles.names.dotted(c.func)

@@ -56,11 +56,12 @@ def products(roles: Roles) -> Iterator[Product]:
 
 def _each_with_each(roles: Roles, left: ast.expr, right: ast.expr) -> bool:
     """Whether an operation by element meets every row with every row: new axes on both sides, ``s[:, None] - s`` of one number each, ``s - s.t()``."""
-    new = {_new_axis(roles, left), _new_axis(roles, right)}
+    axis = _new_axis(roles, left)
+    new = {axis, _new_axis(roles, right)}
     if new == {0, 1}:
         return True
     if new == {1, None}:
-        return one_number_each(roles, left if _new_axis(roles, left) is None else right)
+        return one_number_each(roles, left if axis is None else right)
     for turned, plain in ((left, right), (right, left)):
         method = turned.func if isinstance(turned, ast.Call) else turned  # s.t(), s.T
         if isinstance(method, ast.Attribute) and ast.dump(method.value) == ast.dump(plain) and _transposed(roles, turned):

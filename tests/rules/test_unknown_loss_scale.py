@@ -42,6 +42,8 @@ def test_nothing_to_say(line: str) -> None:
             id="a long one",
         ),
         pytest.param("loss = torch.tensor(lib.loss(model(x)))", "is normalised by is not known", id="a number of something"),
+        pytest.param("loss = model(x).t().mean(0).sum()", "made of a sum over the batch", id="a mean over the classes, a sum over the samples"),
+        pytest.param("rnn = nn.LSTM(8, 8)\nloss = model(x).mean(0).sum()", "made of a sum over the batch", id="the first axis may be time"),
         pytest.param("loss = (model(x).mean(0) ** 2).sum()", "made of a sum over the batch", id="squares of means"),
         pytest.param("m = model(x).mean(0)\nloss = (m * m.log()).sum()", "made of a sum over the batch", id="the entropy of a mean"),
     ],
