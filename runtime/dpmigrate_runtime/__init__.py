@@ -16,13 +16,14 @@ from ._model import accumulate, clean_keys, method, sync_buffers, unwrap, wrap
 from ._process_group import cleanup, setup
 from ._rank0 import main_first, main_only, main_path
 from ._reduce import mean_all, sum_all
-from ._samplers import shard_sampler
+from ._samplers import DistributedSampler, shard_sampler
 from ._seeds import common_seed, rank_generator, same_stream, seed_ranks, worker_number
 from ._state import device, is_main, local_rank, rank, world_size
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "DistributedSampler",
     "accumulate",
     "any_rank",
     "barrier",

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, RandomSampler, SequentialSampler
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, SequentialSampler
+from torch.utils.data import DistributedSampler as OfTorch
 
-from ._samplers import ExactSampler, ShardSampler, SharedDraw, SplitSampler, exact_share
+from ._samplers import DistributedSampler, ExactSampler, ShardSampler, SharedDraw, SplitSampler, exact_share
 from ._seeds import common_seed, main_seed, rank_generator
 from ._state import rank, world_size
 
@@ -80,7 +81,7 @@ def _is_sequence(sampler: Any, dataset: Any) -> bool:
 def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLoader[Any]:
     """A clone of a training DataLoader for this rank, whose ``.sampler.set_epoch(epoch)`` can be called.
 
-    Random and sequential order become torch's DistributedSampler; any other sampler is sharded from one shared draw. The batch size
+    Random and sequential order become ``DistributedSampler``; any other sampler is sharded from one shared draw. The batch size
     becomes ``local_batch(batch_size)``; of each batch of a batch sampler of the script's own a rank takes its part, padded where they
     are not equal. With ``keep_batch_size`` a rank's batches are as large as the loader's. The rest is kept. In one process samples,
     batches and drop_last are those of the original.
@@ -93,13 +94,13 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
     if isinstance(loader.dataset, IterableDataset):
         raise TypeError("an IterableDataset has no indices to divide between ranks; let the dataset yield every world_size()-th item itself")
     sampler, batch_size, drop_last = _parts(loader)
-    if isinstance(sampler, DistributedSampler | ShardSampler):
+    if isinstance(sampler, OfTorch | ShardSampler):
         return loader
     seed = common_seed(getattr(sampler, "generator", None))
     shuffled = _is_permutation(sampler, loader.dataset)
     mine: Any
     if shuffled or _is_sequence(sampler, loader.dataset):
-        mine = DistributedSampler(loader.dataset, world_size(), rank(), shuffle=shuffled, seed=seed, drop_last=drop_last)
+        mine = DistributedSampler(loader.dataset, shuffle=shuffled, seed=seed, drop_last=drop_last)
     elif (loader.batch_sampler is sampler or isinstance(sampler, BatchSampler)) and not keep_batch_size:
         mine = SplitSampler(SharedDraw(sampler, seed))
     else:
@@ -182,7 +183,7 @@ def is_divided(loader: Any) -> bool:
     loader = getattr(loader, "iterable", loader)
     batches = getattr(loader, "batch_sampler", None)
     samplers = (getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None))
-    return isinstance(loader, _Every) or any(isinstance(one, DistributedSampler | ShardSampler | ExactSampler) for one in samplers)
+    return isinstance(loader, _Every) or any(isinstance(one, OfTorch | ShardSampler | ExactSampler) for one in samplers)
 
 
 def shard(loader: Any, blocks: bool = False) -> Any:
@@ -215,7 +216,7 @@ def whole(loader: Any) -> Any:
     if world_size() == 1 or not isinstance(loader, DataLoader) or not is_divided(loader):
         return loader
     sampler, batch_size, drop_last = _parts(loader)
-    shuffled = sampler if isinstance(sampler, DistributedSampler) and sampler.shuffle else None
+    shuffled = sampler if isinstance(sampler, OfTorch) and sampler.shuffle else None
     draw, sampler, batch_size = _undivided(loader, sampler, batch_size)
     if shuffled is not None:
         draw = SharedDraw(RandomSampler(loader.dataset), shuffled.seed)  # type: ignore[arg-type]
@@ -229,11 +230,11 @@ def whole(loader: Any) -> Any:
 
 def _undivided(loader: DataLoader[Any], sampler: Any, batch_size: int | None) -> tuple[SharedDraw | None, Any, int | None]:
     """The draw that all ranks share, if there is one, the sampler of the whole data set, and the global batch size."""
-    if isinstance(sampler, DistributedSampler | ShardSampler) and batch_size is not None:
+    if isinstance(sampler, OfTorch | ShardSampler) and batch_size is not None:
         batch_size *= world_size()
     if isinstance(sampler, ShardSampler):
         return sampler.shared, sampler.shared.inner, batch_size
-    if isinstance(sampler, DistributedSampler) or _is_permutation(sampler, loader.dataset):
+    if isinstance(sampler, OfTorch) or _is_permutation(sampler, loader.dataset):
         return None, SequentialSampler(loader.dataset), batch_size  # type: ignore[arg-type]
     return None, sampler, batch_size
 

@@ -2,18 +2,93 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import torch
-from torch.utils.data import Sampler
+import torch.utils.data
+from torch.utils.data import Dataset, Sampler
 
 from ._seeds import OwnStreams, common_seed
-from ._state import rank, world_size
+from ._state import rank as own_rank
+from ._state import world_size
 
 #: items that are drawn at a time
 PIECE: Final = 2**16
+#: how far the orders of one epoch lie apart, where it has several passes: more than a program has epochs
+_FURTHER: Final = 2**20
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Passes:
+    """Which order each pass over a sampler has, so that none is the order of a pass before.
+
+    An order is a number that is added to the seed, as torch adds the epoch. While nobody tells the epoch, pass k has the order of epoch k. What is told
+    by ``set_epoch(e)`` is the order of the next pass, exactly that of torch, unless a pass has had it before: a ``set_epoch`` that comes after its pass,
+    or several passes of one epoch. Those have further orders of epoch e, by which later epochs are not moved: a training that goes on at epoch e has
+    the orders that it would have had without the interruption.
+    """
+
+    def __init__(self) -> None:
+        self.epoch = 0  # of the pass that is under way, or is told for the next one
+        self.order: int | None = None  # of the pass that began last
+        self.told = False
+        self.had: Counter[int] = Counter()  # how many passes each epoch has had
+
+    def tell(self, epoch: int) -> None:
+        """``set_epoch``: the epoch of the passes that begin from now on. Raises TypeError or ValueError for what is no number."""
+        self.epoch, self.told = int(epoch), True
+
+    def begin(self) -> int:
+        """The order of the pass that begins."""
+        if not self.told and self.order is not None:
+            self.epoch += 1
+        self.order = self.epoch + self.had[self.epoch] * _FURTHER
+        self.had[self.epoch] += 1
+        return self.order
+
+
+class DistributedSampler(torch.utils.data.DistributedSampler[T_co]):
+    """torch's DistributedSampler, which goes on to the next order by itself: a missing or late ``set_epoch`` repeats no order.
+
+    ``set_epoch(e)`` gives exactly torch's order of epoch e, for the next pass; without it pass k has that of epoch k. Further passes of one epoch have orders
+    of their own (``Passes``). ``num_replicas`` and ``rank`` are those of the job, also without a process group. A pass begins when the first of its indices is
+    asked for: with DataLoader workers in ``iter(loader)``, without them at the first batch.
+    Errors are those of torch. (torch.utils.data.distributed.DistributedSampler)
+    """
+
+    def __init__(
+        self, dataset: Dataset[Any], num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True, seed: int = 0, drop_last: bool = False
+    ) -> None:
+        self._passes = Passes()
+        world, mine = world_size() if num_replicas is None else num_replicas, own_rank() if rank is None else rank
+        super().__init__(dataset, world, mine, shuffle, seed, drop_last)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the pass that is under way, or is told for the next one; 0 at first."""
+        return self._passes.epoch
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        # torch's constructor, and programs that set the attribute by hand
+        if epoch != self._passes.epoch:
+            self._passes.tell(epoch)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass has torch's order of this epoch."""
+        self._passes.tell(epoch)
+
+    def __iter__(self) -> Iterator[T_co]:
+        order = self._passes.begin()
+        drawing = copy.copy(self)
+        # torch's own code draws by seed + epoch
+        drawing._passes = Passes()
+        drawing._passes.tell(order)
+        return torch.utils.data.DistributedSampler.__iter__(drawing)
 
 
 class SharedDraw:
@@ -28,7 +103,8 @@ class SharedDraw:
         self.epoch = epoch
         for part in self._chain():
             if hasattr(part, "set_epoch"):
-                part.set_epoch(epoch)
+                # a further pass of an epoch (Passes) has a large number: numpy takes seeds of 32 bits
+                part.set_epoch(epoch % 2**32)
 
     def __iter__(self) -> Iterator[Any]:
         return itertools.chain.from_iterable(self.pieces())
@@ -68,21 +144,32 @@ class ShardSampler(Sampler[Any]):
     def __init__(self, draw: SharedDraw, drop_last: bool = False) -> None:
         self.shared = draw
         self.drop_last = drop_last
+        self._passes = Passes()
 
     def __iter__(self) -> Iterator[Any]:
         """Of every row of ``world_size()`` items this rank's; the last row is filled up from the start of the pass."""
+        self._begin()
         pieces = self.shared.pieces()
         head = rest = next(pieces)
         for piece in pieces:
             whole = len(rest) // world_size() * world_size()
-            yield from rest[:whole][rank() :: world_size()]
+            yield from rest[:whole][own_rank() :: world_size()]
             rest = rest[whole:] + piece
         if rest is head:
             yield from self._part(list(head))
             return
         if len(rest) % world_size() and not self.drop_last:
             rest = rest + head[: -len(rest) % world_size()]
-        yield from rest[: len(rest) // world_size() * world_size()][rank() :: world_size()]
+        yield from rest[: len(rest) // world_size() * world_size()][own_rank() :: world_size()]
+
+    def _begin(self) -> None:
+        """Give the pass that begins its order."""
+        order = self._passes.begin()
+        if self._passes.told:
+            self.shared.set_epoch(order)
+        else:
+            # samplers of the program's own that have epochs are told what the program tells, and nothing else
+            self.shared.epoch = order
 
     def __len__(self) -> int:
         return self._share(len(self.shared.inner))
@@ -92,7 +179,7 @@ class ShardSampler(Sampler[Any]):
         count = self._share(len(items)) * world
         while items and len(items) < count:
             items += items[: count - len(items)]
-        return items[:count][rank() :: world]
+        return items[:count][own_rank() :: world]
 
     def _share(self, length: int) -> int:
         world = world_size()
@@ -111,19 +198,22 @@ class ShardSampler(Sampler[Any]):
 
     @property
     def epoch(self) -> int:
-        """The epoch that ``set_epoch`` chose last; 0 at first."""
-        return self.shared.epoch
+        """The epoch of the pass that is under way, or is told for the next one; 0 at first."""
+        return self._passes.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the draw of this epoch; without it every epoch repeats the first one (as with DistributedSampler)."""
-        self.shared.set_epoch(epoch)
+        """Choose the draw of this epoch for the next pass; without it passes go on to the next epoch by themselves (as with ``DistributedSampler``)."""
+        self._passes.tell(epoch)
+        self.shared.set_epoch(self._passes.epoch)
 
 
 class SplitSampler(ShardSampler):
     """This rank's part of every batch of a shared draw, as nn.DataParallel scatters a batch: as many batches as there were, padded to equal parts."""
 
     def __iter__(self) -> Iterator[Any]:
-        return (self._part(list(batch)) for batch in self.shared)
+        self._begin()
+        for batch in self.shared:
+            yield self._part(list(batch))
 
     def __len__(self) -> int:
         return len(self.shared.inner)
@@ -148,8 +238,8 @@ class ExactSampler(Sampler[Any]):
 def exact_share(length: int, blocks: bool) -> slice:
     """Which of ``length`` items are this rank's: r, r+W, r+2W, ... or, in blocks, those from r*length/W to (r+1)*length/W."""
     if blocks:
-        return slice(rank() * length // world_size(), (rank() + 1) * length // world_size())
-    return slice(rank(), None, world_size())
+        return slice(own_rank() * length // world_size(), (own_rank() + 1) * length // world_size())
+    return slice(own_rank(), None, world_size())
 
 
 def shard_sampler(sampler: Any) -> ShardSampler:
