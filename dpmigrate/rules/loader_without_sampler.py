@@ -13,7 +13,7 @@ loader = DataLoader(train_set, batch_size=64, shuffle=True)
 ```
 becomes
 ```python
-loader = DataLoader(train_set, batch_size=ddp.local_batch(64), sampler=DistributedSampler(train_set, seed=args.seed))
+loader = DataLoader(train_set, batch_size=ddp.local_batch(64), sampler=ddp.DistributedSampler(train_set, seed=args.seed))
 ```
 The sampler's seed is that of the loader's generator, or the script's own where it can be read (`torch.manual_seed(args.seed)`). Otherwise it is
 `ddp.common_seed()`: what torch is seeded with when the program comes there, also by a number in another file. A program that seeds itself by
@@ -21,8 +21,8 @@ functions outside of the program then has the same order in each run, and one th
 
 Where training goes through several shuffled loaders, each has a seed of its own, a thousand apart (a sampler adds the epoch to its seed):
 ```python
-photos = DataLoader(photo_set, batch_size=8, sampler=DistributedSampler(photo_set, seed=args.seed))
-paintings = DataLoader(painting_set, batch_size=8, sampler=DistributedSampler(painting_set, seed=args.seed + 1000))
+photos = DataLoader(photo_set, batch_size=8, sampler=ddp.DistributedSampler(photo_set, seed=args.seed))
+paintings = DataLoader(painting_set, batch_size=8, sampler=ddp.DistributedSampler(painting_set, seed=args.seed + 1000))
 ```
 With one seed sample i of the first would meet sample i of the second in every epoch. `ddp.common_seed()` gives another one with each call.
 
@@ -46,8 +46,6 @@ from dpmigrate.facts.seeds import is_given
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import LOADER_PARAMETERS
-
-_IMPORT = AddImport("from torch.utils.data.distributed import DistributedSampler")
 
 
 @rule("DPM201", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -91,12 +89,11 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
         options += f", drop_last={script.text(drop_last)}"
     if is_given(shuffle):
         options += f", seed={_seed(script, call)}"
-        yield AddImport(script.import_line)
     if shuffle is not None:
         positional = 2 if len(call.args) > 2 else None
         yield DropArg(span, "shuffle", positional, LOADER_PARAMETERS[3 : len(call.args)] if positional else ())
-    yield SetArg(span, "sampler", f"DistributedSampler({name}{options})")
-    yield _IMPORT
+    yield SetArg(span, "sampler", f"{script.ddp}.DistributedSampler({name}{options})")
+    yield AddImport(script.import_line)
 
 
 def _seed(script: Script, loader: ast.Call) -> str:

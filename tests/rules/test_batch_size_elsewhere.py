@@ -42,7 +42,7 @@ def test_shapes_in_training(line: str, new: str) -> None:
     parts = {"setup": "bs = 16", "loader": _LOADER, "step": f"{line}\n{STEP}"}
     assert found("DPM203", **parts) == ["bs"]
     assert after(**parts) == [
-        "loader = DataLoader(train_set, batch_size=ddp.local_batch(bs), sampler=DistributedSampler(train_set, seed=ddp.common_seed()))",
+        "loader = DataLoader(train_set, batch_size=ddp.local_batch(bs), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))",
         new,
     ]
 

@@ -35,32 +35,32 @@ def test_only_the_training_loader(parts: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("loader", "new"),
     [
-        pytest.param("DataLoader(train_set, batch_size=4)", f"DataLoader(train_set, {_KW}, sampler=DistributedSampler(train_set, shuffle=False))", id="not shuffled"),
-        pytest.param("DataLoader(train_set, 4, True)", "DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set, seed=ddp.common_seed()))", id="positional"),
-        pytest.param("DataLoader(train_set, 4, False)", "DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set, shuffle=False))", id="positional False"),
-        pytest.param("DataLoader(dataset=train_set, batch_size=4, shuffle=True)", f"DataLoader(dataset=train_set, {_KW}, sampler=DistributedSampler(train_set, seed=ddp.common_seed()))", id="keywords"),
-        pytest.param("DataLoader(train_set, 4, True, num_workers=0)", "DataLoader(train_set, ddp.local_batch(4), num_workers=0, sampler=DistributedSampler(train_set, seed=ddp.common_seed()))", id="workers"),
+        pytest.param("DataLoader(train_set, batch_size=4)", f"DataLoader(train_set, {_KW}, sampler=ddp.DistributedSampler(train_set, shuffle=False))", id="not shuffled"),
+        pytest.param("DataLoader(train_set, 4, True)", "DataLoader(train_set, ddp.local_batch(4), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))", id="positional"),
+        pytest.param("DataLoader(train_set, 4, False)", "DataLoader(train_set, ddp.local_batch(4), sampler=ddp.DistributedSampler(train_set, shuffle=False))", id="positional False"),
+        pytest.param("DataLoader(dataset=train_set, batch_size=4, shuffle=True)", f"DataLoader(dataset=train_set, {_KW}, sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))", id="keywords"),
+        pytest.param("DataLoader(train_set, 4, True, num_workers=0)", "DataLoader(train_set, ddp.local_batch(4), num_workers=0, sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))", id="workers"),
         pytest.param(
             "DataLoader(train_set, 4, True, None, num_workers=2)",
-            "DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set, seed=ddp.common_seed()), num_workers=2)", id="many positional",
+            "DataLoader(train_set, ddp.local_batch(4), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()), num_workers=2)", id="many positional",
         ),
         pytest.param(
-            "DataLoader(train_set, batch_size=4, shuffle=flag)", f"DataLoader(train_set, {_KW}, sampler=DistributedSampler(train_set, shuffle=flag, seed=ddp.common_seed()))", id="shuffle is a setting",
+            "DataLoader(train_set, batch_size=4, shuffle=flag)", f"DataLoader(train_set, {_KW}, sampler=ddp.DistributedSampler(train_set, shuffle=flag, seed=ddp.common_seed()))", id="shuffle is a setting",
         ),
         pytest.param(
             "DataLoader(train_set, batch_size=4, drop_last=True)",
-            f"DataLoader(train_set, {_KW}, drop_last=True, sampler=DistributedSampler(train_set, shuffle=False, drop_last=True))", id="drop_last",
+            f"DataLoader(train_set, {_KW}, drop_last=True, sampler=ddp.DistributedSampler(train_set, shuffle=False, drop_last=True))", id="drop_last",
         ),
         pytest.param(
             "DataLoader(train_set, batch_size=4, drop_last=flag)",
-            f"DataLoader(train_set, {_KW}, drop_last=flag, sampler=DistributedSampler(train_set, shuffle=False, drop_last=flag))", id="drop_last is a setting",
+            f"DataLoader(train_set, {_KW}, drop_last=flag, sampler=ddp.DistributedSampler(train_set, shuffle=False, drop_last=flag))", id="drop_last is a setting",
         ),
         pytest.param(
             "DataLoader(train_set, batch_size=4, drop_last=False)",
-            f"DataLoader(train_set, {_KW}, drop_last=False, sampler=DistributedSampler(train_set, shuffle=False))", id="drop_last=False",
+            f"DataLoader(train_set, {_KW}, drop_last=False, sampler=ddp.DistributedSampler(train_set, shuffle=False))", id="drop_last=False",
         ),
-        pytest.param("DataLoader(sets[0].part, batch_size=4)", f"DataLoader(sets[0].part, {_KW}, sampler=DistributedSampler(sets[0].part, shuffle=False))", id="a path to the set"),
-        pytest.param("DataLoader(train_set, batch_size=4, sampler=None)", f"DataLoader(train_set, {_KW}, sampler=DistributedSampler(train_set, shuffle=False))", id="sampler=None"),
+        pytest.param("DataLoader(sets[0].part, batch_size=4)", f"DataLoader(sets[0].part, {_KW}, sampler=ddp.DistributedSampler(sets[0].part, shuffle=False))", id="a path to the set"),
+        pytest.param("DataLoader(train_set, batch_size=4, sampler=None)", f"DataLoader(train_set, {_KW}, sampler=ddp.DistributedSampler(train_set, shuffle=False))", id="sampler=None"),
         pytest.param(
             "DataLoader(train_set, batch_size=4, sampler=own)", f"DataLoader(train_set, {_KW}, sampler=ddp.shard_sampler(own))", id="a sampler of its own",
         ),
@@ -80,13 +80,13 @@ def test_found_and_fixed(loader: str, new: str, module_level: bool) -> None:
 
 def test_positional_none_for_the_sampler() -> None:
     lines = _lines(loader="loader = DataLoader(train_set, 4, sampler=None, shuffle=True)")
-    assert "loader = DataLoader(train_set, ddp.local_batch(4), sampler=DistributedSampler(train_set, seed=ddp.common_seed()))" in lines
+    assert "loader = DataLoader(train_set, ddp.local_batch(4), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))" in lines
 
 
 def test_a_set_that_is_made_inside_gets_a_name() -> None:
     lines = _lines(loader="loader = DataLoader(TensorDataset(torch.ones(8, 8), torch.ones(8)), batch_size=4)")
     assert "train_set_2 = TensorDataset(torch.ones(8, 8), torch.ones(8))" in lines
-    assert f"loader = DataLoader(train_set_2, {_KW}, sampler=DistributedSampler(train_set_2, shuffle=False))" in lines
+    assert f"loader = DataLoader(train_set_2, {_KW}, sampler=ddp.DistributedSampler(train_set_2, shuffle=False))" in lines
 
 
 def test_two_sets_that_are_made_inside() -> None:
@@ -111,12 +111,12 @@ def test_two_sets_that_are_made_inside() -> None:
     ],
 )
 def test_the_seed_of_the_script(setup: str, seed: str) -> None:
-    new = f"loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set{seed}))"
+    new = f"loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(train_set{seed}))"
     assert new in _lines(setup=setup)
 
 
 def test_seeds_that_the_loader_does_not_see() -> None:
-    plain = f"loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set{_COMMON}))"
+    plain = f"loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(train_set{_COMMON}))"
     assert plain in _lines(defs="def fix():\n    torch.manual_seed(7)", setup="fix()")
     assert plain in _lines(before="s = 7\ntorch.manual_seed(s)")
     assert plain in _lines(defs="s = 7\ntorch.manual_seed(s)", setup="s = 8")
@@ -145,7 +145,7 @@ _FIX = "def fix(s, t=0):\n    torch.manual_seed(s)"
     ],
 )
 def test_a_seed_that_a_function_sets(defs: str, setup: str, seed: str) -> None:
-    new = f"loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set{seed}))"
+    new = f"loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(train_set{seed}))"
     assert new in _lines(defs=defs, setup=setup)
 
 
@@ -160,12 +160,12 @@ def test_a_seed_that_a_function_sets(defs: str, setup: str, seed: str) -> None:
 def test_the_seed_of_the_loader_s_generator(generator: str, seed: str) -> None:
     loader = f"loader = DataLoader(train_set, batch_size=4, shuffle=True, generator={generator})"
     lines = _lines(setup="g = torch.Generator().manual_seed(3)", loader=loader)
-    assert any(f"sampler=DistributedSampler(train_set, seed={seed})" in line for line in lines)
+    assert any(f"sampler=ddp.DistributedSampler(train_set, seed={seed})" in line for line in lines)
 
 
 def test_a_seed_of_the_module_and_of_the_guard() -> None:
     assert any("seed=7" in line for line in _lines(defs="torch.manual_seed(7)"))
-    text = "loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set, seed=S))"
+    text = "loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(train_set, seed=S))"
     assert text in _lines(defs="S = 7\ntorch.manual_seed(S)")
 
 

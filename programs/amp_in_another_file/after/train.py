@@ -4,7 +4,6 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 ddp.setup()
 import engine
@@ -14,7 +13,7 @@ def main():
     torch.manual_seed(0)
     inputs = torch.randn(64, 10)
     train_set = TensorDataset(inputs, (inputs.sum(1) > 0).long())
-    loader = DataLoader(train_set, batch_size=ddp.local_batch(8), sampler=DistributedSampler(train_set, seed=0))
+    loader = DataLoader(train_set, batch_size=ddp.local_batch(8), sampler=ddp.DistributedSampler(train_set, seed=0))
     model = nn.Linear(10, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     if os.path.exists("last.pt"):

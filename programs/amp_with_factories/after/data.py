@@ -1,7 +1,6 @@
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 
 def loaders(batch_size):
@@ -9,6 +8,6 @@ def loaders(batch_size):
     x = torch.randn(96, 6, generator=g)
     y = (x.sum(1) > 0).long()
     train_set = TensorDataset(x[:64], y[:64])
-    train = DataLoader(train_set, ddp.local_batch(batch_size), sampler=DistributedSampler(train_set, seed=ddp.common_seed()))
+    train = DataLoader(train_set, ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))
     val = DataLoader(TensorDataset(x[64:], y[64:]), batch_size)
     return train, val

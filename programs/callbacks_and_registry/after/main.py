@@ -9,7 +9,6 @@ from datasets import Sines
 from learner import Learner
 from registry import MODELS
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 
 def main():
@@ -23,7 +22,7 @@ def main():
 
     torch.manual_seed(args.seed)
     train_set = Sines(80, 0)
-    train_dl = DataLoader(train_set, ddp.local_batch(args.bs), sampler=DistributedSampler(train_set, seed=args.seed))
+    train_dl = DataLoader(train_set, ddp.local_batch(args.bs), sampler=ddp.DistributedSampler(train_set, seed=args.seed))
     valid_dl = DataLoader(Sines(40, 1), args.bs * 2)
     model = MODELS[args.model](hidden=24)
     callbacks = [History("history.json"), ModelCheckpoint("best.pt"), EarlyStopping(patience=2)]

@@ -8,7 +8,6 @@ from core.build import get_dataset, get_model
 from core.loops import predict, train
 from core.misc import ensure_dir, set_seed
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -22,7 +21,7 @@ def main(path):
 
     train_set = get_dataset(config["dataset"], "train", config["data"])
     test_set = get_dataset(config["dataset"], "test", config["data"])
-    train_loader = torch.utils.data.DataLoader(train_set, batch_size=ddp.local_batch(config["batch_size"]), drop_last=True, sampler=DistributedSampler(train_set, drop_last=True, seed=ddp.common_seed()))
+    train_loader = torch.utils.data.DataLoader(train_set, batch_size=ddp.local_batch(config["batch_size"]), drop_last=True, sampler=ddp.DistributedSampler(train_set, drop_last=True, seed=ddp.common_seed()))
     test_loader = torch.utils.data.DataLoader(test_set, batch_size=config["batch_size"], shuffle=False)
 
     model = get_model(config["model"], train_set[0][0].numel(), len(train_set.classes))

@@ -1,7 +1,6 @@
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 
 def _blobs(n, seed):
@@ -15,6 +14,6 @@ def _blobs(n, seed):
 def build_loaders(batch_size):
     train_set = _blobs(80, 0)
     return {
-        "train": DataLoader(train_set, batch_size=ddp.local_batch(batch_size), num_workers=0, pin_memory=False, sampler=DistributedSampler(train_set, seed=ddp.common_seed())),
+        "train": DataLoader(train_set, batch_size=ddp.local_batch(batch_size), num_workers=0, pin_memory=False, sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed())),
         "test": DataLoader(_blobs(40, 1), batch_size=batch_size, shuffle=False, num_workers=0),
     }

@@ -1,11 +1,10 @@
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 g = torch.Generator().manual_seed(3)
 inputs = torch.randn(80, 6, generator=g)
 targets = (inputs[:, 0] > 0).long()
 train_set = TensorDataset(inputs[:64], targets[:64])
-train_loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set, seed=11))
+train_loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(train_set, seed=11))
 test_loader = DataLoader(TensorDataset(inputs[64:], targets[64:]), batch_size=16)

@@ -4,13 +4,12 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import engine
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 
 class Job:
     def __init__(self):
         data = TensorDataset(torch.randn(64, 10), torch.randint(0, 2, (64,)))
-        self.loader = DataLoader(data, batch_size=ddp.local_batch(8), sampler=DistributedSampler(data, seed=ddp.common_seed()))
+        self.loader = DataLoader(data, batch_size=ddp.local_batch(8), sampler=ddp.DistributedSampler(data, seed=ddp.common_seed()))
         self.model = ddp.wrap(nn.Linear(10, 2))
         self.criterion = nn.CrossEntropyLoss()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)

@@ -6,7 +6,6 @@ import torch.nn.functional as F
 from datasets import get_dataset
 from models import create_model
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 ddp.setup()
 parser = argparse.ArgumentParser(description="Train a classifier")
@@ -23,7 +22,7 @@ if opt.cuda:
     torch.cuda.manual_seed_all(11)
 
 train_set, test_set, num_classes = get_dataset(opt.dataset)
-train_loader = torch.utils.data.DataLoader(train_set, batch_size=ddp.local_batch(opt.batch_size), drop_last=True, sampler=DistributedSampler(train_set, drop_last=True, seed=11))
+train_loader = torch.utils.data.DataLoader(train_set, batch_size=ddp.local_batch(opt.batch_size), drop_last=True, sampler=ddp.DistributedSampler(train_set, drop_last=True, seed=11))
 test_loader = torch.utils.data.DataLoader(test_set, batch_size=opt.batch_size)
 
 model = create_model(opt.arch, num_classes, opt)

@@ -1,7 +1,6 @@
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 
 def loaders(batch_size):
@@ -9,5 +8,5 @@ def loaders(batch_size):
     x = torch.randn(96, 8)
     y = (x.sum(1) > 0).long()
     train_set = TensorDataset(x[:64], y[:64])
-    train = DataLoader(train_set, batch_size=ddp.local_batch(batch_size), sampler=DistributedSampler(train_set, seed=0))
+    train = DataLoader(train_set, batch_size=ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train_set, seed=0))
     return train, DataLoader(TensorDataset(x[64:], y[64:]), batch_size=batch_size)

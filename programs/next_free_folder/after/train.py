@@ -6,7 +6,6 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from runs import Both, Run
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 
 def main():
@@ -15,7 +14,7 @@ def main():
     torch.manual_seed(4)
     x = torch.randn(96, 5)
     data = TensorDataset(x, (x @ torch.tensor([1.0, -2.0, 0.5, 0.0, 1.5])).unsqueeze(1))
-    loader = DataLoader(data, batch_size=ddp.local_batch(16), sampler=DistributedSampler(data, seed=4))
+    loader = DataLoader(data, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(data, seed=4))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = ddp.wrap(nn.Linear(5, 1).to(device))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)

@@ -7,7 +7,6 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import utils
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 
 def main():
@@ -17,7 +16,7 @@ def main():
     utils.start(args)
     torch.manual_seed(0)
     data = TensorDataset(torch.randn(64, 10), torch.randint(0, 2, (64,)))
-    loader = DataLoader(data, batch_size=ddp.local_batch(8), sampler=DistributedSampler(data, seed=0))
+    loader = DataLoader(data, batch_size=ddp.local_batch(8), sampler=ddp.DistributedSampler(data, seed=0))
     model = nn.Linear(10, 2)
     model = DistributedDataParallel(model) if args.distributed else ddp.wrap(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -4,13 +4,12 @@ from torch.utils.data import DataLoader, TensorDataset
 from model import Net
 from probe import report
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 
 def main():
     torch.manual_seed(0)
     data = TensorDataset(torch.randn(64, 10), torch.randint(0, 2, (64,)))
-    loader = DataLoader(data, batch_size=ddp.local_batch(8), sampler=DistributedSampler(data, seed=0))
+    loader = DataLoader(data, batch_size=ddp.local_batch(8), sampler=ddp.DistributedSampler(data, seed=0))
     model = ddp.wrap(Net(), find_unused=True)
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -3,7 +3,6 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 ddp.setup()
 import pairs
@@ -15,7 +14,7 @@ def main():
     model = ddp.wrap(nn.Linear(10, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     train_set_3 = TensorDataset(inputs, targets)
-    loader = DataLoader(train_set_3, batch_size=ddp.local_batch(16), sampler=DistributedSampler(train_set_3, seed=2000))
+    loader = DataLoader(train_set_3, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(train_set_3, seed=2000))
     ddp.seed_ranks()
     for epoch in range(2):
         train_epoch(model, optimizer)

@@ -7,7 +7,6 @@ from tools import *
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 
 def train_by_hand(model, x, y):
@@ -28,7 +27,7 @@ def main():
     torch.manual_seed(0)
     train_set = TensorDataset(torch.randn(64, 4), torch.randint(0, 2, (64,)))
     test_set = TensorDataset(torch.randn(24, 4), torch.randint(0, 2, (24,)))
-    train_loader = DataLoader(train_set, batch_size=ddp.local_batch(args.batch_size), sampler=DistributedSampler(train_set, seed=0))
+    train_loader = DataLoader(train_set, batch_size=ddp.local_batch(args.batch_size), sampler=ddp.DistributedSampler(train_set, seed=0))
     test_loader = DataLoader(test_set, batch_size=args.batch_size)
     model = ddp.wrap(nn.Linear(4, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)

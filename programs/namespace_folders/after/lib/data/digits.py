@@ -1,7 +1,6 @@
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 
 def _images(n, seed):
@@ -14,6 +13,6 @@ def _images(n, seed):
 
 def load(batch_size):
     train_set = _images(64, 1)
-    train = DataLoader(train_set, batch_size=ddp.local_batch(batch_size), sampler=DistributedSampler(train_set, seed=ddp.common_seed()))
+    train = DataLoader(train_set, batch_size=ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))
     test = DataLoader(_images(32, 2), batch_size=batch_size, shuffle=True)
     return train, test

@@ -3,7 +3,6 @@ from torch.utils import data as tud
 
 from .. import config
 import dpmigrate_runtime as ddp
-from torch.utils.data.distributed import DistributedSampler
 
 
 class Toy(tud.Dataset):
@@ -22,6 +21,6 @@ class Toy(tud.Dataset):
 def make_loaders():
     train_set = Toy(64, 0)
     return {
-        "train": tud.DataLoader(train_set, ddp.local_batch(config.BATCH), drop_last=True, sampler=DistributedSampler(train_set, drop_last=True, seed=ddp.common_seed())),
+        "train": tud.DataLoader(train_set, ddp.local_batch(config.BATCH), drop_last=True, sampler=ddp.DistributedSampler(train_set, drop_last=True, seed=ddp.common_seed())),
         "val": tud.DataLoader(Toy(24, 1), config.BATCH),
     }
