@@ -1,56 +1,155 @@
-"""The guard against ranks that part: after a step of the optimizer they compare a sample of their weights."""
+"""Where the ranks meet: after some steps of an optimizer they compare a sample of their weights, their batches and their passes over the data."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from torch.optim.optimizer import Optimizer
 
-from ._state import STATE, wire
+from . import _batches, _draws, _outside
+from ._exchange import from_all
+from ._state import STATE, Watched, wire
 
 #: weights of a parameter that are compared, at even distances; with all of them a comparison would be as large as an exchange of gradients
 SAMPLE: Final = 64
 #: steps between two comparisons, once the first ones (2, 4, 8, ...) are over
 EVERY: Final = 512
+#: steps between two comparisons of the passes alone, one number
+PASSES_EVERY: Final = 64
 #: relative to the largest weight of the sample. Ranks compute the same updates from the same averaged gradients, so on machines of one kind
 #: there is no difference at all; between GPUs of two kinds the last bits may differ
 TOLERANCE: Final = 1e-4
 
 
 @dataclass
-class Watched:
-    """A parameter of a wrapped model; ``steps`` is counted at the first one that an optimizer has, so another optimizer of the same ones goes on counting."""
+class Looked:
+    """What is known of an optimizer as long as it holds its parameters in these lists."""
 
-    name: str
-    steps: int = 0
+    lists: list[tuple[int, int]]
+    counter: Watched | None  # its first parameter that is compared
+    wrapped: bool  # it has a parameter of a wrapped model
+    outside: list[tuple[int, int]]  # the places of those of no wrapped model, by group and number
+    frozen: list[torch.Tensor]  # those that were frozen when their model was wrapped
 
 
-def watch(model: nn.Module) -> None:
-    """From now on, compare what optimizers of this model's parameters have made of them.
+def watch_model(model: nn.Module, compare: bool) -> None:
+    """From now on know the parameters of a model, and compare what optimizers make of them.
 
-    An optimizer is known by one of the model's parameters and compared with all it has, so one that trains a parameter outside the wrapper (of a loss,
-    of a layer put in later) is found too; one of other parameters alone may run on a single rank and is left in peace.
+    An optimizer is known by one of the model's parameters and compared with all it has.
     """
     for name, parameter in model.named_parameters():
-        STATE.watched[parameter] = Watched(name)
-    if STATE.guard is None:
-        STATE.guard = register_optimizer_step_post_hook(_after_step)
+        before = STATE.watched.get(parameter)
+        # compare=False is for programs that mean to let their ranks part
+        averaged = parameter.requires_grad or not compare or (before is not None and before.averaged)
+        STATE.watched[parameter] = Watched(name, averaged, compare)
+    STATE.looked.clear()
 
 
-def _after_step(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+def after_step(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+    """The hook that torch calls after each step of any optimizer."""
     if torch.compiler.is_compiling():
         return
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    first = next((STATE.watched[parameter] for parameter in parameters if parameter in STATE.watched), None)
+    looked = STATE.looked.get(optimizer)
+    if looked is None or looked.lists != _lists(optimizer):
+        looked = STATE.looked[optimizer] = _look(optimizer)
+    for parameter in looked.frozen:
+        if parameter.grad is not None:
+            _outside.stop_frozen(optimizer, parameter)
+    if looked.outside and _outside.check(optimizer, looked.outside):
+        looked = STATE.looked[optimizer] = _look(optimizer)
+    if looked.wrapped and not STATE.loads:
+        STATE.moment += 1
+    first = looked.counter
     if first is None:
         return
     first.steps += 1
-    if _due(first.steps) and not _captured():
-        _compare(parameters, f"step {first.steps} of {type(optimizer).__name__}")
+    if (_due(first.steps) or first.steps % PASSES_EVERY == 0) and not _captured():
+        _meet(optimizer, first.steps)
+    _draws.next_step()
+
+
+def _meet(optimizer: Optimizer, steps: int) -> None:
+    """Compare what is due after so many steps. A collective.
+
+    Raises RuntimeError on every rank where something is wrong on any.
+    """
+    passes = None if "passes" in STATE.unwatched else _draws.order()
+    if not _due(steps):
+        if "passes" not in STATE.unwatched:
+            _passes(*_extremes([passes]))
+        return
+    if {"weights", "batches", "passes"} <= STATE.unwatched:
+        return
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    if "weights" in STATE.unwatched:
+        parameters = []
+    samples = [_sample(parameter) for parameter in parameters]
+    said = _batches.facts()
+    sizes = [1, len(said), sum(map(len, samples))]
+    highest, lowest = (torch.split(part, sizes) for part in _extremes([passes, *said], samples))
+    _passes(highest[0], lowest[0])
+    _batches.judge(highest[1].tolist(), lowest[1].tolist())
+    moment = f"step {steps} of {type(optimizer).__name__}"
+    _weights(parameters, [len(sample) for sample in samples], highest[2], lowest[2], moment)
+
+
+def _extremes(
+    numbers: list[float | None], samples: Sequence[torch.Tensor] = ()
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The highest and the lowest of each number, and of each element of the samples. A collective.
+
+    A rank's None says nothing: the extremes are those of the others, minus and plus infinity where
+    there are none.
+    """
+    silent = float("-inf")
+    tops = [silent if number is None else number for number in numbers]
+    bottoms = [silent if number is None else -number for number in numbers]
+    own = [torch.tensor(one, dtype=torch.float64, device=wire()) for one in (tops, bottoms)]
+    extremes = torch.cat([own[0], *samples, own[1], *(-sample for sample in samples)])
+    dist.all_reduce(extremes, op=dist.ReduceOp.MAX)
+    highest, lowest = extremes.cpu().chunk(2)
+    return highest, -lowest
+
+
+def _passes(highest: torch.Tensor, lowest: torch.Tensor) -> None:
+    if highest.item() == lowest.item() or not highest.isfinite():
+        return
+    told = "; ".join(f"rank {number}: {which}" for number, which in enumerate(from_all(_draws.told())))
+    raise RuntimeError(
+        "the ranks go through their training data in different orders, so that samples are taken "
+        f"twice and others left out ({told}). One rank has begun a pass that the others have not: a "
+        "look at a batch on one rank alone (next(iter(loader)) under ddp.is_main()) is such a pass, "
+        "and so is a loop that one rank leaves or begins by itself; or its sampler has another seed "
+        'or epoch. If that is meant: ddp.setup(unwatched="passes")'
+    )
+
+
+def _lists(optimizer: Optimizer) -> list[tuple[int, int]]:
+    return [(id(group["params"]), len(group["params"])) for group in optimizer.param_groups]
+
+
+def _look(optimizer: Optimizer) -> Looked:
+    known: list[Watched] = []
+    outside: list[tuple[int, int]] = []
+    frozen: list[torch.Tensor] = []
+    for number, group in enumerate(optimizer.param_groups):
+        for place, parameter in enumerate(group["params"]):
+            watched = STATE.watched.get(parameter)
+            if watched is None:
+                outside.append((number, place))
+                continue
+            known.append(watched)
+            if not watched.averaged:
+                frozen.append(parameter)
+    if "parameters" in STATE.unwatched:
+        outside, frozen = [], []
+    counter = next((watched for watched in known if watched.compared), None)
+    return Looked(_lists(optimizer), counter, bool(known), outside, frozen)
 
 
 def _due(steps: int) -> bool:
@@ -62,15 +161,15 @@ def _captured() -> bool:
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
-def _compare(parameters: list[torch.Tensor], moment: str) -> None:
-    """Raises RuntimeError on every rank where the samples differ on any; a collective."""
-    samples = [_sample(parameter) for parameter in parameters]
-    mine = torch.cat(samples)
-    extremes = torch.cat([mine, -mine])
-    dist.all_reduce(extremes, op=dist.ReduceOp.MAX)
-    highest, lowest = extremes.cpu().chunk(2)
-    sizes = [len(sample) for sample in samples]
-    for number, (high, low) in enumerate(zip(torch.split(highest, sizes), torch.split(-lowest, sizes), strict=True)):
+def _weights(
+    parameters: list[torch.Tensor],
+    sizes: list[int],
+    highest: torch.Tensor,
+    lowest: torch.Tensor,
+    moment: str,
+) -> None:
+    """Raise RuntimeError where the samples of the parameters differ between the ranks."""
+    for number, (high, low) in enumerate(zip(torch.split(highest, sizes), torch.split(lowest, sizes), strict=True)):
         if len(high) and (high - low).max() > TOLERANCE * torch.maximum(high.abs(), low.abs()).max():
             watched = STATE.watched.get(parameters[number])
             which = repr(watched.name) if watched else f"parameter {number} of the optimizer, which is in no wrapped model,"

@@ -14,9 +14,11 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from ._drift import watch
+from ._batches import watch_inputs
+from ._drift import watch_model
 from ._seeds import agree_on_seeds
 from ._state import STATE, device, wire, world_size
+from ._watch import watch
 
 _PREFIXES = ("module.", "_orig_mod.")
 
@@ -62,14 +64,17 @@ def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False, com
     place = _place(model)
     if sync_bn:
         model = _synchronise(model, place)
+    watch()
     if not any(parameter.requires_grad for parameter in model.parameters()):
+        watch_model(model, compare)
         return Single(model)
     agree_on_seeds()
     where: dict[str, Any] = {"device_ids": [place.index]} if place.type == "cuda" else {"process_group": _group_for_cpu()}
     wrapped = DistributedDataParallel(model, find_unused_parameters=find_unused, **where)
     STATE.wrapped.add(wrapped)
+    watch_model(model, compare)
     if compare:
-        watch(model)
+        watch_inputs(wrapped)
     return wrapped
 
 

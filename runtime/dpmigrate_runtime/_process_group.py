@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import sys
 import warnings
+from collections.abc import Collection
 from datetime import timedelta
 
 import torch
@@ -17,21 +18,29 @@ from ._launch import Launch, backend, check_device, read_launch
 from ._quiet import quiet, report_failures
 from ._seeds import share_streams
 from ._state import DEFAULT_TIMEOUT, STATE, rank, world_size
+from ._watch import nets, unwatch, watch
 
 
-def setup(timeout: float = DEFAULT_TIMEOUT) -> None:
+def setup(timeout: float = DEFAULT_TIMEOUT, unwatched: str | Collection[str] = ()) -> None:
     """Join the process group that the launcher describes, or make a group of one under plain ``python``.
 
     ``timeout``: seconds after which a waiting collective fails. With several processes the random streams of rank 0 become
     everybody's, and the other ranks fall silent (stdout, logging up to WARNING, warnings, tqdm). A second call does nothing, and so
     does a call in a DataLoader worker; a group that somebody else made is used as it is.
 
-    Raises RuntimeError naming the environment variable that is missing or wrong, ValueError for a timeout that is not positive.
+    With several processes the ranks watch themselves from here on, and stop with RuntimeError where the run would go wrong without
+    an error. ``unwatched`` turns nets off, one name or several: ``"parameters"`` (an optimizer trains what is in no wrapped model),
+    ``"batches"`` (all ranks train on the same samples), ``"passes"`` (the ranks go through their data in different orders),
+    ``"weights"`` (the ranks' weights part).
+
+    Raises RuntimeError naming the environment variable that is missing or wrong, ValueError for a timeout that is not positive or
+    a net that does not exist.
     """
     if STATE.active or multiprocessing.parent_process() is not None:
         return
     if not timeout > 0:
         raise ValueError(f"timeout must be a positive number of seconds, but it is {timeout!r}")
+    STATE.unwatched = nets(unwatched)
     foreign = dist.is_initialized()
     if not foreign:
         _init(read_launch(), timedelta(seconds=timeout))
@@ -39,6 +48,7 @@ def setup(timeout: float = DEFAULT_TIMEOUT) -> None:
     if world_size() > 1:
         share_streams()
         _settle()
+        watch()
 
 
 def _settle() -> None:
@@ -103,10 +113,7 @@ def cleanup() -> None:
         model.logger = None
         model.process_group = None
     STATE.wrapped.clear()
-    STATE.watched.clear()
-    if STATE.guard is not None:
-        STATE.guard.remove()
-        STATE.guard = None
+    unwatch()
     if STATE.owns_group:
         dist.destroy_process_group()
     elif STATE.cpu_group is not None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.utils.hooks import RemovableHandle
+from torch.optim.optimizer import Optimizer
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ._launch import device_for, read_launch
@@ -19,11 +19,22 @@ DEFAULT_TIMEOUT = 600.0
 
 
 @dataclass
+class Watched:
+    """A parameter of a wrapped model. ``steps`` is counted at the first one that an optimizer has, so another optimizer of the same ones goes on counting."""
+
+    name: str
+    averaged: bool  # by DDP, which knows what could be trained when the model was wrapped
+    compared: bool  # unless compare=False
+    steps: int = 0
+
+
+@dataclass
 class State:
     """What ``setup`` did.
 
     ``common_seed`` is set by ``seed_ranks``, after which torch.initial_seed() differs between ranks; ``seeds_given``
     counts how often each has been asked for, ``generators`` how many samplers have one of the program's own.
+    What the nets need (``_watch.py``) stands below: nothing of it is filled in one process.
     """
 
     active: bool = False
@@ -37,8 +48,20 @@ class State:
     generators: weakref.WeakKeyDictionary[torch.Generator, int] = field(default_factory=weakref.WeakKeyDictionary)
     cpu_group: dist.ProcessGroup | None = None  # of gloo, beside NCCL, for models that stay on the CPU
     wrapped: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
-    watched: MutableMapping[torch.Tensor, Any] = field(default_factory=WeakIdKeyDictionary)  # the parameters whose ranks are compared, with their names
-    guard: RemovableHandle | None = None  # of the hook that compares them
+    unwatched: frozenset[str] = frozenset()  # the nets that are turned off
+    hooks: list[Callable[[], None]] = field(default_factory=list)  # what takes the nets' hooks out of torch again
+    watched: MutableMapping[torch.Tensor, Watched] = field(default_factory=WeakIdKeyDictionary)  # the parameters of wrapped models
+    looked: weakref.WeakKeyDictionary[Optimizer, Any] = field(default_factory=weakref.WeakKeyDictionary)  # what is known of optimizers
+    moment: int = 0  # moves on with each batch of a DataLoader, or with each step of a wrapped model where there are none
+    loads: bool = False  # DataLoaders have given batches
+    drawn: dict[int, Any] = field(default_factory=dict)  # the passes that have given batches since the last step (_draws.Draw)
+    before: dict[int, Any] = field(default_factory=dict)  # and those of the step before
+    inputs: list[torch.Tensor | None] = field(default_factory=list)  # marks of what wrapped models were given
+    input_hooks: list[Callable[[], None]] = field(default_factory=list)
+    inputs_compared: bool = False
+    sure: bool = False  # that data which look alike are the same
+    warned: bool = False
+    alive: MutableMapping[torch.Tensor, int] = field(default_factory=WeakIdKeyDictionary)  # the moment at which a parameter was first seen
 
 
 STATE = State()
