@@ -112,7 +112,7 @@ def _in_one_file(text: str, found: Sequence[Finding], *, only_comments: bool) ->
     from dpmigrate.rewrite.verify import verify
 
     try:
-        plan = compose(found)
+        plan = compose(found, text)
         after = apply(text, plan)
     except Conflict as e:
         return Problem(f"two rules disagree, please report it: {e}")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -60,9 +61,14 @@ def _beyond_ascii(text: str) -> str:
 
 def _translated(edit: Edit) -> Edit:
     """The edit with its code in such names, but for the text of strings."""
-    code = {f.name: _beyond_ascii(value) for f in fields(edit) if f.name != "key" and isinstance(value := getattr(edit, f.name), str)}
-    lists = {f.name: tuple(map(_beyond_ascii, value)) for f in fields(edit) if isinstance(value := getattr(edit, f.name), tuple)}
-    return replace(edit, **code, **lists)
+    changed: dict[str, Any] = {}
+    for field in fields(edit):
+        value = getattr(edit, field.name)
+        if isinstance(value, str) and field.name != "key":
+            changed[field.name] = _beyond_ascii(value)
+        elif isinstance(value, tuple):
+            changed[field.name] = tuple(map(_beyond_ascii, value))
+    return replace(edit, **changed)
 
 
 @pytest.fixture
