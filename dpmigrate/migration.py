@@ -13,7 +13,7 @@ from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.edit import AddImport, Edit
 from dpmigrate.model import File, Finding, Problem, Span
 from dpmigrate.program import Part, Program, placed
-from dpmigrate.source import Source, parse
+from dpmigrate.source import Source
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -112,7 +112,7 @@ def _in_one_file(text: str, found: Sequence[Finding], *, only_comments: bool) ->
     from dpmigrate.rewrite.verify import verify
 
     try:
-        plan = compose(found)
+        plan = compose(found, text)
         after = apply(text, plan)
     except Conflict as e:
         return Problem(f"two rules disagree, please report it: {e}")
@@ -156,7 +156,7 @@ def anew(program: Program, texts: Texts) -> Program | Problem:
     """The program with the new texts in their places, as a second run reads it: what nothing can run is left as it was, and is no part of it."""
     parts, first = [], 0
     for part in program.parts:
-        source = parse(texts.get(part, part.source.text).encode("utf-8", "surrogatepass"), part.source.name)
+        source = part.source.rewritten(texts.get(part, part.source.text))
         if isinstance(source, Problem):
             return source
         parts.append(placed(source, first, main=part is program.parts[-1], word=part.word))

@@ -30,12 +30,23 @@ class Source:
     tree: ast.Module
 
     def encode(self, text: str) -> bytes | Problem:
-        """The bytes that hold ``text`` in the file's own encoding."""
+        """The bytes that hold ``text`` in the file's own encoding.
+
+        A Problem where the encoding lacks a character, or has several forms of one, so that lines which stay would change.
+        """
         try:
             body = text.encode(self.encoding)
+            kept = self.text.encode(self.encoding)
         except UnicodeEncodeError as e:
-            return Problem(f"the new text cannot be written in the file's encoding {self.encoding}: {e.reason}")
+            word = f"{e.object[e.start : e.end]!r}: {e.reason}"
+            return Problem(f"the new text cannot be written in the file's encoding {self.encoding}: {word}")
+        if kept != self.data.removeprefix(_BOM if self.bom else b""):
+            return Problem(f"the bytes of this file are not those that Python writes in {self.encoding}: save it as UTF-8 first")
         return _BOM + body if self.bom else body
+
+    def rewritten(self, text: str) -> Source | Problem:
+        """The same file with a new text, which its encoding need not be able to hold."""
+        return _parsed(text.encode("utf-8", "surrogatepass"), self.name, text, self.encoding, self.bom)
 
 
 def parse(data: bytes, name: str) -> Source | Problem:
@@ -54,6 +65,8 @@ def parse(data: bytes, name: str) -> Source | Problem:
     except UnicodeDecodeError as e:
         line = data[: e.start].count(b"\n") + 1
         return Problem(f"cannot be decoded as {e.encoding}: byte 0x{data[e.start]:02x}", line)
+    except UnicodeError as e:  # of codecs that are none for files, as idna
+        return Problem(f"cannot be decoded as {encoding}: {e}", 1)
     return _parsed(data, name, text, "utf-8" if bom else encoding, bom)
 
 
@@ -97,7 +110,7 @@ class _Stored(ast.NodeTransformer):
 
 def _hint(text: str, error: SyntaxError) -> str:
     """What old source looks like, and what helps."""
-    lines = text.splitlines()
+    lines = re.split(r"\r\n|\r|\n", text)
     line = lines[error.lineno - 1] if error.lineno and error.lineno <= len(lines) else ""
     if re.search(r"\basync\s*=", line):
         return " (async is a keyword since Python 3.7: write non_blocking=)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from dpmigrate.facts.names import Names, last
 from dpmigrate.facts.values import Values
@@ -88,21 +89,25 @@ def waits_for_somebody(names: Names, call: ast.Call) -> bool:
 
 def downloads(names: Names, node: ast.AST) -> bool:
     """Whether running the node may fetch files: a data set with ``download=``, pretrained weights, a hub."""
-    for c in ast.walk(node):
-        if not isinstance(c, ast.Call):
-            continue
-        for k in c.keywords:
-            off = isinstance(k.value, ast.Constant) and not k.value.value
-            if k.arg in ("download", "pretrained") and not off:
-                return True
-            if k.arg == "weights" and not off and names.dotted(c.func).startswith("torchvision."):
-                return True
-        dotted = names.dotted(c.func)
-        if last(c.func) == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.utils.model_zoo.")) or dotted.endswith("datasets.load_dataset"):
+    return any(True for _ in downloading(names, node))
+
+
+def downloading(names: Names, node: ast.AST) -> Iterator[ast.Call]:
+    """The calls inside the node that may fetch files."""
+    return (c for c in ast.walk(node) if isinstance(c, ast.Call) and _downloads(names, c))
+
+
+def _downloads(names: Names, c: ast.Call) -> bool:
+    for k in c.keywords:
+        off = isinstance(k.value, ast.Constant) and not k.value.value
+        if k.arg in ("download", "pretrained") and not off:
             return True
-        if fetches(names, c):
+        if k.arg == "weights" and not off and names.dotted(c.func).startswith("torchvision."):
             return True
-    return False
+    dotted = names.dotted(c.func)
+    if last(c.func) == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.utils.model_zoo.")) or dotted.endswith("datasets.load_dataset"):
+        return True
+    return fetches(names, c)
 
 
 def fetches(names: Names, call: ast.Call) -> bool:

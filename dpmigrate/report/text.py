@@ -35,6 +35,11 @@ def split(text: str) -> list[str]:
     return re.split(r"\r\n|\r|\n", text)
 
 
+def _with_ends(text: str) -> list[str]:
+    """The same lines with their ends: a form feed is part of a line, for patch as for Python."""
+    return [line for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text) if line]
+
+
 def column(line: str, offset: int) -> int:
     """The column from 1, in characters, of a UTF-8 byte offset."""
     return len(line.encode()[:offset].decode("utf-8", "replace")) + 1
@@ -209,9 +214,7 @@ def unified(outcome: Outcome, style: Style) -> Iterator[str]:
     import difflib  # here, so that a check does not pay for it
 
     changed = [(f.path.lstrip("/"), f.before, f.after) for f in outcome.files if f.after is not None]
-    diffs = (
-        difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}") for name, before, after in changed
-    )
+    diffs = (difflib.unified_diff(_with_ends(before), _with_ends(after), f"a/{name}", f"b/{name}") for name, before, after in changed)
     for line in itertools.chain.from_iterable(diffs):
         text = line.rstrip("\r\n")
         shown = safe(text.expandtabs(4)) if style.colour else _raw(text)
@@ -222,5 +225,5 @@ def unified(outcome: Outcome, style: Style) -> Iterator[str]:
 
 
 def _raw(text: str) -> str:
-    """A diff that goes to a file or a pipe keeps tabs and all printable text; only what could drive a terminal is escaped."""
-    return "\t".join(safe(part) for part in text.split("\t"))
+    """A diff that goes to a file or a pipe keeps tabs, form feeds and all printable text; only what could drive a terminal is escaped."""
+    return "".join(part if part in ("\t", "\f") else safe(part) for part in re.split(r"([\t\f])", text))

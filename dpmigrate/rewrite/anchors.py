@@ -44,6 +44,14 @@ class Site:
     def parent(self) -> cst.CSTNode:
         return self.ancestors[-1]
 
+    @property
+    def indentation(self) -> str:
+        """What the lines of the innermost block around the node begin with."""
+        module = self.ancestors[0]
+        assert isinstance(module, cst.Module)
+        blocks = (node for node in self.ancestors if isinstance(node, (cst.IndentedBlock, cst.Match)))
+        return "".join(module.default_indent if block.indent is None else block.indent for block in blocks)
+
 
 class Offsets:
     """Turns the lines and UTF-8 columns of ``ast`` into offsets in the text."""

@@ -5,9 +5,11 @@ The transform goes only where the plan has an anchor, and works on the *updated*
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import cast
 
 import libcst as cst
@@ -18,6 +20,7 @@ from dpmigrate.rewrite.anchors import Anchors, Refused, Site, code_of
 from dpmigrate.rewrite.bodies import Bodies
 from dpmigrate.rewrite.compose import Plan
 from dpmigrate.rewrite.imports import add_imports
+from dpmigrate.rewrite.lines import split_lines
 from dpmigrate.rewrite.schedule import ExpressionEdit, Work, schedule, spans
 from dpmigrate.rewrite.statements import Hoisted, parse_statements
 from dpmigrate.rewrite.syntax import check_strings, parsed
@@ -30,28 +33,38 @@ _TAIL = re.compile(r"(?:\r\n|\r|\n)\s*[^\S\r\n]\s*\Z")
 def apply(text: str, plan: Plan) -> str:
     """The text after the edits of the plan; raises ``Refused`` where one cannot be carried out exactly."""
     tree = parsed(text)
-    text, tail = _without_tail(text)
     with _refusing():
-        module = cst.parse_module(text)
-        anchors = Anchors(module, text, spans(plan.edits))
-        if anchors.generated != text:
-            raise Refused("libcst does not reproduce the file byte for byte (form feed or lone carriage return?)")
+        module, anchors, tail = _read(text, tree, plan)
         work = schedule(plan.edits, anchors)
         check_strings(tree, work.sites)
         if not plan.edits:
-            return text + tail
+            return text
         work.path.add(module)  # the way to the imports, if to nothing else
         result = module.visit(_Carry(work))
         return result.code + tail
 
 
-def _without_tail(text: str) -> tuple[str, str]:
-    """The text, and a last line of white space only, which libcst would not reproduce."""
+def _read(text: str, tree: ast.Module, plan: Plan) -> tuple[cst.Module, Anchors, str]:
+    """The tree with its anchors, and the end of the text that is no part of it."""
+    for cut in _cuts(text, tree):
+        module = cst.parse_module(text[:cut])
+        anchors = Anchors(module, text[:cut], spans(plan.edits))
+        if anchors.generated == text[:cut]:
+            return module, anchors, text[cut:]
+    pairs = zip_longest(split_lines(text), split_lines(anchors.generated))
+    line = next(number for number, (old, new) in enumerate(pairs, 1) if old != new)
+    raise Refused(f"line {line} would not stay byte for byte as it is (a form feed before code, or a lone carriage return?)")
+
+
+def _cuts(text: str, tree: ast.Module) -> Iterator[int]:
+    """Where to end the text for libcst, which loses lines of white space and odd comments at the end of a file."""
     match = _TAIL.search(text)
     if match is None:
-        return text, ""
-    cut = match.start() + (2 if text.startswith("\r\n", match.start()) else 1)
-    return text[:cut], text[cut:]
+        yield len(text)
+    else:
+        yield match.start() + (2 if text.startswith("\r\n", match.start()) else 1)
+    code = max((node.end_lineno or 0 for node in tree.body), default=0)
+    yield sum(map(len, split_lines(text)[:code]))
 
 
 @contextmanager
@@ -73,7 +86,7 @@ class _Carry(cst.CSTTransformer):
     def __init__(self, work: Work) -> None:
         super().__init__()
         self.work = work
-        self.bodies = Bodies(work.around, work.ranges, work.first)
+        self.bodies = Bodies(work.around, work.ranges, work.first, work.levels)
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         return node in self.work.path

@@ -8,6 +8,7 @@ from typing import cast
 import libcst as cst
 
 from dpmigrate.rewrite.anchors import Refused
+from dpmigrate.rewrite.indentation import Level, moved_out
 from dpmigrate.rewrite.lines import Statement, leading, split_attached, split_header, with_leading
 from dpmigrate.rewrite.statements import Around, Block, Container, Range, opened, parse_statements
 
@@ -17,10 +18,17 @@ _Branching = (cst.If, cst.For, cst.While, cst.Try, cst.TryStar)
 class Bodies:
     """Carries out what the plan does to statements; remembers the blocks that it emptied and the ``if`` that died with them."""
 
-    def __init__(self, around: dict[cst.CSTNode, Around], ranges: dict[cst.CSTNode, list[Range]], first: dict[cst.CSTNode, list[str]]) -> None:
+    def __init__(
+        self,
+        around: dict[cst.CSTNode, Around],
+        ranges: dict[cst.CSTNode, list[Range]],
+        first: dict[cst.CSTNode, list[str]],
+        levels: dict[cst.CSTNode, Level],
+    ) -> None:
         self._around = around
         self._ranges = ranges
         self._first = first
+        self._levels = levels
         self._dead: set[cst.CSTNode] = set()
         self._emptied: set[cst.CSTNode] = set()
 
@@ -33,7 +41,9 @@ class Bodies:
         if isinstance(updated, _Branching) and updated.orelse in self._dead:
             updated = updated.with_changes(orelse=None)
         if isinstance(updated, cst.If):
-            updated = _with_guard(updated, self._ranges.get(cast("cst.If", original).body, ()))
+            body = cast("cst.If", original).body
+            if body in self._ranges:
+                updated = _with_guard(updated, self._ranges[body], self._levels[body])
         alone = isinstance(updated, cst.Else) or (isinstance(updated, cst.If) and updated.orelse is None)
         if alone and getattr(updated, "body", None) in self._emptied:
             self._dead.add(updated)
@@ -47,7 +57,7 @@ class Bodies:
             top, attached = split_header(updated.header)
             first = with_leading(updated.body[0], (*attached, *leading(updated.body[0])))
             updated = updated.with_changes(header=top, body=[first, *updated.body[1:]])
-        block = Block(original, updated, self._around, ranges, self._dead)
+        block = Block(original, updated, self._around, ranges, self._dead, self._levels.get(original))
         result: Container
         if isinstance(updated, cst.SimpleStatementSuite):
             result = _suite(updated, block)
@@ -67,7 +77,7 @@ class Bodies:
         return False
 
 
-def _with_guard(node: cst.If, ranges: Sequence[Range]) -> cst.If:
+def _with_guard(node: cst.If, ranges: Sequence[Range], level: Level) -> cst.If:
     """``if best and ddp.is_main():`` where the guard is all that the branch holds, in place of one ``if`` in another."""
     inner = node.body.body[0] if len(node.body.body) == 1 else None
     guards = [getattr(opened(one.header), "test", None) for one in ranges]
@@ -77,7 +87,8 @@ def _with_guard(node: cst.If, ranges: Sequence[Range]) -> cst.If:
     loose = isinstance(test, (cst.IfExp, cst.Lambda, cst.NamedExpr)) or (isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or))
     if loose and not test.lpar:
         test = test.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-    statements = cast("list[Statement]", list(inner.body.body))
+    step = node.body.indent if isinstance(node.body, cst.IndentedBlock) else None
+    statements = [moved_out(statement, level, step) for statement in cast("Sequence[Statement]", inner.body.body)]
     statements[0] = with_leading(statements[0], (*inner.leading_lines, *leading(statements[0])))
     return node.with_changes(test=cst.BooleanOperation(test, cst.And(), inner.test), body=node.body.with_changes(body=statements))
 

@@ -7,14 +7,12 @@ of the old text that must stay are looked up in the new one, run by run; between
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from dpmigrate.edit import AddImport, After, Before, Comment, Delete, Edit, Enclose, First, Hoist
 from dpmigrate.model import Span
 from dpmigrate.rewrite.compose import Plan, span_of
-
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+from dpmigrate.rewrite.lines import split_lines
 
 
 def strayed(before: str, after: str, plan: Plan) -> tuple[str, ...]:
@@ -35,7 +33,7 @@ def strayed(before: str, after: str, plan: Plan) -> tuple[str, ...]:
 
 def _lines(text: str) -> list[str]:
     """The lines with their ends; a last line without one counts as if it had."""
-    lines: list[str] = _LINE.findall(text)
+    lines = split_lines(text)
     if lines and not lines[-1].endswith(("\r", "\n")):
         lines[-1] += lines[0][len(lines[0].rstrip("\r\n")) :] if len(lines) > 1 else "\n"
     return lines
@@ -139,9 +137,11 @@ class _Freedom:
         self._touch(_start(node), end)
         for place in range(end, len(self._lines)):
             line = self._lines[place]
-            if line.strip() and not (line.lstrip().startswith("#") and len(line) - len(line.lstrip()) > node.col_offset):
+            inner = line.lstrip(" \t\f")
+            if inner.strip() and not inner.startswith("#"):
                 break
-            self.touched[place] = self.touched[place] or bool(line.strip())
+            deeper = len(line) - len(inner) > node.col_offset
+            self.touched[place] = self.touched[place] or (deeper and inner.startswith("#"))
 
     def _open_around(self, node: ast.stmt, *, touch: bool = False, blanks: bool = False) -> None:
         """Something new may stand above and below a statement, also beyond comments and blank lines; a line that it shares changes."""

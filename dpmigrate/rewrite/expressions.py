@@ -110,9 +110,7 @@ def _shift(name: str, site: Site) -> int:
     """By how many columns the further lines of an expression move: those of a hanging indent with its line, those that are aligned with its start."""
     start = site.text.rfind("\n", 0, site.start) + 1
     first, *further = site.text[site.start : site.end].split("\n")
-    module = site.ancestors[0]
-    assert isinstance(module, cst.Module)
-    level = sum(len(node.indent or module.default_indent) for node in site.ancestors if isinstance(node, cst.IndentedBlock))
+    level = len(site.indentation)
     if first.rstrip().endswith(("(", "[", "{")):
         return level - _margin(site.text[start:])
     column = site.start - start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -9,7 +10,13 @@ import libcst as cst
 
 Lines = tuple[cst.EmptyLine, ...]
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _S = TypeVar("_S", cst.SimpleStatementLine, cst.BaseCompoundStatement, Statement)
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines with their ends, as Python counts them: a form feed or a Unicode separator ends none."""
+    return _LINE.findall(text)
 
 
 def leading(statement: Statement) -> Lines:
@@ -60,16 +67,3 @@ def split_header(header: Sequence[cst.EmptyLine]) -> tuple[Lines, Lines]:
     """The top of the file, and the comments of its first statement: those after a blank line (libcst gives all to the module)."""
     top, attached = split_attached(header)
     return (top, attached) if top else (attached, ())
-
-
-class _Unindented(cst.CSTTransformer):
-    def leave_EmptyLine(self, original_node: cst.EmptyLine, updated_node: cst.EmptyLine) -> cst.EmptyLine:
-        blank = updated_node.comment is None and not updated_node.whitespace.value
-        return updated_node.with_changes(indent=False) if blank else updated_node
-
-
-def unindented_blanks(statement: Statement) -> Statement:
-    """The statement with blank lines that get no indentation when it moves into a block."""
-    moved = statement.visit(_Unindented())
-    assert isinstance(moved, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
-    return moved

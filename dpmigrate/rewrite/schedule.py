@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -28,6 +28,7 @@ from dpmigrate.edit import (
 from dpmigrate.model import Span
 from dpmigrate.rewrite.anchors import Anchors, Refused, Site
 from dpmigrate.rewrite.compose import span_of
+from dpmigrate.rewrite.indentation import Level
 from dpmigrate.rewrite.statements import Around, Range
 
 ExpressionEdit = Replace | DropArg | SetArg | DropItem | SetItem | MainOnly | Wrap | Hoist
@@ -47,6 +48,7 @@ class Work:
     around: dict[cst.CSTNode, Around] = field(default_factory=dict)
     first: dict[cst.CSTNode, list[str]] = field(default_factory=dict)
     ranges: dict[cst.CSTNode, list[Range]] = field(default_factory=dict)
+    levels: dict[cst.CSTNode, Level] = field(default_factory=dict)  # of the blocks that get headers
     holders: dict[cst.CSTNode, cst.CSTNode] = field(default_factory=dict)  # of hoisted expressions: their statements
     imports: list[str] = field(default_factory=list)
     sites: dict[Span, Site] = field(default_factory=dict)  # of expressions
@@ -101,6 +103,7 @@ def _expression(work: Work, edit: ExpressionEdit, anchors: Anchors) -> None:
     if isinstance(edit, Hoist):
         work.holders[site.node] = holder = _holder(edit, site)
         work.around.setdefault(holder, Around())
+        work.levels[_block(site.ancestors[: (*site.ancestors, site.node).index(holder)])] = Level.of(site)
     work.sites[anchor(edit)] = site
     work.path.update((*site.ancestors, site.node))
     work.expressions.setdefault(site.node, (site, []))[1].append(edit)
@@ -126,6 +129,7 @@ def _statement(work: Work, edit: StatementEdit, anchors: Anchors) -> None:
     if isinstance(edit, Enclose):
         last = anchors.statement(edit.last)
         work.ranges.setdefault(container, []).append(Range(site.node, last.node, edit.header))
+        work.levels[container] = Level.of(site)
         return
     around = work.around.setdefault(site.node, Around())
     if isinstance(edit, Before):
@@ -140,7 +144,12 @@ def _statement(work: Work, edit: StatementEdit, anchors: Anchors) -> None:
 
 def _container(edit: StatementEdit, site: Site) -> cst.CSTNode:
     """The block that the statement is one of."""
-    outer = next(node for node in reversed(site.ancestors) if not isinstance(node, cst.SimpleStatementLine))
+    outer = _block(site.ancestors)
     if isinstance(outer, (cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite)):
         return outer
     raise Refused(f"nothing can stand beside the elif at line {anchor(edit).line}", anchor(edit))
+
+
+def _block(ancestors: Sequence[cst.CSTNode]) -> cst.CSTNode:
+    """What a statement with these ancestors is one of: a block, or the ``if`` whose ``elif`` it is."""
+    return next(node for node in reversed(ancestors) if not isinstance(node, cst.SimpleStatementLine))

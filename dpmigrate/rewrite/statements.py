@@ -13,6 +13,7 @@ from functools import lru_cache
 import libcst as cst
 
 from dpmigrate.rewrite.anchors import Refused
+from dpmigrate.rewrite.indentation import Level, moved_in, of_new_code
 from dpmigrate.rewrite.lines import (
     Lines,
     Statement,
@@ -21,7 +22,6 @@ from dpmigrate.rewrite.lines import (
     leading,
     merged,
     split_attached,
-    unindented_blanks,
     with_leading,
 )
 
@@ -36,7 +36,7 @@ def parse_statements(code: str) -> tuple[Statement, ...]:
     if not module.body:
         raise Refused(f"the inserted code {code!r} holds no statement")
     first = with_leading(module.body[0], (*module.header, *leading(module.body[0])))
-    return tuple(unindented_blanks(statement) for statement in (first, *module.body[1:]))
+    return tuple(of_new_code(statement) for statement in (first, *module.body[1:]))
 
 
 def opened(header: str) -> Statement:
@@ -107,10 +107,12 @@ class Block:
         around: dict[cst.CSTNode, Around],
         ranges: Sequence[Range],
         dead: set[cst.CSTNode],
+        level: Level | None,
     ) -> None:
         self._around = around
         self._dead = dead
         self._indent = updated.indent if isinstance(updated, cst.IndentedBlock) else None
+        self._level = level
         self._at_top = isinstance(updated, cst.Module)
         wanted = {*around, *(node for one in ranges for node in (one.first, one.last))}
         self._pieces = list(_pieces(original, updated, wanted))
@@ -118,7 +120,7 @@ class Block:
         self._pending: Lines | None = None  # the lines above deleted statements
         self._fresh = True  # nothing placed yet
         self._keep_last_comments()
-        self._outs = self._level(0, len(self._pieces), self._ranges, nested=False)
+        self._outs = self._arranged(0, len(self._pieces), self._ranges, nested=False)
         #: comment lines that stood above a deleted statement, with nothing left below them
         left = self._left_above()
         self.footer: Lines = left if left and has_comment(left) else ()
@@ -146,7 +148,7 @@ class Block:
             found.append((first, last, one.header))
         return sorted(found, key=lambda place: (place[0], -place[1]))
 
-    def _level(self, low: int, high: int, ranges: list[tuple[int, int, str]], *, nested: bool) -> list[_Out]:
+    def _arranged(self, low: int, high: int, ranges: list[tuple[int, int, str]], *, nested: bool) -> list[_Out]:
         """The pieces from ``low`` to ``high``. What goes before the first and after the last of a level belongs outside its header."""
         outs: list[_Out] = []
         place = low
@@ -154,7 +156,7 @@ class Block:
             inside = [one for one in ranges if one[0] >= place]
             if inside and inside[0][0] == place:
                 _, last, header = inside[0]
-                core = self._level(place, last + 1, [one for one in inside[1:] if one[1] <= last], nested=True)
+                core = self._arranged(place, last + 1, [one for one in inside[1:] if one[1] <= last], nested=True)
             else:
                 last, header, core = place, "", self._piece(self._pieces[place])
             before = [] if nested and place == low else self._around_of(self._pieces[place]).before
@@ -200,7 +202,7 @@ class Block:
             return
         upper, attached = split_attached(core[0].leading)
         if before:
-            repeated = blanks_below(upper) if _is_definition(core[0]) else ()
+            repeated = [cst.EmptyLine(indent=False)] * len(blanks_below(upper)) if _is_definition(core[0]) else []
             core[0].leading = (*repeated, *attached)
             inserted = self._inserted(before)
             inserted[0].leading = (*upper, *inserted[0].leading)
@@ -264,8 +266,8 @@ class Block:
     def _headed(self, out: _Out) -> Statement:
         header = opened(out.header)
         statements = self._finished(out.body)
-        if self._at_top:  # at the top level libcst counts even blank lines as indented (by nothing)
-            statements = [unindented_blanks(statement) for statement in statements]
+        assert self._level is not None, "whoever asks for a header says where the block stands"
+        statements = [moved_in(statement, self._level, self._indent) for statement in statements]
         return header.with_changes(body=cst.IndentedBlock(statements, indent=self._indent))
 
 

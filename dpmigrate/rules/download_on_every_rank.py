@@ -16,6 +16,7 @@ with ddp.main_first():
     train_set = CIFAR10("data", download=True)
 ```
 Rank 0 goes first; the others then find the files. Questions whether a file is there, early returns and exceptions by which it is fetched go with it.
+Where a function of the program does the fetching, the statement in it is changed, and the call of the function (`build(pretrained=True)`) stays.
 
 ## When it is not fixed
 Downloads inside models, methods of data sets that worker processes call, and functions outside of the program.
@@ -25,12 +26,12 @@ A statement that also trains or evaluates is refused. Where perhaps not all rank
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from dpmigrate.edit import AddImport, Edit, Enclose
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.outside import downloads
-from dpmigrate.facts.ranks import asks_files, parted, run_by_all, stretch
+from dpmigrate.facts.outside import downloading, downloads
+from dpmigrate.facts.ranks import Stretch, asks_files, parted, run_by_all, stretch
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -39,18 +40,19 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM508", severity=Severity.ERROR, fix=Fix.SAFE)
 def download_on_every_rank(script: Script) -> Iterator[Hit]:
     done: dict[ast.stmt, Edit] = {}
-    for stmt in _fetching(script):
-        # `if not os.path.exists(…)` must not be asked while rank 0 writes
-        whole = stretch(script.roles, stmt, lambda test: asks_files(script.roles, test) or not uniform(script.names, test))
-        if whole is None or parted(script.roles, whole.first):
+    wholes = {stmt: _together(script, stmt) for stmt in _fetching(script)}
+    first = {script.names.function(stmt) for stmt, whole in wholes.items() if whole is not None and not any(map(script.meets, _inside(script, whole)))}
+    for stmt, whole in wholes.items():
+        if all(_fetched_inside(script, call, first) for call in downloading(script.names, stmt)):
+            continue
+        if whole is None:
             yield Hit(
                 stmt, "ranks would fetch these files at once, and perhaps not all of them come here",
                 advice="fetch the files before the training, where every rank comes by",
             )  # fmt: skip
             continue
-        block = script.names.block(whole.first)
-        inside = block[block.index(whole.first) : block.index(whole.last) + 1]
-        if any(script.meets(s) for s in inside):
+        inside = _inside(script, whole)
+        if any(map(script.meets, inside)):
             yield Hit(
                 stmt, "all ranks would fetch these files at once, in a statement in which they also wait for each other", severity=Severity.BLOCKER,
                 advice="fetch the files in a statement of its own, before the training",
@@ -61,6 +63,23 @@ def download_on_every_rank(script: Script) -> Iterator[Hit]:
             enclose = Enclose(script.span(whole.first), script.span(whole.last), f"with {script.ddp}.main_first():")
         done |= dict.fromkeys(inside, enclose)
         yield Hit(stmt, "all ranks would fetch these files at once", (enclose, AddImport(script.import_line)))
+
+
+def _together(script: Script, stmt: ast.stmt) -> Stretch | None:
+    """What goes under the header: `if not os.path.exists(…)` must not be asked while rank 0 writes. None where perhaps not all ranks come by."""
+    whole = stretch(script.roles, stmt, lambda test: asks_files(script.roles, test) or not uniform(script.names, test))
+    return None if whole is None or parted(script.roles, whole.first) else whole
+
+
+def _inside(script: Script, whole: Stretch) -> list[ast.stmt]:
+    block = script.names.block(whole.first)
+    return block[block.index(whole.first) : block.index(whole.last) + 1]
+
+
+def _fetched_inside(script: Script, call: ast.Call, first: Set[ast.AST]) -> bool:
+    """Whether the call fetches in functions of the program alone, each with a statement that rank 0 runs first: they wait once."""
+    entered = [{e, *script.roles.all_entered(e)} for e in script.roles.entered(call)]
+    return bool(entered) and all(functions & first and script.names.function(call) not in functions for functions in entered)
 
 
 def _fetching(script: Script) -> Iterator[ast.stmt]:

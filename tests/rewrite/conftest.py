@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
-from dpmigrate.edit import Edit
+from dpmigrate.edit import AddImport, Edit
 from dpmigrate.model import Span
 from dpmigrate.rewrite.apply import apply
 from dpmigrate.rewrite.compose import Plan
@@ -47,6 +50,27 @@ def carry() -> Callable[[str, MakeEdits], str]:
     return run
 
 
+#: letters of two, three and four bytes in UTF-8, which is how ``ast`` counts columns; libcst counts characters
+_BEYOND = dict(zip("abcdefghijklmnopqrstuvwxyz", "äßçđéφğħíјκłмñöπθřşтüνшχý𠀀", strict=True))
+
+
+def _beyond_ascii(text: str) -> str:
+    """The text with other one-letter names."""
+    return re.sub(r"(?<![\w\"'!])[a-z](?![\w\"'])", lambda name: _BEYOND[name[0]], text)
+
+
+def _translated(edit: Edit) -> Edit:
+    """The edit with its code in such names, but for the text of strings."""
+    changed: dict[str, Any] = {}
+    for field in fields(edit):
+        value = getattr(edit, field.name)
+        if isinstance(value, str) and field.name != "key":
+            changed[field.name] = _beyond_ascii(value)
+        elif isinstance(value, tuple):
+            changed[field.name] = tuple(map(_beyond_ascii, value))
+    return replace(edit, **changed)
+
+
 @pytest.fixture
 def check() -> Callable[[str, MakeEdits, str], None]:
     """Compares the result, also with other newlines and without the last one, and runs the self-checks on it."""
@@ -64,5 +88,8 @@ def check() -> Callable[[str, MakeEdits, str], None]:
         if text:  # an empty file has no newline of its own
             assert wanted.replace("\n", "\r\n") == apply(text.replace("\n", "\r\n"), plan)
             assert wanted.removesuffix("\n") == apply(text.removesuffix("\n"), plan)
+        if not any(isinstance(edit, AddImport) for edit in plan.edits):  # these are sorted by their names
+            foreign, places = unmark(_beyond_ascii(marked))
+            assert _beyond_ascii(wanted) == apply(foreign, Plan(tuple(map(_translated, make(places)))))
 
     return run

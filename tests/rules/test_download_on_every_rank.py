@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.rules.program import STEP, after, found, hits, refused, whole
@@ -141,3 +143,33 @@ def test_told_where_not_all_ranks_come(defs: str, setup: str) -> None:
     parts = {"imports": "import gdown", "defs": defs, "setup": setup}
     assert len(found("DPM508", **parts)) == 1
     assert "main_first" not in whole(**parts)
+
+
+NESTED = """\
+from torch.utils import model_zoo
+
+
+def resnet(pretrained=False):
+    net = nn.Linear(1, 1)
+    if pretrained:
+        net.load_state_dict({fetch})
+    return net
+
+
+def build(pretrained):
+    return resnet(pretrained=pretrained)
+"""
+
+
+@pytest.mark.parametrize(
+    ("fetch", "first"),
+    [
+        pytest.param("model_zoo.load_url('u')", "net.load_state_dict(model_zoo.load_url('u'))", id="the statement that fetches"),
+        pytest.param("something_of_ours('u')", "return resnet(pretrained=pretrained)", id="the call of what fetches in ways unknown"),
+    ],
+)
+def test_rank_0_goes_first_once(fetch: str, first: str) -> None:
+    text = whole(imports=NESTED.format(fetch=fetch), setup="extra = build(pretrained=True)")
+
+    assert text.count("ddp.main_first()") == 1
+    assert re.search(rf"with ddp\.main_first\(\):\n +{re.escape(first)}\n", text)
