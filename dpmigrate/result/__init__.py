@@ -1,0 +1,24 @@
+"""Checks of the migrated program, before it is written: what the result must not do, whatever rules made it.
+
+Each check is a function over ``Migrated`` that yields a ``Fault`` for each thing that is wrong. They
+read the new program anew and know no rule and no edit, so that a fault of the analysis that made
+the edits does not hide itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.result.bound import unbound
+from dpmigrate.result.migrated import Fault, Migrated
+
+__all__ = ["CHECKS", "Fault", "Migrated", "faults"]
+
+#: every check, the cheapest first
+CHECKS = (unbound,)
+
+
+def faults(m: Migrated) -> Iterator[Fault]:
+    """What is wrong with the result, check by check."""
+    for check in CHECKS:
+        yield from check(m)
