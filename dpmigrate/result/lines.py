@@ -13,10 +13,12 @@ class Lines:
         self._last = max(len(old), 1)
         self._same: dict[int, int] = {}
         self._changed: dict[int, range] = {}
+        self._place: dict[int, int] = {}
         for tag, i1, i2, j1, j2 in SequenceMatcher(
             None, [s.strip() for s in old], [s.strip() for s in new]
         ).get_opcodes():
             for j in range(j1, j2):
+                self._place[j + 1] = min(i1 + (j - j1), max(i2 - 1, i1)) + 1
                 if tag == "equal":
                     self._same[j + 1] = i1 + (j - j1) + 1
                 else:
@@ -33,4 +35,4 @@ class Lines:
 
     def place(self, line: int) -> int:
         """The line of the old text at which the line of the new one would stand."""
-        return min(self.old(line).start, self._last)
+        return min(self._place.get(line, 1), self._last)

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from dpmigrate.contract import MODULE
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.values import NONE, Vals
 from dpmigrate.model import Span
 from dpmigrate.program import Part
 from dpmigrate.result.flow import Flow
@@ -32,7 +33,7 @@ class Migrated:
         self.after = after
         self.texts = texts
         self._lines: dict[int, Lines] = {}
-        self._flows: dict[int, tuple[Flow, dict[tuple[int, int], ast.Name]]] = {}
+        self._flows: dict[int, Flow] = {}
 
     # ------------------------------------------------------------------ files and places
     def changed(self) -> Iterator[tuple[int, str, str]]:
@@ -89,12 +90,44 @@ class Migrated:
 
     # ------------------------------------------------------------------ what a name may hold
     def reaching(self, name: ast.Name) -> list[Definition]:
-        """The definitions that may hold where a name of the new program is read, with the positions of its file; empty where they are not seen."""
+        """The definitions that may hold where a name of the new program is read; empty where they are not seen."""
         index = self.index(name)
         if index not in self._flows:
-            part = self.after.program.parts[index]
-            flow = Flow(ast.parse(part.source.text))
-            self._flows[index] = flow, {(n.lineno, n.col_offset): n for n in flow.variables.own}
-        flow, at = self._flows[index]
-        own = at.get((name.lineno - self.after.program.parts[index].first, name.col_offset))
-        return flow.reaching(own) if own is not None else []
+            self._flows[index] = Flow(self.after.names.trees[index])
+        return self._flows[index].reaching(name)
+
+    def given(self, name: ast.Name) -> list[ast.expr] | None:
+        """The expressions that a name may hold where it is read; None where one of them cannot be named."""
+        values = [_value(d) for d in self.reaching(name)]
+        known = [v for v in values if v is not None]
+        return known if known and len(known) == len(values) else None
+
+    def possible(self, name: ast.Name) -> list[ast.expr]:
+        """The expressions that a name may hold, as far as they can be named, also those that calls give for a parameter."""
+        found: list[ast.expr] = []
+        for d in self.reaching(name):
+            if (value := _value(d)) is not None:
+                found.append(value)
+            bound = self.after.names.bindings(self.after.names.scope_of[name], name.id)
+            for b in (b for b in bound if b.target is d.node and b.how == "param"):
+                found += [e for e in self.after.roles.handed(b) if e is not None]
+        return found
+
+    def objects(self, node: ast.expr) -> Vals:
+        """What an expression of the new program may be, by the definitions that reach it where they are seen."""
+        given = self.given(node) if isinstance(node, ast.Name) else None
+        values = self.after.values
+        return NONE.union(*map(values.eval, given)) if given is not None else values.eval(node)
+
+
+def _value(d: Definition) -> ast.expr | None:
+    """The whole of what a definition gives its variable."""
+    if isinstance(d.by, ast.Assign) and d.node in d.by.targets:
+        return d.by.value
+    if isinstance(d.by, ast.AnnAssign | ast.NamedExpr) and d.node is d.by.target:
+        return d.by.value
+    return (
+        d.by.context_expr
+        if isinstance(d.by, ast.withitem) and d.node is d.by.optional_vars
+        else None
+    )
