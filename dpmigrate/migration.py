@@ -53,11 +53,18 @@ def half_done(script: Script) -> str:
 
 def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Finding] = ()) -> Texts | Problem:
     """The migrated texts after all self-checks, or what stood in the way."""
+    from dpmigrate.result import Migrated, faults
+
     texts = carried_out(script.program, (*found, *comments))
     if isinstance(texts, Problem):
         return texts
-    wrong = _recheck(script, texts)
-    return Problem(f"the result failed a self-check, please report it: {wrong}") if wrong else texts
+    again = _again(script, texts)
+    wrong = again.message if isinstance(again, Problem) else _recheck(again)
+    if isinstance(again, Problem) or wrong:
+        return Problem(f"the result failed a self-check, please report it: {wrong}")
+    for fault in faults(Migrated(script, again, texts)):
+        return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
+    return texts
 
 
 def carried_out(program: Program, found: Sequence[Finding], *, only_comments: bool = False) -> Texts | Problem:
@@ -125,18 +132,23 @@ def _in_one_file(text: str, found: Sequence[Finding], *, only_comments: bool) ->
     return Problem(f"the result failed a self-check, please report it: {wrong[0]}") if wrong else after
 
 
-def _recheck(script: Script, texts: Texts) -> str:
-    """What is wrong with the result as a program; '' if nothing is."""
+def _again(script: Script, texts: Texts) -> Script | Problem:
+    """The facts of the result, as a second run finds them."""
     from dpmigrate.facts.script import Script
-    from dpmigrate.rewrite.guards import collectives_under_guards
 
     again = anew(script.program, texts)
-    if isinstance(again, Problem):
-        return again.message
-    files = [(p.tree, _own_names(again, i)) for i, p in enumerate(again.parts)]
-    for sentence in collectives_under_guards(files, lambda line: again.where(Span(line, 0, line, 0))):
+    return again if isinstance(again, Problem) else Script.running(again, script.settings)
+
+
+def _recheck(again: Script) -> str:
+    """What is wrong with the result as a program, which only a fault of the tool can have made; '' if nothing is."""
+    from dpmigrate.rewrite.guards import collectives_under_guards
+
+    program = again.program
+    files = [(p.tree, _own_names(program, i)) for i, p in enumerate(program.parts)]
+    for sentence in collectives_under_guards(files, lambda line: program.where(Span(line, 0, line, 0))):
         return sentence
-    return "" if Script.running(again, script.settings).exempt else "a second run would not recognise the result as migrated"
+    return "" if again.exempt else "a second run would not recognise the result as migrated"
 
 
 def _own_names(program: Program, index: int) -> Mapping[str, str]:

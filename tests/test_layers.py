@@ -65,6 +65,18 @@ def test_rules_know_facts_and_edits_only(path: Path) -> None:
     assert not {m for m in own if not m.startswith(allowed)}
 
 
+@pytest.mark.parametrize("path", [p for p in TOOL if p.parent.name == "result"], ids=of)
+def test_checks_of_the_result_know_no_rule_and_no_edit(path: Path) -> None:
+    own = {m for m in imported(path) if m.split(".")[0] == "dpmigrate"}
+    assert not {m for m in own if not m.startswith(("dpmigrate.result", "dpmigrate.facts", "dpmigrate.model", "dpmigrate.contract", "dpmigrate.program"))}
+
+
+@pytest.mark.parametrize("module", ["variables", "flow", "lines"])
+def test_the_data_flow_knows_no_fact(module: str) -> None:
+    own = {m for m in imported(ROOT / "dpmigrate" / "result" / f"{module}.py") if m.split(".")[0] == "dpmigrate"}
+    assert not {m for m in own if not m.startswith("dpmigrate.result")}
+
+
 #: the rooms of one file: what of ours each may import
 ROOMS = {
     "model": ("edit",),
@@ -77,7 +89,7 @@ ROOMS = {
     "alive": ("facts.names", "program"),
     "linking": ("alive", "facts.computed", "facts.names", "facts.scopes", "facts.suppressions", "model", "program", "source", "started"),
     "programs": (),
-    "migration": ("alive", "contract", "edit", "facts.script", "model", "program", "rewrite", "source"),
+    "migration": ("alive", "contract", "edit", "facts.script", "model", "program", "result", "rewrite", "source"),
     "plans": ("model", "started", "transaction", "writing"),
     "importers": ("linking", "plans", "programs", "source", "walk"),
     "starts": ("model", "started"),

@@ -22,7 +22,9 @@ def rechecked(folder: Path, script: str, engine: str = _EVALUATE, place: str = "
     (folder / "train.py").write_text(_NET + script)
     source = parse((_NET + script).encode(), str(folder / "train.py"))
     assert isinstance(source, Source)
-    return migration._recheck(Script(link(folder / "train.py", source), Settings()), {})
+    again = migration._again(Script(link(folder / "train.py", source), Settings()), {})
+    assert isinstance(again, Script)
+    return migration._recheck(again)
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ def moved_later(roles: Roles, wrap: Wrap) -> str | None:
         return None  # it is where the program wants it
     for call in moves:
         assert isinstance(call.func, ast.Attribute)
-        variable = isinstance(call.func.value, ast.Name | ast.Attribute)
-        if variable and receivers[call] == {wrapped} and roles.region(call) == "outside":
+        apart = call.func.value is not wrap.node  # a move of the wrap itself goes into it where it stands
+        if apart and receivers[call] == {wrapped} and roles.region(call) == "outside":
             return _as_method(roles, call, wrap)
     left = isinstance(wrap.node, ast.Call) and moves and not any(wrapped in v for v in receivers.values())
     return "" if left else None

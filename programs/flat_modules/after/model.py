@@ -13,4 +13,4 @@ class Net(nn.Module):
 
 
 def build():
-    return ddp.wrap(Net())
+    return ddp.wrap(Net().to(ddp.device()))

@@ -1,0 +1,69 @@
+"""No rank comes to a collective more often than another one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.contract import COLLECTIVE
+from dpmigrate.facts.exits import exits
+from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.result.migrated import Fault, Migrated
+
+#: collectives by which ranks decide something together
+_DECIDES = frozenset({"any_rank", "from_main", "mean_all", "sum_all", "gather_all"})
+
+
+def torn_apart(m: Migrated) -> Iterator[Fault]:
+    """Collectives of the new code in loops of which ranks may run other numbers of turns."""
+    called = [(name, c) for name, c in m.runtime_calls if name in COLLECTIVE and m.is_new(c)]
+    yield from _in_shares(m, called)
+    for name, call in called:
+        for loop in _loops_round(m, call):
+            if (test := _leaves(m, loop)) is not None:
+                words = f"{name}() waits for every rank, but its loop may end on one alone"
+                yield m.fault(call, f"{words}, by {ast.unparse(test)}")
+
+
+def _in_shares(m: Migrated, called: list[tuple[str, ast.Call]]) -> Iterator[Fault]:
+    """In loops over ``shard(loader)``: the shares may be of unequal length."""
+    for name, shard in m.runtime_calls:
+        loop = next((a for a in m.after.names.ancestors(shard) if isinstance(a, ast.stmt)), None)
+        if (
+            name != "shard"
+            or not isinstance(loop, ast.For)
+            or not m.after.names.is_inside(shard, loop.iter)
+        ):
+            continue
+        body = ast.Module(loop.body, [])
+        entered = m.after.roles.all_entered(body)
+        for what, call in called:
+            if (
+                any(m.after.names.is_inside(call, s) for s in loop.body)
+                or m.after.names.function(call) in entered
+            ):
+                words = f"{what}() waits for every rank, but stands in a loop over a rank's share of batches"
+                yield m.fault(call, f"{words}: {ast.unparse(loop.iter)}")
+
+
+def _loops_round(m: Migrated, node: ast.AST) -> Iterator[ast.For | ast.AsyncFor | ast.While]:
+    inner = node
+    for a in m.after.names.ancestors(node):
+        if isinstance(a, FunctionNode | ast.Lambda):
+            return
+        if isinstance(a, Loop) and any(m.after.names.is_inside(inner, s) for s in a.body):
+            yield a
+        inner = a
+
+
+def _leaves(m: Migrated, loop: ast.For | ast.AsyncFor | ast.While) -> ast.expr | None:
+    """The test by which one rank may leave the loop, or a turn of it, alone."""
+    tests = [loop.test] if isinstance(loop, ast.While) else []
+    tests += [e.test for e in exits(m.after.names, m.after.roles, loop) if e.test is not None]
+    return next((t for t in tests if not m.after.shares.alike(t) and not _decided(m, t)), None)
+
+
+def _decided(m: Migrated, test: ast.expr) -> bool:
+    """Whether ranks decide the test together."""
+    inside = set(ast.walk(test))
+    return any(name in _DECIDES and call in inside for name, call in m.runtime_calls)

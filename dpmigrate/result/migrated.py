@@ -1,0 +1,133 @@
+"""A program before and after its migration, as the checks of the result see it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from dpmigrate.contract import MODULE
+from dpmigrate.facts.script import Script
+from dpmigrate.facts.values import NONE, Vals
+from dpmigrate.model import Span
+from dpmigrate.program import Part
+from dpmigrate.result.flow import Flow
+from dpmigrate.result.lines import Lines
+from dpmigrate.result.variables import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a result: a place of the *old* text (``train.py:12``), and a sentence about it."""
+
+    place: str
+    words: str
+
+
+class Migrated:
+    """``before`` and ``after`` are the facts of the old and the new program, whose files correspond; ``texts`` the new text of each that changes."""
+
+    def __init__(self, before: Script, after: Script, texts: Mapping[Part, str]) -> None:
+        self.before = before
+        self.after = after
+        self.texts = texts
+        self._lines: dict[int, Lines] = {}
+        self._flows: dict[int, Flow] = {}
+
+    # ------------------------------------------------------------------ files and places
+    def changed(self) -> Iterator[tuple[int, str, str]]:
+        """Each file that changes: its index, its old and its new text."""
+        for i, part in enumerate(self.before.program.parts):
+            if part in self.texts:
+                yield i, part.source.text, self.texts[part]
+
+    def lines(self, index: int) -> Lines:
+        """The new lines of a file beside the old ones."""
+        if index not in self._lines:
+            part = self.before.program.parts[index]
+            self._lines[index] = Lines(part.source.text, self.texts.get(part, part.source.text))
+        return self._lines[index]
+
+    def index(self, node: ast.AST) -> int:
+        """The file of the new program in which the node stands."""
+        return self.after.program.parts.index(self.after.program.part(Span.of(node)))
+
+    def old(self, index: int, line: int) -> str:
+        """A line of an old file, for people."""
+        return f"{self.before.program.parts[index].source.name}:{line}"
+
+    def place(self, node: ast.AST) -> str:
+        """The line of the old text at which a node of the new program stands, or would stand."""
+        index = self.index(node)
+        return self.old(
+            index,
+            self.lines(index).place(Span.of(node).line - self.after.program.parts[index].first),
+        )
+
+    def fault(self, node: ast.AST, words: str) -> Fault:
+        """What is wrong with a node of the new program."""
+        return Fault(self.place(node), words)
+
+    def is_new(self, node: ast.AST) -> bool:
+        """Whether the line of the new program on which the node begins has changed or was inserted."""
+        index = self.index(node)
+        return not self.lines(index).stays(
+            Span.of(node).line - self.after.program.parts[index].first
+        )
+
+    # ------------------------------------------------------------------ calls of the runtime
+    @cached_property
+    def runtime_calls(self) -> tuple[tuple[str, ast.Call], ...]:
+        """The calls of the runtime in code that may run, each with the name of the function."""
+        names = self.after.names
+        found = ((names.dotted(c.func), c) for c in self.after.roles.calls)
+        return tuple(
+            (dotted.removeprefix(f"{MODULE}."), c)
+            for dotted, c in found
+            if dotted.startswith(f"{MODULE}.")
+        )
+
+    # ------------------------------------------------------------------ what a name may hold
+    def reaching(self, name: ast.Name) -> list[Definition]:
+        """The definitions that may hold where a name of the new program is read; empty where they are not seen."""
+        index = self.index(name)
+        if index not in self._flows:
+            self._flows[index] = Flow(self.after.names.trees[index])
+        return self._flows[index].reaching(name)
+
+    def given(self, name: ast.Name) -> list[ast.expr] | None:
+        """The expressions that a name may hold where it is read; None where one of them cannot be named."""
+        values = [_value(d) for d in self.reaching(name)]
+        known = [v for v in values if v is not None]
+        return known if known and len(known) == len(values) else None
+
+    def possible(self, name: ast.Name) -> list[ast.expr]:
+        """The expressions that a name may hold, as far as they can be named, also those that calls give for a parameter."""
+        found: list[ast.expr] = []
+        for d in self.reaching(name):
+            if (value := _value(d)) is not None:
+                found.append(value)
+            bound = self.after.names.bindings(self.after.names.scope_of[name], name.id)
+            for b in (b for b in bound if b.target is d.node and b.how == "param"):
+                found += [e for e in self.after.roles.handed(b) if e is not None]
+        return found
+
+    def objects(self, node: ast.expr) -> Vals:
+        """What an expression of the new program may be, by the definitions that reach it where they are seen."""
+        given = self.given(node) if isinstance(node, ast.Name) else None
+        values = self.after.values
+        return NONE.union(*map(values.eval, given)) if given is not None else values.eval(node)
+
+
+def _value(d: Definition) -> ast.expr | None:
+    """The whole of what a definition gives its variable."""
+    if isinstance(d.by, ast.Assign) and d.node in d.by.targets:
+        return d.by.value
+    if isinstance(d.by, ast.AnnAssign | ast.NamedExpr) and d.node is d.by.target:
+        return d.by.value
+    return (
+        d.by.context_expr
+        if isinstance(d.by, ast.withitem) and d.node is d.by.optional_vars
+        else None
+    )

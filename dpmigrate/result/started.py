@@ -1,0 +1,64 @@
+"""The process group is set up by what is started, and by nothing that is imported."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.facts.names import FunctionNode
+from dpmigrate.model import is_main_guard
+from dpmigrate.result.migrated import Fault, Migrated
+
+
+def set_up_at_import(m: Migrated) -> Iterator[Fault]:
+    """``setup()`` that runs when a module is imported, and in a file that starts no training itself."""
+    names, files = m.after.names, m.after.program.parts
+    for name, call in m.runtime_calls:
+        if name != "setup" or isinstance(names.function(call), FunctionNode):
+            continue
+        if m.index(call) < len(files) - 1:
+            importer = files[-1].source.name
+            yield m.fault(
+                call,
+                f"setup() would run when this file is imported, and not in {importer}, which is started",
+            )
+        elif not any(is_main_guard(a) for a in names.ancestors(call)) and not _trains(m):
+            words = "setup() would run whenever this file is imported: nothing in it starts the training"
+            yield m.fault(call, f"{words}; give the script that does")
+
+
+def _trains(m: Migrated) -> bool:
+    return any(m.after.starts(b) for b in m.after.roles.backwards) or not m.after.roles.backwards
+
+
+def not_set_up(m: Migrated) -> Iterator[Fault]:
+    """A program with wraps in which nothing sets the process group up, or nothing ends it."""
+    called = {name for name, _ in m.runtime_calls}
+    for wanted in ("setup", "cleanup"):
+        if "wrap" in called and wanted not in called:
+            place = next(c for name, c in m.runtime_calls if name == "wrap")
+            yield m.fault(place, f"the model would be wrapped here, but nothing calls {wanted}()")
+
+
+def unguarded_saves(m: Migrated) -> Iterator[Fault]:
+    """``torch.save`` to a file by every rank."""
+    for call in m.after.roles.calls:
+        if m.after.names.dotted(call.func) == "torch.save" and not _guarded(m, call):
+            yield m.fault(call, f"every rank would write the file: {ast.unparse(call)}")
+
+
+def _guarded(m: Migrated, call: ast.Call) -> bool:
+    """Whether rank 0 alone comes to the call, or the file is another one on the other ranks."""
+    names = m.after.names
+    own = {
+        c for name, c in m.runtime_calls if name in ("is_main", "rank", "main_path", "main_first")
+    }
+    if own & set(ast.walk(call)) or not m.after.starts(call):
+        return True
+    for n in m.after.leading_to(call):
+        for a in names.ancestors(n):
+            tests = [a.test] if isinstance(a, ast.If | ast.IfExp | ast.While) else []
+            tests += a.values if isinstance(a, ast.BoolOp) else []
+            if any(own & set(ast.walk(t)) for t in tests):
+                return True
+    return False

@@ -1,0 +1,55 @@
+"""Every model that is trained is under a wrap: without it each rank trains a model of its own, and nothing reports it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.contract import MODULE
+from dpmigrate.facts.values import Val, Vals
+from dpmigrate.result.migrated import Fault, Migrated
+
+WRAPS = frozenset({f"{MODULE}.wrap", "torch.nn.parallel.DistributedDataParallel"})
+
+
+def wrap_calls(m: Migrated) -> list[ast.Call]:
+    """The calls in code that may run which wrap a model."""
+    return [c for c in m.after.roles.calls if m.after.names.dotted(c.func) in WRAPS]
+
+
+def unwrapped(m: Migrated) -> Iterator[Fault]:
+    """Models of training passes and of optimizers that no wrap is given, and programs without any wrap."""
+    roles = m.after.roles
+    wraps = wrap_calls(m)
+    if not roles.backwards:
+        return
+    if not wraps:
+        words = (
+            "no model would be wrapped in DistributedDataParallel: each rank would train its own"
+        )
+        yield m.fault(roles.backwards[0], words)
+        return
+    inner = {v for c in wraps for e in c.args[:1] for v in _inside(m, m.after.values.eval(e))}
+    for p in roles.training_passes:
+        if _bare(_inside(m, roles.model_vals(p.model)), wraps, inner):
+            words = f"{ast.unparse(p.model)} would be trained here without DistributedDataParallel round it"
+            yield m.fault(p.call, words)
+    for o in roles.optimizers:
+        if o.receivers and not o.models:
+            model = ast.unparse(o.receivers[0])
+            yield m.fault(
+                o.call, f"it is not seen which model {model} is, so not whether it is wrapped"
+            )
+        elif _bare(_inside(m, o.models), wraps, inner):
+            words = "the optimizer would step a model without DistributedDataParallel round it"
+            yield m.fault(o.call, f"{words}: {ast.unparse(o.call)}")
+
+
+def _inside(m: Migrated, vals: Vals) -> set[Val]:
+    """The objects, models in the place of what the facts take for their wrappers."""
+    return {x for v in vals for x in m.after.values.inner(v)}
+
+
+def _bare(models: set[Val], wraps: list[ast.Call], inner: set[Val]) -> bool:
+    """Whether one of the models is neither made by a wrap nor given to one."""
+    return any(v.node not in wraps and v not in inner for v in models)
