@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +30,19 @@ class Case:
     path: Path
     facts: dict[str, Any]
 
-    @property
+    @cached_property
     def before(self) -> str:
         return (self.path / "before.py").read_bytes().decode()
 
-    @property
+    @cached_property
     def settings(self) -> Settings:
         return Settings(amp=bool(self.facts.get("amp")), sync_bn=bool(self.facts.get("sync_bn")), batch=self.facts.get("batch", "global"))
 
 
-def cases() -> list[Case]:
+@cache
+def cases() -> tuple[Case, ...]:
     """Every fixture, by name."""
-    return [Case(p.name, p, tomllib.loads((p / "case.toml").read_text())) for p in sorted(FIXTURES.iterdir()) if (p / "case.toml").exists()]
+    return tuple(Case(p.name, p, tomllib.loads((p / "case.toml").read_text())) for p in sorted(FIXTURES.iterdir()) if (p / "case.toml").exists())
 
 
 @dataclass(frozen=True)
@@ -103,9 +105,32 @@ def script_of(files: Mapping[str, str], settings: Settings | None = None) -> Scr
     return Script(Program(tuple(parts), links), settings or Settings())
 
 
+@dataclass(frozen=True)
+class Said:
+    """What the engine says of a piece of source: why there is nothing to do, or its findings."""
+
+    exempt: str
+    findings: tuple[Finding, ...]
+
+
+@cache
+def _said(text: str, settings: Settings) -> Said:
+    """One analysis for each text and settings in a process: many tests ask about the same program.
+
+    Findings and edits are frozen data, so sharing them is safe. The ``Script`` is not kept: it is large.
+    """
+    facts = script(text, settings)
+    return Said(facts.exempt, rules.check(facts))
+
+
+def said(text: str, settings: Settings | None = None) -> Said:
+    """What the engine says of a piece of source."""
+    return _said(text, settings or Settings())
+
+
 def findings(text: str, settings: Settings | None = None) -> tuple[Finding, ...]:
     """What the rules say of a piece of source."""
-    return rules.check(script(text, settings))
+    return said(text, settings).findings
 
 
 def blocked(found: tuple[Finding, ...]) -> list[Finding]:
@@ -117,9 +142,14 @@ def planned(text: str, settings: Settings | None = None) -> Plan:
     return compose(findings(text, settings))
 
 
-def migrate(text: str, settings: Settings | None = None) -> str | None:
-    """The migrated source; None where the program is exempt or refused."""
+@cache
+def _migrated(text: str, settings: Settings) -> str | None:
     found = findings(text, settings)
     if blocked(found) or not any(f.edits for f in found):
         return None
     return apply(text, compose(found))
+
+
+def migrate(text: str, settings: Settings | None = None) -> str | None:
+    """The migrated source; None where the program is exempt or refused."""
+    return _migrated(text, settings or Settings())

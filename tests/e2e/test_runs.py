@@ -11,6 +11,8 @@ from dpmigrate import proving
 from dpmigrate.verify.proof import Proof, Wish, prove
 from tests.pipeline import Case, Several, cases, migrate, programs
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 ALL: tuple[Case | Several, ...] = (*cases(), *programs())
 RUNNABLE = [c for c in ALL if c.facts.get("run") and set(c.facts["expect"] if isinstance(c.facts["expect"], list) else [c.facts["expect"]]) == {"migrate"}]

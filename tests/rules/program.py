@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
+from functools import cache
 from textwrap import dedent, indent
 
 from dpmigrate.model import Finding, Severity
@@ -14,7 +15,7 @@ from dpmigrate.rewrite.apply import apply
 from dpmigrate.rewrite.compose import compose
 from dpmigrate.rewrite.verify import verify
 from dpmigrate.settings import Settings
-from tests.pipeline import blocked, findings, script
+from tests.pipeline import blocked, findings, said
 
 _IMPORTS = """\
 import os
@@ -122,18 +123,30 @@ def refused(code: str, settings: Settings | None = None, /, **parts: str | bool)
 
 def migrated(text: str, settings: Settings | None = None) -> str:
     """The new text, after the self-checks that ``apply`` makes."""
+    return _migrated(text, settings or Settings())
+
+
+@cache
+def _migrated(text: str, settings: Settings) -> str:
     all_found = findings(text, settings)
     stopped = blocked(all_found)
     assert not stopped, [f"{f.code} {f.message}" for f in stopped]
     plan = compose(all_found)
     new = apply(text, plan)
     assert verify(text, new, plan) == ()
-    assert script(new, settings).exempt.startswith("already uses the dpmigrate runtime")
+    assert said(new, settings).exempt.startswith("already uses the dpmigrate runtime")
     return new
 
 
 def _added(old: str, new: str) -> list[str]:
     return [line[1:].strip() for line in difflib.ndiff(_trim(old), _trim(new)) if line.startswith("+")]
+
+
+@cache
+def _usual(module_level: bool, settings: Settings | None) -> tuple[str, ...]:
+    """The lines that are new after the migration of the plain program."""
+    plain = program(module_level=module_level)
+    return tuple(_added(plain, migrated(plain, settings)))
 
 
 def _trim(text: str) -> list[str]:
@@ -142,9 +155,8 @@ def _trim(text: str) -> list[str]:
 
 def after(settings: Settings | None = None, /, **parts: str | bool) -> list[str]:
     """The lines that are new after the migration and not so in the migration of the plain program, stripped, in order."""
-    module_level = bool(parts.get("module_level", False))
-    text, plain = program(**parts), program(module_level=module_level)  # type: ignore[arg-type]
-    usual = Counter(_added(plain, migrated(plain, settings)))
+    text = program(**parts)  # type: ignore[arg-type]
+    usual = Counter(_usual(bool(parts.get("module_level", False)), settings))
     out = []
     for line in _added(text, migrated(text, settings)):
         if usual[line]:

@@ -11,6 +11,8 @@ from dpmigrate.verify.proof import Proof, Wish
 from tests.pipeline import cases, migrate
 from tests.verify.pair import MIGRATED, ORIGINAL, changed, differing, proved
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 
 @pytest.mark.parametrize("workers", ["num_workers=2", "num_workers=1, persistent_workers=True"])
 @pytest.mark.parametrize("steps", [None, 6])

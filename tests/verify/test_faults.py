@@ -12,6 +12,8 @@ from dpmigrate.verify.proof import Wish, prove
 from tests.pipeline import FIXTURES, cases, migrate
 from tests.verify.pair import MIGRATED, ORIGINAL, WISH, changed, differing, proved
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 _SAVE = 'torch.save({"backbone": backbone.module.state_dict(), "head": head.module.state_dict()}, "best.pt")'
 
 

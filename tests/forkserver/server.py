@@ -1,0 +1,257 @@
+"""A process that has imported torch and forks: each fork becomes ``python script`` or ``python -m module`` of a client.
+
+Importing torch takes some seconds of a processor, and a proof needs it in four processes. A fork has it at once. What a new interpreter would do, the fork
+does: it takes the client's environment, folder, streams and arguments, searches the client's PYTHONPATH, imports ``sitecustomize``, runs the program as
+``__main__`` and leaves through the interpreter's own end. ``torch`` counts as not imported, so that hooks on its import work.
+
+Started as ``python server.py SOCKET``; it ends when its standard input is closed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import importlib.abc
+import importlib.machinery
+import io
+import json
+import os
+import runpy
+import selectors
+import signal
+import socket
+import struct
+import sys
+import types
+from typing import Any, NoReturn
+
+#: what the processes of a proof import sooner or later; torch imports torch._dynamo with the first step of an optimizer
+PRELOADED = ("torch", "torch._dynamo", "torch.distributed.run", "torch.nn.parallel", "torch.utils.data", "numpy")
+#: the folders that every process searches, after its own and those of PYTHONPATH
+SEARCHED = sys.path[1:]
+
+
+class Request:
+    """One client: its connection, and what it wants to be run."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        head, self.streams, *_ = socket.recv_fds(connection, 4, 3)
+        (left,) = struct.unpack("!I", head)
+        parts = []
+        while left:
+            part = connection.recv(left)
+            if not part:
+                raise EOFError("the client is gone")
+            parts.append(part)
+            left -= len(part)
+        told = json.loads(b"".join(parts))
+        self.arguments: list[str] = told["arguments"]  # of the interpreter
+        self.program: list[str] = told["program"]  # without its options
+        self.environment: dict[str, str] = told["environment"]
+        self.folder: str = told["folder"]
+        self.python: str = told["python"]
+
+
+class Server:
+    """Takes requests, forks, tells the clients how their processes end."""
+
+    def __init__(self, place: str) -> None:
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(f"{place}.new")
+        self.listener.listen(64)
+        self.selector = selectors.DefaultSelector()
+        self.awake, self.wake = os.pipe()
+        for end in (self.awake, self.wake):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(self.wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self.running: dict[int, socket.socket] = {}
+        for source in (self.listener, self.awake, sys.stdin.fileno()):
+            self.selector.register(source, selectors.EVENT_READ)
+        os.rename(f"{place}.new", place)  # who sees the name can connect
+
+    def serve(self) -> Request | None:
+        """Serve until the end (None); in a fork, what it is to run."""
+        while True:
+            for key, _ in self.selector.select():
+                if key.fileobj is self.listener:
+                    request = self._take()
+                    if request is not None:
+                        return request
+                elif key.fileobj == self.awake:
+                    os.read(self.awake, 1024)
+                    self._reap()
+                elif isinstance(key.fileobj, socket.socket):
+                    self._hear(key.fileobj, key.data)
+                else:
+                    for pid in self.running:
+                        os.kill(pid, signal.SIGKILL)
+                    return None
+
+    def _take(self) -> Request | None:
+        """Start what a new client asks for; the request, in the fork alone."""
+        connection, _ = self.listener.accept()
+        try:
+            request = Request(connection)
+        except (EOFError, OSError, struct.error):
+            connection.close()
+            return None
+        pid = os.fork()
+        if not pid:
+            connection.close()
+            return request
+        for stream in request.streams:
+            os.close(stream)
+        self.running[pid] = connection
+        self.selector.register(connection, selectors.EVENT_READ, pid)
+        return None
+
+    def _hear(self, connection: socket.socket, pid: int) -> None:
+        """Signals for the process, or that its client was killed."""
+        if self.running.get(pid) is not connection:
+            return  # it has just ended
+        try:
+            signals = connection.recv(64)
+        except ConnectionError:
+            signals = b""
+        for number in signals or [signal.SIGKILL]:
+            os.kill(pid, number)
+        if not signals:
+            self.selector.unregister(connection)
+
+    def _reap(self) -> None:
+        while self.running:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            connection = self.running.pop(pid)
+            with contextlib.suppress(KeyError):
+                self.selector.unregister(connection)
+            with contextlib.suppress(OSError):
+                connection.sendall(struct.pack("!i", os.waitstatus_to_exitcode(status)))
+            connection.close()
+
+    def close(self) -> None:
+        """In a fork: nothing of the server is left in it."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        open_ends = [key.fileobj for key in list(self.selector.get_map().values())]
+        self.selector.close()
+        for end in open_ends:
+            if isinstance(end, socket.socket):
+                end.close()
+        os.close(self.awake)
+        os.close(self.wake)
+
+
+class Again(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Gives a module that the server has imported to who imports it for the first time in the fork."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self.module = module
+        self.spec = module.__spec__
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if name != self.module.__name__:
+            return None
+        assert self.spec is not None
+        return importlib.machinery.ModuleSpec(name, self, origin=self.spec.origin, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        return self.module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__spec__ = self.spec
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+
+def show_environment(wanted: dict[str, str]) -> None:
+    """Write the environment to where Linux shows it in /proc: by it the processes of a run are found."""
+    with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
+    start, end = int(fields[47]), int(fields[48])
+    block = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in wanted.items())
+    if len(block) > end - start:
+        raise RuntimeError(f"the environment of a client has {len(block)} bytes, there is room for {end - start}")
+    ctypes.memmove(start, block.ljust(end - start, b"\0"), end - start)
+
+
+def become(request: Request) -> None:
+    """Be the client's process: its streams, folder, environment and search path."""
+    for number, stream in enumerate(request.streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.setsid()
+    ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))  # PR_SET_PDEATHSIG: die with the server, however that ends
+    os.chdir(request.folder)
+    os.environ.clear()
+    show_environment(request.environment)
+    os.environ.update(request.environment)
+    sys.executable = request.python
+    sys.orig_argv = [request.python, *request.arguments]
+    sys.modules["numpy"].random.seed()  # no fork draws the numbers of another; the module random sees to it by itself
+    sys.modules["torch"].default_generator.seed()
+    paths = [p or os.getcwd() for p in request.environment.get("PYTHONPATH", "").split(os.pathsep)] if request.environment.get("PYTHONPATH") else []
+    first = os.getcwd() if request.program[0] == "-m" else os.path.dirname(os.path.realpath(request.program[0]))
+    sys.path[:] = [first, *paths, *SEARCHED]
+    sys.path_importer_cache.clear()
+    importlib.invalidate_caches()
+    sys.modules.pop("sitecustomize", None)
+    sys.meta_path.insert(0, Again(sys.modules.pop("torch")))
+    sys.path.pop(0)  # the interpreter puts it there after sitecustomize has run
+    try:
+        importlib.import_module("sitecustomize")
+    except ModuleNotFoundError as error:
+        if error.name != "sitecustomize":
+            raise
+    sys.path.insert(0, first)
+
+
+def run(program: list[str]) -> None:
+    """Run the program as ``__main__``."""
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__builtins__=sys.modules["builtins"], __annotations__={}, __cached__=None)
+    sys.modules["__main__"] = main
+    if program[0] == "-m":
+        sys.argv = ["-m", *program[2:]]
+        runpy._run_module_as_main(program[1])  # type: ignore[attr-defined]
+        return
+    sys.argv = list(program)
+    path = os.path.join(os.getcwd(), program[0])
+    main.__file__, main.__loader__ = path, importlib.machinery.SourceFileLoader("__main__", path)
+    with io.open_code(path) as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    exec(code, main.__dict__)
+
+
+def end_by(error: BaseException) -> NoReturn:
+    """End as the interpreter does after an error that nobody has caught, without the frames of this file."""
+    place = error.__traceback__
+    while place is not None and place.tb_frame.f_code.co_filename == __file__:
+        place = place.tb_next
+    sys.excepthook(type(error), error.with_traceback(place), place)
+    sys.exit(1)
+
+
+def serve() -> None:
+    """Serve; in a fork, run what is asked for."""
+    for name in PRELOADED:
+        importlib.import_module(name)
+    gc.freeze()  # a collection in a fork would copy the memory of all that is imported
+    server = Server(sys.argv[1])
+    request = server.serve()
+    if request is None:
+        return
+    server.close()
+    try:
+        become(request)
+        run(request.program)
+    except Exception as error:
+        end_by(error)
+
+
+if __name__ == "__main__":
+    serve()
