@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from concurrent.futures import Executor
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from tests.mutation import baseline, work
 from tests.mutation.mutants import Described
-from tests.mutation.outcomes import Outcome, Result, Writer, read
+from tests.mutation.outcomes import Outcome, Result, Writer, read, settled
 from tests.mutation.running import CONTROL
 from tests.mutation.subjects import Key
 from tests.mutation.table import report
@@ -21,21 +22,23 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the stages that are asked for; the exit code is 0 where the baseline holds."""
     args = _arguments(arguments)
     done = _begun(args)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     writer = Writer(args.out)
     if args.static or args.run:
         with work.processes(args.jobs) as pool:
             try:
                 _stages(args, pool, writer, done)
             except KeyboardInterrupt:
-                pool.shutdown(wait=False, cancel_futures=True)
+                work.end_all()
                 print(f"stopped; --resume goes on with {args.out}", file=sys.stderr)
                 return 130
-    page = report(done.values(), examples=args.examples)
+    results = settled(done.values()).values()
+    page = report(results, examples=args.examples)
     if args.table is not None:
         args.table.write_text(page, encoding="utf-8")
     else:
         print(page)
-    return baseline.command(done.values(), record=args.record, admit=args.admit)
+    return baseline.command(results, record=args.record, admit=args.admit)
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -95,6 +98,7 @@ def _stages(
     start = time.monotonic()
 
     def keep(results: list[Result]) -> None:
+        results = [replace(r, digest=r.digest or _digest(done, r)) for r in results]
         writer.write(results)
         done.update((r.mutant.id, r) for r in results)
         took = f"{time.monotonic() - start:.0f} s"
@@ -126,8 +130,15 @@ def _stages(
 
 def _passed(asked: list[str], done: dict[str, Result]) -> list[Described]:
     """What is to be run of that."""
-    found = [done[i] for i in asked if i in done]
+    real = settled(done.values())
+    found = [real[i] for i in asked if i in real]
     return [r.mutant for r in found if r.outcome is Outcome.PASSED]
+
+
+def _digest(done: dict[str, Result], result: Result) -> str:
+    """The digest of a mutant that the static stage has seen before it is run."""
+    before = done.get(result.mutant.id)
+    return before.digest if before is not None else ""
 
 
 def _controls(ids: list[tuple[Key, str]], done: dict[str, Result]) -> list[tuple[Key, str]]:

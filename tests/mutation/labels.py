@@ -7,6 +7,7 @@ import ast
 from dpmigrate import contract
 from dpmigrate.edit import (
     AddImport,
+    Comment,
     Delete,
     DropArg,
     DropItem,
@@ -36,7 +37,7 @@ def code_of(edit: Edit) -> str:
             return edit.value
         case Hoist():
             return edit.then
-        case DropArg() | DropItem() | Delete():
+        case DropArg() | DropItem() | Delete() | Comment():
             return ""
         case _:
             return edit.code

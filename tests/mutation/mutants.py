@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dpmigrate.edit import AddImport, Edit
@@ -107,5 +107,5 @@ def _spoiled(finding: Finding, edit: Edit, instead: tuple[Edit, ...]) -> Finding
     return replace(finding, edits=edits)
 
 
-def _without(finding: Finding, gone: list[Edit]) -> Finding:
+def _without(finding: Finding, gone: Sequence[Edit]) -> Finding:
     return replace(finding, edits=tuple(e for e in finding.edits if e not in gone))

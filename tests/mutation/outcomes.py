@@ -45,12 +45,16 @@ COLUMNS = tuple(o for o in Outcome if o not in DROPPED)
 
 @dataclass(frozen=True)
 class Result:
-    """A mutant and its outcome; ``why`` is said by who noticed it, ``diff`` is against the right result."""
+    """A mutant and its outcome; ``why`` is said by who noticed it, ``diff`` is against the right result.
+
+    ``digest`` is the same for mutants of one program that are the same to Python.
+    """
 
     mutant: Described
     outcome: Outcome
     why: str = ""
     diff: str = ""
+    digest: str = ""
     seconds: float = 0.0
 
     def line(self) -> str:
@@ -79,7 +83,19 @@ def read(path: Path) -> dict[str, Result]:
 def _parsed(line: str) -> Result:
     data = json.loads(line)
     described, outcome = Described(**data["mutant"]), Outcome(data["outcome"])
-    return Result(described, outcome, data["why"], data["diff"], data["seconds"])
+    return Result(**{**data, "mutant": described, "outcome": outcome})
+
+
+def settled(results: Iterable[Result]) -> dict[str, Result]:
+    """The results by id; of mutants that are one program the one that stands first by its id counts."""
+    out: dict[str, Result] = {}
+    first: dict[tuple[str, str, str], str] = {}
+    for r in sorted(results, key=lambda one: one.mutant.id):
+        same = r.mutant.case, r.mutant.script, r.digest
+        if r.digest and first.setdefault(same, r.mutant.id) != r.mutant.id:
+            r = Result(r.mutant, Outcome.TWICE, first[same])
+        out[r.mutant.id] = r
+    return out
 
 
 class Writer:

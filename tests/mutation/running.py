@@ -51,7 +51,8 @@ def tried(subject: Subject, wanted: str, timeout: float) -> Result:
     if said.way == CONTROL and outcome is Outcome.UNNOTICED:
         outcome, why = Outcome.HARMLESS, "nothing is missing"
     changed = static.diff(subject, texts)
-    return Result(said, outcome, why, changed, round(time.perf_counter() - start, 1))
+    seconds = round(time.perf_counter() - start, 1)
+    return Result(said, outcome, why, changed, seconds=seconds)
 
 
 def _found(subject: Subject, wanted: str) -> Mutant:

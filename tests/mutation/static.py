@@ -3,62 +3,69 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import difflib
+import functools
+import hashlib
 import time
 import warnings
 from collections.abc import Collection, Iterator
+from dataclasses import replace
+from unittest import mock
 
 from dpmigrate import migration
 from dpmigrate.migration import Texts
 from dpmigrate.model import Problem
 from dpmigrate.rewrite.apply import Refused, apply
 from dpmigrate.rewrite.compose import Conflict, compose
+from dpmigrate.rewrite.verify import verify
 from tests.mutation.mutants import Mutant, mutants
 from tests.mutation.outcomes import Outcome, Result
 from tests.mutation.subjects import Subject
 
 
-def judged(subject: Subject, wanted: Collection[str] | None = None) -> Iterator[Result]:
-    """The result of every mutant; ``wanted`` names the only ones of which it is asked.
-
-    Of several mutants with one text the first counts: it is the same one whatever is wanted.
-    """
-    seen: dict[tuple[str, ...], str] = {_shape(subject, subject.texts): ""}
+def judged(subject: Subject, wanted: Collection[str]) -> Iterator[Result]:
+    """The results of the mutants with these ids."""
+    right = _digest(subject, subject.texts)
     for mutant in mutants(subject):
-        start = time.perf_counter()
-        result = _judge(subject, mutant, seen, wanted)
-        if result is not None:
-            said, outcome, why, diff = result
-            yield Result(said.described, outcome, why, diff, round(time.perf_counter() - start, 3))
+        if mutant.described.id in wanted:
+            start = time.perf_counter()
+            with _remembered():
+                result = _judge(subject, mutant, right)
+            yield replace(result, seconds=round(time.perf_counter() - start, 3))
 
 
-_Judged = tuple[Mutant, Outcome, str, str]
-
-
-def _judge(
-    subject: Subject,
-    mutant: Mutant,
-    seen: dict[tuple[str, ...], str],
-    wanted: Collection[str] | None,
-) -> _Judged | None:
-    asked = wanted is None or mutant.described.id in wanted
-    told, texts = rewritten(subject, mutant) if asked else ("", None)
+def _judge(subject: Subject, mutant: Mutant, right: str) -> Result:
+    said = mutant.described
+    told, texts = rewritten(subject, mutant)
     if texts is None:
         unchecked = carried_out(subject, mutant)
         if isinstance(unchecked, str):
-            return (mutant, Outcome.IMPOSSIBLE, unchecked, "") if asked else None
+            return Result(said, Outcome.IMPOSSIBLE, unchecked)
         texts = unchecked
+    changed = diff(subject, texts)
     try:
-        shape = _shape(subject, texts)
+        digest = _digest(subject, texts)
     except SyntaxError as error:
-        return (mutant, Outcome.BROKEN, str(error), diff(subject, texts)) if asked else None
-    first = seen.setdefault(shape, mutant.described.id)
-    if not asked:
-        return None
-    if first != mutant.described.id:
-        return mutant, Outcome.TWICE if first else Outcome.SAME, first, ""
-    idle = Outcome.PASSED if subject.runnable else Outcome.PASSED_IDLE
-    return mutant, Outcome.REFUSED if told else idle, told, diff(subject, texts)
+        return Result(said, Outcome.BROKEN, str(error), changed)
+    if digest == right:
+        return Result(said, Outcome.SAME)
+    passed = Outcome.PASSED if subject.runnable else Outcome.PASSED_IDLE
+    return Result(said, Outcome.REFUSED if told else passed, told, changed, digest)
+
+
+@contextlib.contextmanager
+def _remembered() -> Iterator[None]:
+    """A file of a program that the fault is not in is rewritten and checked by itself once."""
+    with (
+        mock.patch("dpmigrate.rewrite.apply.apply", _applied),
+        mock.patch("dpmigrate.rewrite.verify.verify", _verified),
+    ):
+        yield
+
+
+_applied = functools.lru_cache(64)(apply)
+_verified = functools.lru_cache(64)(verify)
 
 
 def rewritten(subject: Subject, mutant: Mutant) -> tuple[str, Texts | None]:
@@ -78,23 +85,22 @@ def carried_out(subject: Subject, mutant: Mutant) -> Texts | str:
     texts = {}
     for part, found in migration._by_file(subject.script.program, mutant.findings).items():
         try:
-            texts[part] = apply(part.source.text, compose(found))
+            texts[part] = _applied(part.source.text, compose(found))
         except (Conflict, Refused) as error:
             return str(error)
     return texts
 
 
-def _shape(subject: Subject, texts: Texts) -> tuple[str, ...]:
-    """The program as Python sees it; raises SyntaxError where it does not compile."""
-    out = []
+def _digest(subject: Subject, texts: Texts) -> str:
+    """The program as Python sees it, as a short word; raises SyntaxError where it does not compile."""
+    made = hashlib.sha256()
     for part in subject.script.program.parts:
         text = texts.get(part, part.source.text)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text)
             compile(text, part.source.name, "exec", dont_inherit=True)
-        out.append(ast.dump(tree))
-    return tuple(out)
+            made.update(ast.dump(ast.parse(text)).encode("utf-8", "surrogatepass"))
+    return made.hexdigest()[:16]
 
 
 def diff(subject: Subject, texts: Texts) -> str:

@@ -52,7 +52,8 @@ def keys() -> list[Key]:
 
 
 def _cases() -> dict[str, Case | Several]:
-    return {c.name: c for c in (*cases(), *programs())}
+    every: list[Case | Several] = [*cases(), *programs()]
+    return {case.name: case for case in every}
 
 
 @contextlib.contextmanager

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import random
+import signal
+import threading
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tests.mutation import running, static
@@ -64,6 +68,8 @@ def judged(key: Key, choice: Choice) -> list[Result]:
             return list(map(_portable, static.judged(subject, wanted))) if wanted else []
     except Exception as error:  # one program must not end the work on the others
         return [_error(key, f"{key}:static", error)]
+    except _Ended:
+        os._exit(1)
 
 
 def tried(key: Key, id: str, timeout: float) -> list[Result]:
@@ -72,6 +78,9 @@ def tried(key: Key, id: str, timeout: float) -> list[Result]:
         return [_portable(running.tried(_kept(key), id, timeout))]
     except Exception as error:
         return [_error(key, id, error)]
+    except _Ended:  # the proof has ended its processes
+        close()
+        os._exit(1)
 
 
 _open: tuple[Key, Subject, contextlib.ExitStack] | None = None
@@ -105,10 +114,38 @@ def _error(key: Key, id: str, error: Exception) -> Result:
     return Result(said, Outcome.ERROR, f"{type(error).__name__}: {error}")
 
 
+class _Ended(BaseException):
+    """This process is to end, and what it has started with it."""
+
+
+def _begin() -> None:
+    """A process of the pool ends when it is told to, and when the one that started it is gone."""
+
+    def end(number: int, frame: object) -> None:
+        raise _Ended
+
+    def watch(parent: BaseProcess) -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that started it hears it, and tells it
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=watch, args=(parent,), daemon=True).start()
+
+
 # --------------------------------------------------------------------- over the processes
 def processes(count: int) -> ProcessPoolExecutor:
     """Processes that share nothing: each has a current folder of its own."""
-    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(count, mp_context=spawn, initializer=_begin)
+
+
+def end_all() -> None:
+    """Tell the processes of all pools to end."""
+    for child in multiprocessing.active_children():
+        child.terminate()
 
 
 def all_described(pool: Executor, choice: Choice) -> list[Described]:
