@@ -22,16 +22,16 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the stages that are asked for; the exit code is 0 where the baseline holds."""
     args = _arguments(arguments)
     done = _begun(args)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    writer = Writer(args.out)
     if args.static or args.run:
-        with work.processes(args.jobs) as pool:
-            try:
-                _stages(args, pool, writer, done)
-            except KeyboardInterrupt:
-                work.end_all()
-                print(f"stopped; --resume goes on with {args.out}", file=sys.stderr)
-                return 130
+        usual = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            with work.processes(args.jobs) as pool:
+                _stages(args, pool, Writer(args.out), done)
+        except KeyboardInterrupt:
+            print(f"stopped; --resume goes on with {args.out}", file=sys.stderr)
+            return 130
+        finally:
+            signal.signal(signal.SIGTERM, usual)
     results = settled(done.values()).values()
     page = report(results, examples=args.examples)
     if args.table is not None:
@@ -50,6 +50,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     add("--seed", type=int, default=0, help="of the sample")
     add("--kind", action="append", default=[], metavar="TEXT", help="only kinds that hold the text; repeatable")
     add("--case", action="append", default=[], metavar="NAME", help="only these cases; repeatable")
+    add("--id", action="append", default=[], metavar="ID", help="only this mutant; repeatable")
     add("--shard", type=_shard, default=(1, 1), metavar="I/N", help="the I-th of N parts")
     add("-j", "--jobs", type=int, default=1, metavar="N", help="processes at once")
     add("--timeout", type=float, default=60, metavar="S", help="seconds for each run (60)")
@@ -106,12 +107,16 @@ def _stages(
         said = f"{last.mutant.id}: {last.outcome.value}"
         print(f"{took}: {len(done)} results, {said}", file=sys.stderr, flush=True)
 
-    choice = work.Choice(tuple(args.kind), tuple(args.case), args.shard)
+    named = frozenset(args.id) if args.id else None
+    choice = work.Choice(tuple(args.kind), tuple(args.case), args.shard, named)
     asked: list[str] = []
     if args.sample is None:
         for results in work.static_stage(pool, replace(choice, done=frozenset(done))):
             keep(results)
         asked = [i for i, r in done.items() if choice.has(r.mutant)]
+        absent = sorted((named or frozenset()) - done.keys())
+        if absent:
+            print(f"no such mutant: {', '.join(absent)}", file=sys.stderr)
     else:
         order = [d.id for d in work.sampled(work.all_described(pool, choice), args.seed)]
         while order and (not asked or (args.run and len(_passed(asked, done)) < args.sample)):

@@ -36,9 +36,9 @@ class Baseline:
         return where == EVERYWHERE or case in where
 
 
-def load(path: Path = FILE) -> Baseline:
-    """The baseline of a file; an empty one where there is no file."""
-    return Baseline(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else Baseline()
+def load() -> Baseline:
+    """The recorded baseline; an empty one where there is no file."""
+    return Baseline(**json.loads(FILE.read_text(encoding="utf-8"))) if FILE.exists() else Baseline()
 
 
 def judged(results: Iterable[Result]) -> list[Result]:

@@ -136,16 +136,17 @@ def _begin() -> None:
 
 
 # --------------------------------------------------------------------- over the processes
-def processes(count: int) -> ProcessPoolExecutor:
-    """Processes that share nothing: each has a current folder of its own."""
+@contextlib.contextmanager
+def processes(count: int) -> Iterator[Executor]:
+    """Processes that share nothing: each has a current folder of its own. They end when the block is left, also by an interrupt."""
     spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(count, mp_context=spawn, initializer=_begin)
-
-
-def end_all() -> None:
-    """Tell the processes of all pools to end."""
-    for child in multiprocessing.active_children():
-        child.terminate()
+    with ProcessPoolExecutor(count, mp_context=spawn, initializer=_begin) as pool:
+        try:
+            yield pool
+        except BaseException:
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
 
 
 def all_described(pool: Executor, choice: Choice) -> list[Described]:
