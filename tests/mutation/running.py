@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpmigrate import migration
 from dpmigrate.migration import Texts
 from dpmigrate.model import Problem
 from dpmigrate.verify.proof import Proof, Wish, prove
+from dpmigrate.verify.runs import _LOST as LOST
 from tests.mutation import static
 from tests.mutation.harmless import reason
 from tests.mutation.mutants import Described, Mutant, mutants
@@ -24,9 +27,12 @@ CONTROL = "nothing missing"
 # ------------------------------------------------- how the end of a run is recognised: all in this one place
 #: what ``verify.failures`` says of a run that was not done in time
 _LATE = re.compile(r"it was not done after [\d.]+ s\b")
-#: a frame of a traceback with the line of code below it; a launched rank puts its number before each line
-_FRAME = re.compile(r'^(?:\[\w+\]:)?\s*File "(?P<file>[^"]+)", line \d+, in .*\n(?P<code>.*)$', re.MULTILINE)
-_RANK = re.compile(r"^\s*(?:\[\w+\]:)?\s*")
+#: a frame of a traceback with the line of code below it
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line \d+, in .*\n(?P<code>.*)$', re.MULTILINE)
+#: a launched rank may put its number before each line
+_RANK = re.compile(r"^\[rank\d+\]: ?", re.MULTILINE)
+#: where the runtime stands for another object, this is what that object would say
+_NOT_ITS_OWN = "raise AttributeError"
 
 
 def control(subject: Subject) -> Described:
@@ -46,8 +52,10 @@ def tried(subject: Subject, wanted: str, timeout: float) -> Result:
     else:
         mutant = _found(subject, wanted)
         said, texts = mutant.described, _texts(subject, mutant)
-    proof = _proof(subject, texts, timeout)
-    outcome, why = ended(proof, said)
+    with tempfile.TemporaryDirectory(prefix="dpmigrate-mutation-run-") as made:
+        folder = Path(made).resolve()
+        proof = _proof(subject, texts, timeout, folder)
+        outcome, why = ended(proof, said, _errors(folder))
     if said.way == CONTROL and outcome is Outcome.UNNOTICED:
         outcome, why = Outcome.HARMLESS, "nothing is missing"
     changed = static.diff(subject, texts)
@@ -68,22 +76,30 @@ def _texts(subject: Subject, mutant: Mutant) -> Texts:
     return texts
 
 
-def _proof(subject: Subject, texts: Texts, timeout: float) -> Proof:
+def _proof(subject: Subject, texts: Texts, timeout: float, keep: Path) -> Proof:
     encoded = migration.encoded(texts)
     assert not isinstance(encoded, Problem), encoded
     files = {Path(p.source.name).resolve(): p.source.data for p in subject.script.program.parts}
     files |= {Path(source.name).resolve(): data for source, data in encoded}
     wish = Wish(2, steps=None, timeout=timeout, arguments=subject.arguments)
     wish = replace(wish, float64=not subject.settings.amp)
-    return prove(Path(subject.key.script).resolve(), files, wish, paths=[RUNTIME])
+    script = Path(subject.key.script).resolve()
+    return prove(script, files, wish, paths=[RUNTIME], keep=keep)
 
 
-def ended(proof: Proof, said: Described) -> tuple[Outcome, str]:
-    """How the run of a mutant ended, and what shows it."""
+def _errors(kept: Path) -> list[str]:
+    """What each rank of the migrated program has said of its failure, in the last attempt of a proof."""
+    attempts = sorted(path for path in kept.iterdir() if path.is_dir())
+    logs = sorted(attempts[-1].glob("migrated-out/logs/**/stderr.log")) if attempts else []
+    return [path.read_text(encoding="utf-8", errors="replace") for path in logs]
+
+
+def ended(proof: Proof, said: Described, errors: Sequence[str] = ()) -> tuple[Outcome, str]:
+    """How the run of a mutant ended, and what shows it; ``errors`` are the ranks' standard errors."""
     if proof.fails:
         if _LATE.search(proof.failure):
             return Outcome.HANG, proof.failure
-        return Outcome.NET if raised_by_runtime(proof.failure) else Outcome.CRASH, proof.failure
+        return Outcome.NET if stopped(errors) else Outcome.CRASH, proof.failure
     if proof.failure:
         return Outcome.UNPROVED, proof.failure
     lines = [line for line in proof.lines if line.verdict.value != "equal"]
@@ -96,13 +112,34 @@ def ended(proof: Proof, said: Described) -> tuple[Outcome, str]:
     return (Outcome.HARMLESS, excuse) if excuse else (Outcome.UNNOTICED, told)
 
 
-def raised_by_runtime(failure: str) -> bool:
-    """Whether the exception that ended the program was raised by a ``raise`` of the runtime.
+def stopped(errors: Sequence[str]) -> bool:
+    """Whether the runtime has stopped the ranks: none of them failed by itself, and one by the runtime.
 
-    A frame of the runtime with another line of code is a fault in what the program has handed to it.
+    A rank whose partner is gone says only that; the failure is the partner's.
     """
-    frames = list(_FRAME.finditer(failure))
+    ends = [end for text in errors if (end := _end(_RANK.sub("", text))) is not None]
+    by_themselves = [end for end in ends if not end.by_runtime and not end.lost]
+    return not by_themselves and any(end.by_runtime for end in ends)
+
+
+@dataclass(frozen=True)
+class _End:
+    """The exception that ended a rank.
+
+    ``by_runtime``: a ``raise`` of the runtime made it. A frame of the runtime with another line of code is a fault in
+    what the program has handed to it. ``lost``: it says that another rank is gone.
+    """
+
+    by_runtime: bool
+    lost: bool
+
+
+def _end(text: str) -> _End | None:
+    frames = list(_FRAME.finditer(text))
     if not frames:
-        return False
-    code = _RANK.sub("", frames[-1]["code"])
-    return "dpmigrate_runtime" in Path(frames[-1]["file"]).parts and code.startswith("raise ")
+        return None
+    last = frames[-1]
+    code = last["code"].strip()
+    raised = code.startswith("raise ") and not code.startswith(_NOT_ITS_OWN)
+    inside = "dpmigrate_runtime" in Path(last["file"]).parts
+    return _End(raised and inside, bool(LOST.search(text[last.end() :])))

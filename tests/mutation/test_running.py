@@ -11,10 +11,11 @@ from dpmigrate.verify.failures import unfinished
 from dpmigrate.verify.judge import Line, Verdict
 from dpmigrate.verify.proof import Proof
 from dpmigrate.verify.runs import Config, Ran
+from tests.mutation import running
 from tests.mutation.harmless import REASONS, reason
 from tests.mutation.mutants import WAYS, Described
 from tests.mutation.outcomes import Outcome
-from tests.mutation.running import ended, raised_by_runtime
+from tests.mutation.running import ended
 
 CONFIG = Config("out", "/tmp/copy", "/home/user", "/tmp/copy/train.py", "/tmp/copy", 2)
 
@@ -29,8 +30,12 @@ def failed(ran: Ran) -> Proof:
     return Proof(failure=told, fails=True)
 
 
-def crashed(stderr: str) -> Proof:
-    return failed(Ran(Path("out"), 1, 1.0, (), stderr, ()))
+def crashed(*errors: str) -> Outcome:
+    """The outcome where the ranks have said this on their standard error."""
+    proof = failed(Ran(Path("out"), 1, 1.0, (), "".join(errors), ()))
+    outcome, why = ended(proof, said("ddp.wrap"), errors)
+    assert why == proof.failure
+    return outcome
 
 
 def traceback(file: str, code: str, error: str, rank: str = "") -> str:
@@ -40,12 +45,15 @@ def traceback(file: str, code: str, error: str, rank: str = "") -> str:
         "    train()",
         f'  File "{file}", line 60, in _compare',
         f"    {code}",
-        error,
+        *error.splitlines(),
     ]
-    return "\n".join(rank + line for line in lines)
+    return "".join(f"{rank}{line}\n" for line in lines)
 
 
 RUNTIME = "/lib/dpmigrate_runtime/_drift.py"
+NET = traceback(RUNTIME, "raise RuntimeError(", "RuntimeError: the weights have parted")
+OWN = traceback("/tmp/copy/train.py", "raise ValueError(", "ValueError: mine")
+LOST = traceback("/lib/torch/distributed.py", "work.wait()", "RuntimeError: Connection closed by peer")
 
 
 @pytest.mark.parametrize("rank", ["", "[rank1]: "])
@@ -54,19 +62,48 @@ RUNTIME = "/lib/dpmigrate_runtime/_drift.py"
     [
         (RUNTIME, "raise RuntimeError(", "RuntimeError: the weights have parted", Outcome.NET),
         (RUNTIME, "raise ValueError(text) from None", "ValueError: 3 ranks", Outcome.NET),
+        (RUNTIME, "raise Lost(text)", "dpmigrate_runtime.Lost: " + "\nline" * 20, Outcome.NET),
         (RUNTIME, "size // ranks", "TypeError: unsupported operand", Outcome.CRASH),
+        (RUNTIME, "raise AttributeError(name)", "AttributeError: sampler", Outcome.CRASH),
         ("/lib/torch/nn/module.py", "raise AttributeError(", "AttributeError: x", Outcome.CRASH),
         ("/tmp/copy/train.py", "raise ValueError(", "ValueError: mine", Outcome.CRASH),
     ],
 )
 def test_who_has_raised(file: str, code: str, error: str, want: Outcome, rank: str) -> None:
-    proof = crashed(traceback(file, code, error, rank))
-    assert ended(proof, said("ddp.wrap")) == (want, proof.failure)
+    assert crashed(traceback(file, code, error, rank)) is want
 
 
-def test_an_end_without_a_traceback_is_a_crash() -> None:
-    assert ended(crashed("killed"), said("ddp.wrap"))[0] is Outcome.CRASH
-    assert not raised_by_runtime("")
+@pytest.mark.parametrize(
+    ("errors", "want"),
+    [
+        ((NET, NET), Outcome.NET),
+        ((NET, LOST), Outcome.NET),
+        ((LOST, NET), Outcome.NET),
+        ((NET, ""), Outcome.NET),
+        ((NET, OWN), Outcome.CRASH),
+        ((LOST, OWN), Outcome.CRASH),
+        ((LOST, LOST), Outcome.CRASH),
+        (("killed\n",), Outcome.CRASH),
+        ((), Outcome.CRASH),
+    ],
+)
+def test_a_rank_that_fails_by_itself_decides(errors: tuple[str, ...], want: Outcome) -> None:
+    assert crashed(*errors) is want
+
+
+def test_the_last_of_several_exceptions_counts() -> None:
+    chained = "\nThe above exception was the direct cause of the following exception:\n\n"
+    assert crashed(LOST + chained + NET) is Outcome.NET
+
+
+def test_standard_errors_are_those_of_the_last_attempt(tmp_path: Path) -> None:
+    assert running._errors(tmp_path) == []
+    for attempt in ("first", "second"):
+        for rank in (0, 1):
+            log = tmp_path / attempt / "migrated-out" / "logs" / "x" / str(rank) / "stderr.log"
+            log.parent.mkdir(parents=True)
+            log.write_text(f"{attempt} {rank}")
+    assert running._errors(tmp_path) == ["second 0", "second 1"]
 
 
 def test_a_run_that_is_not_done_in_time_hangs() -> None:
