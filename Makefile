@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test coverage lint docs bench clean
+.PHONY: demo test coverage lint docs bench mutation clean
 .DELETE_ON_ERROR:
 
 $(STAMP): pyproject.toml constraints.txt
@@ -32,6 +32,9 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/repositories.py
 	$(BIN)/python benchmarks/verify.py
+
+mutation: $(STAMP)
+	$(BIN)/python -m tests.mutation --run -j 2 --table mutation.md
 
 clean:
 	rm -rf .venv build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,114 @@
+"""The static stage: would apply write this text? Nothing is run."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import difflib
+import functools
+import hashlib
+import time
+import warnings
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from unittest import mock
+
+from dpmigrate import migration
+from dpmigrate.migration import Texts
+from dpmigrate.model import Problem
+from dpmigrate.rewrite.apply import Refused, apply
+from dpmigrate.rewrite.compose import Conflict, compose
+from dpmigrate.rewrite.verify import verify
+from tests.mutation.mutants import Mutant, mutants
+from tests.mutation.outcomes import Outcome, Result
+from tests.mutation.subjects import Subject
+
+
+def judged(subject: Subject, wanted: Collection[str]) -> Iterator[Result]:
+    """The results of the mutants with these ids."""
+    right = _digest(subject, subject.texts)
+    for mutant in mutants(subject):
+        if mutant.described.id in wanted:
+            start = time.perf_counter()
+            with _remembered():
+                result = _judge(subject, mutant, right)
+            yield replace(result, seconds=round(time.perf_counter() - start, 3))
+
+
+def _judge(subject: Subject, mutant: Mutant, right: str) -> Result:
+    said = mutant.described
+    told, texts = rewritten(subject, mutant)
+    if texts is None:
+        unchecked = carried_out(subject, mutant)
+        if isinstance(unchecked, str):
+            return Result(said, Outcome.IMPOSSIBLE, unchecked)
+        texts = unchecked
+    changed = diff(subject, texts)
+    try:
+        digest = _digest(subject, texts)
+    except SyntaxError as error:
+        return Result(said, Outcome.BROKEN, str(error), changed)
+    if digest == right:
+        return Result(said, Outcome.SAME)
+    passed = Outcome.PASSED if subject.runnable else Outcome.PASSED_IDLE
+    return Result(said, Outcome.REFUSED if told else passed, told, changed, digest)
+
+
+@contextlib.contextmanager
+def _remembered() -> Iterator[None]:
+    """A file of a program that the fault is not in is rewritten and checked by itself once."""
+    with (
+        mock.patch("dpmigrate.rewrite.apply.apply", _applied),
+        mock.patch("dpmigrate.rewrite.verify.verify", _verified),
+    ):
+        yield
+
+
+_applied = functools.lru_cache(64)(apply)
+_verified = functools.lru_cache(64)(verify)
+
+
+def rewritten(subject: Subject, mutant: Mutant) -> tuple[str, Texts | None]:
+    """What apply says against writing the mutant, '' where it would write it, with the new texts.
+
+    ``migration.rewritten`` is what apply calls with the findings of the rules, and holds all checks of a result.
+    """
+    texts = migration.rewritten(subject.script, mutant.findings)
+    return (texts.message, None) if isinstance(texts, Problem) else ("", texts)
+
+
+def carried_out(subject: Subject, mutant: Mutant) -> Texts | str:
+    """The new texts without any check; why there are none where an edit does not fit its place.
+
+    That is a fault of the mutator and no mutant.
+    """
+    texts = {}
+    for part, found in migration._by_file(subject.script.program, mutant.findings).items():
+        try:
+            texts[part] = _applied(part.source.text, compose(found))
+        except (Conflict, Refused) as error:
+            return str(error)
+    return texts
+
+
+def _digest(subject: Subject, texts: Texts) -> str:
+    """The program as Python sees it, as a short word; raises SyntaxError where it does not compile."""
+    made = hashlib.sha256()
+    for part in subject.script.program.parts:
+        text = texts.get(part, part.source.text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, part.source.name, "exec", dont_inherit=True)
+            made.update(ast.dump(ast.parse(text)).encode("utf-8", "surrogatepass"))
+    return made.hexdigest()[:16]
+
+
+def diff(subject: Subject, texts: Texts) -> str:
+    """What the mutant has otherwise than the right result, as a unified diff with little round it."""
+    out: list[str] = []
+    for part in subject.script.program.parts:
+        right, wrong = (t.get(part, part.source.text) for t in (subject.texts, texts))
+        name = part.source.name
+        lines = right.splitlines(), wrong.splitlines()
+        out += difflib.unified_diff(*lines, name, name, lineterm="", n=1)
+    return "\n".join(out)
