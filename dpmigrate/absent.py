@@ -38,6 +38,8 @@ def missing(folders: Iterable[Path], words: list[str], submodules: Collection[Pa
             if not (place / word).is_dir():
                 if _module(place, word):
                     return None
+                if i and (_empty(place) or place in submodules):
+                    return place
                 last = i == len(words) - 1 and place / word not in submodules
                 lost = place / (f"{word}.py" if last else word)
                 return lost if relative or not i or _of_python(folder / words[0]) else None

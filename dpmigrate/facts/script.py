@@ -101,8 +101,8 @@ class Script:
 
     @cached_property
     def unseen(self) -> list[Unseen]:
-        """The signs that a program without ``backward()`` trains."""
-        return [] if self.roles.backwards else unseen(self.roles, self.program.absent)
+        """The signs that a program without ``backward()`` trains, beside what is found by name and given what only training needs."""
+        return [] if self.roles.backwards or any(True for _ in unseen_training(self.roles)) else unseen(self.roles, self.program.absent)
 
     @cached_property
     def suppressions(self) -> Suppressions:

@@ -34,6 +34,8 @@ _OPTIMIZER = re.compile(r"(^|_)optim(izer)?s?($|_)", re.IGNORECASE)
 _DATA = re.compile(r"loader|(^|_)(data|(train|training)_?(data|set))($|_?(set|module)s?$)", re.IGNORECASE)
 _MODEL = re.compile(r"(^|_)(model|net|network)s?$", re.IGNORECASE)
 _EPOCHS = re.compile(r"(^|_)epochs?$|max_steps$|(num|max)_iters?$")
+#: how a module is found by name, in the words of a look-up
+_MODULES = frozenset({"import_module()", "__import__()"})
 _MODE = re.compile(r"mode|(is_?)?train(ing)?")
 _IN_PLACE = frozenset({"sub_", "add_", "copy_", "addcdiv_", "addcmul_", "lerp_", "set_"})
 _TAKES_GRADIENTS = frozenset(
@@ -62,11 +64,15 @@ def unseen(roles: Roles, absent: Sequence[Absent] = ()) -> list[Unseen]:
 
 @dataclass(eq=False, slots=True)
 class _Handed:
-    """An object or function of code that is not read: the call that makes it, what that is called, and the calls of its methods."""
+    """An object or function of code that is not read: the call that makes it, what that is called, and the calls of its methods.
+
+    ``by_name``: it is found by a name that is computed, and ``what`` says by what.
+    """
 
     made: ast.Call
     what: str
     calls: list[ast.Call]
+    by_name: bool = False
 
     @property
     def arguments(self) -> Iterator[tuple[str, ast.expr]]:
@@ -93,7 +99,13 @@ class _Search:
 
     # ------------------------------------------------------------------ code that is not read
     def _handed(self) -> list[_Handed]:
-        found = {c: _Handed(c, what, [c]) for c in self.calls if (what := self._outside(c.func))}
+        lookups = self.roles.values.lookups
+        found: dict[ast.AST, _Handed] = {}
+        for call in self.calls:
+            corner = lookups.corner(call.func) or lookups.corner(call)
+            what = corner or self._outside(call.func)
+            if what and not (corner and any(True for _ in self.roles.values.targets(call))):
+                found[call] = _Handed(call, what, [call], by_name=bool(corner))
         for call in self.calls:
             if not isinstance(call.func, ast.Attribute) or call in found:
                 continue
@@ -105,7 +117,7 @@ class _Search:
         return list(found.values())
 
     def _outside(self, func: ast.expr) -> str:
-        """The dotted name of a function or class of code that is not read; '' for what is known, and for what is found by name (DPM911)."""
+        """The dotted name of a function or class of code that is not read; '' for what is known."""
         dotted = self.names.dotted(func)
         if not dotted:
             dotted = next((v.qual for v in self.roles.values.eval(func) if v.kind == "ext"), "")
@@ -132,14 +144,15 @@ class _Search:
         data = [e for k, e in given if self._is_data(k, e)]
         if optimizer and data:
             return self._sign(handed, absent, optimizer[0], data[0])
-        named = [w for w in handed.what.split(".")[-1 if absent is None else -2 :] if _TRAINS.fullmatch(w)]
+        words = [last(handed.made.func)] if handed.by_name else handed.what.split(".")[-1 if absent is None else -2 :]
+        named = [w for w in words if _TRAINS.fullmatch(w)]
         methods = [c for c in handed.calls if c is not handed.made]
         if named and methods and all(_MEASURES.fullmatch(last(c.func)) for c in methods):
             return None
         if named or any(_TRAINS.fullmatch(last(c.func)) and not _sets_mode(c) for c in methods):
             shown = [e for e in data if self._holds_data(e)] or optimizer or [e for k, e in given if self._is_model(k, e)]
             shown += [e for k, e in given if _EPOCHS.search(k)]
-            if shown or (named and absent is not None):
+            if shown or (named and absent is not None) or handed.what in _MODULES:
                 return self._sign(handed, absent, *shown[:2])
         return None
 
@@ -151,7 +164,8 @@ class _Search:
         return self._sign(handed, absent, model[0], shuffled[0]) if absent is not None and shuffled and model else None
 
     def _sign(self, handed: _Handed, absent: Absent | None, *given: ast.expr) -> Unseen:
-        return Unseen(handed.made, "library" if absent is None else "absent", handed.what, self._written(*given), absent)
+        by = "name" if handed.by_name else "library" if absent is None else "absent"
+        return Unseen(handed.made, by, handed.what, self._written(*given), absent)
 
     def _written(self, *given: ast.expr) -> tuple[str, ...]:
         """The expressions as the program writes them, of lists and dicts the first element."""
@@ -215,28 +229,29 @@ class _Search:
         dotted = self.names.dotted(call.func)
         if dotted == "torch.autograd.grad":
             wanted = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "inputs"), None)
-            if wanted is None or not self._means_parameters(wanted, 4):
+            over_data = any(self.names.is_inside(call, b.node) or self.names.function(call) in self.roles.all_entered(b.node) for b in self.roles.batch_loops)
+            if wanted is None or not self._means_parameters(wanted, 4, over_data):
                 return
         elif dotted not in _TAKES_GRADIENTS:
             return
         if self._updates:
             yield Unseen(call, "gradients", dotted)
 
-    def _means_parameters(self, node: ast.expr, depth: int) -> bool:
-        """Whether tensors are the parameters of a model, or tensors that are trained beside a loader."""
+    def _means_parameters(self, node: ast.expr, depth: int, over_data: bool) -> bool:
+        """Whether tensors are the parameters of a model or, where the gradients are taken ``over_data``, tensors that the program makes to be trained."""
         for n in ast.walk(node):
             if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters", "weight", "bias"):
                 return True
             if isinstance(n, ast.Name) and depth:
                 bound = self.names.bindings(self.names.scope_of[n], n.id)
                 given = [b.value for b in bound if b.how in ("assign", "for") and isinstance(b.value, ast.expr) and not self.names.is_inside(n, b.value)]
-                if any(self._leaf(v) or self._means_parameters(v, depth - 1) for v in given):
+                if any((over_data and self._leaf(v)) or self._means_parameters(v, depth - 1, over_data) for v in given):
                     return True
         return False
 
     def _leaf(self, value: ast.expr) -> bool:
         """A tensor that the program makes to be trained, and not of its samples."""
-        if not isinstance(value, ast.Call) or not self.roles.loader_calls or of_batch(self.roles, value):
+        if not isinstance(value, ast.Call) or of_batch(self.roles, value):
             return False
         asks = any(k.arg == "requires_grad" and not (isinstance(k.value, ast.Constant) and not k.value.value) for k in value.keywords)
         return asks or last(value.func) in ("requires_grad_", "Parameter")

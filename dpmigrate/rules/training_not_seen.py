@@ -52,6 +52,7 @@ _LIBRARY = "start it as the documentation of {library} says; dpmigrate needs the
 _SAID = {
     "library": ("{what}{given}: whether and how it trains is not seen", _LIBRARY),
     "absent": ("{what}{given}, and {why}: whether and how it trains is not seen", "{remedy}"),
+    "name": ("what is found by {what}{given}: whether and how it trains is not seen", "import it by its name, as in: from trainers.base import Trainer"),
     "gradients": ("gradients are taken by {what}: DistributedDataParallel averages those of backward() alone", "call backward() on the loss"),
     "steps": ("{what}() is called, and nothing here goes backward: where the gradients come from is not seen", "call backward() on the loss here"),
     "executed": ("text is executed that is not known: whether it trains is not seen", "import what it does from a module"),
