@@ -331,7 +331,8 @@ def _called(module: _Module, node: ast.Call, depth: int) -> Path | None:
         return first.parent
     if name in ("abspath", "realpath", "normpath", "str", "Path", "expanduser", "fspath"):
         return first
-    words = [a.value for a in node.args[1:] if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    up = (".." if ast.unparse(a) == "os.pardir" else a.value if isinstance(a, ast.Constant) else None for a in node.args[1:])
+    words = [word for word in up if isinstance(word, str)]
     if name == "join" and len(words) == len(node.args) - 1:
         return first.joinpath(*words)
     return None

@@ -130,7 +130,19 @@ _DECIDED = {By.ANY: "{ddp}.any_rank({{}})", By.ALL: "not {ddp}.any_rank(not {{}}
 def together(script: Script, test: ast.expr, *, number: bool = False) -> list[Edit] | None:
     """The test (or ``number``) as all ranks decide it; None where none of them has what would decide it for the whole batch."""
     parts = decided(script, test, number=number)
-    return None if parts is None else [Wrapped(script.span(p.node), _DECIDED[p.by].format(ddp=script.ddp)) for p in parts]
+    if parts is None or (number and any(p.by is By.MAIN and _too_large(script, p.node) for p in parts)):
+        return None
+    truths = [_DECIDED[p.by].replace("{{}}", "bool({{}})") if p.by is By.MAIN and _too_large(script, p.node) else _DECIDED[p.by] for p in parts]
+    return [Wrapped(script.span(p.node), truth.format(ddp=script.ddp)) for p, truth in zip(parts, truths, strict=True)]
+
+
+def _too_large(script: Script, node: ast.expr) -> bool:
+    """Whether the expression may be a loader, a data set, a model or an optimizer, which rank 0 must not send to the others."""
+    for v in script.values.eval(node):
+        bases = [script.names.dotted(b) for k in script.values.defs.bases(v.cls) for b in k.bases] if v.cls is not None else []
+        if v.kind == "wrapped" or v in script.roles.models or any(q.startswith(("torch.nn.", "torch.utils.data.", "torch.optim.")) for q in (v.qual, *bases)):
+            return True
+    return False
 
 
 #: what decides alike without the ranks asking each other

@@ -47,7 +47,7 @@ from dpmigrate.literals import SIGNS
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
 
-_LIBRARY = "start it as the documentation of {library} says; dpmigrate needs the training loop in the program"
+_LIBRARY = "start it as the documentation of {library} says, or, if {library} is your own, check again where its files are found beside the script"
 #: for each sign what is said and what can be done
 _SAID = {
     "library": ("{what}{given}: whether and how it trains is not seen", _LIBRARY),
