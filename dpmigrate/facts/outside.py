@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from dpmigrate.facts.names import Names, last
 from dpmigrate.facts.values import Values
@@ -86,23 +87,38 @@ def waits_for_somebody(names: Names, call: ast.Call) -> bool:
     return names.dotted(call.func) in _WAITING
 
 
+def called(names: Names, node: ast.AST) -> Iterator[ast.Call]:
+    """The calls that running the node makes: not those in the body of a ``lambda``, nor what ``functools.partial`` is made of."""
+    todo = [node]
+    while todo:
+        n = todo.pop()
+        if isinstance(n, ast.Call) and names.dotted(n.func) != "functools.partial":
+            yield n
+        todo += [n.args] if isinstance(n, ast.Lambda) else ast.iter_child_nodes(n)
+
+
+def postponed(names: Names) -> list[ast.Lambda | ast.Call]:
+    """The lambdas and partial calls that fetch files where they are called."""
+    lambdas = [n for n in names.nodes if isinstance(n, ast.Lambda) and downloads(names, n.body)]
+    return lambdas + [c for c in names.calls("partial") if names.dotted(c.func) == "functools.partial" and _downloads(names, c)]
+
+
 def downloads(names: Names, node: ast.AST) -> bool:
     """Whether running the node may fetch files: a data set with ``download=``, pretrained weights, a hub."""
-    for c in ast.walk(node):
-        if not isinstance(c, ast.Call):
-            continue
-        for k in c.keywords:
-            off = isinstance(k.value, ast.Constant) and not k.value.value
-            if k.arg in ("download", "pretrained") and not off:
-                return True
-            if k.arg == "weights" and not off and names.dotted(c.func).startswith("torchvision."):
-                return True
-        dotted = names.dotted(c.func)
-        if last(c.func) == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.utils.model_zoo.")) or dotted.endswith("datasets.load_dataset"):
+    return any(_downloads(names, c) for c in called(names, node))
+
+
+def _downloads(names: Names, c: ast.Call) -> bool:
+    for k in c.keywords:
+        off = isinstance(k.value, ast.Constant) and not k.value.value
+        if k.arg in ("download", "pretrained") and not off:
             return True
-        if fetches(names, c):
+        if k.arg == "weights" and not off and names.dotted(c.func).startswith("torchvision."):
             return True
-    return False
+    dotted = names.dotted(c.func)
+    if last(c.func) == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.utils.model_zoo.")) or dotted.endswith("datasets.load_dataset"):
+        return True
+    return fetches(names, c)
 
 
 def fetches(names: Names, call: ast.Call) -> bool:

@@ -16,9 +16,11 @@ with ddp.main_first():
     train_set = CIFAR10("data", download=True)
 ```
 Rank 0 goes first; the others then find the files. Questions whether a file is there, early returns and exceptions by which it is fetched go with it.
+A `lambda` or `functools.partial` that fetches does so where it is called, so the block goes round that statement.
 
 ## When it is not fixed
 Downloads inside models, methods of data sets that worker processes call, and functions outside of the program.
+A `lambda` or `functools.partial` that fetches and whose calls are not seen is told.
 A statement that also trains or evaluates is refused. Where perhaps not all ranks call the function that fetches, it is told.
 """
 
@@ -29,7 +31,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Edit, Enclose
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.outside import downloads
+from dpmigrate.facts.outside import called, downloads, postponed
 from dpmigrate.facts.ranks import asks_files, parted, run_by_all, stretch
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -39,7 +41,14 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM508", severity=Severity.ERROR, fix=Fix.SAFE)
 def download_on_every_rank(script: Script) -> Iterator[Hit]:
     done: dict[ast.stmt, Edit] = {}
-    for stmt in _fetching(script):
+    late = {node: [c for c in script.roles.calls if any(v.node is node for v in script.values.eval(c.func))] for node in postponed(script.names)}
+    for node, calls in late.items():
+        if not calls and not script.roles.inside_module(node):
+            yield Hit(
+                node, "this fetches files where it is called, which is not seen: ranks may fetch them at once",
+                advice="fetch the files before the training, where every rank comes by",
+            )  # fmt: skip
+    for stmt in _fetching(script, frozenset(c for calls in late.values() for c in calls)):
         # `if not os.path.exists(…)` must not be asked while rank 0 writes
         whole = stretch(script.roles, stmt, lambda test: asks_files(script.roles, test) or not uniform(script.names, test))
         if whole is None or parted(script.roles, whole.first):
@@ -63,11 +72,12 @@ def download_on_every_rank(script: Script) -> Iterator[Hit]:
         yield Hit(stmt, "all ranks would fetch these files at once", (enclose, AddImport(script.import_line)))
 
 
-def _fetching(script: Script) -> Iterator[ast.stmt]:
-    """The simple statements that fetch files and that all ranks run, if any does."""
+def _fetching(script: Script, late: frozenset[ast.Call]) -> Iterator[ast.stmt]:
+    """The simple statements that fetch files and that all ranks run, if any does; ``late`` are the calls of what fetches only when it is called."""
     for stmt in script.names.nodes:
         simple = isinstance(stmt, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.AugAssign)
-        if simple and not script.roles.inside_module(stmt) and run_by_all(script.roles, stmt) and downloads(script.names, stmt):
-            assert isinstance(stmt, ast.stmt)
-            if not script.made_once(stmt):
-                yield stmt
+        if not simple or script.roles.inside_module(stmt) or not run_by_all(script.roles, stmt):
+            continue
+        assert isinstance(stmt, ast.stmt)
+        if (downloads(script.names, stmt) or not late.isdisjoint(called(script.names, stmt))) and not script.made_once(stmt):
+            yield stmt
