@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from textwrap import shorten
 
 from dpmigrate.edit import AddImport, After, Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly
 from dpmigrate.edit import Wrap as Wrapped
 from dpmigrate.facts import steps
 from dpmigrate.facts.decisions import By, decided
 from dpmigrate.facts.launch import EnvironmentWrite
-from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.losses import Loss, Norm
 from dpmigrate.facts.moves import moved_later
 from dpmigrate.facts.outside import downloads
 from dpmigrate.facts.script import Script
@@ -134,6 +135,13 @@ def together(script: Script, test: ast.expr, *, number: bool = False) -> list[Ed
         return None
     truths = [_DECIDED[p.by].replace("{{}}", "bool({{}})") if p.by is By.MAIN and _too_large(script, p.node) else _DECIDED[p.by] for p in parts]
     return [Wrapped(script.span(p.node), truth.format(ddp=script.ddp)) for p, truth in zip(parts, truths, strict=True)]
+
+
+def read_as(script: Script, loss: Loss) -> str:
+    """Why the loss is no plain mean, with what was taken for that; '' where nothing is known of it."""
+    if not loss.why.startswith("a "):
+        return loss.why
+    return f"{shorten(script.text(loss.node), 60, placeholder=' …')} is taken for {loss.why}"
 
 
 def _too_large(script: Script, node: ast.expr) -> bool:

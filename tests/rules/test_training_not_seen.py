@@ -262,3 +262,21 @@ def test_a_file_that_is_not_there(outcomes: Callable[[Files], tuple[Outcome, Out
 def test_nothing_is_missing(outcomes: Callable[[Files], tuple[Outcome, Outcome]], files: Files) -> None:
     checked, applied = outcomes(files)
     assert (checked.status, applied.status) == (Status.CLEAN, Status.UNCHANGED)
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        pytest.param({"train.py": "import os"}, "torch is not used in this file", id="no torch"),
+        pytest.param({"train.py": "import tools", "tools.py": ""}, "torch is not used in this file or those that it imports", id="no torch in two files"),
+        pytest.param({"train.py": "import torch"}, "nothing is trained in this file", id="no sign"),
+        pytest.param(
+            {"train.py": "import torch\nmodel.train()\nmodel.train(False)\nsplit = 'train'\noptimal = 3"}, "nothing is trained in this file", id="words"
+        ),
+        pytest.param({"train.py": "import torch\nimport lib\nlib.fit(3)"}, "no backward() in this program: nothing is trained here", id="looked at"),
+        pytest.param({"train.py": "import torch\n# my Trainer\nprint(1)"}, "no backward() in this program: nothing is trained here", id="a comment"),
+    ],
+)
+def test_why_nothing_is_said(outcomes: Callable[[Files], tuple[Outcome, Outcome]], files: Files, reason: str) -> None:
+    checked, applied = outcomes(files)
+    assert (checked.status, checked.reason, applied.status) == (Status.CLEAN, reason, Status.UNCHANGED)
