@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmigrate import transaction
-from dpmigrate.literals import BY_NAME, FRAMEWORKS, TRAINED_WITH, TRAINING
+from dpmigrate.literals import BY_NAME, FRAMEWORKS, TRAINED_WITH, TRAINING, UNSEEN
 from dpmigrate.model import File, Finding, Outcome, Problem, Start, Status, blockers, left
 from dpmigrate.plans import Planned, Writing, absolute, agreed, carried_out
 from dpmigrate.settings import Settings
@@ -175,7 +175,7 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     """The facts of a program, or its outcome where nothing in it is for us."""
     follow = settings.follow and b"import" in data
     if not follow and not _relevant([data], literals):
-        return Outcome(name, Status.CLEAN, reason="nothing is trained in this file")
+        return Outcome(name, Status.CLEAN, reason=_idle([data]))
     from dpmigrate.facts.script import Script
     from dpmigrate.linking import link
     from dpmigrate.program import Program
@@ -185,20 +185,29 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     if isinstance(source, Problem):
         return Outcome(name, Status.FAILED, problem=source)
     program = link(Path(name), source) if follow else Program.of(source)
-    if not _relevant([p.source.data for p in program.parts], literals):
-        reason = "nothing is trained in this file" + (" or those that it imports" if len(program.parts) > 1 else "")
-        return Outcome(name, Status.CLEAN, reason=reason, notes=_unread(program))
+    files = [p.source.data for p in program.parts]
+    if not _relevant(files, literals):
+        return Outcome(name, Status.CLEAN, reason=_idle(files), notes=_unread(program))
     return Script.running(program, settings)
 
 
 def _relevant(files: Sequence[bytes], literals: tuple[bytes, ...]) -> bool:
-    """Whether the byte filter lets a program through: a file holds a literal or cannot be trusted to show one, or its training may be found by name."""
+    """Whether the byte filter lets a program through: a file holds a literal, cannot be trusted to show one, or may train without showing it."""
 
     def held(wanted: tuple[bytes, ...]) -> bool:
         return any(literal in data for data in files for literal in wanted)
 
     unclear = any(b"\0" in data or data.startswith((b"\xff\xfe", b"\xfe\xff")) for data in files)
-    return unclear or held(literals) or (held(BY_NAME) and held(TRAINED_WITH))
+    if unclear or held(literals) or (held(BY_NAME) and held(TRAINED_WITH)):
+        return True
+    return held(FRAMEWORKS) and any(UNSEEN.search(data) for data in files)
+
+
+def _idle(files: Sequence[bytes]) -> str:
+    """Why the byte filter leaves a program out."""
+    where = "in this file" + (" or those that it imports" if len(files) > 1 else "")
+    used = any(literal in data for data in files for literal in FRAMEWORKS)
+    return f"nothing is trained {where}" if used else f"torch is not used {where}"
 
 
 def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:

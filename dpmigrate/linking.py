@@ -11,15 +11,17 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
+from dpmigrate.absent import bases, missing, submodules
 from dpmigrate.alive import only_alive
 from dpmigrate.facts.computed import imports_by_name
-from dpmigrate.facts.names import last
 from dpmigrate.facts.scopes import imported_names
 from dpmigrate.facts.suppressions import suppressions
 from dpmigrate.model import Problem, is_main_guard
-from dpmigrate.program import Part, Program, placed
+from dpmigrate.program import Absent, Part, Program, placed
+from dpmigrate.searched import put_on_path
 from dpmigrate.source import Source, parse
 from dpmigrate.started import as_module
 
@@ -52,10 +54,11 @@ class _Linker:
         self._unread: dict[str, Problem] = {}
         self._shown = path.parent
         self._bytes = len(entry.data)
+        self._besides: dict[str, bool] = {}
         self._computed: set[Path] = set()  # what is imported by a computed name
         module = as_module(path)
         package = [module.folder] if module is not None else []
-        self._roots = dict.fromkeys([*_put_on_path(self._top), self._top.path.parent, *package, *_above(self._top.path.parent)])
+        self._roots = dict.fromkeys([*put_on_path(self._top.path, self._top.source.tree), self._top.path.parent, *package, *_above(self._top.path.parent)])
 
     def follow(self) -> None:
         """Read every file of the program. Not recursive: chains of imports may be long."""
@@ -80,7 +83,8 @@ class _Linker:
         for module in self._order:
             parts.append(placed(module.source, parts[-1].end if parts else 0, main=module is self._top, word=_word(module.path)))
         links = {(index[m], name): index[target] for (m, name), target in self._links.items()}
-        return only_alive(Program(tuple(parts), links, tuple(self._unread.items()), frozenset(map(_word, self._computed))))
+        absent = tuple(found for module in self._order for found in self._absent(module, index[module]))
+        return only_alive(Program(tuple(parts), links, tuple(self._unread.items()), frozenset(map(_word, self._computed)), absent))
 
     # ------------------------------------------------------------------ one import
     def _imports(self, module: _Module) -> Iterator[str]:
@@ -114,7 +118,7 @@ class _Linker:
         if found is None:
             return None, False
         self._modules[path] = found
-        self._roots |= dict.fromkeys(_put_on_path(found))
+        self._roots |= dict.fromkeys(put_on_path(found.path, found.source.tree))
         return found, True
 
     def _find(self, module: _Module, name: str) -> Path | None:
@@ -137,8 +141,47 @@ class _Linker:
                 return None  # the package is this one, and it has no such module
         return None
 
+    def _absent(self, module: _Module, index: int) -> Iterator[Absent]:
+        """The program's own modules that a file imports and that cannot be followed."""
+        needed = (name for node in _running(module) if isinstance(node, ast.Import | ast.ImportFrom) for name in bases(node))
+        for name in dict.fromkeys(needed):
+            level = len(name) - len(name.lstrip("."))
+            words = name[level:].split(".")
+            if (module, name) in self._links or not (level or self._unread or self._beside(words[0])):
+                continue
+            path = self._find(module, name)
+            if path is not None:
+                shown = self._name(path)
+                if shown in self._unread:
+                    yield Absent(index, name, shown, f"{shown}: {self._unread[shown].message}")
+            elif level or self._beside(words[0]):
+                lost = missing(module.path.parents[level - 1 : level] if level else self._roots, words, self._submodules, relative=bool(level))
+                if lost is not None:
+                    yield Absent(index, name, self._name(lost), self._why(lost))
+
+    def _beside(self, word: str) -> bool:
+        """Whether something that an absolute import may look for stands in a folder that is searched, and is no library's."""
+        if word not in self._besides:
+            library = word in _NOT_FOLLOWED or word in sys.stdlib_module_names
+            self._besides[word] = not library and any((root / word).is_dir() or root / word in self._submodules for root in self._roots)
+        return self._besides[word]
+
+    @cached_property
+    def _submodules(self) -> frozenset[Path]:
+        return submodules(self._top.path.parent)
+
+    def _why(self, lost: Path) -> str:
+        shown = self._name(lost)
+        if any(p in self._submodules for p in (lost, *lost.parents)):
+            return f"{shown} is a git submodule that is not checked out"
+        return f"{shown} is empty" if lost.is_dir() else f"{shown} does not exist"
+
+    def _name(self, path: Path) -> str:
+        """A path as messages show it, seen from where the script was named."""
+        return os.path.normpath(os.path.join(self._shown, os.path.relpath(path, _absolute(self._shown))))
+
     def _read(self, path: Path) -> _Module | None:
-        name = os.path.normpath(os.path.join(self._shown, os.path.relpath(path, _absolute(self._shown))))
+        name = self._name(path)
         if any(part in ("site-packages", "dist-packages") for part in path.parts) or name in self._unread:
             return None
         try:
@@ -239,56 +282,3 @@ def _above(folder: Path) -> Iterator[Path]:
 
 def _inside_repository(folder: Path) -> bool:
     return any((parent / sign).exists() for parent in (folder, *folder.parents) if parent != Path.home() for sign in _TOP)
-
-
-def _put_on_path(module: _Module) -> Iterator[Path]:
-    """The folders that a file puts on ``sys.path``."""
-    for node in ast.walk(module.source.tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "insert") and node.args:
-            if ast.unparse(node.func.value) == "sys.path":
-                found = _path(module, node.args[-1], 8)
-                if found is not None:
-                    yield Path(os.path.normpath(found))
-
-
-def _path(module: _Module, node: ast.expr, depth: int) -> Path | None:
-    """The folder that an expression names, where it is made of ``__file__``, literals and ``os.path``."""
-    here = module.path.parent
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return here / node.value
-    if isinstance(node, ast.Name) and depth:
-        if node.id == "__file__":
-            return module.path
-        bound = [s.value for s in module.source.tree.body if isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in s.targets)]
-        return _path(module, bound[-1], depth - 1) if bound else None
-    if isinstance(node, ast.Attribute) and node.attr == "parent":
-        inner = _path(module, node.value, depth)
-        return inner.parent if inner is not None else None
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "parents":  # Path(__file__).parents[1]
-        inner, up = _path(module, node.value.value, depth), node.slice
-        above = list(Path(os.path.normpath(inner)).parents) if inner is not None else []
-        return above[up.value] if isinstance(up, ast.Constant) and isinstance(up.value, int) and 0 <= up.value < len(above) else None
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add) and isinstance(node.right, ast.Constant) and isinstance(node.right.value, str):
-        inner = _path(module, node.left, depth)
-        return inner / node.right.value.lstrip("/") if inner is not None else None
-    if isinstance(node, ast.Call):
-        return _called(module, node, depth)
-    return None
-
-
-def _called(module: _Module, node: ast.Call, depth: int) -> Path | None:
-    name = last(node.func)
-    if not node.args:  # Path(__file__).resolve()
-        inner = _path(module, node.func.value, depth) if isinstance(node.func, ast.Attribute) and name in ("resolve", "absolute", "as_posix") else None
-        return inner if inner is not None else Path.cwd() if name in ("getcwd", "cwd") else None
-    first = _path(module, node.args[0], depth)
-    if first is None:
-        return None
-    if name == "dirname":
-        return first.parent
-    if name in ("abspath", "realpath", "normpath", "str", "Path", "expanduser", "fspath"):
-        return first
-    words = [a.value for a in node.args[1:] if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-    if name == "join" and len(words) == len(node.args) - 1:
-        return first.joinpath(*words)
-    return None

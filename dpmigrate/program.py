@@ -64,18 +64,32 @@ def placed(source: Source, first: int, *, main: bool, word: str = "") -> Part:
     return Part(source, tree, first, word)
 
 
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """An import of the program's own that cannot be followed: ``dotted`` as the statement writes it, in the file of this index.
+
+    ``path`` is what is missing, or the file that could not be read; ``why`` says so in words.
+    """
+
+    part: int
+    dotted: str
+    path: str
+    why: str
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """The files of a program, the script that is started last, and what their imports mean.
 
     ``unread`` are files that the program imports and that could not be read or parsed, with what is wrong; ``computed`` the words of modules that it imports
-    by a computed name.
+    by a computed name; ``absent`` its own modules that are not there or could not be read.
     """
 
     parts: tuple[Part, ...]
     links: Links = field(default_factory=dict)
     unread: tuple[tuple[str, Problem], ...] = ()
     computed: frozenset[str] = frozenset()
+    absent: tuple[Absent, ...] = ()
 
     @classmethod
     def of(cls, source: Source) -> Program:

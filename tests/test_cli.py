@@ -69,7 +69,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     put(tmp_path, b"import utils\n")
     assert b"train.py: " + told in run("check", "train.py", cwd=tmp_path).stdout
     assert b"  " + told in run("apply", "train.py", cwd=tmp_path).stdout
-    assert run("check", "--explain-roles", "train.py", cwd=tmp_path).stdout == b"train.py: no roles: nothing is trained in this file\n"
+    assert run("check", "--explain-roles", "train.py", cwd=tmp_path).stdout == b"train.py: no roles: torch is not used in this file\n"
 
 
 _SAVES = b"import torch\ndef save(net):\n    torch.save(net.state_dict(), 'a.pt')\n"
@@ -287,6 +287,6 @@ def test_the_roles_of_a_program_are_told(tmp_path: Path) -> None:
     text = done.stdout.decode()
     assert done.returncode == 2 and "syntax error" in text
     assert "train.py:" in text and ": training loop for " in text and "reaches backward() in line" in text
-    assert "other.py: no roles: nothing is trained in this file" in text
+    assert "other.py: no roles: torch is not used in this file" in text
     (told,) = json.loads(run("check", "--explain-roles", "--output-format", "json", "train.py", cwd=tmp_path).stdout)["files"]
     assert any("the optimizer of line" in note for note in told["notes"])

@@ -140,6 +140,15 @@ def test_the_block_of_an_imported_main_guard_does_not_run(linked: Callable[..., 
         pytest.param(
             {
                 "train.py": "import m.a\n",
+                "m/a.py": "import os, sys\nsys.path.append(os.path.join(os.path.dirname(__file__), os.pardir, 'lib'))\nimport b\n",
+                "lib/b.py": "",
+            },
+            ["lib/b.py", "m/a.py"],
+            id="sys.path, the folder above",
+        ),
+        pytest.param(
+            {
+                "train.py": "import m.a\n",
                 "m/a.py": "import os, sys\nsys.path.append(os.path.join(os.path.dirname(__file__), '../lib'))\nimport b\n",
                 "lib/b.py": "",
             },

@@ -12,7 +12,7 @@ import pytest
 
 from dpmigrate import docs
 from dpmigrate.facts.script import Script
-from dpmigrate.literals import BY_NAME, TRAINING
+from dpmigrate.literals import BY_NAME, SIGNS, TRAINING
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules import Rule, all_rules, notes, wanted
 from dpmigrate.rules._base import Hit
@@ -53,7 +53,7 @@ def test_the_examples_are_python(rule: Rule) -> None:
 
 @each
 def test_the_filter_lets_the_rules_files_through(rule: Rule) -> None:
-    assert set(rule.literals) <= {*TRAINING, *BY_NAME}
+    assert set(rule.literals) <= {*TRAINING, *BY_NAME, *SIGNS}
 
 
 def test_a_rule_speaks_only_of_texts_with_its_literals() -> None:

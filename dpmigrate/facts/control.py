@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import enum
 import re
 from collections.abc import Collection
+from functools import cached_property
 
 from dpmigrate.facts.dependence import ControlDependence, counted_turns
 from dpmigrate.facts.held import class_of, held_by_own, latest, stored_values
@@ -34,39 +36,86 @@ _SETTINGS = re.compile(
 )
 
 
+#: what calls functions of a program with what the command line says
+_COMMAND_LINE = frozenset({"fire.Fire", "typer.run", "tyro.cli", "plac.call", "defopt.run", "jsonargparse.CLI"})
+#: where the classes of torch stand whose objects are no values of a batch
+_OBJECTS = ("torch.optim.", "torch.utils.data.", "torch.nn.", "torch.utils.tensorboard.", "torch.cuda.amp.", "torch.amp.")
 #: what reads a file of settings
 _FILES = frozenset({"torch.load", "json.load", "yaml.load", "yaml.full_load", "toml.load", "tomllib.load", "omegaconf.OmegaConf.load"})
 _READS = re.compile(r"^((load|read)_(json|yaml|yml|toml)|Params)$", re.IGNORECASE)
 
 
+class _Asks(enum.Enum):
+    """What is asked of a value: all of it, whether it is None, or whether it is true."""
+
+    VALUE = "the value"
+    NONE = "whether it is None"
+    TRUTH = "whether it is true"
+
+
 def uniform(names: Names, node: ast.AST, decided: Collection[ast.AST] = ()) -> bool:
-    """Whether the expression has the same value on every rank, as far as it can be proved; ``decided`` are tests that they decide together."""
-    return _Proof(names, decided=decided).expression(node)
+    """Whether the expression has the same value on every rank, as far as it can be proved; ``decided`` are tests that they decide together.
+
+    Of the test of an ``if`` or a loop it is asked whether it falls out alike.
+    """
+    proof, inner = _Proof(names, decided=decided), node
+    while isinstance(above := names.parent.get(inner), ast.BoolOp) or (isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not)):
+        inner = above
+    return proof.test(node) if getattr(above, "test", None) is inner else proof.expression(node)
 
 
 class _Proof(ControlDependence):
     """One proof. What is being proved is taken for proved where it is met again: the first value that differs ends the whole proof."""
 
-    def __init__(self, names: Names, seen: set[tuple[object, ...]] | None = None, decided: Collection[ast.AST] = ()) -> None:
+    def __init__(
+        self, names: Names, seen: set[tuple[object, ...]] | None = None, decided: Collection[ast.AST] = (), asks: _Asks = _Asks.VALUE
+    ) -> None:
         super().__init__(names, decided)
-        self.only_none = seen is not None  # it is only asked whether a value is None
+        self.asks = asks
         self.seen = set() if seen is None else seen
 
     def first(self, *key: object) -> bool:
-        key = (self.only_none, *key)
+        key = (self.asks, *key)
         new = key not in self.seen
         self.seen.add(key)
         return new
 
+    def _asking(self, asks: _Asks) -> _Proof:
+        """The same proof with another question."""
+        return self if self.asks is asks else _Proof(self.names, self.seen, self.decided, asks)
+
+    def test(self, node: ast.AST) -> bool:
+        """Whether a test falls out alike on all ranks: of an object that is there or None, its being there is enough."""
+        if isinstance(node, ast.BoolOp):
+            return all(self.test(v) for v in node.values)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return self.test(node.operand)
+        known = set(self.seen)
+        if self._asking(_Asks.VALUE).expression(node):
+            return True
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return False
+        self.seen.intersection_update(known)  # what the failed proof took for granted is not
+        return self._asking(_Asks.TRUTH).expression(node)
+
     def expression(self, node: ast.AST) -> bool:
+        if self.asks is _Asks.TRUTH:
+            if isinstance(node, ast.Call) and self._is_true(node):
+                return True
+            if not isinstance(node, ast.Name | ast.IfExp) and not (isinstance(node, ast.Attribute) and of_self(node)):
+                return self._asking(_Asks.VALUE).expression(node)
         parts = [node]
         while parts:
             n = parts.pop()
-            if isinstance(n, ast.Compare) and _asks_none(n):
-                if not _Proof(self.names, self.seen, self.decided).expression(n.left):
+            if isinstance(n, ast.IfExp):
+                if not self.test(n.test) or not self.expression(n.body) or not self.expression(n.orelse):
                     return False
                 continue
-            if isinstance(n, ast.Call) and (self._makes(n) if self.only_none else self._counts_data(n)):
+            if isinstance(n, ast.Compare) and _asks_none(n):
+                if not self._asking(_Asks.NONE).expression(n.left):
+                    return False
+                continue
+            if isinstance(n, ast.Call) and (self._makes(n) if self.asks is _Asks.NONE else self._counts_data(n)):
                 continue
             if isinstance(n, ast.Attribute) and n.attr == "training":
                 continue  # the mode of a model, which its program sets
@@ -111,11 +160,19 @@ class _Proof(ControlDependence):
         return bindings[0].target if len(bindings) == 1 and bindings[0].how in ("def", "class") else None
 
     def _result(self, node: ast.Return) -> bool:
-        return (node.value is None or _settings(node.value) or self.expression(node.value)) and not self.parted(node, node, False)
+        return (node.value is None or self._settings(node.value) or self.expression(node.value)) and not self.parted(node, node, False)
 
     def _makes(self, call: ast.Call) -> bool:
         """Whether the call gives an object on every rank: a class, or a function of torch's."""
         return last(call.func).lstrip("_")[:1].isupper() or self.names.dotted(call.func).startswith("torch.")
+
+    def _gives_object(self, call: ast.Call) -> bool:
+        """Whether the call answers what is asked, whatever object it gives."""
+        return self._makes(call) if self.asks is _Asks.NONE else self.asks is _Asks.TRUTH and self._is_true(call)
+
+    def _is_true(self, call: ast.Call) -> bool:
+        """Whether the call gives an object of torch's that is always true, or as long as the data: no tensor."""
+        return last(call.func)[:1].isupper() and self.names.dotted(call.func).startswith(_OBJECTS)
 
     def _counts_data(self, call: ast.Call) -> bool:
         """``len(dataset)``: every rank has the same data, whatever object it is in."""
@@ -158,6 +215,8 @@ class _Proof(ControlDependence):
         bound = [b for b in self.names.bindings(owner, name) if not self._comes_later(b, reader, owner)]
         if not name or not self.first("v", id(owner), name, *(id(b.target) for b in bound)):
             return True
+        if bound and all(b.how == "assign" and not b.path and isinstance(b.value, ast.Call) and self._gives_object(b.value) for b in bound):
+            return True  # an object, whichever it is
         return all(self._binding(b, reader, owner) for b in bound) and not self._mutated(owner, name)
 
     def _comes_later(self, b: Binding, reader: ast.AST, owner: Scope) -> bool:
@@ -188,7 +247,7 @@ class _Proof(ControlDependence):
         """Whether what an assignment gives a target is uniform; where a function hands back tuples, the elements of that place alone."""
         index = path[0] if path else None
         if not isinstance(index, int):
-            return _settings(value) or self._read_once(value) or self.expression(value)
+            return self._settings(value) or self._read_once(value) or self.expression(value)
         if isinstance(value, ast.Tuple) and _holds_at(value, index):
             return self._given(value.elts[index], path[1:])
         function = self._called(value.func) if isinstance(value, ast.Call) else None
@@ -199,8 +258,23 @@ class _Proof(ControlDependence):
 
     def _read_once(self, value: ast.AST) -> bool:
         """A file of settings, read before any loop: the same on all ranks, as the file is."""
-        read = isinstance(value, ast.Call) and (self.names.dotted(value.func) in _FILES or bool(_READS.search(last(value.func))))
-        return read and not any(isinstance(a, Loop) for a in self.names.ancestors(value))
+        if not isinstance(value, ast.Call) or any(isinstance(a, Loop) for a in self.names.ancestors(value)):
+            return False
+        if self.names.dotted(value.func) in _FILES or _READS.search(last(value.func)):
+            return True
+        function = self._called(value.func)  # def load(path): return torch.load(path)
+        returns = self.names.returns(function) if isinstance(function, FunctionNode) else []
+        return bool(returns) and all(isinstance(r.value, ast.Call) and self.names.dotted(r.value.func) in _FILES for r in returns)
+
+    def _settings(self, node: ast.AST) -> bool:
+        """A call that reads the command line or builds a configuration, by its own name or by the one that it has in its library."""
+        words = (last(node.func), self.names.dotted(node.func).rpartition(".")[2]) if isinstance(node, ast.Call) else ()
+        return any(_SETTINGS.search(w) for w in words)
+
+    @cached_property
+    def _from_command_line(self) -> bool:
+        """Whether a library calls functions of the program with what the command line says."""
+        return any(self.names.dotted(c.func) == name for name in _COMMAND_LINE for c in self.names.calls(name.rpartition(".")[2]))
 
     def _parameter(self, arg: ast.arg, function: ast.AST) -> bool:
         """Whether every call of the function in this file gives the parameter a uniform value."""
@@ -217,8 +291,11 @@ class _Proof(ControlDependence):
         calls = self._calls_of(function)
         if not calls:  # main(), which a framework calls with the settings; a function that another file calls with them
             return (
-                (bool(function.decorator_list) and not method) or bool(_SETTINGS.search(arg.arg)) or self.only_none
-            )  # whether it is given is written in the code
+                (bool(function.decorator_list) and not method)
+                or bool(_SETTINGS.search(arg.arg))
+                or self.asks is _Asks.NONE  # whether it is given is written in the code
+                or (not method and self._from_command_line)
+            )
         return all(self._passed(c, arg, plain[1:] if method else plain) for c in calls)
 
     def _calls_of(self, function: FunctionNode) -> list[ast.Call]:
@@ -232,7 +309,7 @@ class _Proof(ControlDependence):
         if any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords):
             return False
         given = _passed_to(call, arg, plain)  # none: the default, or what a framework gives
-        return all(_settings(g) or self._read_once(g) or self.expression(g) for g in given)
+        return all(self._settings(g) or self._read_once(g) or self.expression(g) for g in given)
 
     def element(self, source: ast.expr, path: tuple[int | str, ...]) -> bool:
         """Whether what a loop over ``source`` gives in each turn is uniform."""
@@ -278,7 +355,7 @@ class _Proof(ControlDependence):
         if not isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign):
             return False  # for self.x in …, with … as self.x
         value = stmt.value
-        return value is None or ((_settings(value) or self._read_once(value) or self.expression(value)) and not self.parted(stmt, reader, True))
+        return value is None or ((self._settings(value) or self._read_once(value) or self.expression(value)) and not self.parted(stmt, reader, True))
 
     # ------------------------------------------------------------------ lists and dicts that are filled
     def _mutated(self, owner: Scope, name: str) -> bool:
@@ -338,8 +415,3 @@ def _yields(function: FunctionNode) -> bool:
 
 def _made_by(node: ast.AST | None) -> str:
     return last(node.func) if isinstance(node, ast.Call) else ""
-
-
-def _settings(node: ast.AST) -> bool:
-    """A call that reads the command line or builds a configuration."""
-    return isinstance(node, ast.Call) and bool(_SETTINGS.search(last(node.func)))

@@ -28,6 +28,10 @@ class ControlDependence(ABC):
         """Whether the expression has the same value on every rank."""
 
     @abstractmethod
+    def test(self, node: ast.AST) -> bool:
+        """Whether the test falls out alike on every rank."""
+
+    @abstractmethod
     def element(self, source: ast.expr, path: tuple[int | str, ...]) -> bool:
         """Whether what a loop over ``source`` gives in each turn is uniform."""
 
@@ -45,7 +49,7 @@ class ControlDependence(ABC):
                 if not shared or not self.first("p", a):
                     return False
                 return any(self.parted(c, reader, True) for c in self.names.calls_of(a))
-            if isinstance(a, ast.If | ast.While | ast.IfExp) and inner is not a.test and a.test not in self.decided and not self.expression(a.test):
+            if isinstance(a, ast.If | ast.While | ast.IfExp) and inner is not a.test and a.test not in self.decided and not self.test(a.test):
                 return True
             if isinstance(a, ast.match_case) and not self.expression(self.names.parent[a].subject):  # type: ignore[attr-defined]
                 return True
@@ -97,7 +101,7 @@ class ControlDependence(ABC):
         if next(a for a in self.names.ancestors(node) if isinstance(a, Loop)) is not loop:
             return False
         around = self.names.ancestors(node, below=loop)
-        return any(isinstance(x, ast.ExceptHandler) or (isinstance(x, ast.If) and not self.expression(x.test)) for x in around)
+        return any(isinstance(x, ast.ExceptHandler) or (isinstance(x, ast.If) and not self.test(x.test)) for x in around)
 
 
 def counted_turns(names: Names, call: ast.Call) -> bool:

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpmigrate.contract import MODULE
 from dpmigrate.facts.dormant import dormant, is_dormant
-from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.frameworks import distributes, used
+from dpmigrate.facts.names import FunctionNode, Names, position
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.model import is_main_guard
@@ -107,33 +107,6 @@ def _string(node: ast.AST | None) -> str:
 
 
 # ---------------------------------------------------------------------- programs with a distributed mode of their own
-#: dotted names whose use says that the program already runs on several processes, with the word for the reason
-_DISTRIBUTED = {
-    "torch.nn.parallel.DistributedDataParallel": "DistributedDataParallel",
-    "torch.nn.parallel.distributed.DistributedDataParallel": "DistributedDataParallel",
-    "torch.distributed.init_process_group": "torch.distributed",
-    "torch.distributed.fsdp": "FSDP",
-    "torch.distributed.pipelining": "pipeline parallelism",
-    "torch.distributed.rpc": "torch.distributed.rpc",
-    "apex.parallel.DistributedDataParallel": "apex DistributedDataParallel",
-    MODULE: "the dpmigrate runtime",
-    "accelerate": "Accelerate",
-    "pytorch_lightning": "Lightning",
-    "lightning": "Lightning",
-    "lightning_fabric": "Lightning Fabric",
-    "deepspeed": "DeepSpeed",
-    "horovod": "Horovod",
-    "colossalai": "Colossal-AI",
-    "composer": "Composer",
-    "ignite": "Ignite",
-    "fairscale": "FairScale",
-    "transformers.Trainer": "the Hugging Face Trainer",
-    "transformers.Seq2SeqTrainer": "the Hugging Face Trainer",
-    "ray.train": "Ray Train",
-    "catalyst": "Catalyst",
-    "fastai": "fastai",
-}
-
 #: what works with a process group only
 _EXCHANGES = frozenset(
     {"torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler"}
@@ -145,10 +118,9 @@ _QUESTIONS = frozenset(f"torch.distributed.{n}" for n in ("get_rank", "get_world
 def distributed(roles: Roles) -> Told | None:
     """What shows that the program runs on several processes already; None if nothing does."""
     unused = dormant(roles.names)
-    for node, dotted in _used(roles.names, unused):
-        for name, word in _DISTRIBUTED.items():
-            if dotted == name or dotted.startswith(name + "."):
-                return Told(f"already uses {word} ({PLACE})", node)
+    framework = min(used(roles.names, unused), key=lambda found: position(found[0]), default=None)
+    if framework is not None:
+        return Told(f"already uses {framework[1]} ({PLACE})", framework[0])
     group = _group_use(roles, unused)
     return Told(f"already uses a process group that code outside of this program sets up ({PLACE})", group) if group is not None else None
 
@@ -156,25 +128,7 @@ def distributed(roles: Roles) -> Told | None:
 def uses_own_mode(names: Names, node: ast.AST) -> bool:
     """Whether the node works with torch's process group, or with a wrapper or sampler for one."""
     dotted = names.dotted(node) if isinstance(node, ast.Attribute | ast.Name) else ""
-    return dotted in _EXCHANGES | _QUESTIONS or any(dotted.startswith(n) for n, _ in _DISTRIBUTED.items() if n.startswith("torch."))
-
-
-def _used(names: Names, unused: frozenset[ast.AST]) -> Iterator[tuple[ast.AST, str]]:
-    """The dotted names that the program uses; programs carry imports, and functions, that nothing needs."""
-    for n in names.nodes:
-        if isinstance(n, ast.Import):
-            yield from ((n, a.name) for a in n.names if _read(names, a, unused))
-        elif isinstance(n, ast.ImportFrom) and not n.level:
-            yield from ((n, f"{n.module}.{a.name}") for a in n.names if _read(names, a, unused))
-        elif isinstance(n, ast.Attribute):
-            dotted = names.dotted(n)
-            if dotted and not is_dormant(names, n, unused):
-                yield n, dotted
-
-
-def _read(names: Names, imported: ast.alias, unused: frozenset[ast.AST]) -> bool:
-    name = imported.asname or imported.name.partition(".")[0]
-    return imported.name == "*" or any(not is_dormant(names, r, unused) for r in names.reads(name))
+    return dotted in _EXCHANGES | _QUESTIONS or distributes(dotted)
 
 
 def _group_use(roles: Roles, unused: frozenset[ast.AST]) -> ast.Call | None:

@@ -87,14 +87,30 @@ def waits_for_somebody(names: Names, call: ast.Call) -> bool:
     return names.dotted(call.func) in _WAITING
 
 
+def called(names: Names, node: ast.AST) -> Iterator[ast.Call]:
+    """The calls that running the node makes: not those in the body of a ``lambda``, nor what ``functools.partial`` is made of."""
+    todo = [node]
+    while todo:
+        n = todo.pop()
+        if isinstance(n, ast.Call) and names.dotted(n.func) != "functools.partial":
+            yield n
+        todo += [n.args] if isinstance(n, ast.Lambda) else ast.iter_child_nodes(n)
+
+
+def postponed(names: Names) -> list[ast.Lambda | ast.Call]:
+    """The lambdas and partial calls that fetch files where they are called."""
+    lambdas = [n for n in names.nodes if isinstance(n, ast.Lambda) and downloads(names, n.body)]
+    return lambdas + [c for c in names.calls("partial") if names.dotted(c.func) == "functools.partial" and _downloads(names, c)]
+
+
 def downloads(names: Names, node: ast.AST) -> bool:
     """Whether running the node may fetch files: a data set with ``download=``, pretrained weights, a hub."""
     return any(True for _ in downloading(names, node))
 
 
 def downloading(names: Names, node: ast.AST) -> Iterator[ast.Call]:
-    """The calls inside the node that may fetch files."""
-    return (c for c in ast.walk(node) if isinstance(c, ast.Call) and _downloads(names, c))
+    """The calls that running the node makes that may fetch files."""
+    return (c for c in called(names, node) if _downloads(names, c))
 
 
 def _downloads(names: Names, c: ast.Call) -> bool:

@@ -30,6 +30,7 @@ from dpmigrate.facts.spelling import spelled_by_caller
 from dpmigrate.facts.steering import Course
 from dpmigrate.facts.suppressions import Suppressions, suppressions, together
 from dpmigrate.facts.told import PLACE, Told
+from dpmigrate.facts.unseen import Unseen, unseen
 from dpmigrate.facts.unused import Unused, partly_used
 from dpmigrate.facts.values import NONE, Vals, Values
 from dpmigrate.facts.wraps import Wrap, Wrapping, WrapPlan
@@ -92,9 +93,16 @@ class Script:
             return f"{self.distributed}; {self.own_start}" if self.own_start and not migrated else self.distributed
         if not any(d == "torch" or d.startswith("torch.") for d in self.names.imports.values()) and not self.names.stars:
             return "torch is not imported in this program"
-        if not self.roles.backwards and not any(True for _ in unseen_training(self.roles)):
+        if self.roles.backwards or any(True for _ in unseen_training(self.roles)):
+            return ""
+        if not self.unseen:
             return "no backward() in this program: nothing is trained here"
-        return ""
+        return "" if self.entry is not None else "it starts nothing: what it trains is looked at with the script that imports it"
+
+    @cached_property
+    def unseen(self) -> list[Unseen]:
+        """The signs that a program without ``backward()`` trains, beside what is found by name and given what only training needs."""
+        return [] if self.roles.backwards or any(True for _ in unseen_training(self.roles)) else unseen(self.roles, self.program.absent)
 
     @cached_property
     def suppressions(self) -> Suppressions:

@@ -41,12 +41,12 @@ _DEPTH = 4
 class Kind(enum.Enum):
     """What is changed."""
 
-    RATE = "the learning rate, and its like"
+    RATE = "the learning rate or another setting of the optimizer"
     GRADIENT = "gradients"
     WEIGHT = "weights"
     STATE = "the state of a model, an optimizer or a schedule"
     OPTIMIZER = "which optimizer trains, and what"
-    WAY = "what later steps go by"
+    WAY = "a variable that later training steps read"
 
 
 #: what is drawn for weights comes from one stream (DPM129), what is drawn for a step's samples from the rank's own

@@ -180,7 +180,8 @@ class Wrapping:
             if one.key == other.key or not one.inner & other.inner or self.values.order.apart(one.stmt, other.stmt):
                 continue
             if not self._handed_on(one, other) and not self._handed_on(other, one) and not self._made_apart(one, other):
-                self._problem(other.stmt, f"{one.key[2]} and {other.key[2]} are one model, which would be wrapped twice")
+                words = f"{other.key[2]} holds a model that another variable, {one.key[2]} ({PLACE}), holds too: it would be wrapped twice"
+                self._problem(other.stmt, words, one.stmt)
 
     def _handed_on(self, one: WrapSite, other: WrapSite) -> bool:
         """Whether the one's variable is given the other's wrapper: a model that is wrapped already is left as it is."""

@@ -13,8 +13,8 @@ from dpmigrate.rules._base import Rule, registered
 
 #: the one rule that speaks of programs with a distributed path of their own
 HALF_MIGRATED = "DPM910"
-#: and the one that speaks of programs whose training is not seen
-UNSEEN = "DPM911"
+#: and those that speak of programs whose training is not seen
+UNSEEN = ("DPM146", "DPM911")
 
 __all__ = ["Rule", "all_rules", "check", "notes"]
 
@@ -56,8 +56,8 @@ def check(script: Script) -> tuple[Finding, ...]:
     """Everything the rules have to say of the script, in the order of the text; nothing for a program that is exempt."""
     if script.exempt:
         return ()
-    alone = HALF_MIGRATED if script.half_migrated else "" if script.roles.backwards else UNSEEN
-    rules = [r for r in all_rules() if alone in ("", r.code)]
+    alone = (HALF_MIGRATED,) if script.half_migrated else () if script.roles.backwards else UNSEEN
+    rules = [r for r in all_rules() if not alone or r.code in alone]
     found = [f for r in rules if wanted(r, script) for f in r.check(script) if not (_suppressed(r, f, script) or _ignored(r, f, script))]
     return tuple(sorted(found, key=lambda f: (f.span, f.code, f.message)))
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from textwrap import shorten
 
 from dpmigrate.facts.coupled import couplings
 from dpmigrate.facts.script import Script
@@ -37,15 +38,15 @@ from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
 
 _SAID = {
-    "compared": "the samples of a batch are compared with each other: with the batch divided this is another loss",
-    "classes": "the classes of this loss are the samples of the batch: with the batch divided this is another loss",
-    "statistic": "{text} is a statistic of the batch: of a part of the batch it is another one",
-    "ordered": "{text} puts the samples of the batch in order or in proportion: in a part of the batch it is another one",
+    "compared": "{text} is taken for a comparison of the samples of a batch, since both of its sides are made of the batch: a part of it gives another loss",
+    "classes": "{text} is taken for a loss whose classes are the samples of the batch, since its labels number them: a part of the batch gives another loss",
+    "statistic": "{text} is taken for a statistic over the samples of the batch that the loss is made of: a part of the batch gives another one",
+    "ordered": "{text} is taken to sort or to normalise over the samples of the batch: a part of the batch gives other values",
     "decomposed": "{text} is of the whole matrix, whose rows are the samples of the batch unless each sample has one of its own",
-    "given": "{text} is made of something that is taken over the batch, and the model is given it: every rank has another one, of its part",
-    "beside": "{text} compares samples with those beside them in the batch: in a part of the batch they have other neighbours",
-    "placed": "{text} are samples by their place in the batch: every rank takes as many, of its own part",
-    "named": "{text} compares the samples of a batch with each other",
+    "given": "{text} is taken to hold a value over the samples of the batch, and the model is given it: every rank has another one, of its part",
+    "beside": "{text} is taken to compare samples with those beside them in the batch: in a part of the batch they have other neighbours",
+    "placed": "{text} is taken for samples that are chosen by their place in the batch: every rank takes as many, of its own part",
+    "named": "{text} is taken, by its name, for a loss that compares the samples of a batch with each other",
 }
 _GATHER = "gather the features of all ranks with gradient before they are compared, or train with one process"
 _ADVICE = {
@@ -60,5 +61,5 @@ _ADVICE = {
 def batch_coupled_loss(script: Script) -> Iterator[Hit]:
     for found in couplings(script):
         named = found.node.func if found.kind == "named" and isinstance(found.node, ast.Call) else found.node
-        message = _SAID[found.kind].format(text=script.text(named))
+        message = _SAID[found.kind].format(text=shorten(script.text(named), 80, placeholder=" …"))
         yield Hit(found.node, message, severity=Severity.BLOCKER if found.certain else Severity.WARNING, advice=_ADVICE.get(found.kind, _GATHER))

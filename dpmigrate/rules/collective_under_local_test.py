@@ -77,7 +77,7 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
     for change, numbers in script.course.numbers:
         shared = {v: together(script, v, number=True) for v in numbers}
         for value in [v for v in numbers if shared[v] is None][:1] or numbers:
-            yield alike(script, value, [shared[value]], f"every rank would have another number for {change.kind.value}", _WHOLE)
+            yield alike(script, value, [shared[value]], f"the ranks may have different values here for {change.kind.value}", _WHOLE)
 
 
 def _alone(script: Script, places: list[ast.AST]) -> list[ast.AST]:

@@ -17,9 +17,11 @@ with ddp.main_first():
 ```
 Rank 0 goes first; the others then find the files. Questions whether a file is there, early returns and exceptions by which it is fetched go with it.
 Where a function of the program does the fetching, the statement in it is changed, and the call of the function (`build(pretrained=True)`) stays.
+A `lambda` or `functools.partial` that fetches does so where it is called, so the block goes round that statement.
 
 ## When it is not fixed
 Downloads inside models, methods of data sets that worker processes call, and functions outside of the program.
+A `lambda` or `functools.partial` that fetches and whose calls are not seen is told.
 A statement that also trains or evaluates is refused. Where perhaps not all ranks call the function that fetches, it is told.
 """
 
@@ -30,7 +32,7 @@ from collections.abc import Iterator, Set
 
 from dpmigrate.edit import AddImport, Edit, Enclose
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.outside import downloading, downloads
+from dpmigrate.facts.outside import called, downloading, downloads, postponed
 from dpmigrate.facts.ranks import Stretch, asks_files, parted, run_by_all, stretch
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -40,10 +42,19 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM508", severity=Severity.ERROR, fix=Fix.SAFE)
 def download_on_every_rank(script: Script) -> Iterator[Hit]:
     done: dict[ast.stmt, Edit] = {}
-    wholes = {stmt: _together(script, stmt) for stmt in _fetching(script)}
+    late = {node: [c for c in script.roles.calls if any(v.node is node for v in script.values.eval(c.func))] for node in postponed(script.names)}
+    for node, calls in late.items():
+        if not calls and not script.roles.inside_module(node):
+            yield Hit(
+                node, "this fetches files where it is called, which is not seen: ranks may fetch them at once",
+                advice="fetch the files before the training, where every rank comes by",
+            )  # fmt: skip
+    postponed_calls = frozenset(c for calls in late.values() for c in calls)
+    wholes = {stmt: _together(script, stmt) for stmt in _fetching(script, postponed_calls)}
     first = {script.names.function(stmt) for stmt, whole in wholes.items() if whole is not None and not any(map(script.meets, _inside(script, whole)))}
     for stmt, whole in wholes.items():
-        if all(_fetched_inside(script, call, first) for call in downloading(script.names, stmt)):
+        at_once = postponed_calls.isdisjoint(called(script.names, stmt))
+        if at_once and all(_fetched_inside(script, call, first) for call in downloading(script.names, stmt)):
             continue
         if whole is None:
             yield Hit(
@@ -82,11 +93,12 @@ def _fetched_inside(script: Script, call: ast.Call, first: Set[ast.AST]) -> bool
     return bool(entered) and all(functions & first and script.names.function(call) not in functions for functions in entered)
 
 
-def _fetching(script: Script) -> Iterator[ast.stmt]:
-    """The simple statements that fetch files and that all ranks run, if any does."""
+def _fetching(script: Script, late: frozenset[ast.Call]) -> Iterator[ast.stmt]:
+    """The simple statements that fetch files and that all ranks run, if any does; ``late`` are the calls of what fetches only when it is called."""
     for stmt in script.names.nodes:
         simple = isinstance(stmt, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.AugAssign)
-        if simple and not script.roles.inside_module(stmt) and run_by_all(script.roles, stmt) and downloads(script.names, stmt):
-            assert isinstance(stmt, ast.stmt)
-            if not script.made_once(stmt):
-                yield stmt
+        if not simple or script.roles.inside_module(stmt) or not run_by_all(script.roles, stmt):
+            continue
+        assert isinstance(stmt, ast.stmt)
+        if (downloads(script.names, stmt) or not late.isdisjoint(called(script.names, stmt))) and not script.made_once(stmt):
+            yield stmt

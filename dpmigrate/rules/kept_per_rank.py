@@ -50,5 +50,5 @@ def kept_per_rank(script: Script) -> Iterator[Hit]:
 
 def _said(k: Kept) -> str:
     if not k.used:
-        return f"{k.name}, read later, holds rank 0's part of the samples"
-    return f"{k.name} goes from step to step and into training: every rank would have its own, of its part of each batch"
+        return f"{k.name} is filled from the samples and read later: it would hold rank 0's part of them"
+    return f"{k.name} is taken to carry values of one batch into later training steps: every rank would have its own, of its part of each batch"

@@ -35,7 +35,7 @@ def loop_trains_and_evaluates(script: Script) -> Iterator[Hit]:
     advice = "write the training loop and the evaluation loop apart, each over its own loader"
     for b in script.roles.train_loops:
         if b.branches and script.phases(b) is None:
-            yield Hit(b.node, "this loop trains and evaluates, depending on a test inside", advice=advice)
+            yield Hit(b.node, "this loop is taken to train and to evaluate, since a test inside decides whether backward() runs", advice=advice)
     for call in script.train_loader_calls:
         if not script.reads_statically(call) and not script.distributed_at(call) and not script.distributed_after(call):
             yield Hit(call, "this loader serves training and evaluation and has no variable of its own for training", advice=advice)

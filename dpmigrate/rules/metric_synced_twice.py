@@ -1,7 +1,7 @@
-"""A metric of torchmetrics would count the evaluation set once for every rank.
+"""A metric of a library would count the evaluation set once for every rank.
 
 ## What it finds
-Metrics of torchmetrics, also in a `MetricCollection`, that are updated in evaluation and not in training.
+Metrics of torchmetrics, Ignite, Catalyst and old versions of Lightning, also in a `MetricCollection`, that are updated in evaluation.
 
 ## Why it matters
 An evaluation that feeds such a metric runs in full on every rank, so each rank's metric is complete. But `compute()` puts the metrics of all ranks together
@@ -19,7 +19,8 @@ accuracy = torchmetrics.Accuracy(task="multiclass", num_classes=10, sync_on_comp
 A metric that only training updates stays as it is: every rank has seen its share, and `compute()` puts them together.
 
 ## When it is not fixed
-A metric that both training and evaluation update needs both; it is reported.
+A metric that both training and evaluation update needs both; it is reported. So is a metric of a library other than torchmetrics: its constructor has no
+argument that keeps `compute()` from putting the ranks together.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
+#: libraries whose metrics put the ranks together in ``compute()`` as soon as there is a process group, by the beginning of the dotted name
+_SYNCED = ("torchmetrics.", "pytorch_lightning.metrics.", "ignite.metrics.", "ignite.contrib.metrics.", "catalyst.metrics.")
 _HOLDERS = frozenset({"MetricCollection", "MetricTracker", "MultioutputWrapper", "ClasswiseWrapper", "MinMaxMetric"})
 
 
@@ -43,9 +46,11 @@ def metric_synced_twice(script: Script) -> Iterator[Hit]:
         holder = next((a for a in script.names.ancestors(call) if isinstance(a, ast.Call) and _last(script, a) in _HOLDERS), call)
         regions = {script.roles.region(n) for n in _updates(script, holder)}
         if regions and not regions & {"train", "both"}:
-            yield Hit(
-                call, "every rank sees the whole evaluation set, and compute() would add the ranks up", (SetArg(script.span(call), "sync_on_compute", "False"),)
-            )
+            message = "every rank sees the whole evaluation set, and compute() would add the ranks up"
+            if script.names.dotted(call.func).startswith("torchmetrics."):
+                yield Hit(call, message, (SetArg(script.span(call), "sync_on_compute", "False"),))
+            else:
+                yield Hit(call, message, advice="use the metric of torchmetrics, which takes sync_on_compute=False")
         elif regions & {"train", "both"} and regions != {"train"}:
             yield Hit(
                 call,
@@ -55,9 +60,9 @@ def metric_synced_twice(script: Script) -> Iterator[Hit]:
 
 
 def _last(script: Script, call: ast.Call) -> str:
-    """The name of the torchmetrics class that is called; '' for anything else."""
+    """The name of the metric class that is called; '' for anything else."""
     dotted = script.names.dotted(call.func)
-    return dotted.rpartition(".")[2] if dotted.startswith("torchmetrics.") else ""
+    return dotted.rpartition(".")[2] if dotted.startswith(_SYNCED) else ""
 
 
 def _makes_metric(script: Script, call: ast.Call) -> bool:

@@ -147,7 +147,7 @@ def _hit(script: Script, lost: list[ast.Call]) -> Hit:
         "instead": _instead(script, backward),
         **(_lines(found.cut) if found.cut is not None else {}),
     }
-    return Hit(backward, f"no DataLoader feeds this step: {words.format(**given)}{_place(script, found, backward)}", advice=advice.format(**given))
+    return Hit(backward, f"no DataLoader is seen to feed this step: {words.format(**given)}{_place(script, found, backward)}", advice=advice.format(**given))
 
 
 def _is_stepped(script: Script, backward: ast.Call) -> bool:

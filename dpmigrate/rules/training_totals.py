@@ -46,13 +46,13 @@ from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import reduced
 
-_SHARE = "{}, read after the loop, covers rank 0's share"
+_SHARE = "{} is read after the loop and covers rank 0's share"
 _SAID = {
-    Unclear.COUNTER: "{}, read after the loop, cover rank 0's share: what {} adds up is not known",
+    Unclear.COUNTER: "read after the loop, and of rank 0's share only: {}; whether sums or means are added up in {} is not known",
     Unclear.METER: f"the meter {_SHARE}",
     Unclear.FOREIGN_METER: _SHARE,
     Unclear.GROWS: _SHARE,
-    Unclear.LIST: "the list {}, read after the loop, holds rank 0's share",
+    Unclear.LIST: "the list {} is read after the loop and holds rank 0's share",
 }
 _KINDS = "with ddp.sum_all (counts, sums) or ddp.mean_all (means of batches)"
 _REDUCE = f"reduce what one loop adds to it after the loop {_KINDS}, not what earlier epochs have left in it: all ranks have that already"

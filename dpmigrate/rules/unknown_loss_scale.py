@@ -31,6 +31,7 @@ from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import read_as
 
 
 @rule("DPM305", severity=Severity.WARNING)
@@ -47,7 +48,7 @@ def unknown_loss_scale(script: Script) -> Iterator[Hit]:
             what = shorten(script.text(loss.node), 60, placeholder=" …")
             corner = script.values.lookups.behind(loss.node.func) if isinstance(loss.node, ast.Call) else ""
             unseen = f" ({ast.unparse(loss.node.func)} is found by {corner} when the program runs)" if corner and isinstance(loss.node, ast.Call) else ""
-            why = loss.why or f"what {what} is normalised by is not known{unseen}"
+            why = read_as(script, loss) or f"what {what} is normalised by is not known{unseen}"
             yield Hit(
                 call, f"{why}: right only if the loss is a mean over the samples of the batch",
                 advice="if it is a sum, write ddp.sum_loss(loss).backward(); if it is a mean over something else (tokens, weights), "

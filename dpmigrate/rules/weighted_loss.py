@@ -38,6 +38,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.facts.weights import Weighted
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import read_as
 
 
 @rule("DPM302", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -47,7 +48,7 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
         loss = script.losses.of_backward(call)
         if loss.norm is Norm.WEIGHTED:
             yield Hit(
-                loss.node, f"{loss.why}: the mean of the ranks' losses is not the loss of the global batch", severity=Severity.BLOCKER,
+                loss.node, f"{read_as(script, loss)}: the mean of the ranks' losses is not the loss of the global batch", severity=Severity.BLOCKER,
                 advice="compute it in the training loop, as criterion(output, target) with target in a variable, or as a sum divided by a count of the data",
             )  # fmt: skip
             continue

@@ -48,6 +48,15 @@ def _uniform(text: str) -> bool:
             "def run(n, x):\n    for y in loader:\n        n += 1\n    return n, (model(x), n)\nn = 0\nfor e in range(3):\n    n, (loss, m) = run(n, x=loss)\n    probe(n + m)",
             id="a counter that a function hands back",
         ),
+        pytest.param("s = torch.optim.SGD(ps)\nif torch.rand(1) > 0.5:\n    s = torch.optim.Adam(ps)\nprobe(s is None)", id="whether an object is there, whichever"),
+        pytest.param(
+            "def run(s=None):\n    probe(s is not None)\nargs = argparse.ArgumentParser().parse_args()\ns = None\nif args.s:\n    s = torch.optim.lr_scheduler.StepLR(o)\nrun(s)",
+            id="an object that an option decides on",
+        ),
+        pytest.param("from yacs.config import CfgNode as CN\nC = CN()\nC.T = CN()\nC.T.S = [3, 4]\nfor e in range(3):\n    probe(e in C.T.S)", id="a configuration by its name in the library"),
+        pytest.param("import fire\ndef main(n=3):\n    probe(n > 3)\nif __name__ == '__main__':\n    fire.Fire()", id="the command line, by a library that calls functions"),
+        pytest.param("def load(p):\n    return torch.load(p)\nc = load('a.pt')\nprobe(c['step'] > 3)", id="a file, by a function of the program"),
+        pytest.param("n = 3 if len(sys.argv) > 1 else 4\nprobe(n)", id="one of two"),
         pytest.param("for a, b in zip(range(3), [1, 2, 3]):\n    probe(b)", id="zip of uniform things"),
         pytest.param("for phase in ['train', 'val']:\n    probe(phase == 'train')", id="an element of a display"),
         pytest.param("step = 0\nfor x in loader:\n    step += 1\n    probe(step)", id="a counter of batches"),
@@ -148,9 +157,70 @@ def test_the_same_on_every_rank(text: str) -> None:
     assert _uniform(text)
 
 
+def _test_uniform(text: str) -> bool:
+    """Whether the test of the ``if`` whose body is ``mark()`` falls out alike."""
+    found = script(_HEAD + text)
+    (test,) = (n.test for n in found.names.nodes if isinstance(n, ast.If) and ast.unparse(n.body[0]) == "mark()")
+    return uniform(found.names, test)
+
+
+_OPTION = "args = argparse.ArgumentParser().parse_args()\n"
+_HELD = """
+class Trainer:
+    def __init__(self, loader):
+        self.loader = loader
+        if {test}:
+            self.scheduler = torch.optim.lr_scheduler.StepLR(o, 3)
+        else:
+            self.scheduler = None
+    def fit(self):
+        if {asked}:
+            mark()
+val = DataLoader(d) if args.val else None
+Trainer(val).fit()
+"""
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        pytest.param(_OPTION + _HELD.format(test="args.s", asked="self.scheduler"), id="an object or None, by an option"),
+        pytest.param(_OPTION + _HELD.format(test="args.s", asked="self.loader"), id="a loader or None, by an expression"),
+        pytest.param(_OPTION + _HELD.format(test="args.s", asked="not self.loader and self.scheduler"), id="both"),
+        pytest.param("s = torch.optim.SGD(p)\nif torch.rand(1) > 0.5:\n    s = torch.optim.Adam(p)\nif s:\n    mark()", id="one of two objects"),
+        pytest.param("n = 0\nfor x in loader:\n    n += 1\nif n:\n    mark()", id="a counter"),
+    ],
+)
+def test_tests_that_fall_out_alike(text: str) -> None:
+    assert _test_uniform(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(_OPTION + _HELD.format(test="random.random() < 0.5", asked="self.scheduler"), id="an object or None, by a draw"),
+        pytest.param(_OPTION + _HELD.format(test="torch.rand(1) < 0.5", asked="self.scheduler is None"), id="asked for None"),
+        pytest.param("s = None\nif torch.rand(1) < 0.5:\n    s = torch.optim.SGD(p)\nif s:\n    mark()", id="a draw decides whether it is there"),
+        pytest.param("s = torch.optim.SGD(p) if torch.rand(1) < 0.5 else None\nif s is not None:\n    mark()", id="a draw in an expression"),
+        pytest.param("for x in loader:\n    hit = torch.any(x > 0)\n    if hit:\n        mark()", id="a tensor"),
+        pytest.param("for x in loader:\n    t = torch.Tensor(x)\n    if t:\n        mark()", id="a tensor by its class"),
+        pytest.param("d = DataLoader(a)\nx = next(iter(d))\nif x:\n    mark()", id="a batch"),
+        pytest.param("s = torch.optim.SGD(p)\nlr = s.param_groups[0]['lr'] * random.random()\nif lr:\n    mark()", id="a number of an object"),
+    ],
+)
+def test_tests_that_may_fall_out_differently(text: str) -> None:
+    assert not _test_uniform(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("def main(n=3):\n    probe(n > 3)\nif __name__ == '__main__':\n    lib.Fire()", id="called by a library that is not known"),
+        pytest.param("for e in range(3):\n    def load(p):\n        return torch.load(p)\n    c = load('a.pt')\n    probe(c['step'] > 3)", id="a file that is read again and again"),
+        pytest.param("def load(p):\n    return model(p)\nc = load('a.pt')\nprobe(c['step'] > 3)", id="a function that reads no file"),
+        pytest.param("n = 3 if random.random() > 0.5 else 4\nprobe(n)", id="one of two, by a draw"),
+        pytest.param("n = random.random() if len(sys.argv) > 1 else 4\nprobe(n)", id="a draw or a number"),
+        pytest.param("n = 4 if len(sys.argv) > 1 else random.random()\nprobe(n)", id="a number or a draw"),
         pytest.param(
             "def save(name=None):\n    for x in [1, 2]:\n        probe(name is None)\n        name = time.time()\nsave()",
             id="given something else in the turn before",

@@ -236,3 +236,15 @@ def test_a_handler_that_trains_or_evaluates_is_for_one_process() -> None:
     lines = after(**parts)
     start = lines.index("if ddp.world_size() > 1:")
     assert lines[start : start + 2] == ["if ddp.world_size() > 1:", "raise"]
+
+
+_EXTRA = "extra = DataLoader(val_set, batch_size=4) if random.random() < 0.5 else None"
+
+
+def test_rank_0_sends_whether_a_loader_is_there() -> None:
+    lines = after(imports="import random", epoch_end=f"{_EXTRA}\nif extra:\n    optimizer.param_groups[0]['lr'] *= 0.5\n")
+    assert "if ddp.from_main(bool(extra)):" in lines and not any("from_main(extra)" in line for line in lines)
+
+
+def test_rank_0_sends_no_loader() -> None:
+    assert refused("DPM511", imports="import random", epoch_end=f"{_EXTRA}\noptimizer.param_groups[0]['lr'] = extra\n") == ["extra"]

@@ -173,3 +173,53 @@ def test_rank_0_goes_first_once(fetch: str, first: str) -> None:
 
     assert text.count("ddp.main_first()") == 1
     assert re.search(rf"with ddp\.main_first\(\):\n +{re.escape(first)}\n", text)
+
+
+# ------------------------------------------------------------------ what fetches only when it is called
+_MAKERS = "from functools import partial\nfrom torchvision.datasets import CIFAR10"
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        pytest.param("make = lambda: CIFAR10('d')", id="a lambda that fetches nothing"),
+        pytest.param("make = partial(CIFAR10, 'd', download=False)", id="a partial call that fetches nothing"),
+        pytest.param("kinds = {'a': CIFAR10}\ns = kinds['a']('d')", id="a table of classes"),
+    ],
+)
+def test_nothing_is_fetched(setup: str) -> None:
+    assert found("DPM508", imports=_MAKERS, setup=setup) == []
+
+
+@pytest.mark.parametrize(
+    ("setup", "line"),
+    [
+        pytest.param("make = lambda: CIFAR10('d', download=True)\ns = make()", "s = make()", id="a lambda"),
+        pytest.param("make = partial(CIFAR10, 'd', download=True)\ns = make()", "s = make()", id="a partial call"),
+        pytest.param("make = {'a': lambda: CIFAR10('d', download=True)}\ns = make['a']()", "s = make['a']()", id="a table of lambdas"),
+        pytest.param("make = {'a': partial(CIFAR10, download=True)}\ns = make[args]('d')", "s = make[args]('d')", id="a table of partial calls"),
+        pytest.param("make = {'a': CIFAR10}\ns = make['a']('d', download=True)", "s = make['a']('d', download=True)", id="a table of classes"),
+        pytest.param("s = (lambda n=1: CIFAR10('d', download=True))()", "s = (lambda n=1: CIFAR10('d', download=True))()", id="a lambda that is called at once"),
+        pytest.param("f = lambda s=CIFAR10('d', download=True): s", "f = lambda s=CIFAR10('d', download=True): s", id="the default of a lambda"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_the_block_goes_round_the_call(setup: str, line: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": _MAKERS, "setup": f"args = 'a'\n{setup}", "module_level": module_level}
+    assert found("DPM508", **parts) == [line]
+    lines = [one.strip() for one in whole(**parts).splitlines()]
+    assert lines[lines.index(line) - 1] == "with ddp.main_first():" and lines.count("with ddp.main_first():") == 1
+
+
+@pytest.mark.parametrize(
+    ("setup", "told"),
+    [
+        pytest.param("lib.use(lambda: CIFAR10('d', download=True))", "lambda: CIFAR10('d', download=True)", id="a lambda"),
+        pytest.param("lib.use(partial(CIFAR10, download=True))", "partial(CIFAR10, download=True)", id="a partial call"),
+    ],
+)
+def test_calls_that_are_not_seen(setup: str, told: str) -> None:
+    (hit,) = hits("DPM508", imports=f"import lib\n{_MAKERS}", setup=setup)
+    assert not hit.edits and "which is not seen" in hit.message
+    assert found("DPM508", imports=f"import lib\n{_MAKERS}", setup=setup) == [told]
+    assert "main_first" not in whole(imports=f"import lib\n{_MAKERS}", setup=setup)

@@ -266,14 +266,14 @@ _QUEUE = "start = (i * 16) % 64\ntable[start : start + len(out)] = out.detach()"
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        pytest.param(_step("table[idx] = out.detach()") | {"epoch_end": "print(table.sum())"}, "holds rank 0's part", id="a table that is shown"),
-        pytest.param(_step(_QUEUE) | {"end": "torch.save(table, 'rows.pt')"}, "holds rank 0's part", id="rows that are saved"),
+        pytest.param(_step("table[idx] = out.detach()") | {"epoch_end": "print(table.sum())"}, "it would hold rank 0's part", id="a table that is shown"),
+        pytest.param(_step(_QUEUE) | {"end": "torch.save(table, 'rows.pt')"}, "it would hold rank 0's part", id="rows that are saved"),
         pytest.param(
             _step("past.append(out.detach())", _OUT.format("loss = each.mean() + sum(p.mean() for p in past)")) | {"before": "past = []"},
-            "goes from step to step",
+            "is taken to carry values of one batch",
             id="a list of past outputs",
         ),
-        pytest.param(_step(_QUEUE, _OUT.format("loss = each.mean() + (out @ table.t()).mean()")), "goes from step to step", id="a queue"),
+        pytest.param(_step(_QUEUE, _OUT.format("loss = each.mean() + (out @ table.t()).mean()")), "is taken to carry values of one batch", id="a queue"),
     ],
 )
 def test_told(parts: dict[str, str], said: str) -> None:

@@ -1,4 +1,4 @@
-"""DPM608: torchmetrics in an evaluation that every rank does in full."""
+"""DPM608: metrics of a library in an evaluation that every rank does in full."""
 
 from __future__ import annotations
 
@@ -53,3 +53,17 @@ def test_a_metric_of_the_training() -> None:
 def test_a_metric_of_both() -> None:
     (one,) = hits("DPM608", imports=_IMPORTS, setup="metric = Accuracy(3)", step=f"{STEP}metric.update(x, y)\n", end=_end("metric.update(model(a), b)"))
     assert not one.edits and "second metric" in one.advice
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        pytest.param("from ignite.metrics import PSNR as Metric", id="of Ignite"),
+        pytest.param("from pytorch_lightning.metrics import Accuracy as Metric", id="of an old Lightning"),
+        pytest.param("from catalyst.metrics import AccuracyMetric as Metric", id="of Catalyst"),
+    ],
+)
+def test_a_metric_whose_constructor_cannot_say_so(metric: str) -> None:
+    (one,) = hits("DPM608", imports=metric, setup="metric = Metric()", end=_end("metric.update((model(a), b))"))
+    assert not one.edits and "of torchmetrics" in one.advice
+    assert found("DPM608", imports=metric, setup="metric = Metric()", step=f"{STEP}metric.update((x, y))\n") == []

@@ -131,7 +131,7 @@ def test_the_step_is_spoken_of_and_not_an_attack() -> None:
     defs = "def attack(a):\n    for i in range(3):\n        F.mse_loss(a, a).backward()\n"
     (one,) = hits("DPM901", defs=defs, batches="for x, y in missing:", step="attack(x)\n" + STEP)
     assert "missing, which nothing" in one.message
-    assert hits("DPM901", defs=defs, end="attack(3)")[0].message.startswith("no DataLoader feeds this step")
+    assert hits("DPM901", defs=defs, end="attack(3)")[0].message.startswith("no DataLoader is seen to feed this step")
 
 
 def test_a_function_and_a_method_that_nobody_calls() -> None:

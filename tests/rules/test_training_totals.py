@@ -218,7 +218,7 @@ _TRAINER = "class T:\n    def __init__(self):\n        self.total = self.kept = 
 )  # fmt: skip
 def test_what_grows_otherwise_is_told(parts: dict[str, str | bool], named: str) -> None:
     (one,) = [f for f in hits("DPM602", **parts) if not f.edits]
-    assert one.message == f"{named}, read after the loop, covers rank 0's share" and one.advice
+    assert one.message == f"{named} is read after the loop and covers rank 0's share" and one.advice
 
 
 @pytest.mark.parametrize(
