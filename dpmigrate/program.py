@@ -68,14 +68,15 @@ def placed(source: Source, first: int, *, main: bool, word: str = "") -> Part:
 class Program:
     """The files of a program, the script that is started last, and what their imports mean.
 
-    ``unread`` are files that the program imports and that could not be read or parsed, with what is wrong; ``computed`` the words of modules that it imports
-    by a computed name.
+    ``unread`` are files that the program imports and that could not be parsed, with what is wrong; ``computed`` the words of modules that it imports
+    by a computed name; ``closed`` are files that it imports and that could not be read at all.
     """
 
     parts: tuple[Part, ...]
     links: Links = field(default_factory=dict)
     unread: tuple[tuple[str, Problem], ...] = ()
     computed: frozenset[str] = frozenset()
+    closed: tuple[tuple[str, Problem], ...] = ()
 
     @classmethod
     def of(cls, source: Source) -> Program:

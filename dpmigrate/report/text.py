@@ -6,7 +6,6 @@ interpreted.
 
 from __future__ import annotations
 
-import itertools
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -143,7 +142,7 @@ def totals(outcomes: Sequence[Outcome]) -> str:
     return f"{_count(len(outcomes), 'file')}: {', '.join(parts)}." if parts else "No Python files."
 
 
-def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: bool) -> Iterator[str]:
+def apply_result(outcome: Outcome, style: Style, *, written: str | None) -> Iterator[str]:
     """What became of one program. ``written`` is where the result went, None if nowhere."""
     path = safe(outcome.path)
     if outcome.status is Status.FAILED:
@@ -153,8 +152,6 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: b
         yield from _notes(outcome)
     elif outcome.status is Status.REFUSED:
         commented = any(f.after is not None for f in outcome.files)
-        if diff and commented:
-            yield from unified(outcome, style)
         program = "left as it is" if not commented else "left as it is but for comments" if written is not None else "would get comments only"
         yield f"{style.paint(path, '1')}: {style.paint('refused', '1;31')}, {program}{': ' + safe(outcome.reason) if outcome.reason else ':'}"
         for file in outcome.files:
@@ -164,8 +161,6 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: b
                     yield f"    help: {safe(f.advice)}"
         yield from _notes(outcome)
     else:
-        if diff:
-            yield from unified(outcome, style)
         yield from _migrated(outcome, style, written)
 
 
@@ -202,25 +197,4 @@ def _starts(outcome: Outcome) -> Iterator[str]:
     yield from (f"  {safe(s.path)}:{s.line}: {safe(s.command)}" for s in outcome.starts[:_SHOWN])
     if len(outcome.starts) > _SHOWN:
         yield f"  ... and {len(outcome.starts) - _SHOWN} more (all of them: --output-format json)"
-
-
-def unified(outcome: Outcome, style: Style) -> Iterator[str]:
-    """The unified diff of exactly what is written."""
-    import difflib  # here, so that a check does not pay for it
-
-    changed = [(f.path.lstrip("/"), f.before, f.after) for f in outcome.files if f.after is not None]
-    diffs = (
-        difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}") for name, before, after in changed
-    )
-    for line in itertools.chain.from_iterable(diffs):
-        text = line.rstrip("\r\n")
-        shown = safe(text.expandtabs(4)) if style.colour else _raw(text)
-        code = "32" if text.startswith("+") else "31" if text.startswith("-") else "36" if text.startswith("@") else ""
-        yield style.paint(shown, code) if code else shown
-        if not line.endswith(("\n", "\r")):
-            yield "\\ No newline at end of file"
-
-
-def _raw(text: str) -> str:
-    """A diff that goes to a file or a pipe keeps tabs and all printable text; only what could drive a terminal is escaped."""
-    return "\t".join(safe(part) for part in text.split("\t"))
+    yield from (f"{safe(path)}: error {safe(problem.message)}: whether it starts {safe(outcome.path)} is not known" for path, problem in outcome.unread)
