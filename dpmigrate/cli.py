@@ -426,6 +426,7 @@ def _run(words: list[str], arguments: tuple[str, ...]) -> None:
 
 def _ended(work: Callable[[], object], code: int = 0) -> int:
     """Do it, and say how it ended: an exit code, ``code`` where nothing went wrong."""
+    stream = sys.stdout
     try:
         work()
     except click.exceptions.Exit as e:
@@ -437,6 +438,8 @@ def _ended(work: Callable[[], object], code: int = 0) -> int:
             terminal.note("Options of the script go after --")
         return max(e.exit_code, 2)
     except SystemExit as e:
+        if sys.stdout is not stream:  # click's own way out of help and version over a closed pipe: another stream, and 1
+            return terminal.CLOSED_PIPE
         return e.code if isinstance(e.code, int) else 1
     except (KeyboardInterrupt, click.exceptions.Abort) as e:
         terminal.note("dpmigrate: interrupted")

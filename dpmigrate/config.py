@@ -33,7 +33,7 @@ class Config:
 def load(path: Path) -> Config:
     """The configuration for a path; an empty one if there is none. ConfigError for what cannot be read or understood."""
     start = Path(os.path.realpath(path))
-    for folder in (start, *start.parents):
+    for folder in ((start, *start.parents) if os.path.isdir(start) else start.parents):
         table = _table(folder / "pyproject.toml")
         if table is not None:
             return _config(folder / "pyproject.toml", table)
@@ -53,6 +53,8 @@ def _table(file: Path) -> Mapping[str, Any] | None:
             raise ConfigError(f"{file}: a link that leads nowhere") from None
         return None
     except OSError as e:
+        if isinstance(e, PermissionError) and not os.path.lexists(file):
+            return None  # the folder is closed: what is wrong is told of the file that is named in it
         raise ConfigError(f"{file}: cannot be read: {reading.why(e)}") from e
     if len(data) > _LARGEST:
         raise ConfigError(f"{file}: larger than {_LARGEST // 1_000_000} MB")

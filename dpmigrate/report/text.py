@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from dpmigrate.model import File, Finding, Outcome, Severity, Status, blockers, left
 from dpmigrate.report.plain import safe
@@ -146,7 +147,7 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None) -> Iter
     """What became of one program. ``written`` is where the result went, None if nowhere."""
     path = safe(outcome.path)
     if outcome.status is Status.FAILED:
-        yield from findings(outcome, style, source=False)
+        yield from findings(replace(outcome, files=()), style, source=False)
     elif outcome.status is Status.UNCHANGED:
         yield f"{path}: unchanged: {safe(outcome.reason)}"
         yield from _notes(outcome)
