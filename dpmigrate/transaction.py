@@ -22,7 +22,7 @@ from dpmigrate import interrupts, reading, writing
 from dpmigrate.model import Problem
 
 FOLDER = ".dpmigrate"
-_PLAN, _DONE = "plan.json", "done"
+_PLAN, _PENDING, _DONE = "plan.json", "pending", "done"
 _NEW = ".new-"
 
 
@@ -115,6 +115,7 @@ def recover(script: Path) -> str | Problem:
 def undo(script: Path) -> Sequence[Path] | Problem:
     """Bring back what the last ``apply`` of this script replaced, if nothing has been changed since; the files that were brought back."""
     place = _place(script)
+    _restore(script)
     if not os.path.isfile(place / _PLAN):
         return Problem(f"there is no apply of this script to undo: {place} does not exist")
     try:
@@ -169,6 +170,7 @@ def _prepare(script: Path, changes: Sequence[Change], shared: Sequence[Path], be
         place.parent.mkdir(exist_ok=True)
         if not ignore.exists() or not ignore.stat().st_size:
             _store(ignore, b"*\n")
+        _restore(script)
         for stale in [p for p in place.parent.iterdir() if p.name.startswith(before)]:
             shutil.rmtree(stale, ignore_errors=True)
         new = Path(tempfile.mkdtemp(prefix=before, dir=place.parent))
@@ -178,10 +180,11 @@ def _prepare(script: Path, changes: Sequence[Change], shared: Sequence[Path], be
             _store(new / f"{i}.new", c.after)
             plan.append({"path": os.path.relpath(c.path, script.parent), "old": _digest(c.before), "new": _digest(c.after)})
         told = {"files": plan, "shared": _from(script, shared), "beside": _from(script, beside)}
+        _store(new / _PENDING, b"")
         _store(new / _PLAN, json.dumps(told, indent=1).encode())
         _sync_folder(new)
         if place.exists():
-            aside = place.with_name(f"{before}aside")
+            aside = _aside(script)
             place.rename(aside)
         new.rename(place)
     except BaseException:
@@ -193,6 +196,17 @@ def _prepare(script: Path, changes: Sequence[Change], shared: Sequence[Path], be
         raise
     _sync_folder(place.parent)
     return _Record(place, aside)
+
+
+def _aside(script: Path) -> Path:
+    return _place(script).with_name(f"{_NEW}{writing.short(script.name)}-aside")
+
+
+def _restore(script: Path) -> None:
+    """The record of the apply before, where one that came after it was broken off."""
+    with contextlib.suppress(OSError):
+        if not _place(script).exists() and (_aside(script) / _PLAN).is_file():
+            _aside(script).rename(_place(script))
 
 
 def _remove_empty(folder: Path) -> None:
@@ -211,7 +225,11 @@ def _carry_out(place: Path, changes: Sequence[Change]) -> None:
 
 
 def _finish(place: Path) -> None:
-    _store(place / _DONE, b"")
+    """Mark the record as carried out, which needs no room on the disk."""
+    try:
+        os.rename(place / _PENDING, place / _DONE)
+    except FileNotFoundError:  # done already, or the record of an older version
+        _store(place / _DONE, b"")
     _sync_folder(place)
 
 
