@@ -5,19 +5,21 @@ Imports stand inside the commands, so that ``--version`` and ``check`` start in 
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from dpmigrate import __version__, options, terminal
+from dpmigrate import __version__, interrupts, options, terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dpmigrate.config import Config
-    from dpmigrate.engine import Target
+    from dpmigrate.engine import Target, Writing
     from dpmigrate.model import Outcome
     from dpmigrate.settings import Settings
 
@@ -60,16 +62,33 @@ def check(
     settings, output_format = options.settings(config), options.chosen(config, "output_format")
     targets = list(_targets(paths, stdin_filename, config, entry))
     look = engine.explain if explain_roles else engine.check
-    outcomes = list(terminal.progress(look(targets, settings), len(targets)))
+    outcomes, stopped = _finished(look(targets, settings), len(targets))
     if output_format == "json":
         terminal.document(outcomes)
     elif explain_roles:
         _roles_text(outcomes)
-    else:
+    elif outcomes or not stopped:
         _check_text(outcomes, settings)
-    failed = any(o.status is Status.FAILED for o in outcomes)
+    failed = any(o.status is Status.FAILED or o.unread for o in outcomes)
     found = any(o.status in (Status.FINDINGS, Status.REFUSED) for o in outcomes)
-    sys.exit(2 if failed else 1 if found and not exit_zero else 0)
+    sys.exit(_told(stopped, outcomes, targets) or (2 if failed else 1 if found and not exit_zero else 0))
+
+
+def _finished(outcomes: Iterator[Outcome], total: int) -> tuple[list[Outcome], int]:
+    """The outcomes up to the end or to a signal, with the exit code for that; 0 where there was none."""
+    found: list[Outcome] = []
+    try:
+        found.extend(terminal.progress(outcomes, total))  # in one call: no signal comes between a program that is written and the list
+    except interrupts.Interrupted as e:
+        return found, e.code
+    return found, 0
+
+
+def _told(stopped: int, outcomes: Sequence[Outcome], targets: Sequence[Target]) -> int:
+    """After a signal, how far the command has come; its exit code."""
+    if stopped:
+        terminal.note(f"dpmigrate: interrupted: {len(outcomes)} of {len(targets)} done, the others are as they were")
+    return stopped
 
 
 def _roles_text(outcomes: Sequence[Outcome]) -> None:
@@ -165,15 +184,30 @@ def apply(
         annotate=annotate,
         gate=_gate(arguments or ()) if check_by_running else None,
     )
-    outcomes = list(terminal.progress(engine.apply(targets, settings, how), len(targets)))
-    if output_format == "json":
-        terminal.document(outcomes)
-    else:
-        _apply_text(outcomes, how, diff=diff, piped=piped)
+    outcomes, stopped = _finished(engine.apply(targets, settings, how), len(targets))
+    try:
+        if output_format == "json":
+            terminal.document(outcomes)
+        elif piped and not diff and how.output is None:  # a filter: the program goes to stdout, words about it to stderr
+            _filter(outcomes, {str(t[0]): t[1] for t in targets if isinstance(t, tuple) and isinstance(t[1], bytes)})
+        elif outcomes or not stopped:
+            _apply_text(outcomes, how, diff=diff)
+        terminal.flush()
+    except terminal.Unwritable:
+        _lost(outcomes, how)
+        raise
     if how.write and not vendor and any(o.status is Status.CHANGED for o in outcomes):
         _runtime_wanted()
-    failed = any(o.status is Status.FAILED for o in outcomes)
-    sys.exit(2 if failed else 1 if any(_left(o) for o in outcomes) else 0)
+    failed = any(o.status is Status.FAILED or o.unread for o in outcomes)
+    sys.exit(_told(stopped, outcomes, targets) or (2 if failed else 1 if any(_left(o) for o in outcomes) else 0))
+
+
+def _lost(outcomes: Sequence[Outcome], how: Writing) -> None:
+    """What was written all the same, where the report of it could not be."""
+    from dpmigrate.report.plain import safe
+
+    if how.write:
+        terminal.note(*(f"dpmigrate: {safe(path)} was written" for o in outcomes for path in ((str(how.output),) if how.output else o.changed) if o.changed))
 
 
 def _runtime_wanted() -> None:
@@ -181,13 +215,13 @@ def _runtime_wanted() -> None:
 
     has = "which came to this Python with dpmigrate" if find_spec("dpmigrate_runtime") is not None else "which this Python lacks"
     where = "install dpmigrate for the Python that runs it (pip), or apply with --vendor"
-    print(f"dpmigrate: the result imports dpmigrate_runtime, {has}: {where}", file=sys.stderr)
+    terminal.note(f"dpmigrate: the result imports dpmigrate_runtime, {has}: {where}")
 
 
 def _gate(arguments: tuple[str, ...]) -> Callable[[Path, Mapping[Path, bytes]], str | None]:
     from dpmigrate import proving
 
-    return proving.gate(arguments, lambda lines: print(*lines, sep="\n", file=sys.stderr))
+    return proving.gate(arguments, lambda lines: terminal.note(*lines))
 
 
 def _left(outcome: Outcome) -> bool:
@@ -197,31 +231,31 @@ def _left(outcome: Outcome) -> bool:
     return outcome.status is Status.REFUSED or (outcome.status is Status.CHANGED and bool(left(outcome.findings)))
 
 
-def _apply_text(outcomes: Sequence[Outcome], how: Any, *, diff: bool, piped: bool) -> None:
+def _apply_text(outcomes: Sequence[Outcome], how: Writing, *, diff: bool) -> None:
     from dpmigrate.model import Status
     from dpmigrate.report import text
 
-    if piped and not diff and how.output is None:  # a filter: the program goes to stdout, words about it to stderr
-        _filter(outcomes)
-        return
     style, _ = terminal.style()
     quiet = len(outcomes) > 1
     for o in outcomes:
         if quiet and o.status is Status.UNCHANGED and "already" not in o.reason:
             continue
+        if diff:
+            terminal.diff(o)
         written = None if not how.write else str(how.output) if how.output is not None else o.path
-        terminal.lines(text.apply_result(o, style, written=written, diff=diff))
+        terminal.lines(text.apply_result(o, style, written=written))
     if quiet:
         terminal.lines([text.totals(outcomes)])
 
 
-def _filter(outcomes: Sequence[Outcome]) -> None:
+def _filter(outcomes: Sequence[Outcome], given: Mapping[str, bytes]) -> None:
+    """The result on stdout, in the program's own encoding; a program that stays as it is comes out as it went in."""
     from dpmigrate.report import text
 
     for o in outcomes:
-        terminal.out(o.after if o.after is not None else o.before)
-        for line in text.apply_result(o, text.Style(False), written=None, diff=False):
-            print(line, file=sys.stderr)
+        new = o.files[0].data if o.after is not None else None
+        terminal.raw(new[1] if new is not None else given.get(o.path, b""))
+        terminal.note(*text.apply_result(o, text.Style(False), written=None))
 
 
 @cli.command()
@@ -234,11 +268,12 @@ def undo(script: str) -> None:
     from dpmigrate.model import Problem
     from dpmigrate.report.plain import safe
 
-    told = transaction.undo(Path(script))
-    if isinstance(told, Problem):
-        print(f"dpmigrate: {safe(script)}: {safe(told.message)}", file=sys.stderr)
-        sys.exit(2)
-    terminal.lines([f"{safe(script)}: as it was before the last apply: {', '.join(safe(str(p)) for p in told)}"])
+    with interrupts.held():  # what is brought back is also told
+        told = transaction.undo(Path(script))
+        if isinstance(told, Problem):
+            terminal.note(f"dpmigrate: {safe(script)}: {safe(told.message)}")
+            sys.exit(2)
+        terminal.lines([f"{safe(script)}: as it was before the last apply: {', '.join(safe(str(p)) for p in told)}"])
 
 
 @cli.command()
@@ -280,6 +315,7 @@ def verify(
 
     from dpmigrate import proving
     from dpmigrate.report import text
+    from dpmigrate.report.plain import safe
     from dpmigrate.verify import proof, show
 
     config = options.configuration((original,))
@@ -295,7 +331,7 @@ def verify(
         options.provable(settings)
         outcome, after = proving.migration(Path(original), settings)
         if after is None:
-            terminal.lines(text.apply_result(outcome, terminal.style()[0], written=None, diff=False))
+            terminal.lines(text.apply_result(outcome, terminal.style()[0], written=None))
             terminal.lines(["There is nothing to prove: a proof needs a migration. One that is made already is proved by: dpmigrate verify ORIGINAL MIGRATED"])
             sys.exit(2)
     found = proving.prove(Path(original), after, wish)
@@ -304,7 +340,7 @@ def verify(
 
         new = {Path(original): after.read_bytes()} if isinstance(after, Path) else after
         written = page.write(Path(report), found, original, [(str(p), old, data) for p, data in new.items() if (old := p.read_bytes()) != data])
-        print(f"dpmigrate: the report is {written}", file=sys.stderr)
+        terminal.note(f"dpmigrate: the report is {safe(str(written))}")
     if output_format == "json":
         terminal.out(show.document(found) + "\n")
     else:
@@ -346,8 +382,7 @@ def _targets(paths: tuple[str, ...], stdin_filename: str, config: Config, entry:
     from dpmigrate.walk import find
 
     if "-" in paths:
-        stream = sys.stdin.buffer if sys.stdin is not None else None
-        yield stdin_filename, stream.read() if stream is not None else b""
+        yield _standard_input(stdin_filename)
     named = tuple(p for p in paths if p != "-")
     if entry is not None:
         yield from find(options.entries(named, entry))
@@ -355,38 +390,78 @@ def _targets(paths: tuple[str, ...], stdin_filename: str, config: Config, entry:
         yield from find(named or (".",), config.exclude, config.root)
 
 
+def _standard_input(name: str) -> Target:
+    from pathlib import Path
+
+    from dpmigrate.model import Problem
+
+    if sys.stdin is None:
+        return Path(name), Problem("standard input is closed")
+    try:
+        return name, sys.stdin.buffer.read()
+    except OSError as e:
+        return Path(name), Problem(f"cannot be read: {e.strerror or e}")
+
+
 def main() -> NoReturn:
-    """The console script. A closed pipe ends it quietly, as other filters do."""
+    """The console script. It ends with one of the documented exit codes, never with a traceback over what the system denies."""
+    terminal.prepare()
+    interrupts.listen()
     words = sys.argv[1:]
     arguments: tuple[str, ...] = ()
     at = words.index("--") if "--" in words else len(words)
     if words[:1] == ["verify"] or (words[:1] == ["apply"] and "--verify" in words[:at]):  # what follows is the script's own
         words, arguments = words[:at], tuple(words[at + 1 :])
+    code = _ended(lambda: _run(words, arguments))
+    sys.exit(_ended(terminal.flush, code))
+
+
+def _run(words: list[str], arguments: tuple[str, ...]) -> None:
     try:
-        cli.main(words, prog_name="dpmigrate", standalone_mode=False, obj=arguments)
-        code = 0
-    except click.exceptions.Exit as e:
-        code = e.exit_code
-    except click.NoSuchOption as e:
-        e.show()
-        if words[:1] == ["verify"] or "--verify" in words:
-            print("Options of the script go after --", file=sys.stderr)
-        code = e.exit_code
-    except click.ClickException as e:
-        e.show()
-        code = e.exit_code
-    except SystemExit as e:
-        code = e.code if isinstance(e.code, int) else 1
-    except (KeyboardInterrupt, click.exceptions.Abort):
-        print("dpmigrate: interrupted", file=sys.stderr)
-        code = 130
-    except BrokenPipeError:
-        code = terminal.closed_pipe()
-    try:
-        sys.stdout.flush()
-    except (BrokenPipeError, ValueError):
-        code = terminal.closed_pipe()
+        os.getcwd()
     except OSError as e:
-        print(f"dpmigrate: cannot write to stdout: {e.strerror}", file=sys.stderr)
-        code = terminal.closed_pipe(2)
-    sys.exit(code)
+        raise click.ClickException(f"the current folder cannot be used: {e.strerror}") from e
+    cli.main(words, prog_name="dpmigrate", standalone_mode=False, obj=arguments)
+
+
+def _ended(work: Callable[[], object], code: int = 0) -> int:
+    """Do it, and say how it ended: an exit code, ``code`` where nothing went wrong."""
+    stream = sys.stdout
+    try:
+        work()
+    except click.exceptions.Exit as e:
+        return e.exit_code
+    except click.ClickException as e:
+        with contextlib.suppress(OSError):
+            e.show()
+        if isinstance(e, click.NoSuchOption) and (sys.argv[1:2] == ["verify"] or "--verify" in sys.argv):
+            terminal.note("Options of the script go after --")
+        return max(e.exit_code, 2)
+    except SystemExit as e:
+        if sys.stdout is not stream:  # click's own way out of help and version over a closed pipe: another stream, and 1
+            return terminal.CLOSED_PIPE
+        return e.code if isinstance(e.code, int) else 1
+    except (KeyboardInterrupt, click.exceptions.Abort) as e:
+        terminal.note("dpmigrate: interrupted")
+        signal = e.__cause__ if isinstance(e, click.exceptions.Abort) else e
+        return signal.code if isinstance(signal, interrupts.Interrupted) else 130
+    except terminal.Unwritable as e:
+        return _unwritable(e)
+    except OSError as e:
+        if e.filename is None:  # click's own output: help, version
+            return _unwritable(terminal.Unwritable(e))
+        terminal.note(f"dpmigrate: {str(e.filename)!r}: {e.strerror}")
+        return 2
+    except Exception as e:  # a fault of ours must not have the exit code of findings
+        import traceback
+
+        terminal.note(traceback.format_exc(), f"dpmigrate: internal error, please report it: {type(e).__name__}")
+        return 2
+    return code
+
+
+def _unwritable(error: terminal.Unwritable) -> int:
+    if error.code != terminal.CLOSED_PIPE:
+        terminal.note(f"dpmigrate: cannot write to stdout: {error}")
+    terminal.abandon()
+    return error.code

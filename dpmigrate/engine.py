@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpmigrate import transaction
+from dpmigrate import reading, transaction
 from dpmigrate.literals import BY_NAME, FRAMEWORKS, TRAINED_WITH, TRAINING, UNSEEN
-from dpmigrate.model import File, Finding, Outcome, Problem, Start, Status, blockers, left
+from dpmigrate.model import File, Finding, Outcome, Problem, Status, blockers, left
 from dpmigrate.plans import Planned, Writing, absolute, agreed, carried_out
 from dpmigrate.settings import Settings
 from dpmigrate.transaction import Change
@@ -58,7 +58,7 @@ def apply(targets: Iterable[Target], settings: Settings, how: Writing) -> Iterat
 def _importers(planned: Sequence[Planned], given: Sequence[Path]) -> dict[Path, list[str]]:
     """The files that change, each with the scripts that import it and stay as they are."""
     migrated = frozenset(path for p in planned if p.migrates for path in p.belonging)
-    changed = {path for p in planned if p.migrates for path in p.written if path.is_file()}
+    changed = {path for p in planned if p.migrates for path in p.written if os.path.isfile(path)}
     if not changed:
         return {}
     from dpmigrate.importers import importers
@@ -127,6 +127,8 @@ def _guarded(target: Target, step: Callable[[str, bytes, Settings], Planned], se
         return step(name, data, settings)
     except RecursionError:
         return _failed(name, Problem("nested too deeply to be analysed"))
+    except OSError as e:
+        return _failed(name, Problem(f"{e.filename or 'a file that it needs'} cannot be read: {reading.why(e)}"))
     except Exception as e:  # a fault of ours must not stop the other files, nor pass in silence
         return _failed(name, Problem(f"internal error, please report it: {type(e).__name__}: {e}"))
 
@@ -137,9 +139,9 @@ def _failed(name: str, problem: Problem) -> Planned:
 
 def _read(path: Path) -> bytes | Problem:
     try:
-        return path.read_bytes()
+        return reading.content(path)
     except OSError as e:
-        return Problem(f"cannot be read: {e.strerror or e}")
+        return Problem(f"cannot be read: {reading.why(e)}")
 
 
 def _check(name: str, data: bytes, settings: Settings) -> Planned:
@@ -156,8 +158,8 @@ def _check(name: str, data: bytes, settings: Settings) -> Planned:
     found = rules.check(script)
     status = Status.FINDINGS if found else Status.CLEAN
     migrates = any(f.edits for f in found) and not blockers(found)
-    starts = _starts(name, None) if migrates else ()
-    return _planned(script, Outcome(name, status, migration.files(script.program, found), script.exempt, starts=starts))
+    outcome = Outcome(name, status, migration.files(script.program, found), script.exempt)
+    return _planned(script, _with_starts(outcome, None) if migrates else outcome)
 
 
 def _explain(name: str, data: bytes, settings: Settings) -> Planned:
@@ -185,6 +187,8 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     if isinstance(source, Problem):
         return Outcome(name, Status.FAILED, problem=source)
     program = link(Path(name), source) if follow else Program.of(source)
+    for closed, problem in program.closed:  # what it does cannot be known
+        return Outcome(name, Status.FAILED, problem=Problem(f"{closed}, which it imports, {problem.message}"))
     files = [p.source.data for p in program.parts]
     if not _relevant(files, literals):
         return Outcome(name, Status.CLEAN, reason=_idle(files), notes=_unread(program))
@@ -216,7 +220,7 @@ def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:
         told = transaction.recover(Path(name))
         if isinstance(told, Problem):
             return _failed(name, told)
-        finished, data = f"{told}; ", Path(name).read_bytes()
+        finished, data = f"{told}; ", reading.content(Path(name))
     script = _script(name, data, settings, FRAMEWORKS)
     if isinstance(script, Outcome):
         status = Status.UNCHANGED if script.status is Status.CLEAN else script.status
@@ -238,13 +242,15 @@ def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:
     new = migration.encoded(texts)
     if isinstance(new, Problem):
         return _planned(script, Outcome(name, Status.FAILED, files, problem=new))
-    outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=rules.notes(script), starts=_starts(name, how.output))
-    return _planned(script, _started(outcome, how.output), new)
+    outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=rules.notes(script))
+    return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
 
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:
     files = {Path(p.source.name): p.source.data for p in script.program.parts}
-    outcome = replace(outcome, notes=(*outcome.notes, *_unread(script.program)))
+    texts = {source.name: (source.data, data) for source, data in new}
+    changed = tuple(replace(f, data=texts.get(f.path)) for f in outcome.files)
+    outcome = replace(outcome, files=changed, notes=(*outcome.notes, *_unread(script.program)))
     return Planned(outcome, files, tuple(Change(Path(source.name), source.data, data) for source, data in new))
 
 
@@ -252,10 +258,13 @@ def _unread(program: Program) -> tuple[str, ...]:
     return tuple(f"{name} is imported and taken for code of others: {problem.message}" for name, problem in program.unread)
 
 
-def _starts(name: str, written: Path | None) -> tuple[Start, ...]:
+def _with_starts(outcome: Outcome, written: Path | None) -> Outcome:
+    """With the lines elsewhere that start the program, and the files that may hold such lines and cannot be read."""
     from dpmigrate.starts import starts
 
-    return starts(Path(name), written)
+    unread: list[tuple[str, Problem]] = []
+    found = starts(Path(outcome.path), written, unread)
+    return replace(outcome, starts=found, unread=tuple(unread))
 
 
 def _started(outcome: Outcome, written: Path | None) -> Outcome:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 from pathlib import Path
 
+from dpmigrate import reading
 from dpmigrate.linking import link
 from dpmigrate.plans import absolute
 from dpmigrate.programs import leading_to
@@ -36,7 +37,7 @@ def importers(changed: Collection[Path], migrated: Collection[Path], given: Coll
 def _files(script: Path) -> frozenset[Path]:
     """What the script imports, over any number of files."""
     try:
-        source = parse(script.read_bytes(), str(script))
-    except OSError:
+        source = parse(reading.content(script), str(script))
+        return frozenset(Path(p.source.name) for p in link(script, source).parts[:-1]) if isinstance(source, Source) else frozenset()
+    except (OSError, RecursionError):  # told where the file itself is looked at
         return frozenset()
-    return frozenset(Path(p.source.name) for p in link(script, source).parts[:-1]) if isinstance(source, Source) else frozenset()

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
+from dpmigrate import reading
 from dpmigrate.absent import bases, missing, submodules
 from dpmigrate.alive import only_alive
 from dpmigrate.facts.computed import imports_by_name
@@ -52,6 +53,7 @@ class _Linker:
         self._order: list[_Module] = []
         self._links: dict[tuple[_Module, str], _Module] = {}
         self._unread: dict[str, Problem] = {}
+        self._closed: dict[str, Problem] = {}
         self._shown = path.parent
         self._bytes = len(entry.data)
         self._besides: dict[str, bool] = {}
@@ -83,8 +85,10 @@ class _Linker:
         for module in self._order:
             parts.append(placed(module.source, parts[-1].end if parts else 0, main=module is self._top, word=_word(module.path)))
         links = {(index[m], name): index[target] for (m, name), target in self._links.items()}
+        computed = frozenset(map(_word, self._computed))
         absent = tuple(found for module in self._order for found in self._absent(module, index[module]))
-        return only_alive(Program(tuple(parts), links, tuple(self._unread.items()), frozenset(map(_word, self._computed)), absent))
+        program = Program(tuple(parts), links, tuple(self._unread.items()), computed, absent, tuple(self._closed.items()))
+        return only_alive(program)
 
     # ------------------------------------------------------------------ one import
     def _imports(self, module: _Module) -> Iterator[str]:
@@ -182,12 +186,12 @@ class _Linker:
 
     def _read(self, path: Path) -> _Module | None:
         name = self._name(path)
-        if any(part in ("site-packages", "dist-packages") for part in path.parts) or name in self._unread:
+        if any(part in ("site-packages", "dist-packages") for part in path.parts) or name in self._unread or name in self._closed:
             return None
         try:
-            data = path.read_bytes()
+            data = reading.content(path, BYTE_LIMIT + 1)
         except OSError as e:
-            self._unread[name] = Problem(f"cannot be read: {e.strerror or e}")
+            self._closed[name] = Problem(f"cannot be read: {reading.why(e)}")
             return None
         self._bytes += len(data)
         if len(self._modules) >= FILE_LIMIT or self._bytes > BYTE_LIMIT:
@@ -231,11 +235,22 @@ def _file(folder: Path, words: list[str]) -> Path | None:
     place = folder.joinpath(*packages) if packages else folder
     if not words:
         candidate = folder / "__init__.py"
-        return candidate if candidate.is_file() else None
+        return candidate if os.path.isfile(candidate) or _hidden(candidate, folder.parent) else None
     for candidate in (place / last / "__init__.py", place / f"{last}.py"):
-        if candidate.is_file():
+        if os.path.isfile(candidate) or _hidden(candidate, folder):
             return candidate
     return None
+
+
+def _hidden(candidate: Path, folder: Path) -> bool:
+    """Whether the module may lie in a package below the folder that nobody may look into: that it cannot be read has to be told."""
+    try:
+        os.stat(candidate)
+    except PermissionError:
+        return candidate.parent != folder and os.path.isdir(candidate.parent)
+    except OSError:
+        return False
+    return False
 
 
 def _matching(folder: Path, words: tuple[str, ...]) -> list[str]:
@@ -245,10 +260,10 @@ def _matching(folder: Path, words: tuple[str, ...]) -> list[str]:
         inside = sorted(folder.iterdir())
     except OSError:
         return []
-    found = [(p.stem, p) for p in inside if (p.is_dir() or (p.suffix == ".py" and p.stem != "__init__")) and re.fullmatch(first, p.stem)]
+    found = [(p.stem, p) for p in inside if (os.path.isdir(p) or (p.suffix == ".py" and p.stem != "__init__")) and re.fullmatch(first, p.stem)]
     if not rest:
         return [stem for stem, p in found if _file(folder, [stem]) is not None]
-    return [f"{stem}.{name}" for stem, p in found if p.is_dir() for name in _matching(p, tuple(rest))]
+    return [f"{stem}.{name}" for stem, p in found if os.path.isdir(p) for name in _matching(p, tuple(rest))]
 
 
 def _with_packages(name: str) -> Iterator[str]:
@@ -266,12 +281,12 @@ def _word(path: Path) -> str:
 def _above(folder: Path) -> Iterator[Path]:
     """The folders from which the script may be started, up to the top of its repository, with the ``src`` of each."""
     yield folder / "src"
-    if any((folder / sign).exists() for sign in _TOP):
+    if _is_top(folder):
         return
     for parent in folder.parents:
-        if parent == Path(parent.anchor) or parent == Path.home():
+        if parent == Path(parent.anchor) or parent == _home():
             return
-        top = any((parent / sign).exists() for sign in _TOP)
+        top = _is_top(parent)
         if not top and not _inside_repository(parent):
             return
         yield parent
@@ -281,4 +296,13 @@ def _above(folder: Path) -> Iterator[Path]:
 
 
 def _inside_repository(folder: Path) -> bool:
-    return any((parent / sign).exists() for parent in (folder, *folder.parents) if parent != Path.home() for sign in _TOP)
+    return any(_is_top(parent) for parent in (folder, *folder.parents) if parent != _home())
+
+
+def _is_top(folder: Path) -> bool:
+    return any(os.path.exists(folder / sign) for sign in _TOP)
+
+
+def _home() -> Path:
+    """The user's home folder; ``~`` where the system knows none."""
+    return Path(os.path.expanduser("~"))

@@ -95,7 +95,8 @@ class Problem:
 class File:
     """One file in a result: what is said of it (lines are the file's own), its text with the newlines as they are, and its new text where it changes.
 
-    ``edited``: what was found in the program brings edits to the file, also where none are carried out.
+    ``edited``: what was found in the program brings edits to the file, also where none are carried out. ``data`` are both texts as the bytes of the file,
+    in its encoding, where it changes.
     """
 
     path: str
@@ -103,6 +104,7 @@ class File:
     before: str = ""
     after: str | None = None
     edited: bool = False
+    data: tuple[bytes, bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class Outcome:
     starts: tuple[Start, ...] = ()  # where the program is started, with the new commands
     module: str = ""  # what python -m calls the script, where it is started as a module of its package
     folder: str = ""  # from where, if that is not the current one
+    unread: tuple[tuple[str, Problem], ...] = ()  # files beside the program that could not be read: whether they start it is not known
 
     @property
     def findings(self) -> tuple[Finding, ...]:

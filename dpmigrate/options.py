@@ -40,14 +40,21 @@ def known(given: Iterable[str]) -> tuple[str, ...]:
 def configuration(paths: tuple[str, ...]) -> Config:
     """What pyproject.toml says for these paths. UsageError for what cannot be understood."""
     from dpmigrate import config
+    from dpmigrate.report.plain import safe
 
     first = next((p for p in paths if p != "-"), ".")
     try:
         found = config.load(Path(first))
-        known(code for _, codes in found.per_file_ignores for code in codes)
-        return found
     except config.ConfigError as e:
-        raise click.UsageError(str(e)) from e
+        raise click.UsageError(safe(str(e))) from e
+    given = {key: found.options[key] for key in ("select", "ignore") if key in found.options}
+    given["per-file-ignores"] = [code for _, codes in found.per_file_ignores for code in codes]
+    for key, wanted in given.items():
+        try:
+            known(wanted)
+        except click.UsageError as e:
+            raise click.UsageError(f"{safe(str(found.root / 'pyproject.toml'))}: [tool.dpmigrate] {key}: {e.message}") from e
+    return found
 
 
 def chosen(config: Config, name: str) -> Any:

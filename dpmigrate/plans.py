@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
 
-from dpmigrate import transaction
+from dpmigrate import interrupts, transaction
 from dpmigrate.model import Outcome, Problem, Status
 from dpmigrate.transaction import Change
 
@@ -65,7 +65,7 @@ class Planned:
     def left(self, status: Status, *, reason: str = "", problem: Problem | None = None) -> Planned:
         """The program left as it is, and why."""
         files = tuple(replace(f, after=None) for f in self.outcome.files)
-        return Planned(replace(self.outcome, status=status, files=files, reason=reason, problem=problem, notes=(), starts=()), self.files)
+        return Planned(replace(self.outcome, status=status, files=files, reason=reason, problem=problem, notes=(), starts=(), unread=()), self.files)
 
     def noted(self, notes: tuple[str, ...]) -> Planned:
         """The plan with more to be said in the report."""
@@ -122,13 +122,42 @@ def _apart(mine: str, theirs: str) -> str:
 
 
 def carried_out(planned: Sequence[Planned], how: Writing) -> Iterator[Outcome]:
-    """Write what was planned, if the gate lets it pass: programs that share a file that changes are written together or not at all."""
+    """Write what was planned, if the gate lets it pass: programs that share a file that changes are written together or not at all.
+
+    A signal ends it between two groups, after the outcomes of all that is written: ``Interrupted``.
+    """
     done: dict[Planned, Outcome] = {}
-    for plan in planned:
-        if plan not in done:
-            group = _sharing(plan, planned)
-            done |= _stopped(group, how) or {p: _written(p, [o for o in group if o is not p], how) for p in group}
-        yield done[plan]
+    with interrupts.held():
+        for i, plan in enumerate(planned):
+            if plan not in done:
+                group = _sharing(plan, planned)
+                try:
+                    with interrupts.released():
+                        stopped = _stopped(group, how)
+                except KeyboardInterrupt:
+                    yield from (done[p] for p in planned[i:] if p in done)
+                    raise
+                done |= stopped or _written_together(group, how)
+            yield done[plan]
+
+
+def _written_together(group: Sequence[Planned], how: Writing) -> Mapping[Planned, Outcome]:
+    """Write the programs of a group; where one of them cannot be written, those before it get their old files again."""
+    done: dict[Planned, Outcome] = {}
+    for plan in group:
+        done[plan] = _written(plan, [o for o in group if o is not plan], how)
+        if done[plan].problem is not None and plan.changes and len(group) > 1:
+            told = f"it shares files with {plan.outcome.path}, which could not be written"
+            return {p: done[p] if p is plan else _taken_back(p, told, p in done) for p in reversed(group)}
+    return done
+
+
+def _taken_back(plan: Planned, told: str, written: bool) -> Outcome:
+    """The program as it was before, or, where it cannot be, what the user can do."""
+    problem = transaction.undo(Path(plan.outcome.path)) if written and plan.changes else None
+    if isinstance(problem, Problem):
+        return plan.noted((f"{told}, and this one cannot be taken back: {problem.message}",)).outcome
+    return plan.left(Status.REFUSED, reason=told).outcome
 
 
 def _sharing(plan: Planned, planned: Sequence[Planned]) -> list[Planned]:
@@ -167,6 +196,11 @@ def _written(plan: Planned, others: Sequence[Planned], how: Writing) -> Outcome:
     from dpmigrate import writing
 
     script = Path(plan.outcome.path)
+    beside = _runtime_place(plan, how)
+    fresh = beside is not None and not os.path.lexists(writing.vendored(beside))
+    problem = writing.vendor(beside) if beside is not None else None
+    if problem is not None:
+        return plan.left(Status.FAILED, problem=problem).outcome
     if how.output is None:
         problem = transaction.write(script, plan.changes, [Path(o.outcome.path) for o in others])
     elif len(plan.changes) == 1:
@@ -174,9 +208,19 @@ def _written(plan: Planned, others: Sequence[Planned], how: Writing) -> Outcome:
     else:
         names = ", ".join(str(c.path) for c in plan.changes)
         problem = Problem(f"--output takes one file, and this program changes in {len(plan.changes)}: {names}")
-    if problem is None and how.vendor and plan.migrates:
-        from dpmigrate.started import result_as_module
+    if problem is None:
+        return plan.outcome
+    if beside is not None and fresh:
+        writing.unvendor(beside)
+    return plan.left(Status.FAILED, problem=problem).outcome
 
-        module = result_as_module(script, how.output)  # python -m looks where it is started, not beside the script
-        problem = writing.vendor(module.folder if module is not None else (how.output or script).parent)
-    return plan.outcome if problem is None else plan.left(Status.FAILED, problem=problem).outcome
+
+def _runtime_place(plan: Planned, how: Writing) -> Path | None:
+    """The folder that gets a copy of the runtime; None where the user wants none."""
+    if not how.vendor or not plan.migrates:
+        return None
+    from dpmigrate.started import result_as_module
+
+    script = Path(plan.outcome.path)
+    module = result_as_module(script, how.output)  # python -m looks where it is started, not beside the script
+    return module.folder if module is not None else (how.output or script).parent

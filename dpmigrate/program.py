@@ -81,8 +81,8 @@ class Absent:
 class Program:
     """The files of a program, the script that is started last, and what their imports mean.
 
-    ``unread`` are files that the program imports and that could not be read or parsed, with what is wrong; ``computed`` the words of modules that it imports
-    by a computed name; ``absent`` its own modules that are not there or could not be read.
+    ``unread`` are files that the program imports and that could not be parsed, with what is wrong; ``computed`` the words of modules that it imports
+    by a computed name; ``absent`` its own modules that are not there; ``closed`` are files that it imports and that could not be read at all.
     """
 
     parts: tuple[Part, ...]
@@ -90,6 +90,7 @@ class Program:
     unread: tuple[tuple[str, Problem], ...] = ()
     computed: frozenset[str] = frozenset()
     absent: tuple[Absent, ...] = ()
+    closed: tuple[tuple[str, Problem], ...] = ()
 
     @classmethod
     def of(cls, source: Source) -> Program:

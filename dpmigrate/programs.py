@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpmigrate import reading
+
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import\b(.*)|import[ \t]+(.+))", re.MULTILINE)
 _WORD = re.compile(rb"\w+")
 
@@ -32,7 +34,7 @@ def kinds(paths: Sequence[Path], literals: tuple[bytes, ...]) -> Kinds:
     training, guarded, unread = set(), set(), set()
     for path in paths:
         try:
-            data = path.read_bytes()
+            data = reading.content(path)
         except OSError:
             unread.add(path)
             continue
@@ -53,7 +55,7 @@ def leading_to(files: Collection[Path], paths: Iterable[Path]) -> list[Path]:
     imported: dict[Path, frozenset[bytes]] = {}
     for path in paths:
         with contextlib.suppress(OSError):
-            imported[path] = _words(path.read_bytes())
+            imported[path] = _words(reading.content(path))
     found = _leading(imported, set(files))
     return [p for p in imported if p in found]
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from dpmigrate import reading
 
 _MISSING = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
 
@@ -23,7 +26,7 @@ def result_as_module(script: Path, written: Path | None) -> Module | None:
     module = as_module(script)
     if module is None or written is None:
         return module
-    if written.resolve().parent != script.resolve().parent:
+    if os.path.dirname(os.path.realpath(written)) != os.path.dirname(os.path.realpath(script)):
         return None
     *package, own = module.name.split(".")
     return Module(".".join([*package, own if script.stem == "__main__" else written.stem]), module.folder)
@@ -35,13 +38,13 @@ def as_module(script: Path) -> Module | None:
     It has to where it imports relatively to itself, or names the package that it lies in: by its path, Python does not know of a package.
     """
     try:
-        tree = ast.parse(script.read_bytes())
-    except (OSError, SyntaxError, ValueError):
+        tree = ast.parse(reading.content(script))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    script = script.resolve()
+    script = Path(os.path.realpath(script))
     level = max(_levels(tree, caught=False), default=0)
     folder, words = script.parent, [script.stem]
-    while (level > len(words) - 1 or (folder / "__init__.py").is_file()) and folder != folder.parent:
+    while (level > len(words) - 1 or os.path.isfile(folder / "__init__.py")) and folder != folder.parent:
         words.insert(0, folder.name)
         folder = folder.parent
     if words[-1] == "__main__":
@@ -71,5 +74,5 @@ def _names_its_package(tree: ast.Module, folder: Path, words: list[str]) -> bool
         return False
     roots = {a.name.partition(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
     roots |= {n.module.partition(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module and not n.level}
-    beside = any((folder / f"{root}.py").is_file() or (folder / root).is_dir() for root in roots)
+    beside = any(os.path.isfile(folder / f"{root}.py") or os.path.isdir(folder / root) for root in roots)
     return words[0] in roots and not beside

@@ -12,7 +12,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpmigrate.model import Start
+from dpmigrate import reading
+from dpmigrate.model import Problem, Start
 from dpmigrate.started import as_module
 
 _SHELL = frozenset({".sh", ".bash", ".zsh", ".slurm", ".sbatch", ".pbs", ".mk"})
@@ -35,35 +36,60 @@ _PROMPT = re.compile(r"^(?:[$>%]\s+|[!@-]+\s*)")
 _CODE = re.compile(r"`([^`]+)`")
 
 
-def starts(script: Path, written: Path | None = None) -> tuple[Start, ...]:
-    """The lines that start ``script``, nearest files first; ``written`` is where the migrated program lies, if that is another file."""
+def starts(script: Path, written: Path | None = None, unread: list[tuple[str, Problem]] | None = None) -> tuple[Start, ...]:
+    """The lines that start ``script``, nearest files first; ``written`` is where the migrated program lies, if that is another file.
+
+    ``unread`` gets the files and folders that could not be read, with what is wrong: whether they start the program is not known.
+    """
     try:
-        target = script.resolve(strict=True)
+        target = Path(os.path.realpath(script, strict=True))
     except OSError:
         return ()
     out: list[Start] = []
+    unread = [] if unread is None else unread
     module = as_module(script)
     for folder in _folders(target.parent, module.folder if module is not None else target.parent):
-        for file in _files(folder):
-            name = str(file) if script.is_absolute() else os.path.relpath(file)
-            out += (Start(name, line, command) for line, command in _found(file, _Program(target, (written or script).resolve(), folder)))
+        files, problems = _files(folder)
+        for file in files:
+            name = _shown(file, script)
+            try:
+                text = reading.content(file).decode("utf-8", "replace")
+            except OSError as e:
+                problems.append((file, e))
+                continue
+            found = _found(file, text, _Program(target, Path(os.path.realpath(written or script)), folder))
+            out += (Start(name, line, command) for line, command in found)
+        unread += [(_shown(file, script), Problem(f"cannot be read: {reading.why(e)}")) for file, e in problems]
     return tuple(out[:_MOST])
+
+
+def _shown(file: Path, script: Path) -> str:
+    """The file's name as the user writes that of the script."""
+    return str(file) if script.is_absolute() else os.path.relpath(file)
 
 
 def _folders(folder: Path, start: Path) -> list[Path]:
     """The folder and those above it, up to the repository's top; of what is no repository those up to where the program is started."""
     chain = [folder, *folder.parents]
-    top = next((i for i, f in enumerate(chain) if (f / ".git").exists()), chain.index(start))
+    top = next((i for i, f in enumerate(chain) if os.path.exists(f / ".git")), chain.index(start))
     return chain[: top + 1]
 
 
-def _files(folder: Path) -> list[Path]:
+def _files(folder: Path) -> tuple[list[Path], list[tuple[Path, OSError]]]:
+    """The files of a folder that may hold commands, and what of them could not be asked."""
     try:
         with os.scandir(folder) as entries:
-            found = sorted(e.name for e in entries if _kind(e.name) and e.is_file() and e.stat().st_size <= _LARGEST)
-    except OSError:
-        return []
-    return [folder / name for name in found[:_MOST]]
+            candidates = sorted((e for e in entries if _kind(e.name)), key=lambda e: e.name)
+    except OSError as e:
+        return [], [(folder, e)]
+    found, problems = [], []
+    for entry in candidates:
+        try:
+            if entry.is_file() and entry.stat().st_size <= _LARGEST:
+                found.append(folder / entry.name)
+        except OSError as e:
+            problems.append((folder / entry.name, e))
+    return found[:_MOST], problems
 
 
 def _kind(name: str) -> str:
@@ -85,19 +111,19 @@ class _Program:
         """Follow ``cd``. A folder that is not there is the clone that a README speaks of, or said by a variable: taken for the file's own."""
         for word in _FOLDER.findall(line):
             folders = [base / word.strip("\"'") for base in (self.here, self.top)]
-            self.here = next((f.resolve() for f in folders if f.is_dir()), self.top)
+            self.here = next((Path(os.path.realpath(f)) for f in folders if os.path.isdir(f)), self.top)
 
     def named(self, word: str) -> str | None:
         """The word for the migrated program in place of ``word``, None where that names another file."""
         plain = word.strip("\"'")
         path = re.sub(r"^\$[({]?\w+[)}]?/", "", plain)
-        if not path.endswith(".py") or (self.here / path).resolve() != self.path:
+        if not path.endswith(".py") or os.path.realpath(self.here / path) != str(self.path):
             return None
         return word if self.written == self.path else self._elsewhere()
 
     def module(self, word: str) -> str | None:
         place = self.here / word.replace(".", "/")
-        if self.path not in (place.with_name(f"{place.name}.py").resolve(), (place / "__main__.py").resolve()):
+        if str(self.path) not in (os.path.realpath(place.with_name(f"{place.name}.py")), os.path.realpath(place / "__main__.py")):
             return None
         return f"-m {word}" if self.written == self.path else self._elsewhere()
 
@@ -107,15 +133,11 @@ class _Program:
         return shlex.quote(os.path.relpath(self.written, self.here) if near else str(self.written))
 
 
-def _found(file: Path, program: _Program) -> Iterator[tuple[int, str]]:
+def _found(file: Path, text: str, program: _Program) -> Iterator[tuple[int, str]]:
     """The number of each line that starts the program, with the new command."""
-    try:
-        text = file.read_bytes().decode("utf-8", "replace")
-    except OSError:
-        return
     devices = ""
     make = file.name in _MAKE or file.suffix == ".mk"
-    for number, line in _commands(text, shell=_kind(file.name) == "shell"):
+    for number, line in _commands(text.replace("\0", "\ufffd"), shell=_kind(file.name) == "shell"):
         if make:
             program.here = program.top  # a shell of its own for each line
         program.enter(line)

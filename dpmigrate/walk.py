@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpmigrate import reading
 from dpmigrate.model import Problem
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def find(paths: tuple[str, ...], exclude: tuple[str, ...] = (), root: Path = Pat
         try:
             status = path.stat()
         except OSError as e:
-            yield path, Problem(e.strerror or str(e))
+            yield path, Problem(reading.why(e))
             continue
         if stat.S_ISDIR(status.st_mode):
             yield from _walk(path, seen, left_out)
@@ -49,79 +50,118 @@ def _new(status: os.stat_result, seen: set[tuple[int, int]]) -> bool:
 
 def _walk(root: Path, seen: set[tuple[int, int]], left_out: list[_Ignore]) -> Iterator[Path | tuple[Path, Problem]]:
     out = tuple(left_out)
-    stack: list[tuple[Path, tuple[_Ignore, ...]]] = [(root, _above(root))]
+    above: tuple[_Ignore, ...] = ()
+    try:
+        above = _above(root)
+    except OSError as e:
+        yield Path(str(e.filename)), Problem(f"cannot be read: {reading.why(e)}")
+    stack: list[tuple[Path, tuple[_Ignore, ...]]] = [(root, above)]
     while stack:
         folder, ignores = stack.pop()
         try:
             entries = sorted(os.scandir(folder), key=lambda e: e.name)
         except OSError as e:
-            yield folder, Problem(e.strerror or str(e))
+            yield folder, Problem(reading.why(e))
             continue
-        ignores = (*ignores, *_ignore_file(folder))
+        try:
+            ignores = (*ignores, *_ignore_file(folder))
+        except OSError as e:
+            yield folder / _IGNORE, Problem(f"cannot be read: {reading.why(e)}")
         folders = []
         for entry in entries:
             path = Path(entry.path)
-            if entry.is_symlink() and entry.is_dir():
-                continue  # met in a walk, a link may lead out of the tree or round in it
-            if entry.is_dir():
-                if not _own_folder(path) or _ignored(path, ignores, folder=True) or _ignored(path, out, folder=True):
+            try:
+                is_folder, wanted = _wanted(entry, root)
+                if not wanted or any(_ignored(path, by, folder=is_folder) for by in (ignores, out)) or not _new(path.stat(), seen):
                     continue
-                if _new(entry.stat(), seen):
-                    folders.append((path, ignores))
-            elif entry.name.endswith(".py") and entry.is_file() and not _leads_out(path, root) and not (_ignored(path, ignores) or _ignored(path, out)):
-                if _new(path.stat(), seen):
-                    yield path
+            except OSError as e:  # it is gone by now, or nothing may be asked of it
+                yield path, Problem(reading.why(e))
+                continue
+            if is_folder:
+                folders.append((path, ignores))
+            else:
+                yield path
         stack += reversed(folders)
 
 
-def _leads_out(path: Path, root: Path) -> bool:
-    return path.is_symlink() and not path.resolve().is_relative_to(root.resolve())
+def _wanted(entry: os.DirEntry[str], root: Path) -> tuple[bool, bool]:
+    """Whether an entry is a folder, and whether it may hold the user's own Python.
+
+    A link that leads out of the tree, round in it or nowhere is not followed.
+    """
+    path = Path(entry.path)
+    if entry.is_dir(follow_symlinks=False):
+        return True, _own_folder(path)
+    if not entry.name.endswith(".py"):
+        return False, False
+    if entry.is_symlink():
+        return False, os.path.isfile(path) and _real(path).is_relative_to(_real(root))
+    return False, entry.is_file(follow_symlinks=False)
+
+
+def _real(path: Path) -> Path:
+    """The path without links; one that leads round in a circle stays as it is."""
+    return Path(os.path.realpath(path))
 
 
 def _own_folder(path: Path) -> bool:
     """Hidden folders, virtual environments and installed packages are not the user's program."""
     name = path.name
-    return not name.startswith(".") and (name not in _LEFT_OUT or _is_package(path)) and not (path / "pyvenv.cfg").exists()
+    return not name.startswith(".") and (name not in _LEFT_OUT or _is_package(path)) and not os.path.exists(path / "pyvenv.cfg")
 
 
 def _is_package(path: Path) -> bool:
     """``env`` is also what people call a package of environments."""
-    return path.name in ("env", "venv") and (path / "__init__.py").exists()
+    return path.name in ("env", "venv") and os.path.exists(path / "__init__.py")
 
 
 def _above(root: Path) -> tuple[_Ignore, ...]:
     """The .gitignore files between the repository's top and the folder."""
     found: list[_Ignore] = []
-    folder = root.resolve()
+    folder = _real(root)
     for parent in folder.parents:
-        if (folder / ".git").exists():
+        if os.path.exists(folder / ".git"):
             break
         found += _ignore_file(parent)
-        if (parent / ".git").exists():
+        if os.path.exists(parent / ".git"):
             return tuple(reversed(found))
     return ()
 
 
+_IGNORE = ".gitignore"
+
+
 def _ignore_file(folder: Path) -> list[_Ignore]:
-    file = folder / ".gitignore"
-    if not file.is_file():
-        return []
+    """What the .gitignore of a folder says; nothing where there is none. OSError where it cannot be read: what it leaves out must not be written."""
     try:
-        return _patterns(folder, file.read_text(encoding="utf-8", errors="replace").splitlines())
-    except (OSError, ValueError):
+        text = reading.content(folder / _IGNORE).decode("utf-8", "replace")
+    except FileNotFoundError:
         return []
+    return _patterns(folder, text.splitlines())
 
 
 def _patterns(folder: Path, lines: list[str]) -> list[_Ignore]:
+    """The patterns seen from the folder; a line that is none is passed over, as git does."""
     import pathspec
 
-    return [(folder.resolve(), pathspec.PathSpec.from_lines("gitignore", lines))]
+    return [(_real(folder), pathspec.PathSpec.from_lines("gitignore", [line for line in lines if is_pattern(line)]))]
+
+
+def is_pattern(line: str) -> bool:
+    """Whether this may stand in a .gitignore."""
+    import pathspec
+
+    try:
+        pathspec.PathSpec.from_lines("gitignore", [line])
+    except ValueError:
+        return False
+    return True
 
 
 def _ignored(path: Path, ignores: tuple[_Ignore, ...], *, folder: bool = False) -> bool:
     if not ignores:
         return False
-    full = path.parent.resolve() / path.name
+    full = _real(path.parent) / path.name
     for base, spec in reversed(ignores):
         if full.is_relative_to(base):
             result = spec.check_file(full.relative_to(base).as_posix() + ("/" if folder else ""))
@@ -133,5 +173,5 @@ def _ignored(path: Path, ignores: tuple[_Ignore, ...], *, folder: bool = False) 
 def matches(name: str, pattern: str, root: str) -> bool:
     """Whether a pattern as in .gitignore, seen from ``root``, means the file; one outside is seen by its name alone."""
     path = Path(name)
-    inside = path.resolve().is_relative_to(Path(root).resolve())
+    inside = _real(path).is_relative_to(_real(Path(root)))
     return _ignored(path if inside else Path(root, path.name), tuple(_patterns(Path(root), [pattern])))

@@ -12,7 +12,7 @@ from dpmigrate.model import Severity
 from dpmigrate.rewrite.apply import apply
 from dpmigrate.rewrite.compose import compose
 from dpmigrate.rewrite.verify import verify
-from tests.pipeline import Case, Said, blocked, cases, findings, migrate, planned, said
+from tests.pipeline import Case, blocked, cases, findings, migrate, planned, said
 
 ALL = cases()
 MIGRATED = [c for c in ALL if c.facts["expect"] == "migrate"]

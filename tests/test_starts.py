@@ -177,7 +177,7 @@ def test_a_file_that_goes_away_meanwhile(repository: Path, monkeypatch: pytest.M
     def gone(*_: object) -> bytes:
         raise FileNotFoundError
 
-    monkeypatch.setattr(Path, "read_bytes", gone)
+    monkeypatch.setattr("dpmigrate.reading.content", gone)
     assert starts(repository / "train.py") == ()
     monkeypatch.setattr(os, "scandir", gone)
     assert starts(repository / "train.py") == ()

@@ -35,6 +35,7 @@ def _file(o: Outcome, names: dict[str, str]) -> dict[str, Any]:
         "problem": problem,
         "notes": list(o.notes),
         "module": o.module or None,
+        "unread": [{"path": path, "message": problem.message} for path, problem in o.unread],
         "starts": [{"path": s.path, "line": s.line, "command": s.command} for s in o.starts],
         "findings": [_finding(f, names, file.path, split(file.before)) for file in o.files for f in file.findings],
         "changed": list(o.changed),

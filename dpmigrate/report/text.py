@@ -6,10 +6,10 @@ interpreted.
 
 from __future__ import annotations
 
-import itertools
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from dpmigrate.model import File, Finding, Outcome, Severity, Status, blockers, left
 from dpmigrate.report.plain import safe
@@ -33,11 +33,6 @@ class Style:
 def split(text: str) -> list[str]:
     """Lines as Python counts them."""
     return re.split(r"\r\n|\r|\n", text)
-
-
-def _with_ends(text: str) -> list[str]:
-    """The same lines with their ends: a form feed is part of a line, for patch as for Python."""
-    return [line for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text) if line]
 
 
 def column(line: str, offset: int) -> int:
@@ -148,18 +143,16 @@ def totals(outcomes: Sequence[Outcome]) -> str:
     return f"{_count(len(outcomes), 'file')}: {', '.join(parts)}." if parts else "No Python files."
 
 
-def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: bool) -> Iterator[str]:
+def apply_result(outcome: Outcome, style: Style, *, written: str | None) -> Iterator[str]:
     """What became of one program. ``written`` is where the result went, None if nowhere."""
     path = safe(outcome.path)
     if outcome.status is Status.FAILED:
-        yield from findings(outcome, style, source=False)
+        yield from findings(replace(outcome, files=()), style, source=False)
     elif outcome.status is Status.UNCHANGED:
         yield f"{path}: unchanged: {safe(outcome.reason)}"
         yield from _notes(outcome)
     elif outcome.status is Status.REFUSED:
         commented = any(f.after is not None for f in outcome.files)
-        if diff and commented:
-            yield from unified(outcome, style)
         program = "left as it is" if not commented else "left as it is but for comments" if written is not None else "would get comments only"
         yield f"{style.paint(path, '1')}: {style.paint('refused', '1;31')}, {program}{': ' + safe(outcome.reason) if outcome.reason else ':'}"
         for file in outcome.files:
@@ -169,8 +162,6 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: b
                     yield f"    help: {safe(f.advice)}"
         yield from _notes(outcome)
     else:
-        if diff:
-            yield from unified(outcome, style)
         yield from _migrated(outcome, style, written)
 
 
@@ -207,23 +198,4 @@ def _starts(outcome: Outcome) -> Iterator[str]:
     yield from (f"  {safe(s.path)}:{s.line}: {safe(s.command)}" for s in outcome.starts[:_SHOWN])
     if len(outcome.starts) > _SHOWN:
         yield f"  ... and {len(outcome.starts) - _SHOWN} more (all of them: --output-format json)"
-
-
-def unified(outcome: Outcome, style: Style) -> Iterator[str]:
-    """The unified diff of exactly what is written."""
-    import difflib  # here, so that a check does not pay for it
-
-    changed = [(f.path.lstrip("/"), f.before, f.after) for f in outcome.files if f.after is not None]
-    diffs = (difflib.unified_diff(_with_ends(before), _with_ends(after), f"a/{name}", f"b/{name}") for name, before, after in changed)
-    for line in itertools.chain.from_iterable(diffs):
-        text = line.rstrip("\r\n")
-        shown = safe(text.expandtabs(4)) if style.colour else _raw(text)
-        code = "32" if text.startswith("+") else "31" if text.startswith("-") else "36" if text.startswith("@") else ""
-        yield style.paint(shown, code) if code else shown
-        if not line.endswith(("\n", "\r")):
-            yield "\\ No newline at end of file"
-
-
-def _raw(text: str) -> str:
-    """A diff that goes to a file or a pipe keeps tabs, form feeds and all printable text; only what could drive a terminal is escaped."""
-    return "".join(part if part in ("\t", "\f") else safe(part) for part in re.split(r"([\t\f])", text))
+    yield from (f"{safe(path)}: error {safe(problem.message)}: whether it starts {safe(outcome.path)} is not known" for path, problem in outcome.unread)

@@ -49,8 +49,8 @@ def place(script: Path, started_in: Path, others: Sequence[Path] = ()) -> Place:
     """
     module = as_module(script)
     script, started_in = script.resolve(), started_in.resolve()
-    homes = {Path.home().resolve(), Path("/")}
-    repository = next((p for p in script.parents if p not in homes and any((p / mark).exists() for mark in (".git", ".hg"))), None)
+    homes = {Path(os.path.realpath(os.path.expanduser("~"))), Path("/")}
+    repository = next((p for p in script.parents if p not in homes and any(os.path.exists(p / mark) for mark in (".git", ".hg"))), None)
     root = repository or script.parent
     for folder in () if repository else (*(p.parent for p in others), *([module.folder] if module is not None else [])):
         above = Path(os.path.commonpath([root, folder]))
