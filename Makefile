@@ -32,6 +32,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/repositories.py
 	$(BIN)/python benchmarks/verify.py
+	$(BIN)/python benchmarks/watch.py
 
 clean:
 	rm -rf .venv build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
