@@ -32,6 +32,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/repositories.py
 	$(BIN)/python benchmarks/verify.py
+	$(BIN)/python benchmarks/watch.py
 
 mutation: $(STAMP)
 	$(BIN)/python -m tests.mutation --run -j 2 --table mutation.md

@@ -1,4 +1,4 @@
-"""The net under batches that are the same on all ranks: the work of one, or an epoch that is several.
+"""The net under batches that are the same on all ranks: these do the work of one.
 
 Two signs, compared where the ranks compare their weights:
 
@@ -29,7 +29,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from . import _draws
-from ._state import STATE, world_size
+from ._state import STATE, capturing, world_size
 
 #: passes through a model whose inputs are kept, the last ones
 SLOTS: Final = 8
@@ -48,7 +48,9 @@ def watch_inputs(wrapped: nn.Module) -> None:
 
 
 def _look(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    if torch.compiler.is_compiling() or not module.training or not torch.is_grad_enabled():
+    if torch.compiler.is_compiling() or capturing():
+        return
+    if not module.training or not torch.is_grad_enabled():
         return
     STATE.inputs.append(_mark(list(_tensors((args, kwargs)))))
     del STATE.inputs[:-SLOTS]
@@ -82,7 +84,7 @@ def _mark(tensors: list[torch.Tensor]) -> torch.Tensor | None:
 
 
 def facts() -> list[float]:
-    """What this rank has to say, SLOTS + 2 numbers: its data, whether they are divided, its batches."""
+    """What this rank has to say: its data, whether they are divided, its batches."""
     if "batches" in STATE.unwatched:
         return [0.0] * (SLOTS + 2)
     marks = [0.0 if mark is None else float(mark) for mark in STATE.inputs]
@@ -95,7 +97,7 @@ def facts() -> list[float]:
 
 
 def judge(highest: list[float], lowest: list[float]) -> None:
-    """Raise RuntimeError, or warn, where the ranks train on the same samples; the same on all ranks."""
+    """Raise RuntimeError, or warn, where the ranks train on the same samples; alike on all."""
     first = not STATE.inputs_compared
     leave_inputs()
     if "batches" in STATE.unwatched:
@@ -126,8 +128,8 @@ def _same_data() -> None:
     )
     if STATE.sure:
         raise RuntimeError(
-            f"every rank trains on all of the data ({names}): an epoch is {world_size()} epochs, or "
-            f"{world_size()} times the same. Divide them, with {_REMEDY}. {_LEAVE}"
+            f"every rank trains on all of the data ({names}): an epoch is {world_size()} epochs, "
+            f"or {world_size()} times the same. Divide them, with {_REMEDY}. {_LEAVE}"
         )
     if not STATE.warned:
         STATE.warned = True

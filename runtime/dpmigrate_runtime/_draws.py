@@ -50,10 +50,11 @@ def given(original: Any) -> Any:
     @functools.wraps(original)
     def __next__(self: Any) -> Any:
         batch = original(self)
-        # a thread that loads ahead draws at any time
-        if threading.get_ident() == main:
-            STATE.loads = True
-            STATE.moment += 1
+        if threading.get_ident() != main:
+            # a thread that loads ahead draws at any time, and on each rank at another
+            return batch
+        STATE.loads = True
+        STATE.moment += 1
         number = getattr(self, "_num_yielded", 1)
         draw = getattr(self, "_dpmigrate", None)
         if draw is None or number == 1:
@@ -97,7 +98,7 @@ def _draws_all(sampler: Any, data: Any) -> bool:
 
 
 def _order(sampler: Any, data: Any) -> tuple[int | None, str]:
-    """The number of the order that the pass has, the same on all ranks that draw from one order; and in words."""
+    """The number of the pass's order, the same on all ranks that draw from one; and in words."""
     if isinstance(sampler, ShardSampler) or (
         isinstance(sampler, DistributedSampler) and sampler.shuffle
     ):
@@ -122,7 +123,10 @@ def next_step() -> None:
 
 
 def order() -> float | None:
-    """One number for the orders that feed this step, the same on all ranks that go through their data together; None where nothing can be said."""
+    """One number for the orders that feed this step; None where nothing can be said.
+
+    It is the same on all ranks that go through their data together.
+    """
     shared = [draw for draw in STATE.drawn.values() if draw.order is not None]
     if not shared or not all(draw.counts for draw in shared):
         return None
@@ -143,7 +147,7 @@ def divides() -> bool:
 
 
 def undivided() -> list[tuple[Any, bool]]:
-    """The DataLoader iterators that alone fed the last two steps, where each draws from all of its data.
+    """The DataLoader iterators that alone fed the last two steps, each from all of its data.
 
     And whether samples may be drawn twice.
     """

@@ -1,4 +1,4 @@
-"""Where the ranks meet: after some steps of an optimizer they compare a sample of their weights, their batches and their passes over the data."""
+"""Where the ranks meet: after some steps they compare weights, batches and passes over the data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.optim.optimizer import Optimizer
 
 from . import _batches, _draws, _outside
 from ._exchange import from_all
-from ._state import STATE, Watched, wire
+from ._state import STATE, Watched, capturing, wire
 
 #: weights of a parameter that are compared, at even distances; with all of them a comparison would be as large as an exchange of gradients
 SAMPLE: Final = 64
@@ -45,7 +45,8 @@ def watch_model(model: nn.Module, compare: bool) -> None:
     for name, parameter in model.named_parameters():
         before = STATE.watched.get(parameter)
         # compare=False is for programs that mean to let their ranks part
-        averaged = parameter.requires_grad or not compare or (before is not None and before.averaged)
+        elsewhere = before is not None and before.averaged
+        averaged = parameter.requires_grad or elsewhere or not compare
         STATE.watched[parameter] = Watched(name, averaged, compare)
     STATE.looked.clear()
 
@@ -68,7 +69,7 @@ def after_step(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
     if first is None:
         return
     first.steps += 1
-    if (_due(first.steps) or first.steps % PASSES_EVERY == 0) and not _captured():
+    if (_due(first.steps) or first.steps % PASSES_EVERY == 0) and not capturing():
         _meet(optimizer, first.steps)
     _draws.next_step()
 
@@ -119,13 +120,14 @@ def _extremes(
 def _passes(highest: torch.Tensor, lowest: torch.Tensor) -> None:
     if highest.item() == lowest.item() or not highest.isfinite():
         return
-    told = "; ".join(f"rank {number}: {which}" for number, which in enumerate(from_all(_draws.told())))
+    orders = enumerate(from_all(_draws.told()))
+    told = "; ".join(f"rank {number}: {which}" for number, which in orders)
     raise RuntimeError(
         "the ranks go through their training data in different orders, so that samples are taken "
-        f"twice and others left out ({told}). One rank has begun a pass that the others have not: a "
-        "look at a batch on one rank alone (next(iter(loader)) under ddp.is_main()) is such a pass, "
-        "and so is a loop that one rank leaves or begins by itself; or its sampler has another seed "
-        'or epoch. If that is meant: ddp.setup(unwatched="passes")'
+        f"twice and others left out ({told}). One rank has begun a pass that the others have not: "
+        "a look at a batch on one rank alone (next(iter(loader)) under ddp.is_main()) is such a "
+        "pass, and so is a loop that one rank leaves or begins by itself; or its sampler has "
+        'another seed or epoch. If that is meant: ddp.setup(unwatched="passes")'
     )
 
 
@@ -156,11 +158,6 @@ def _due(steps: int) -> bool:
     return steps > 1 and (steps & (steps - 1) == 0 or steps % EVERY == 0)
 
 
-def _captured() -> bool:
-    # a CUDA graph cannot wait for an answer
-    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
-
-
 def _weights(
     parameters: list[torch.Tensor],
     sizes: list[int],
@@ -169,7 +166,8 @@ def _weights(
     moment: str,
 ) -> None:
     """Raise RuntimeError where the samples of the parameters differ between the ranks."""
-    for number, (high, low) in enumerate(zip(torch.split(highest, sizes), torch.split(lowest, sizes), strict=True)):
+    pairs = zip(torch.split(highest, sizes), torch.split(lowest, sizes), strict=True)
+    for number, (high, low) in enumerate(pairs):
         if len(high) and (high - low).max() > TOLERANCE * torch.maximum(high.abs(), low.abs()).max():
             watched = STATE.watched.get(parameters[number])
             which = repr(watched.name) if watched else f"parameter {number} of the optimizer, which is in no wrapped model,"

@@ -77,11 +77,11 @@ def check(optimizer: Optimizer, outside: list[tuple[int, int]]) -> bool:
 
 
 def stop_frozen(optimizer: Optimizer, parameter: torch.Tensor) -> NoReturn:
-    """Raise RuntimeError for a parameter that DDP does not average, since it was frozen at the wrap."""
+    """Raise RuntimeError for a parameter that was frozen when its model was wrapped."""
     raise RuntimeError(
-        f"{type(optimizer).__name__} has trained {STATE.watched[parameter].name!r}, which was frozen "
-        "when its model was wrapped: DDP does not average its gradient, and each rank trains its "
-        "own. Set requires_grad before ddp.wrap, or wrap the model anew: "
+        f"{type(optimizer).__name__} has trained {STATE.watched[parameter].name!r}, which was "
+        "frozen when its model was wrapped: DDP does not average its gradient, and each rank "
+        "trains its own. Set requires_grad before ddp.wrap, or wrap the model anew: "
         f"model = ddp.wrap(ddp.unwrap(model)). {_LEAVE}"
     )
 
@@ -104,7 +104,7 @@ def _made_in_this_step(parameter: torch.Tensor) -> bool:
 def _find_wrappers(parameter: torch.Tensor) -> bool:
     """Get to know the parameters of all wrappers that exist, made by whomever.
 
-    They are looked for among all objects, which takes a while: only where the run would stop otherwise.
+    They are looked for among all objects, which takes a while: only where the run would stop.
     """
     wrappers = [
         one for one in _modules() if _WRAPPERS & {kind.__name__ for kind in type(one).__mro__}

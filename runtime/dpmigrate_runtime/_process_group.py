@@ -28,13 +28,14 @@ def setup(timeout: float = DEFAULT_TIMEOUT, unwatched: str | Collection[str] = (
     everybody's, and the other ranks fall silent (stdout, logging up to WARNING, warnings, tqdm). A second call does nothing, and so
     does a call in a DataLoader worker; a group that somebody else made is used as it is.
 
-    With several processes the ranks watch themselves from here on, and stop with RuntimeError where the run would go wrong without
-    an error. ``unwatched`` turns nets off, one name or several: ``"parameters"`` (an optimizer trains what is in no wrapped model),
-    ``"batches"`` (all ranks train on the same samples), ``"passes"`` (the ranks go through their data in different orders),
+    With several processes the ranks watch themselves from here on, and stop with RuntimeError where
+    the run would go wrong without an error. ``unwatched`` turns nets off, one name or several:
+    ``"parameters"`` (an optimizer trains what is in no wrapped model), ``"batches"`` (all ranks
+    train on the same samples), ``"passes"`` (the ranks go through their data in different orders),
     ``"weights"`` (the ranks' weights part).
 
-    Raises RuntimeError naming the environment variable that is missing or wrong, ValueError for a timeout that is not positive or
-    a net that does not exist.
+    Raises RuntimeError naming the environment variable that is missing or wrong, ValueError for a
+    timeout that is not positive or a net that does not exist.
     """
     if STATE.active or multiprocessing.parent_process() is not None:
         return

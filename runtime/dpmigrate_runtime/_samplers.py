@@ -18,7 +18,8 @@ from ._state import world_size
 
 #: items that are drawn at a time
 PIECE: Final = 2**16
-#: how far the orders of one epoch lie apart, where it has several passes: more than a program has epochs
+#: how far the orders of one epoch lie apart, where it has several passes: no program has so many
+#: epochs
 _FURTHER: Final = 2**20
 T_co = TypeVar("T_co", covariant=True)
 
@@ -26,10 +27,11 @@ T_co = TypeVar("T_co", covariant=True)
 class Passes:
     """Which order each pass over a sampler has, so that none is the order of a pass before.
 
-    An order is a number that is added to the seed, as torch adds the epoch. While nobody tells the epoch, pass k has the order of epoch k. What is told
-    by ``set_epoch(e)`` is the order of the next pass, exactly that of torch, unless a pass has had it before: a ``set_epoch`` that comes after its pass,
-    or several passes of one epoch. Those have further orders of epoch e, by which later epochs are not moved: a training that goes on at epoch e has
-    the orders that it would have had without the interruption.
+    An order is a number that is added to the seed, as torch adds the epoch. While nobody tells the
+    epoch, pass k has the order of epoch k. After ``set_epoch(e)`` the next pass has that of epoch e,
+    exactly as in torch, unless a pass has had it before: where ``set_epoch`` comes after its pass, or
+    an epoch has several. Those passes have further orders of epoch e, by which later epochs are not
+    moved: a training that is resumed at epoch e has the orders of one that was not interrupted.
     """
 
     def __init__(self) -> None:
@@ -39,7 +41,7 @@ class Passes:
         self.had: Counter[int] = Counter()  # how many passes each epoch has had
 
     def tell(self, epoch: int) -> None:
-        """``set_epoch``: the epoch of the passes that begin from now on. Raises TypeError or ValueError for what is no number."""
+        """``set_epoch``: the epoch of the passes from now on. Raises TypeError for what is no number."""
         self.epoch, self.told = int(epoch), True
 
     def begin(self) -> int:
@@ -52,19 +54,28 @@ class Passes:
 
 
 class DistributedSampler(torch.utils.data.DistributedSampler[T_co]):
-    """torch's DistributedSampler, which goes on to the next order by itself: a missing or late ``set_epoch`` repeats no order.
+    """torch's DistributedSampler, which goes on to the next order by itself.
 
-    ``set_epoch(e)`` gives exactly torch's order of epoch e, for the next pass; without it pass k has that of epoch k. Further passes of one epoch have orders
-    of their own (``Passes``). ``num_replicas`` and ``rank`` are those of the job, also without a process group. A pass begins when the first of its indices is
-    asked for: with DataLoader workers in ``iter(loader)``, without them at the first batch.
+    A missing or late ``set_epoch`` repeats no order. ``set_epoch(e)`` gives exactly torch's order of
+    epoch e, for the next pass; without it pass k has that of epoch k. Further passes of one epoch
+    have orders of their own (``Passes``). ``num_replicas`` and ``rank`` are those of the job, also
+    without a process group. A pass begins when the first of its indices is asked for: with workers
+    in ``iter(loader)``, without them at the first batch.
     Errors are those of torch. (torch.utils.data.distributed.DistributedSampler)
     """
 
     def __init__(
-        self, dataset: Dataset[Any], num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True, seed: int = 0, drop_last: bool = False
+        self,
+        dataset: Dataset[Any],
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
     ) -> None:
         self._passes = Passes()
-        world, mine = world_size() if num_replicas is None else num_replicas, own_rank() if rank is None else rank
+        world = world_size() if num_replicas is None else num_replicas
+        mine = own_rank() if rank is None else rank
         super().__init__(dataset, world, mine, shuffle, seed, drop_last)
 
     @property
@@ -103,7 +114,7 @@ class SharedDraw:
         self.epoch = epoch
         for part in self._chain():
             if hasattr(part, "set_epoch"):
-                # a further pass of an epoch (Passes) has a large number: numpy takes seeds of 32 bits
+                # further passes of an epoch have large numbers: numpy takes seeds of 32 bits
                 part.set_epoch(epoch % 2**32)
 
     def __iter__(self) -> Iterator[Any]:
@@ -168,7 +179,7 @@ class ShardSampler(Sampler[Any]):
         if self._passes.told:
             self.shared.set_epoch(order)
         else:
-            # samplers of the program's own that have epochs are told what the program tells, and nothing else
+            # samplers of the program's own that have epochs are told what the program tells
             self.shared.epoch = order
 
     def __len__(self) -> int:
@@ -202,7 +213,7 @@ class ShardSampler(Sampler[Any]):
         return self._passes.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the draw of this epoch for the next pass; without it passes go on to the next epoch by themselves (as with ``DistributedSampler``)."""
+        """Choose the draw of this epoch for the next pass, as in ``DistributedSampler``."""
         self._passes.tell(epoch)
         self.shared.set_epoch(self._passes.epoch)
 

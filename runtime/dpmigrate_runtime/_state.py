@@ -20,7 +20,11 @@ DEFAULT_TIMEOUT = 600.0
 
 @dataclass
 class Watched:
-    """A parameter of a wrapped model. ``steps`` is counted at the first one that an optimizer has, so another optimizer of the same ones goes on counting."""
+    """A parameter of a wrapped model.
+
+    ``steps`` is counted at the first one that an optimizer has, so that another optimizer of the
+    same ones goes on counting.
+    """
 
     name: str
     averaged: bool  # by DDP, which knows what could be trained when the model was wrapped
@@ -48,20 +52,33 @@ class State:
     generators: weakref.WeakKeyDictionary[torch.Generator, int] = field(default_factory=weakref.WeakKeyDictionary)
     cpu_group: dist.ProcessGroup | None = None  # of gloo, beside NCCL, for models that stay on the CPU
     wrapped: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
-    unwatched: frozenset[str] = frozenset()  # the nets that are turned off
-    hooks: list[Callable[[], None]] = field(default_factory=list)  # what takes the nets' hooks out of torch again
-    watched: MutableMapping[torch.Tensor, Watched] = field(default_factory=WeakIdKeyDictionary)  # the parameters of wrapped models
-    looked: weakref.WeakKeyDictionary[Optimizer, Any] = field(default_factory=weakref.WeakKeyDictionary)  # what is known of optimizers
-    moment: int = 0  # moves on with each batch of a DataLoader, or with each step of a wrapped model where there are none
-    loads: bool = False  # DataLoaders have given batches
-    drawn: dict[int, Any] = field(default_factory=dict)  # the passes that have given batches since the last step (_draws.Draw)
-    before: dict[int, Any] = field(default_factory=dict)  # and those of the step before
-    inputs: list[torch.Tensor | None] = field(default_factory=list)  # marks of what wrapped models were given
+    #: the nets that are turned off
+    unwatched: frozenset[str] = frozenset()
+    #: what takes the nets' hooks out of torch again
+    hooks: list[Callable[[], None]] = field(default_factory=list)
+    #: the parameters of wrapped models
+    watched: MutableMapping[torch.Tensor, Watched] = field(default_factory=WeakIdKeyDictionary)
+    #: what is known of optimizers (_drift.Looked)
+    looked: weakref.WeakKeyDictionary[Optimizer, Any] = field(
+        default_factory=weakref.WeakKeyDictionary
+    )
+    #: moves on with each batch of a DataLoader; without any, with each step of a wrapped model
+    moment: int = 0
+    #: DataLoaders have given batches
+    loads: bool = False
+    #: the moment at which a parameter was first seen
+    alive: MutableMapping[torch.Tensor, int] = field(default_factory=WeakIdKeyDictionary)
+    #: the passes that have given batches since the last step (_draws.Draw)
+    drawn: dict[int, Any] = field(default_factory=dict)
+    #: and those of the step before
+    before: dict[int, Any] = field(default_factory=dict)
+    #: marks of what wrapped models were given
+    inputs: list[torch.Tensor | None] = field(default_factory=list)
     input_hooks: list[Callable[[], None]] = field(default_factory=list)
     inputs_compared: bool = False
-    sure: bool = False  # that data which look alike are the same
+    #: that data which look alike are the same
+    sure: bool = False
     warned: bool = False
-    alive: MutableMapping[torch.Tensor, int] = field(default_factory=WeakIdKeyDictionary)  # the moment at which a parameter was first seen
 
 
 STATE = State()
@@ -91,6 +108,11 @@ def is_main() -> bool:
 def device() -> torch.device:
     """``cuda:local_rank``, or ``cpu`` without CUDA. MPS is not offered: DistributedDataParallel does not support it."""
     return device_for(local_rank())
+
+
+def capturing() -> bool:
+    """Whether a CUDA graph is being captured, which cannot wait for an answer."""
+    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
 def wire() -> torch.device:

@@ -1,18 +1,13 @@
 """The ranks watch themselves: what is hooked into torch where there are several.
 
-==============  ==================================================  =====================================
-net             what it sees                                        turned off by
-==============  ==================================================  =====================================
-``parameters``  an optimizer trains what is in no wrapped model     ``ddp.setup(unwatched="parameters")``
-``batches``     all ranks train on the same samples                 ``ddp.setup(unwatched="batches")``
-``passes``      the ranks go through their data in different        ``ddp.setup(unwatched="passes")``
-                orders
-``weights``     the ranks' weights part                             ``ddp.setup(unwatched="weights")`` or
-                                                                    ``ddp.wrap(model, compare=False)``
-==============  ==================================================  =====================================
+* ``parameters``: an optimizer trains what is in no wrapped model (``_outside``);
+* ``batches``: all ranks train on the same samples (``_batches``);
+* ``passes``: the ranks go through their data in different orders (``_draws``);
+* ``weights``: the ranks' weights part (``_drift``).
 
-``_outside`` has the first net, ``_batches`` the second; ``_draws`` tells what DataLoaders give, and
-``_drift`` is where the ranks meet. In one process nothing is hooked, and nothing costs anything.
+``ddp.setup(unwatched=...)`` turns them off by these names, and ``ddp.wrap(model, compare=False)``
+all that compares ranks after the steps of one model. The ranks meet in ``_drift``. In one process
+nothing is hooked, and nothing costs anything.
 """
 
 from __future__ import annotations
@@ -35,13 +30,14 @@ def nets(names: str | Collection[str]) -> frozenset[str]:
     found = frozenset({names} if isinstance(names, str) else names)
     if unknown := found - NETS:
         raise ValueError(
-            f"there is no net called {', '.join(map(repr, sorted(unknown)))}; there are {', '.join(sorted(NETS))}"
+            f"there is no net called {', '.join(map(repr, sorted(unknown)))}; "
+            f"there are {', '.join(sorted(NETS))}"
         )
     return found
 
 
 def watch() -> None:
-    """Hook the nets into torch, once; nothing in one process, or where all of them are turned off."""
+    """Hook the nets into torch, once; nothing in one process, or where all are turned off."""
     if STATE.hooks or world_size() == 1 or STATE.unwatched == NETS:
         return
     STATE.hooks.append(register_optimizer_step_post_hook(_drift.after_step).remove)
@@ -64,7 +60,10 @@ def unwatch() -> None:
 
 
 def _replace(kind: Any, name: str, made: Callable[[Any], Any]) -> None:
-    """Put ``made(method)`` in the place of a class's method, until ``unwatch``, unless somebody else has put something there since."""
+    """Put ``made(method)`` in the place of a class's method.
+
+    Until ``unwatch``, unless somebody else has put something there since.
+    """
     before = getattr(kind, name)
     after = made(before)
     setattr(kind, name, after)

@@ -1,7 +1,9 @@
-"""Behaviours of the nets under batches that are the same on all ranks, and under passes that are not."""
+"""Behaviours of the nets under batches that are alike on all ranks, and passes that are not."""
 
 from __future__ import annotations
 
+import functools
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +15,15 @@ import torch
 from dpmigrate_runtime import _batches, _draws
 from dpmigrate_runtime._state import STATE
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, Subset, TensorDataset, WeightedRandomSampler
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    Subset,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 from torch.utils.data import DistributedSampler as OfTorch
 
 from tests.runtime.checks import check
@@ -25,7 +35,7 @@ DATA = TensorDataset(POINTS)
 
 @contextmanager
 def anew() -> Iterator[None]:
-    """As before the ranks have compared anything; their random numbers are others, as after seed_ranks."""
+    """As before the ranks have compared anything; their random numbers are not the same."""
     STATE.inputs_compared = STATE.warned = False
     STATE.drawn.clear()
     STATE.before.clear()
@@ -35,7 +45,12 @@ def anew() -> Iterator[None]:
     _batches.leave_inputs()
 
 
-def train(batches: Iterable[Any], model: nn.Module | None = None, steps: int = 4, between: Callable[[int], Any] = lambda step: None) -> None:
+def train(
+    batches: Iterable[Any],
+    model: nn.Module | None = None,
+    steps: int = 4,
+    between: Callable[[int], Any] = lambda step: None,
+) -> None:
     """Train for some steps, with passes as many as it needs."""
     model = ddp.wrap(nn.Linear(3, 1)) if model is None else model
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
@@ -74,7 +89,7 @@ def batches_of_all_data() -> None:
     ]
     for loader in loaders:
         with anew():
-            stops("every rank trains on all of the data (", lambda loader=loader: train(loader))  # type: ignore[misc]
+            stops("every rank trains on all of the data (", functools.partial(train, loader))
 
 
 class Files(Dataset[torch.Tensor]):
@@ -112,9 +127,14 @@ class Stream(IterableDataset[torch.Tensor]):
 def batches_of_files() -> None:
     names = [f"{number}.png" for number in range(16)]
     with anew():
-        stops("every rank trains on all of the data (Files of 16)", lambda: train(DataLoader(Files(names), batch_size=4)))
+        stops(
+            "every rank trains on all of the data (Files of 16)",
+            lambda: train(DataLoader(Files(names), batch_size=4)),
+        )
     with anew():
-        train(DataLoader(Files(["of this rank/" * ddp.rank() + name for name in names]), batch_size=4))
+        train(
+            DataLoader(Files(["of this rank/" * ddp.rank() + name for name in names]), batch_size=4)
+        )
 
 
 @check
@@ -174,7 +194,9 @@ class Reads(nn.Module):
         while isinstance(given, dict | list):
             given = next(iter(given.values())) if isinstance(given, dict) else given[0]
         number = given is None or given.dim() < 2
-        x: torch.Tensor = torch.ones(1, 3) * (0 if given is None else given) if number else given.real.float()
+        x: torch.Tensor = (
+            torch.ones(1, 3) * (0 if given is None else given) if number else given.real.float()
+        )
         out: torch.Tensor = self.layer(x)
         return out
 
@@ -187,20 +209,28 @@ def batches_in_any_form() -> None:
         lambda k: torch.full((2, 3), k, dtype=torch.complex64),
     ]
     for kind in kinds:
+        given = [{"x": kind(k + 1)} for k in range(4)]
         with anew():
-            stops("train on the same samples", lambda kind=kind: train([{"x": kind(k + 1)} for k in range(4)], ddp.wrap(Reads())))  # type: ignore[misc]
+            stops("train on the same samples", functools.partial(train, given, ddp.wrap(Reads())))
 
 
 @check
 def batches_that_prove_nothing() -> None:
     """The whole of few data in each step, constant noise, a number, no input at all."""
     one = torch.ones(4, 3)
-    for batches in ([one] * 4, [torch.tensor(float(k)) for k in range(4)], [torch.tensor(k) for k in range(4)], [None] * 4):
+    for batches in (
+        [one] * 4,
+        [torch.tensor(float(k)) for k in range(4)],
+        [torch.tensor(k) for k in range(4)],
+        [None] * 4,
+    ):
         with anew():
             train(batches, ddp.wrap(Reads()))
     # as many samples as ranks, and all alike
     with anew():
-        train(divided(TensorDataset(torch.ones(8, 3) * torch.arange(8.0)[:, None].div(4).floor()), 1))
+        train(
+            divided(TensorDataset(torch.ones(8, 3) * torch.arange(8.0)[:, None].div(4).floor()), 1)
+        )
 
 
 @check
@@ -232,7 +262,10 @@ def batches_of_an_evaluation() -> None:
         train(divided(), between=evaluate)
     with anew():
         # one evaluation, and batches of no loader in the other steps
-        train([batch + ddp.rank() for batch in torch.rand(8, 4, 3)], between=lambda step: evaluate(step) if step == 2 else None)
+        train(
+            [batch + ddp.rank() for batch in torch.rand(8, 4, 3)],
+            between=lambda step: evaluate(step) if step == 2 else None,
+        )
 
 
 @check
@@ -260,7 +293,10 @@ def passes_that_one_rank_begins() -> None:
 
     with anew():
         look()
-        stops("the ranks go through their training data in different orders", lambda: train(loader, steps=4))
+        stops(
+            "the ranks go through their training data in different orders",
+            lambda: train(loader, steps=4),
+        )
     with anew():
         loader.sampler.set_epoch(7)  # type: ignore[attr-defined]
         look()
@@ -311,9 +347,30 @@ def passes_that_are_one_batch_each() -> None:
 
 
 @check
+def passes_that_a_thread_loads_ahead() -> None:
+    """It may be in another pass on each rank."""
+    loader = divided()
+
+    def ahead(step: int) -> None:
+        if step == 2 and ddp.is_main():
+            thread = threading.Thread(target=list, args=[loader])
+            thread.start()
+            thread.join()
+
+    with anew():
+        train(loader, steps=4, between=ahead)
+
+
+@check
 def passes_of_other_samplers() -> None:
     with anew():
-        train(ddp.distribute(DataLoader(DATA, batch_size=8, sampler=RandomSampler(DATA, num_samples=40)), keep_batch_size=True), steps=9)
+        train(
+            ddp.distribute(
+                DataLoader(DATA, batch_size=8, sampler=RandomSampler(DATA, num_samples=40)),
+                keep_batch_size=True,
+            ),
+            steps=9,
+        )
     with anew():
         train(ddp.distribute(DataLoader(DATA, batch_size=8)), steps=9)
     with anew():

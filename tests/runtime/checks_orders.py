@@ -52,7 +52,8 @@ def orders_without_set_epoch() -> None:
         assert sampler.epoch == 4
     sampler = ddp.DistributedSampler(DATA)
     assert [list(sampler) for _ in range(4)] == [of_torch(epoch) for epoch in range(4)]
-    assert distinct([batches(loader) for loader in [ddp.distribute(DataLoader(DATA, batch_size=4, shuffle=True))] * 3])
+    loader = ddp.distribute(DataLoader(DATA, batch_size=4, shuffle=True))
+    assert distinct([batches(loader) for _ in range(3)])
 
 
 @check
@@ -79,7 +80,7 @@ def orders_with_set_epoch_are_those_of_torch() -> None:
 
 @check
 def orders_of_a_training_that_is_resumed() -> None:
-    """Also where an epoch has two passes, the order of one is that of the run that was not interrupted."""
+    """Its orders are those of the run without an interruption, also of two passes an epoch."""
     for fresh, resumed in zip(samplers(), samplers(), strict=True):
         if hasattr(fresh, "shared"):
             resumed.shared.seed = fresh.shared.seed

@@ -260,7 +260,7 @@ def inside_after_changes_of_the_model() -> None:
     """Its layers converted, its type changed, its optimizer copied, its wrapper compiled."""
     bare: nn.Module = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     model = ddp.wrap(bare)
-    # after the wrap, which wants GPUs otherwise: the layers are others, and their parameters the same
+    # after the wrap, which wants GPUs otherwise: other layers with the same parameters
     model.module = nn.SyncBatchNorm.convert_sync_batchnorm(bare)
     optimizer = SGD(model.parameters(), lr=0.1)
     model.double().float()

@@ -13,7 +13,7 @@ import dpmigrate_runtime as ddp
 import pytest
 import torch
 import torch.distributed as dist
-from dpmigrate_runtime import _model, _process_group, _quiet, _seeds, _state
+from dpmigrate_runtime import _model, _process_group, _quiet, _seeds, _state, _watch
 from torch._C._distributed_c10d import HashStore
 
 GOOD = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
@@ -155,6 +155,7 @@ def made(gpus: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
     gpus.setattr(_model, "world_size", lambda: 2)
     gpus.setattr(_model, "agree_on_seeds", lambda: None)
     yield seen
+    _watch.unwatch()
     _state.STATE.wrapped.clear()
     _state.STATE.cpu_group = None
 

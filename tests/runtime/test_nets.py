@@ -1,7 +1,7 @@
-"""Each net, at a right result of the tool from which the edit is taken that it protects: two ranks run it, and the net catches it.
+"""Each net catches a right result of the tool from which the edit is taken that it protects.
 
-The programs are goldens of fixtures. Where no change is made they run to the end, and where the samplers go on by
-themselves the orders are right without the edit.
+The programs are goldens of fixtures, and run at two ranks. Where no change is made they run to the
+end, and where the samplers go on by themselves the orders are right without the edit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ def run(folder: Path, text: str) -> Ended:
     script = folder / "train.py"
     script.write_text(text)
     starter = folder / "start.py"
-    starter.write_text(f"import os, runpy\nos.chdir({str(folder)!r})\nrunpy.run_path({str(script)!r}, run_name='__main__')\n")
+    starter.write_text(
+        f"import os, runpy\nos.chdir({str(folder)!r})\n"
+        f"runpy.run_path({str(script)!r}, run_name='__main__')\n"
+    )
     return ranks(2, str(starter), limit=300)
 
 
@@ -63,24 +66,56 @@ SEEDED = ("    ddp.seed_ranks()\n", "")
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        pytest.param([WRAP, BARE, INNER], "SGD has trained 'net.0.weight' of Scorer (of shape [12, 10]), which is in no wrapped model", id="no wrap"),
-        pytest.param([SAMPLER, SET_EPOCH], "every rank trains on all of the data (Pairs of 256): an epoch is 2 epochs", id="no sampler"),
-        pytest.param([SAMPLER, SET_EPOCH, SEEDED], "every rank trains on all of the data (Pairs of 256)", id="no sampler, equal seeds"),
-        pytest.param([SHUFFLED, PEEK], "the ranks go through their training data in different orders", id="a look on rank 0"),
-        pytest.param([SHUFFLED, SET_EPOCH, PEEK], "the ranks go through their training data in different orders", id="a look on rank 0, no set_epoch"),
+        pytest.param(
+            [WRAP, BARE, INNER],
+            "SGD has trained 'net.0.weight' of Scorer (of shape [12, 10]), which is in no wrapped model",
+            id="no wrap",
+        ),
+        pytest.param(
+            [SAMPLER, SET_EPOCH],
+            "every rank trains on all of the data (Pairs of 256): an epoch is 2 epochs",
+            id="no sampler",
+        ),
+        pytest.param(
+            [SAMPLER, SET_EPOCH, SEEDED],
+            "every rank trains on all of the data (Pairs of 256)",
+            id="no sampler, equal seeds",
+        ),
+        pytest.param(
+            [SHUFFLED, PEEK],
+            "the ranks go through their training data in different orders",
+            id="a look on rank 0",
+        ),
+        pytest.param(
+            [SHUFFLED, SET_EPOCH, PEEK],
+            "the ranks go through their training data in different orders",
+            id="a look on rank 0, no set_epoch",
+        ),
     ],
 )
 def test_the_net_stops_all_ranks(changes: list[tuple[str, str]], text: str, tmp_path: Path) -> None:
     ended = run(tmp_path, result("single_device_object", *changes))
-    assert [code != 0 and text in err for code, err in zip(ended.codes, ended.err, strict=True)] == [True, True], ended.err
+    assert [
+        code != 0 and text in err for code, err in zip(ended.codes, ended.err, strict=True)
+    ] == [True, True], ended.err
     assert "first" not in ended.out[0], "stopped before the end of the first epoch"
 
 
 @pytest.mark.parametrize(
-    "changes", [pytest.param([], id="as it is"), pytest.param([SET_EPOCH], id="no set_epoch"), pytest.param([SET_EPOCH, LATE], id="a late set_epoch")]
+    "changes",
+    [
+        pytest.param([], id="as it is"),
+        pytest.param([SET_EPOCH], id="no set_epoch"),
+        pytest.param([SET_EPOCH, LATE], id="a late set_epoch"),
+    ],
 )
 def test_no_order_comes_twice(changes: list[Any], tmp_path: Path) -> None:
-    text = result("single_device_object", SHUFFLED, ("import dpmigrate_runtime as ddp\n", f"import dpmigrate_runtime as ddp\n{_ORDERS}"), *changes)
+    text = result(
+        "single_device_object",
+        SHUFFLED,
+        ("import dpmigrate_runtime as ddp\n", f"import dpmigrate_runtime as ddp\n{_ORDERS}"),
+        *changes,
+    )
     ended = run(tmp_path, text)
     assert ended.codes == [0, 0], ended.err
     orders = [line for line in ended.out[0].splitlines() if line.startswith("order ")]
