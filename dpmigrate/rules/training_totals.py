@@ -48,7 +48,7 @@ from dpmigrate.rules._edits import reduced
 
 _SHARE = "{} is read after the loop and covers rank 0's share"
 _SAID = {
-    Unclear.COUNTER: "read after the loop, and of rank 0's share only: {}; whether sums or means are added up in {} is not known",
+    Unclear.COUNTER: "{} {be} read after the loop and {cover} rank 0's share: whether {} {add} up sums or means is not known",
     Unclear.METER: f"the meter {_SHARE}",
     Unclear.FOREIGN_METER: _SHARE,
     Unclear.GROWS: _SHARE,
@@ -93,4 +93,6 @@ def _told(script: Script, doubt: Doubt) -> Hit:
     advice = _GOES_ON if doubt.why is Unclear.GROWS and number else _ADVICE[doubt.why]
     if doubt.why is Unclear.FOREIGN_METER and any(script.text(n.value) == doubt.names[0] for n in script.names.attributes("avg")):
         advice = _AVERAGE
-    return Hit(doubt.where, _SAID[doubt.why].format(*names), advice=advice.format(*names))
+    numbered = {"be": "is", "cover": "covers"} if len(doubt.names) == 1 else {"be": "are", "cover": "cover"}
+    message = _SAID[doubt.why].format(*names, **numbered, add="adds" if len(doubt.of) == 1 else "add")
+    return Hit(doubt.where, message, advice=advice.format(*names))

@@ -280,3 +280,9 @@ def test_nothing_is_missing(outcomes: Callable[[Files], tuple[Outcome, Outcome]]
 def test_why_nothing_is_said(outcomes: Callable[[Files], tuple[Outcome, Outcome]], files: Files, reason: str) -> None:
     checked, applied = outcomes(files)
     assert (checked.status, checked.reason, applied.status) == (Status.CLEAN, reason, Status.UNCHANGED)
+
+
+def test_roles_are_not_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\nimport lib\nlib.fit(model=lib.model(), epochs=3)\n")
+    (outcome,) = engine.explain([tmp_path / "train.py"], Settings())
+    assert outcome.reason == "what trains is not seen, as a check says"
