@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dpmigrate.result.flow import Flow, Read
 from dpmigrate.result.lines import Lines
 from dpmigrate.result.migrated import Fault, Migrated
-from dpmigrate.result.variables import Scope
+from dpmigrate.result.scopes import Scope
 
 
 def unbound(m: Migrated) -> Iterator[Fault]:
@@ -19,10 +19,12 @@ def unbound(m: Migrated) -> Iterator[Fault]:
 
 
 def newly_unbound(before: str, after: str, own: Collection[str] = ()) -> Iterator[tuple[int, str]]:
-    """For each name that may have no value where the new text reads it, and had one in the old: the line of the old text, and what is wrong.
+    """For each name that may have no value where the new text reads it, and had one in the old: the
+    line of the old text, and what is wrong.
 
-    A read is excused where the old text had the same one in the same place, or where the program, without that value, would in any
-    case have come to a read of the old text that fails. ``own`` are names that new code alone uses: a star import brings none of them.
+    A read is excused where the old text had the same one in the same place, or where the program,
+    without that value, would in any case have come to a read of the old text that fails. ``own``
+    are names that new code alone uses: a star import brings none of them.
     """
     new = Flow(ast.parse(after))
     old = Flow(ast.parse(before), learning=False)
