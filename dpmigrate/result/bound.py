@@ -27,18 +27,15 @@ def newly_unbound(before: str, after: str, own: Collection[str] = ()) -> Iterato
     are names that new code alone uses: a star import brings none of them.
     """
     new = Flow(ast.parse(after))
-    old = Flow(ast.parse(before), learning=False)
-    lines: Lines | None = None
-    for name, node in new.variables.undefined.items():
-        if name not in old.variables.undefined and (name in own or not new.variables.star):
-            lines = lines or Lines(before, after)
-            yield (
-                lines.place(_line(node)),
-                f"the new code reads {name!r}, which nothing in this file gives a value",
-            )
-    if not new.unbound:
+    if not new.unbound and not new.variables.undefined:
         return
-    lines = lines or Lines(before, after)
+    old = Flow(ast.parse(before), learning=False)
+    lines = Lines(before, after)
+    for name, node in new.variables.undefined.items():
+        brought = name in own or not new.variables.star
+        if name not in old.variables.undefined and brought:
+            words = f"the new code reads {name!r}, which nothing in this file gives a value"
+            yield lines.place(_line(node)), words
     known = _Known(old, new, lines)
     for read in new.unbound:
         if not known.failed(read) and new.goes_on(read, known.was):

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from dpmigrate.result.scopes import (
+    IDLE,
     Comprehension,
     Definition,
     Frame,
     FunctionNode,
-    LoopNode,
     Scope,
     all_parameters,
     elements,
     evaluated_first,
 )
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 class Collected:
@@ -33,6 +36,7 @@ class Collected:
         #: whether annotations are never evaluated
         self.late_annotations = any(map(_asks_for_late_annotations, tree.body))
         self._names: dict[str, int] = {}
+        self._methods: dict[type[ast.AST], Callable[[Any], None]] = {}
         self._frame: Frame
         self._scope: Scope
         self._run(tree, Scope(tree, None, "module", ""), tree.body)
@@ -96,15 +100,18 @@ class Collected:
 
     # ------------------------------------------------------------------ the walk
     def _visit(self, node: ast.AST) -> None:
-        method = getattr(self, f"_{type(node).__name__}", None)
+        kind = type(node)
+        if kind not in self._methods:
+            self._methods[kind] = getattr(self, f"_{kind.__name__}", self._children)
         start = len(self._frame.definitions)
-        if method is not None:
-            method(node)
-        else:
-            for child in ast.iter_child_nodes(node):
-                self._visit(child)
-        if isinstance(node, LoopNode):
+        self._methods[kind](node)
+        if kind in _LOOPS:
             self._frame.ranges[node] = (1 << len(self._frame.definitions)) - (1 << start)
+
+    def _children(self, node: ast.AST) -> None:
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, IDLE):
+                self._visit(child)
 
     def _Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
@@ -122,13 +129,11 @@ class Collected:
     def _Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Name):
             self._frame.called.add(node.func.id)
-        for child in ast.iter_child_nodes(node):
-            self._visit(child)
+        self._children(node)
 
     def _Yield(self, node: ast.Yield | ast.YieldFrom) -> None:
         self._frame.generates = True
-        for child in ast.iter_child_nodes(node):
-            self._visit(child)
+        self._children(node)
 
     _YieldFrom = _Yield
 

@@ -11,13 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpmigrate.result.scopes import Comprehension, Frame, Key, Variable, elements
+from dpmigrate.result.scopes import IDLE, Comprehension, Frame, Key, Variable, elements
 
 if TYPE_CHECKING:
     from dpmigrate.result.flow import Flow
 
 _ENDS = frozenset({"sys.exit", "os._exit", "os.abort", "exit", "quit"})
-_IDLE = (ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -113,7 +112,7 @@ class Evaluation:
     # ------------------------------------------------------------------ expressions
     def expr(self, node: ast.AST | None, state: int) -> int:
         """Evaluate; the state after it."""
-        if node is None or not state or isinstance(node, _IDLE):
+        if node is None or not state or isinstance(node, IDLE):
             return state
         if isinstance(node, ast.Name):
             return (

@@ -71,8 +71,10 @@ def _made_unconditional(m: Migrated, move: ast.Call, others: list[ast.Call]) -> 
     tests = [(c, test) for c in others for test in [_test(m, c)]]
     for call, test in tests[:1] if all(t is not None for _, t in tests) else ():
         assert test is not None
-        words = "the model would be moved at its wrap in any case, but the program does it under the test"
-        yield Fault(m.place(move), f"{words} {ast.unparse(test)} ({m.place(call)})")
+        words = (
+            "the model would be moved at its wrap in any case, but the program does it under the"
+        )
+        yield Fault(m.place(move), f"{words} test {ast.unparse(test)} ({m.place(call)})")
 
 
 def _test(m: Migrated, call: ast.Call) -> ast.expr | None:

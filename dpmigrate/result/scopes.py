@@ -16,6 +16,8 @@ from functools import cached_property
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 LoopNode = ast.For | ast.AsyncFor | ast.While
+#: nodes that neither read nor bind anything
+IDLE = (ast.expr_context, ast.Constant, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
 
 @dataclass(eq=False)
