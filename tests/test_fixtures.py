@@ -8,7 +8,8 @@ import re
 
 import pytest
 
-from dpmigrate.model import Severity
+from dpmigrate import migration, rules
+from dpmigrate.model import Problem, Severity
 from dpmigrate.rewrite.apply import apply
 from dpmigrate.rewrite.compose import compose
 from dpmigrate.rewrite.verify import verify
@@ -77,6 +78,15 @@ def test_self_checks_pass(case: Case) -> None:
     after = migrate(case.before, case.settings)
     assert after is not None
     assert verify(case.before, after, planned(case.before, case.settings)) == ()
+
+
+@each_migrated
+def test_the_checks_of_the_result_find_nothing(case: Case) -> None:
+    """As the engine goes: what a check finds wrong is not written."""
+    whole = script(case.before, case.settings)
+    texts = migration.rewritten(whole, rules.check(whole))
+    assert not isinstance(texts, Problem), texts.message
+    assert list(texts.values()) == [migrate(case.before, case.settings)]
 
 
 @each_migrated

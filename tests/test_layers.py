@@ -71,7 +71,7 @@ def test_checks_of_the_result_know_no_rule_and_no_edit(path: Path) -> None:
     assert not {m for m in own if not m.startswith(("dpmigrate.result", "dpmigrate.facts", "dpmigrate.model", "dpmigrate.contract", "dpmigrate.program"))}
 
 
-@pytest.mark.parametrize("module", ["variables", "flow", "lines"])
+@pytest.mark.parametrize("module", ["scopes", "collected", "variables", "evaluation", "runs", "flow", "lines"])
 def test_the_data_flow_knows_no_fact(module: str) -> None:
     own = {m for m in imported(ROOT / "dpmigrate" / "result" / f"{module}.py") if m.split(".")[0] == "dpmigrate"}
     assert not {m for m in own if not m.startswith("dpmigrate.result")}

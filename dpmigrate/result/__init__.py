@@ -1,8 +1,9 @@
-"""Checks of the migrated program, before it is written: what the result must not do, whatever rules made it.
+"""Checks of the migrated program, before it is written: what the result must not do, whatever rules
+made it.
 
-Each check is a function over ``Migrated`` that yields a ``Fault`` for each thing that is wrong. They
-read the new program anew and know no rule and no edit, so that a fault of the analysis that made
-the edits does not hide itself.
+Each check is a function over ``Migrated`` that yields a ``Fault`` for each thing that is wrong.
+They read the new program anew and know no rule and no edit, so that a fault of the analysis that
+made the edits does not hide itself.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dpmigrate.result.flow import Flow, Read
 from dpmigrate.result.lines import Lines
 from dpmigrate.result.migrated import Fault, Migrated
-from dpmigrate.result.variables import Scope
+from dpmigrate.result.scopes import Scope
 
 
 def unbound(m: Migrated) -> Iterator[Fault]:
@@ -19,24 +19,23 @@ def unbound(m: Migrated) -> Iterator[Fault]:
 
 
 def newly_unbound(before: str, after: str, own: Collection[str] = ()) -> Iterator[tuple[int, str]]:
-    """For each name that may have no value where the new text reads it, and had one in the old: the line of the old text, and what is wrong.
+    """For each name that may have no value where the new text reads it, and had one in the old: the
+    line of the old text, and what is wrong.
 
-    A read is excused where the old text had the same one in the same place, or where the program, without that value, would in any
-    case have come to a read of the old text that fails. ``own`` are names that new code alone uses: a star import brings none of them.
+    A read is excused where the old text had the same one in the same place, or where the program,
+    without that value, would in any case have come to a read of the old text that fails. ``own``
+    are names that new code alone uses: a star import brings none of them.
     """
     new = Flow(ast.parse(after))
-    old = Flow(ast.parse(before), learning=False)
-    lines: Lines | None = None
-    for name, node in new.variables.undefined.items():
-        if name not in old.variables.undefined and (name in own or not new.variables.star):
-            lines = lines or Lines(before, after)
-            yield (
-                lines.place(_line(node)),
-                f"the new code reads {name!r}, which nothing in this file gives a value",
-            )
-    if not new.unbound:
+    if not new.unbound and not new.variables.undefined:
         return
-    lines = lines or Lines(before, after)
+    old = Flow(ast.parse(before), learning=False)
+    lines = Lines(before, after)
+    for name, node in new.variables.undefined.items():
+        brought = name in own or not new.variables.star
+        if name not in old.variables.undefined and brought:
+            words = f"the new code reads {name!r}, which nothing in this file gives a value"
+            yield lines.place(_line(node)), words
     known = _Known(old, new, lines)
     for read in new.unbound:
         if not known.failed(read) and new.goes_on(read, known.was):

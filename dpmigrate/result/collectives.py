@@ -42,8 +42,8 @@ def _in_shares(m: Migrated, called: list[tuple[str, ast.Call]]) -> Iterator[Faul
                 any(m.after.names.is_inside(call, s) for s in loop.body)
                 or m.after.names.function(call) in entered
             ):
-                words = f"{what}() waits for every rank, but stands in a loop over a rank's share of batches"
-                yield m.fault(call, f"{words}: {ast.unparse(loop.iter)}")
+                words = f"{what}() waits for every rank, but stands in a loop over a rank's share"
+                yield m.fault(call, f"{words} of batches: {ast.unparse(loop.iter)}")
 
 
 def _loops_round(m: Migrated, node: ast.AST) -> Iterator[ast.For | ast.AsyncFor | ast.While]:

@@ -1,4 +1,6 @@
-"""A sampler that shuffles is told which epoch it is, in the loop over epochs and before the pass: else every pass has the same order."""
+"""A sampler that shuffles is told which epoch it is, in the loop over epochs and before the pass:
+else every pass has the same order.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from dpmigrate.result.migrated import Fault, Migrated
 
 
 def same_order(m: Migrated) -> Iterator[Fault]:
-    """Divided loaders that shuffle and that are gone through again and again in the order of the first time."""
+    """Divided loaders that shuffle and that are gone through again and again in the order of the
+    first time.
+    """
     roles = m.after.roles
     by_number = {c: roles.loaders_of(e) for c in roles.calls if (e := told(c)) is not None}
     by_itself = {
@@ -25,21 +29,16 @@ def same_order(m: Migrated) -> Iterator[Fault]:
     for node, over, loaders in _passes(m):
         alone = {v for v in loaders if _shuffles(m, v.node)} - counted - numbered
         if alone and roles.epoch_loop(node):
-            yield m.fault(
-                over,
-                f"every pass over {ast.unparse(over)} would have the same order: nothing tells its sampler the epoch",
-            )
+            words = f"every pass over {ast.unparse(over)} would have the same order"
+            yield m.fault(over, f"{words}: nothing tells its sampler the epoch")
     for b in roles.train_feeds:
         mine = frozenset(v for v in b.loaders if _shuffles(m, v.node)) & numbered - counted
         calls = [c for c, vals in by_number.items() if vals & mine]
         for loop, inner in roles.epoch_loop(b.node) if mine else ():
-            if not any(
-                m.after.names.is_inside(c, loop) and position(c) < position(inner) for c in calls
-            ):
-                yield m.fault(
-                    inner,
-                    "no set_epoch stands before this pass in the loop that repeats it: every epoch would have the same order",
-                )
+            before = (c for c in calls if position(c) < position(inner))
+            if not any(m.after.names.is_inside(c, loop) for c in before):
+                words = "no set_epoch stands before this pass in the loop that repeats it"
+                yield m.fault(inner, f"{words}: every epoch would have the same order")
 
 
 def _passes(m: Migrated) -> Iterator[tuple[ast.AST, ast.expr, Vals]]:

@@ -1,4 +1,4 @@
-"""Which lines of a new text were there before, and what stood in the place of those that were not."""
+"""Which lines of a new text were there before, and what stood in the place of the others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from difflib import SequenceMatcher
 
 
 class Lines:
-    """The lines of a text, by their numbers, with those of the text that it was made of; indentation and blanks at the end do not count."""
+    """The lines of a text, by their numbers, with those of the text that it was made of;
+    indentation and blanks at the end do not count.
+    """
 
     def __init__(self, before: str, after: str) -> None:
         old, new = before.splitlines(), after.splitlines()
@@ -25,7 +27,9 @@ class Lines:
                     self._changed[j + 1] = range(i1 + 1, i2 + 1)
 
     def old(self, line: int) -> range:
-        """The lines that stood where the line of the new text stands: itself, those that were rewritten, or none."""
+        """The lines that stood where the line of the new text stands: itself, those that were
+        rewritten, or none.
+        """
         same = self._same.get(line)
         return range(same, same + 1) if same is not None else self._changed.get(line, range(1, 1))
 

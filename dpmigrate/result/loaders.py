@@ -1,4 +1,6 @@
-"""What is asked for its sampler is a DataLoader, and not a progress bar or another thing made of one."""
+"""What is asked for its sampler is a DataLoader, and not a progress bar or another thing made of
+one.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,9 @@ def _loaders_in(m: Migrated, call: ast.Call) -> Iterator[Val]:
 
 
 def _has_sampler(m: Migrated, cls: ast.ClassDef) -> bool:
-    """Whether objects of a class of the program have a sampler of their own, or hand on what they are asked for."""
+    """Whether objects of a class of the program have a sampler of their own, or hand on what they
+    are asked for.
+    """
     for n in (n for k in m.after.values.defs.bases(cls) for n in ast.walk(k)):
         if isinstance(n, FunctionNode) and n.name in ("__getattr__", "sampler"):
             return True

@@ -14,19 +14,23 @@ from dpmigrate.model import Span
 from dpmigrate.program import Part
 from dpmigrate.result.flow import Flow
 from dpmigrate.result.lines import Lines
-from dpmigrate.result.variables import Definition
+from dpmigrate.result.scopes import Definition
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a result: a place of the *old* text (``train.py:12``), and a sentence about it."""
+    """What is wrong with a result: a place of the *old* text (``train.py:12``), and a sentence
+    about it.
+    """
 
     place: str
     words: str
 
 
 class Migrated:
-    """``before`` and ``after`` are the facts of the old and the new program, whose files correspond; ``texts`` the new text of each that changes."""
+    """``before`` and ``after`` are the facts of the old and the new program, whose files
+    correspond; ``texts`` the new text of each that changes.
+    """
 
     def __init__(self, before: Script, after: Script, texts: Mapping[Part, str]) -> None:
         self.before = before
@@ -70,7 +74,7 @@ class Migrated:
         return Fault(self.place(node), words)
 
     def is_new(self, node: ast.AST) -> bool:
-        """Whether the line of the new program on which the node begins has changed or was inserted."""
+        """Whether the line on which the node begins has changed or was inserted."""
         index = self.index(node)
         return not self.lines(index).stays(
             Span.of(node).line - self.after.program.parts[index].first
@@ -90,20 +94,26 @@ class Migrated:
 
     # ------------------------------------------------------------------ what a name may hold
     def reaching(self, name: ast.Name) -> list[Definition]:
-        """The definitions that may hold where a name of the new program is read; empty where they are not seen."""
+        """The definitions that may hold where a name of the new program is read; empty where they
+        are not seen.
+        """
         index = self.index(name)
         if index not in self._flows:
             self._flows[index] = Flow(self.after.names.trees[index])
         return self._flows[index].reaching(name)
 
     def given(self, name: ast.Name) -> list[ast.expr] | None:
-        """The expressions that a name may hold where it is read; None where one of them cannot be named."""
+        """The expressions that a name may hold where it is read; None where one of them cannot be
+        named.
+        """
         values = [_value(d) for d in self.reaching(name)]
         known = [v for v in values if v is not None]
         return known if known and len(known) == len(values) else None
 
     def possible(self, name: ast.Name) -> list[ast.expr]:
-        """The expressions that a name may hold, as far as they can be named, also those that calls give for a parameter."""
+        """The expressions that a name may hold, as far as they can be named, also those that calls
+        give for a parameter.
+        """
         found: list[ast.expr] = []
         for d in self.reaching(name):
             if (value := _value(d)) is not None:
@@ -114,7 +124,9 @@ class Migrated:
         return found
 
     def objects(self, node: ast.expr) -> Vals:
-        """What an expression of the new program may be, by the definitions that reach it where they are seen."""
+        """What an expression of the new program may be, by the definitions that reach it where they
+        are seen.
+        """
         given = self.given(node) if isinstance(node, ast.Name) else None
         values = self.after.values
         return NONE.union(*map(values.eval, given)) if given is not None else values.eval(node)

@@ -16,7 +16,9 @@ _ASKS = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 
 
 def moves(m: Migrated) -> Iterator[Fault]:
-    """Moves that the wrap would make though the program makes them under a test, and moves that come after the wrap."""
+    """Moves that the wrap would make though the program makes them under a test, and moves that
+    come after the wrap.
+    """
     found = [c for c in m.after.roles.calls if _is_move(m, c)]
     for wrap in wrap_calls(m):
         own = [c for c in found if m.after.names.is_inside(c, wrap)]
@@ -69,8 +71,10 @@ def _made_unconditional(m: Migrated, move: ast.Call, others: list[ast.Call]) -> 
     tests = [(c, test) for c in others for test in [_test(m, c)]]
     for call, test in tests[:1] if all(t is not None for _, t in tests) else ():
         assert test is not None
-        words = f"the model would be moved at its wrap in any case, but the program does it only if {ast.unparse(test)}"
-        yield Fault(m.place(move), f"{words} ({m.place(call)})")
+        words = (
+            "the model would be moved at its wrap in any case, but the program does it under the"
+        )
+        yield Fault(m.place(move), f"{words} test {ast.unparse(test)} ({m.place(call)})")
 
 
 def _test(m: Migrated, call: ast.Call) -> ast.expr | None:
@@ -93,5 +97,6 @@ def _asks_for_gpu(m: Migrated, test: ast.expr) -> bool:
 
 
 def _too_late(m: Migrated, move: ast.Call, wrap: ast.Call) -> Fault:
-    words = f"{ast.unparse(_receiver(move))} would be moved here when it is wrapped already ({m.place(wrap)})"
-    return m.fault(move, f"{words}: DistributedDataParallel looks at the parameters once")
+    words = f"{ast.unparse(_receiver(move))} would be moved here when it is wrapped already"
+    why = "DistributedDataParallel looks at the parameters once"
+    return m.fault(move, f"{words} ({m.place(wrap)}): {why}")

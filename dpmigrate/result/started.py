@@ -11,20 +11,21 @@ from dpmigrate.result.migrated import Fault, Migrated
 
 
 def set_up_at_import(m: Migrated) -> Iterator[Fault]:
-    """``setup()`` that runs when a module is imported, and in a file that starts no training itself."""
+    """``setup()`` that runs when a module is imported, and in a file that starts no training
+    itself.
+    """
     names, files = m.after.names, m.after.program.parts
     for name, call in m.runtime_calls:
         if name != "setup" or isinstance(names.function(call), FunctionNode):
             continue
         if m.index(call) < len(files) - 1:
             importer = files[-1].source.name
-            yield m.fault(
-                call,
-                f"setup() would run when this file is imported, and not in {importer}, which is started",
-            )
+            words = "setup() would run when this file is imported, and not in"
+            yield m.fault(call, f"{words} {importer}, which is started")
         elif not any(is_main_guard(a) for a in names.ancestors(call)) and not _trains(m):
-            words = "setup() would run whenever this file is imported: nothing in it starts the training"
-            yield m.fault(call, f"{words}; give the script that does")
+            words = "setup() would run whenever this file is imported"
+            why = "nothing in it starts the training; give the script that does"
+            yield m.fault(call, f"{words}: {why}")
 
 
 def _trains(m: Migrated) -> bool:

@@ -1,4 +1,6 @@
-"""Every model that is trained is under a wrap: without it each rank trains a model of its own, and nothing reports it."""
+"""Every model that is trained is under a wrap: without it each rank trains a model of its own, and
+nothing reports it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def wrap_calls(m: Migrated) -> list[ast.Call]:
 
 
 def unwrapped(m: Migrated) -> Iterator[Fault]:
-    """Models of training passes and of optimizers that no wrap is given, and programs without any wrap."""
+    """Models of training passes and of optimizers that no wrap is given, and programs without any
+    wrap.
+    """
     roles = m.after.roles
     wraps = wrap_calls(m)
     if not roles.backwards:
@@ -32,8 +36,8 @@ def unwrapped(m: Migrated) -> Iterator[Fault]:
     inner = {v for c in wraps for e in c.args[:1] for v in _inside(m, m.after.values.eval(e))}
     for p in roles.training_passes:
         if _bare(_inside(m, roles.model_vals(p.model)), wraps, inner):
-            words = f"{ast.unparse(p.model)} would be trained here without DistributedDataParallel round it"
-            yield m.fault(p.call, words)
+            words = "would be trained here without DistributedDataParallel round it"
+            yield m.fault(p.call, f"{ast.unparse(p.model)} {words}")
     for o in roles.optimizers:
         if o.receivers and not o.models:
             model = ast.unparse(o.receivers[0])

@@ -37,7 +37,7 @@ def test_nothing_is_said(edits: Edits, both: Edits) -> None:
     assert mutated(moves, edits, both) == []
 
 
-_ASKED = "the model would be moved at its wrap in any case, but the program does it only if"
+_ASKED = "the model would be moved at its wrap in any case, but the program does it under the test"
 _LATE = "would be moved here when it is wrapped already (train.py:16): DistributedDataParallel looks at the parameters once"
 
 

@@ -1,0 +1,247 @@
+"""Programs of which no right result is known: each is refused with the place and the reason, and stays as it is, byte for byte.
+
+Where the tool comes to write the right result, the case moves to ``fixtures``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dpmigrate import engine
+from dpmigrate.model import Outcome, Status
+from dpmigrate.settings import Settings
+
+_HEAD = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+"""
+_STEP = """\
+            loss = nn.functional.mse_loss(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+"""
+_START = 'if __name__ == "__main__":\n    main()\n'
+_DATA = "    data = TensorDataset(torch.randn(32, 3), torch.randn(32, 1))\n"
+
+_MOVED_WHERE_TRAINED = f"""{_HEAD}
+PLACE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def fit(net, opt, batches, place):
+    net = net.to(place)
+    for x, y in batches:
+        loss = nn.functional.mse_loss(net(x.to(place)), y.to(place))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def main():
+    net = nn.Linear(3, 1).to(PLACE)
+    opt = optim.SGD(net.parameters(), lr=0.1)
+{_DATA}    batches = DataLoader(data, batch_size=4, shuffle=True)
+    for epoch in range(2):
+        fit(net, opt, batches, PLACE)
+
+
+{_START}"""
+
+_ONE_BAR_FOR_TWO = f"""{_HEAD}from tqdm import tqdm
+
+
+def main():
+{_DATA}    batches = DataLoader(data, batch_size=4, shuffle=True)
+    net = nn.Linear(3, 1)
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        progress = tqdm(batches)
+        for x, y in progress:
+{_STEP}    for epoch in range(2):
+        progress = tqdm(batches)
+        for x, y in progress:
+{_STEP}
+
+{_START}"""
+
+_ENDLESS = f"""{_HEAD}
+
+class Fit:
+    def __init__(self, net, batches, opt):
+        self.net, self.batches, self.opt = net, batches, opt
+
+    def run(self, steps):
+        stream = self._endless(self.batches)
+        for _ in range(steps):
+            x, y = next(stream)
+            loss = nn.functional.mse_loss(self.net(x), y)
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+
+    @staticmethod
+    def _endless(batches: DataLoader):
+        while True:
+            yield from batches
+
+
+def main():
+{_DATA}    net = nn.Linear(3, 1)
+    Fit(net, DataLoader(data, batch_size=4, shuffle=True), optim.SGD(net.parameters(), lr=0.1)).run(20)
+
+
+{_START}"""
+
+_ENDS_ON_DATA = f"""{_HEAD}
+
+def harder(net, x, y, left=5):
+    net.eval()
+    kept = []
+    moved = x.clone()
+    while left > 0:
+        moved.requires_grad_()
+        scores = net(moved)
+        fooled = scores.argmax(1) != y
+        kept.append(moved[fooled].detach())
+        if fooled.all():
+            return torch.cat(kept)
+        net.zero_grad()
+        nn.CrossEntropyLoss()(scores, y).backward()
+        moved, y = moved.detach()[~fooled] + moved.grad[~fooled].sign(), y[~fooled]
+        left -= 1
+    return torch.cat([*kept, moved])
+
+
+def main():
+    data = TensorDataset(torch.randn(32, 3), torch.randint(0, 2, (32,)))
+    batches = DataLoader(data, batch_size=4, shuffle=True)
+    net = nn.DataParallel(nn.Sequential(nn.Linear(3, 2)))
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for x, y in batches:
+            x = harder(net, x, y)
+            net.train()
+            opt.zero_grad()
+            loss = nn.CrossEntropyLoss()(net(x), y)
+            loss.backward()
+            opt.step()
+
+
+{_START}"""
+
+_BOUND_IN_THE_LOOP = f"""{_HEAD}
+
+def score(net, batches):
+    right = 0
+    for x, y in batches:
+        judge = net.eval()
+        right += (judge(x).argmax(1) == y).sum().item()
+    return right / len(batches.dataset)
+
+
+def main():
+    data = TensorDataset(torch.randn(32, 3), torch.randint(0, 2, (32,)))
+    batches = DataLoader(data, batch_size=4, shuffle=True)
+    judge = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    opt = optim.SGD(judge.parameters(), lr=0.1)
+    for epoch in range(2):
+        judge.train()
+        for x, y in batches:
+            loss = nn.functional.cross_entropy(judge(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        with torch.no_grad():
+            print(score(judge.eval(), DataLoader(data, batch_size=4)))
+
+
+{_START}"""
+
+_MOVED_IF_ASKED = f"""import argparse
+
+{_HEAD}
+
+def fit(net, data, gpu=False):
+    batches = DataLoader(data, batch_size=4, shuffle=True)
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    if gpu:
+        net.cuda()
+    for epoch in range(2):
+        for x, y in batches:
+            if gpu:
+                x, y = x.cuda(), y.cuda()
+{_STEP}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gpu", type=int, default=0)
+    args = parser.parse_args()
+    net = nn.Linear(3, 1)
+    fit(net, TensorDataset(torch.randn(32, 3), torch.randn(32, 1)), gpu=args.gpu == 1)
+"""
+
+_PROGRAMS = [
+    pytest.param(
+        _MOVED_WHERE_TRAINED,
+        ":13: no model would be wrapped in DistributedDataParallel: each rank would train its own",
+        id="moved where it is trained",
+    ),
+    pytest.param(
+        _ONE_BAR_FOR_TWO,
+        ":14: progress would be asked for its sampler, but may be tqdm(batches), which is no DataLoader",
+        id="one bar for two loops",
+    ),
+    pytest.param(
+        _ENDLESS,
+        ":22: every pass over batches would have the same order: nothing tells its sampler the epoch",
+        id="a generator without end",
+    ),
+    pytest.param(
+        _ENDS_ON_DATA,
+        ":18: weighted_mean() waits for every rank, but its loop may end on one alone, by fooled.all()",
+        id="a loop that ends on its data",
+    ),
+    pytest.param(
+        _BOUND_IN_THE_LOOP,
+        ":8: the new code reads 'judge' where it may have no value yet: ddp.sync_buffers(judge)",
+        id="bound in the loop",
+    ),
+    pytest.param(
+        _MOVED_IF_ASKED,
+        "the model would be moved at its wrap in any case, but the program does it under the test gpu",
+        id="moved if that is asked for",
+    ),
+]
+
+
+def applied(path: Path) -> Outcome:
+    here = Path.cwd()
+    os.chdir(path.parent)
+    try:
+        (outcome,) = engine.apply([Path(path.name)], Settings(), engine.Writing())
+    finally:
+        os.chdir(here)
+    return outcome
+
+
+@pytest.mark.parametrize(("program", "words"), _PROGRAMS)
+def test_it_is_refused_and_stays(program: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(program)
+    outcome = applied(path)
+    assert (outcome.status, path.read_text()) == (Status.REFUSED, program)
+    assert outcome.reason.startswith("the result would be wrong, so nothing was written: train.py:")
+    assert words in outcome.reason
+    assert [p.name for p in tmp_path.iterdir()] == ["train.py"]
+
+
+def test_windows_newlines_and_the_coding_line_stay(tmp_path: Path) -> None:
+    data = ("# -*- coding: latin-1 -*-\n# \xe9\n" + _BOUND_IN_THE_LOOP).replace("\n", "\r\n").encode("latin-1")
+    path = tmp_path / "train.py"
+    path.write_bytes(data)
+    assert applied(path).status is Status.REFUSED
+    assert path.read_bytes() == data
