@@ -6,7 +6,7 @@ import itertools
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dpmigrate import engine
@@ -83,9 +83,11 @@ def smaller(files: Mapping[str, bytes], seed: int, told: str) -> Mapping[str, by
         while True:
             at, changed = 0, False
             while at < len(lines):
-                less = lines[:at] + lines[at + size :]
-                if _compiled(b"".join(less)) and _kind(broken({**files, name: b"".join(less)}, seed)) == kind:
-                    lines, changed = less, True
+                for end in {at + size, _block_end(lines, at)}:
+                    less = lines[:at] + lines[end:]
+                    if _compiled(b"".join(less)) and _kind(broken({**files, name: b"".join(less)}, seed)) == kind:
+                        lines, changed = less, True
+                        break
                 else:
                     at += size
             if size == 1 and not changed:
@@ -93,6 +95,15 @@ def smaller(files: Mapping[str, bytes], seed: int, told: str) -> Mapping[str, by
             size = max(1, size // 2)
         files[name] = b"".join(lines)
     return files
+
+
+def _block_end(lines: Sequence[bytes], at: int) -> int:
+    """Behind the lines that are indented below this one."""
+
+    def depth(line: bytes) -> int:
+        return len(line) - len(line.lstrip(b" \t")) if line.strip() else 999
+
+    return next((i for i in range(at + 1, len(lines)) if depth(lines[i]) <= depth(lines[at])), len(lines))
 
 
 def _kind(told: str) -> str:

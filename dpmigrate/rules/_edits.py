@@ -6,13 +6,14 @@ import ast
 from collections.abc import Sequence
 from textwrap import shorten
 
-from dpmigrate.edit import AddImport, After, Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly
+from dpmigrate.edit import AddImport, After, Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly, SetArg
 from dpmigrate.edit import Wrap as Wrapped
 from dpmigrate.facts import steps
 from dpmigrate.facts.decisions import By, decided
 from dpmigrate.facts.launch import EnvironmentWrite
 from dpmigrate.facts.losses import Loss, Norm
 from dpmigrate.facts.moves import moved_later
+from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.outside import downloads
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.wraps import Wrap
@@ -61,6 +62,28 @@ def wrap_edit(script: Script, w: Wrap) -> Edit:
         return Wrapped(script.span(w.stmt.value), wrap_code(script, "{}", w))
     code = f"{w.target} = {wrap_code(script, w.target, w)}"
     return Before(script.span(w.stmt), code) if w.how == "before" else After(script.span(w.stmt), code)
+
+
+def option_edit(script: Script, w: Wrap, name: str) -> Edit:
+    """The edit that gives a wrap an option: the one that makes the wrap, where that is an expression or a statement of its own."""
+    if w.how != "call" or not isinstance(w.node, ast.Call):
+        return wrap_edit(script, w)
+    moved = moved_after(script, w.node)
+    return SetArg(script.span(w.node), name, "True") if moved is None else Wrapped(script.span(moved), wrap_code(script, "{}", w))
+
+
+def moved_after(script: Script, call: ast.Call) -> ast.Call | None:
+    """``DataParallel(net).cuda()``: the outermost call that moves the wrapper; the model is moved first and wrapped then. None where it is on its device."""
+    outer: ast.Call | None = None
+    node: ast.AST = call
+    arg = wrap_argument(call)
+    while arg is not None and "cuda" not in script.text(arg):
+        attribute = script.names.parent[node]
+        after = script.names.parent.get(attribute)
+        if not (isinstance(attribute, ast.Attribute) and attribute.attr in ("cuda", "to") and isinstance(after, ast.Call) and after.func is attribute):
+            break
+        outer, node = after, after
+    return outer
 
 
 def wrap_options(script: Script, w: Wrap) -> list[str]:

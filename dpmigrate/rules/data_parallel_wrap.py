@@ -37,7 +37,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.facts.wraps import Wrap as Wrapping
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._edits import wrap_code, wrap_edit, wrap_move, wrap_options
+from dpmigrate.rules._edits import moved_after, wrap_code, wrap_edit, wrap_move, wrap_options
 
 
 @rule("DPM101", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -67,9 +67,9 @@ def data_parallel_wrap(script: Script) -> Iterator[Hit]:
 def _in_place(script: Script, w: Wrapping) -> Iterator[Edit]:
     call = w.node
     assert isinstance(call, ast.Call)
-    moved = _moved(script, call)
     arg = wrap_argument(call)
-    if moved is not None and arg is not None and "cuda" not in script.text(arg):
+    moved = moved_after(script, call)
+    if moved is not None and arg is not None:
         yield Replace(script.span(call), script.text(arg))
         yield Wrap(script.span(moved), wrap_code(script, "{}", w))
         return
@@ -92,18 +92,6 @@ def _opaque(call: ast.Call) -> bool:
     if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
         return True
     return not call.args and not isinstance(wrap_argument(call), ast.Name | ast.Attribute)
-
-
-def _moved(script: Script, call: ast.Call) -> ast.Call | None:
-    """``DataParallel(net).cuda()``: the outermost call that moves the wrapper; the model is moved first and wrapped then."""
-    outer: ast.Call | None = None
-    node: ast.AST = call
-    while True:
-        attribute = script.names.parent[node]
-        after = script.names.parent.get(attribute)
-        if not (isinstance(attribute, ast.Attribute) and attribute.attr in ("cuda", "to") and isinstance(after, ast.Call) and after.func is attribute):
-            return outer
-        outer, node = after, after
 
 
 def _taken_out(script: Script, call: ast.Call) -> Iterator[Edit]:

@@ -38,16 +38,13 @@ Models outside of the program: whether their layers are used is not known. DDP's
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import Edit, SetArg
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.unused import Unused
-from dpmigrate.facts.wraps import Wrap
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._edits import wrap_edit
+from dpmigrate.rules._edits import option_edit
 
 
 @rule("DPM111", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -59,12 +56,8 @@ def unused_parameters(script: Script) -> Iterator[Hit]:
             if u.by_data and not script.from_data_parallel:
                 yield Hit(u.node, _said(script, u), severity=Severity.BLOCKER, advice="let each sample decide for itself, or all ranks together")
             else:
-                yield Hit(u.node, _said(script, u), (_edit(script, w),))
-
-
-def _edit(script: Script, w: Wrap) -> Edit:
-    """What the wrap's own rule writes as well; both name it, so that neither can be left out."""
-    return SetArg(script.span(w.node), "find_unused", "True") if isinstance(w.node, ast.Call) and w.how == "call" else wrap_edit(script, w)
+                edit = option_edit(script, w, "find_unused")  # the wrap's own rule names it as well, so that neither can be left out
+                yield Hit(u.node, _said(script, u), (edit,))
 
 
 def _said(script: Script, u: Unused) -> str:

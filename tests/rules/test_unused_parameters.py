@@ -101,6 +101,12 @@ def test_looked_for(net: str) -> None:
     )
 
 
+def test_looked_for_where_the_wrap_goes_round_the_move() -> None:
+    """``DataParallel(net).to(device)``: the option stands in the wrap that the wrap's own rule writes."""
+    assert "model = ddp.wrap(Net().to(device), find_unused=True)" in after(net=_net(), model="model = nn.DataParallel(Net()).to(device)")
+    assert "model = ddp.wrap(Net().to(ddp.device()), find_unused=True)" in after(net=_net(), model="model = nn.DataParallel(Net()).to(0)")
+
+
 @pytest.mark.parametrize(
     ("choice", "given"),
     [
