@@ -3,7 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test coverage lint docs bench mutation clean
+# how often make stress repeats what runs several processes
+N ?= 30
+
+.PHONY: demo test all-runs stress coverage lint docs bench mutation clean
 .DELETE_ON_ERROR:
 
 $(STAMP): pyproject.toml constraints.txt
@@ -16,6 +19,14 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+# every runnable fixture, each process a new interpreter: slower, for releases and after changes of the probe
+all-runs: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/e2e --all-runs --fresh-processes
+
+# stops at the first failure and keeps its output; ARGS go to pytest (make stress N=5 ARGS=--fresh-processes)
+stress: $(STAMP)
+	.ci/stress $(N) $(ARGS)
 
 coverage: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --cov --cov-report=term

@@ -7,15 +7,31 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests import forkserver
+
+#: the examples of a property are the same in every run, whatever the machine has to do besides
+hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+hypothesis.settings.load_profile("repeatable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="write the goldens anew; the tests that wrote one fail, review with git diff")
     parser.addoption("--all-runs", action="store_true", help="run every runnable fixture in tests/e2e, not only the chosen ones")
     parser.addoption("--fresh-processes", action="store_true", help="start a new interpreter for every process of a proof, no fork of a server")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In whatever order a plug-in has put the tests, those of one case of a module follow each other: one process has what they share (tests/pipeline.py)."""
+    groups: dict[object, list[pytest.Item]] = {}
+    for item in items:
+        call = getattr(item, "callspec", None)
+        case = call.params.get("case") if call is not None else None
+        groups.setdefault((item.path, case.name) if hasattr(case, "name") else item, []).append(item)
+    items[:] = [item for group in groups.values() for item in group]
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ TOOL = sorted(set((ROOT / "dpmigrate").rglob("*.py")) - CHILDREN)
 RUNTIME = sorted((ROOT / "runtime").rglob("*.py"))
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """Every module that the file imports, wherever in it."""
     found: set[str] = set()

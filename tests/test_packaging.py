@@ -98,6 +98,6 @@ def test_hooks_name_commands_that_exist(tmp_path: Path, installed: Path) -> None
 
 def test_the_demo_agrees(installed: Path, tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(installed)}
-    done = subprocess.run([sys.executable, "-m", "dpmigrate", "demo"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-m", "dpmigrate", "demo"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Proved:" in done.stdout

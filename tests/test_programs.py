@@ -18,15 +18,26 @@ each_migrated = pytest.mark.parametrize("case", [c for c in ALL if c.facts["expe
 _ENDS = {"migrate": Status.CHANGED, "refuse": Status.REFUSED, "noop": Status.UNCHANGED}
 
 
-def applied(case: Several, folder: Path, how: engine.Writing | None = None) -> list[Outcome]:
-    """Apply to the case's program in the folder, as its author would: the script, or what the case gives."""
-    case.copied_to(folder)
-    here = Path.cwd()
-    os.chdir(folder)
-    try:
-        return list(engine.apply([Path(p) for p in case.facts.get("paths", [case.entry])], case.settings, how or engine.Writing()))
-    finally:
-        os.chdir(here)
+#: what came of each case: what apply has said, and all files of its folder afterwards
+_DONE: dict[str, tuple[list[Outcome], dict[str, bytes]]] = {}
+
+
+def applied(case: Several, folder: Path) -> list[Outcome]:
+    """Apply to the case's program in the folder, as its author would: the script, or what the case gives. Done once for all tests of a case."""
+    if case.name not in _DONE:
+        case.copied_to(folder)
+        here = Path.cwd()
+        os.chdir(folder)
+        try:
+            outcomes = list(engine.apply([Path(p) for p in case.facts.get("paths", [case.entry])], case.settings, engine.Writing()))
+        finally:
+            os.chdir(here)
+        _DONE[case.name] = outcomes, {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    outcomes, files = _DONE[case.name]
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return outcomes
 
 
 def listed(outcomes: list[Outcome]) -> str:

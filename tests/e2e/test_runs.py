@@ -39,7 +39,7 @@ def test_migrated_program_trains_like_the_original(case: Case | Several, script:
     monkeypatch.chdir(tmp_path)
     after = _migrated(case, tmp_path, tmp_path / script)
     arguments = tuple(str(a) for a in case.facts.get("args", []))
-    wish = Wish(ranks, steps=None, float64=not case.settings.amp, timeout=120, arguments=arguments)
+    wish = Wish(ranks, steps=None, float64=not case.settings.amp, timeout=600, arguments=arguments)
     found = prove(tmp_path / script, after, wish, paths=[RUNTIME])
     assert found.holds, _said(found)
 

@@ -1,7 +1,7 @@
 """Stands in for ``python script`` and ``python -m module``: the process runs as a fork of the server, this one waits for it.
 
 It passes on its arguments, environment, folder and standard streams, and ends as the process ends. Signals go to the process; if this one is killed, so is
-the process. What the server cannot do the same way (``-c``, other options, another Python environment) goes to the real interpreter.
+the process. What the server cannot do the same way (``-c``, other options, another Python environment, coverage) goes to the real interpreter.
 
 It lies in the folder of the servers, with a first line that starts it by ``python -IS``. It imports little: it is started for every process of every proof.
 """
@@ -21,7 +21,7 @@ def main() -> None:
     folder = os.path.dirname(here)
     with open(os.path.join(folder, "served.json"), encoding="utf-8") as file:
         python, served = json.load(file)
-    own = {k: v for k, v in os.environ.items() if k == "OMP_NUM_THREADS" or (k.startswith("PYTHON") and k not in ("PYTHONPATH", "PYTHONHASHSEED"))}
+    own = {k: v for k, v in os.environ.items() if k == "OMP_NUM_THREADS" or (k.startswith(("PYTHON", "COVERAGE")) and k not in ("PYTHONPATH", "PYTHONHASHSEED"))}
     place = os.path.join(folder, os.environ.get("PYTHONHASHSEED", "none"))
     program = arguments[1:] if arguments[:1] == ["-u"] else arguments  # torchrun passes it; PYTHONUNBUFFERED says the same
     if own != served or not os.path.exists(place) or not _is_program(program):

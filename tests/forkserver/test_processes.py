@@ -129,5 +129,5 @@ def test_no_random_numbers_are_shared(python: Path, tmp_path: Path) -> None:
 def test_what_the_server_cannot_do_the_interpreter_does(python: Path, tmp_path: Path) -> None:
     _program(tmp_path, "import sys\nprint(sys.executable)")
     assert _said(python, tmp_path, "package/program.py")[1] == f"{python}\n"
-    for more in ({"PYTHONOPTIMIZE": "1"}, {"PYTHONHASHSEED": "7"}, {"OMP_NUM_THREADS": "2"}):
+    for more in ({"PYTHONOPTIMIZE": "1"}, {"PYTHONHASHSEED": "7"}, {"OMP_NUM_THREADS": "2"}, {"COVERAGE_PROCESS_CONFIG": ""}):
         assert _said(python, tmp_path, "package/program.py", **more)[1] == f"{sys.executable}\n"

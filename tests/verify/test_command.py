@@ -22,7 +22,7 @@ def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     import os
 
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
-    return subprocess.run([sys.executable, "-m", "dpmigrate", *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=200)
+    return subprocess.run([sys.executable, "-m", "dpmigrate", *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
 
 
 def test_a_proof_with_arguments_report_and_json(tmp_path: Path) -> None:
