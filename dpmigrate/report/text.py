@@ -148,8 +148,8 @@ def totals(outcomes: Sequence[Outcome]) -> str:
     return f"{_count(len(outcomes), 'file')}: {', '.join(parts)}." if parts else "No Python files."
 
 
-def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: bool) -> Iterator[str]:
-    """What became of one program. ``written`` is where the result went, None if nowhere."""
+def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: bool, proof: str = "") -> Iterator[str]:
+    """What became of one program. ``written`` is where the result went, None if nowhere; ``proof`` is the command that proves a migration."""
     path = safe(outcome.path)
     if outcome.status is Status.FAILED:
         yield from findings(outcome, style, source=False)
@@ -172,6 +172,8 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None, diff: b
         if diff:
             yield from unified(outcome, style)
         yield from _migrated(outcome, style, written)
+        if proof:
+            yield f"  Prove it with: {safe(proof)}  (the script's own arguments go after --)"
 
 
 def _notes(outcome: Outcome) -> Iterator[str]:
@@ -217,7 +219,7 @@ def unified(outcome: Outcome, style: Style) -> Iterator[str]:
     diffs = (difflib.unified_diff(_with_ends(before), _with_ends(after), f"a/{name}", f"b/{name}") for name, before, after in changed)
     for line in itertools.chain.from_iterable(diffs):
         text = line.rstrip("\r\n")
-        shown = safe(text.expandtabs(4)) if style.colour else _raw(text)
+        shown = safe(text.expandtabs(4)) if style.colour else _raw(text) + ("\r" if line.endswith("\r\n") else "")
         code = "32" if text.startswith("+") else "31" if text.startswith("-") else "36" if text.startswith("@") else ""
         yield style.paint(shown, code) if code else shown
         if not line.endswith(("\n", "\r")):
