@@ -185,13 +185,15 @@ def apply(
         gate=_gate(arguments or ()) if check_by_running else None,
     )
     outcomes, stopped = _finished(engine.apply(targets, settings, how), len(targets))
+    choices = (amp, amp_dtype, sync_bn, select, ignore) if diff else ()
+    provable = not piped and not check_by_running and batch != "per-rank"
     try:
         if output_format == "json":
             terminal.document(outcomes)
         elif piped and not diff and how.output is None:  # a filter: the program goes to stdout, words about it to stderr
             _filter(outcomes, {str(t[0]): t[1] for t in targets if isinstance(t, tuple) and isinstance(t[1], bytes)})
         elif outcomes or not stopped:
-            _apply_text(outcomes, how, diff=diff)
+            _apply_text(outcomes, how, diff=diff, proof=(lambda path: _proof(path, output, *choices)) if provable else lambda path: "")
         terminal.flush()
     except terminal.Unwritable:
         _lost(outcomes, how)
@@ -231,7 +233,26 @@ def _left(outcome: Outcome) -> bool:
     return outcome.status is Status.REFUSED or (outcome.status is Status.CHANGED and bool(left(outcome.findings)))
 
 
-def _apply_text(outcomes: Sequence[Outcome], how: Writing, *, diff: bool) -> None:
+def _proof(
+    path: str,
+    output: str | None,
+    amp: bool = False,
+    amp_dtype: str | None = None,
+    sync_bn: bool = False,
+    select: tuple[str, ...] = (),
+    ignore: tuple[str, ...] = (),
+) -> str:
+    """The command that proves the migration of a script: what was written, or what the same choices would write."""
+    import shlex
+
+    named = [f"./{name}" if name.startswith("-") else name for name in (path, *([output] if output is not None else []))]
+    words = ["dpmigrate", "verify", *named, *(["--amp"] if amp else []), *(["--sync-bn"] if sync_bn else [])]
+    words += ["--amp-dtype", amp_dtype] if amp_dtype is not None else []
+    words += [word for option, codes in (("--select", select), ("--ignore", ignore)) for code in codes for word in (option, code)]
+    return shlex.join(words)
+
+
+def _apply_text(outcomes: Sequence[Outcome], how: Writing, *, diff: bool, proof: Callable[[str], str]) -> None:
     from dpmigrate.model import Status
     from dpmigrate.report import text
 
@@ -243,7 +264,7 @@ def _apply_text(outcomes: Sequence[Outcome], how: Writing, *, diff: bool) -> Non
         if diff:
             terminal.diff(o)
         written = None if not how.write else str(how.output) if how.output is not None else o.path
-        terminal.lines(text.apply_result(o, style, written=written))
+        terminal.lines(text.apply_result(o, style, written=written, proof=proof(o.path)))
     if quiet:
         terminal.lines([text.totals(outcomes)])
 
@@ -309,7 +330,8 @@ def verify(
 ) -> None:
     """Run ORIGINAL and its migration on scratch copies, and compare what they did.
 
-    With MIGRATED, judge that file instead, whoever made it. What follows -- goes to the script. The script is executed, in a copy of its folder.
+    A script that apply has migrated in place is compared with the original that apply kept. With MIGRATED, judge that file, whoever made it. What follows
+    -- goes to the script. The script is executed, in a copy of its folder.
     """
     from pathlib import Path
 
@@ -325,21 +347,29 @@ def verify(
         steps = 20
     wish = proof.Wish(nproc, steps or None, epochs, not float32, timeout, device == "cpu", arguments or ())
     after: Mapping[Path, bytes] | Path | None
+    former: Mapping[Path, bytes] = {}
     if migrated is not None:
         after = Path(migrated)
     else:
         options.provable(settings)
         outcome, after = proving.migration(Path(original), settings)
         if after is None:
+            former = proving.kept(outcome)
+            after = {path: path.read_bytes() for path in former}
+        if not after:
             terminal.lines(text.apply_result(outcome, terminal.style()[0], written=None))
             terminal.lines(["There is nothing to prove: a proof needs a migration. One that is made already is proved by: dpmigrate verify ORIGINAL MIGRATED"])
             sys.exit(2)
-    found = proving.prove(Path(original), after, wish)
+    if former:
+        kept = safe(", ".join(map(str, former)))
+        terminal.note(f"dpmigrate: compared with the original that the last apply kept: {kept}")
+    found = proving.prove(Path(original), after, wish, former)
     if report is not None:
         from dpmigrate.verify import page
 
         new = {Path(original): after.read_bytes()} if isinstance(after, Path) else after
-        written = page.write(Path(report), found, original, [(str(p), old, data) for p, data in new.items() if (old := p.read_bytes()) != data])
+        old = {path: former[path] if path in former else path.read_bytes() for path in new}
+        written = page.write(Path(report), found, original, [(str(p), old[p], data) for p, data in new.items() if old[p] != data])
         terminal.note(f"dpmigrate: the report is {safe(str(written))}")
     if output_format == "json":
         terminal.out(show.document(found) + "\n")

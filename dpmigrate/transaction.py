@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -137,6 +137,28 @@ def undo(script: Path) -> Sequence[Path] | Problem:
     except (OSError, ValueError) as e:
         return Problem(f"cannot be undone: {e}")
     return problem if problem is not None else [c.path for c in changes]
+
+
+def originals(script: Path) -> Mapping[Path, bytes] | Problem:
+    """What the files of the program held before the last ``apply`` of this script; nothing where there was none.
+
+    A Problem where the record is damaged, or where a file was rewritten with another script of which there is none.
+    """
+    place = _place(script)
+    if not (place / _PLAN).is_file():
+        return {}
+    try:
+        found = {c.path: c.before for c in _read(place)}
+        for name in _plan(place).get("shared", []):
+            path = Path(os.path.normpath(script.parent / name))
+            records = (c for other in _others(place) for c in _read(other) if os.path.abspath(c.path) == os.path.abspath(path))
+            record = next(records, None)
+            if record is None:
+                return Problem(f"{path} was rewritten with another script, and what it held before is not known")
+            found[path] = record.before
+    except (OSError, ValueError, KeyError) as e:
+        return Problem(f"what apply kept cannot be read: {e}")
+    return found
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,41 @@ def test_diff_writes_nothing_and_shows_what_apply_writes(tmp_path: Path) -> None
     assert path.read_bytes() == (MIGRATED / "after.py").read_bytes()
 
 
+def test_the_diff_of_a_file_with_windows_newlines_can_be_applied(tmp_path: Path) -> None:
+    after = (MIGRATED / "after.py").read_bytes().replace(b"\n", b"\r\n")
+    path = put(tmp_path, TRAINS.replace(b"\n", b"\r\n"))
+    shown = run("apply", "--diff", "train.py", cwd=tmp_path).stdout
+    subprocess.run(["git", "apply", "--unsafe-paths", "-p1", "-"], cwd=tmp_path, input=shown.split(b"train.py: would")[0], check=True)
+    assert path.read_bytes() == after
+
+
+def test_the_last_line_of_apply_says_how_to_prove_the_result(tmp_path: Path) -> None:
+    put(tmp_path, TRAINS)
+    put(tmp_path, TRAINS, "-b c.py")
+
+    def last(*words: str, stdin: bytes = b"") -> list[str]:
+        done = run("apply", *words, cwd=tmp_path, stdin=stdin)
+        return [line for line in (done.stdout + done.stderr).decode().splitlines() if "Prove it" in line or line == done.stdout.decode().splitlines()[-1]]
+
+    def command(words: str) -> str:
+        return f"  Prove it with: dpmigrate verify {words}  (the script's own arguments go after --)"
+
+    assert last("train.py", "--diff") == [command("train.py")]
+    assert last("train.py", "--diff", "--sync-bn", "--ignore", "DPM5") == [command("train.py --sync-bn --ignore DPM5")]
+    assert last("train.py", "-o", "out.py", "--sync-bn") == [command("train.py out.py")]
+    assert not any("Prove" in line for line in last("train.py", "--diff", "--batch", "per-rank"))
+    assert not any("Prove" in line for line in last("-", stdin=TRAINS))
+    both = last("--", "train.py", "-b c.py")
+    assert sorted(both) == sorted([command("train.py"), command("'./-b c.py'"), "2 files: 2 migrated."])
+    assert not any("Prove" in line for line in last("train.py"))  # nothing is left to migrate
+
+
+def test_the_command_of_a_proof_has_the_choices_of_a_result_that_was_only_shown() -> None:
+    assert cli._proof("a.py", None, True, "float16", True, ("DPM2",), ("DPM5",)) == (
+        "dpmigrate verify a.py --amp --sync-bn --amp-dtype float16 --select DPM2 --ignore DPM5"
+    )
+
+
 def test_apply_writes_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
     path = put(tmp_path, (MIGRATED / "before.py").read_bytes())
     path.chmod(0o750)
@@ -246,6 +281,7 @@ def test_options_that_do_not_fit(words: tuple[str, ...], said: str, tmp_path: Pa
 def test_a_proof_of_what_is_migrated_already_is_told_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_bytes(TRAINS)
     assert run("apply", "train.py", cwd=tmp_path).returncode == 0
+    (tmp_path / ".dpmigrate").rename(tmp_path / "moved")  # what apply has kept is gone
     done = run("verify", "train.py", cwd=tmp_path)
     assert done.returncode == 2 and b"dpmigrate verify ORIGINAL MIGRATED" in done.stdout
 

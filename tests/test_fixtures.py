@@ -13,7 +13,7 @@ from dpmigrate.model import Problem, Severity
 from dpmigrate.rewrite.apply import apply
 from dpmigrate.rewrite.compose import compose
 from dpmigrate.rewrite.verify import verify
-from tests.pipeline import Case, blocked, cases, findings, migrate, planned, said
+from tests.pipeline import Case, blocked, cases, findings, migrate, planned, said, script
 
 ALL = cases()
 MIGRATED = [c for c in ALL if c.facts["expect"] == "migrate"]

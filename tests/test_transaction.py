@@ -240,3 +240,41 @@ def test_the_plan_names_files_from_the_scripts_folder(tmp_path: Path) -> None:
     assert transaction.write(tmp_path / "m0.py", changes) is None
     plan = json.loads((tmp_path / transaction.FOLDER / "m0.py" / "plan.json").read_text())
     assert [f["path"] for f in plan["files"]][:2] == ["m0.py", "pkg/m1.py"]
+
+
+def test_the_originals_are_those_of_the_last_apply(tmp_path: Path) -> None:
+    script = tmp_path / "m0.py"
+    assert transaction.originals(script) == {}
+    changes = program(tmp_path)
+    assert transaction.write(script, changes) is None
+
+    changes[1].path.write_bytes(b"changed since")
+
+    found = transaction.originals(script)
+    assert found == {c.path: c.before for c in changes}
+
+
+def test_the_original_of_a_shared_file_is_found_in_the_record_of_the_other_script(tmp_path: Path) -> None:
+    one, other, module = (tmp_path / name for name in ("one.py", "other.py", "module.py"))
+    for path in (one, other, module):
+        path.write_bytes(b"old")
+    shared = Change(module, b"old", b"new")
+    assert transaction.write(one, [Change(one, b"old", b"new"), shared], [other]) is None
+    assert transaction.write(other, [Change(other, b"old", b"new"), shared], [one]) is None
+
+    assert transaction.originals(other) == {other: b"old", module: b"old"}
+
+    for file in (tmp_path / transaction.FOLDER / "one.py").iterdir():
+        file.unlink()
+    found = transaction.originals(other)
+    assert isinstance(found, Problem) and "module.py was rewritten with another script" in found.message
+
+
+def test_originals_in_a_damaged_record_are_not_trusted(tmp_path: Path) -> None:
+    changes = program(tmp_path)
+    transaction.write(tmp_path / "m0.py", changes)
+    (tmp_path / transaction.FOLDER / "m0.py" / "0.old").write_bytes(b"?")
+
+    found = transaction.originals(tmp_path / "m0.py")
+
+    assert isinstance(found, Problem) and "is damaged" in found.message

@@ -143,8 +143,8 @@ def totals(outcomes: Sequence[Outcome]) -> str:
     return f"{_count(len(outcomes), 'file')}: {', '.join(parts)}." if parts else "No Python files."
 
 
-def apply_result(outcome: Outcome, style: Style, *, written: str | None) -> Iterator[str]:
-    """What became of one program. ``written`` is where the result went, None if nowhere."""
+def apply_result(outcome: Outcome, style: Style, *, written: str | None, proof: str = "") -> Iterator[str]:
+    """What became of one program. ``written`` is where the result went, None if nowhere; ``proof`` is the command that proves a migration."""
     path = safe(outcome.path)
     if outcome.status is Status.FAILED:
         yield from findings(replace(outcome, files=()), style, source=False)
@@ -163,6 +163,8 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None) -> Iter
         yield from _notes(outcome)
     else:
         yield from _migrated(outcome, style, written)
+        if proof:
+            yield f"  Prove it with: {safe(proof)}  (the script's own arguments go after --)"
 
 
 def _notes(outcome: Outcome) -> Iterator[str]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from dpmigrate.verify import scratch
@@ -69,24 +70,32 @@ class Listener:
 
 
 def prove(
-    original: Path, migrated: Mapping[Path, bytes] | Path, wish: Wish, *, paths: Sequence[Path] = (), listener: Listener | None = None, keep: Path | None = None
+    original: Path,
+    migrated: Mapping[Path, bytes] | Path,
+    wish: Wish,
+    *,
+    former: Mapping[Path, bytes] = MappingProxyType({}),
+    paths: Sequence[Path] = (),
+    listener: Listener | None = None,
+    keep: Path | None = None,
 ) -> Proof:
     """Run ``original`` and its migration, each in a copy of its folder, and judge them.
 
-    ``migrated`` is a file, or all files of the original's program as they will be. ``paths`` are put on PYTHONPATH (the runtime); ``keep`` is a folder for
-    the copies, otherwise they are removed.
+    ``migrated`` is a file, or all files of the original's program as they will be. ``former`` is what files of the original held before they were migrated
+    in place. ``paths`` are put on PYTHONPATH (the runtime); ``keep`` is a folder for the copies, otherwise they are removed.
     """
+    sides = (former, migrated)
     heard = listener or Listener()
     with contextlib.ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpmigrate-verify-", ignore_cleanup_errors=True))).resolve()
-        found = _attempt(original, migrated, wish, paths, heard, folder / "first")
+        found = _attempt(original, sides, wish, paths, heard, folder / "first")
         if wish.float64 and (precision := PRECISION.search(found.failure)):
             heard.begins("the program does not run in float64: again in float32")
-            found = _attempt(original, migrated, replace(wish, float64=False), paths, heard, folder / "second")
+            found = _attempt(original, sides, replace(wish, float64=False), paths, heard, folder / "second")
             found = replace(found, notes=(*found.notes, f"the program does not run in float64 ({precision.group().strip()})"))
         elif wish.float64 and found.retyped:
             heard.begins("the program changes the type of its model, of which nothing comes in float64: again in float32")
-            found = _attempt(original, migrated, replace(wish, float64=False), paths, heard, folder / "second")
+            found = _attempt(original, sides, replace(wish, float64=False), paths, heard, folder / "second")
             found = replace(found, notes=(*found.notes, _RETYPED))
         elif wish.float64 and _MAY_BE_PRECISION.search(found.failure):
             found = replace(found, failure=f"{found.failure}\nit ran in float64; if the program runs by itself, try --float32")
@@ -97,18 +106,23 @@ _RETYPED = "the program changes the type of its model by itself: it ran in float
 _MAY_BE_PRECISION = re.compile(r"^(?:RuntimeError|TypeError|ValueError|AssertionError)\b.*\Z", re.MULTILINE)
 
 
-def _attempt(original: Path, migrated: Mapping[Path, bytes] | Path, wish: Wish, paths: Sequence[Path], heard: Listener, folder: Path) -> Proof:
+_Sides = tuple[Mapping[Path, bytes], Mapping[Path, bytes] | Path]
+
+
+def _attempt(original: Path, sides: _Sides, wish: Wish, paths: Sequence[Path], heard: Listener, folder: Path) -> Proof:
     """Copy, run and judge, in one precision."""
+    former, migrated = sides
     others = () if isinstance(migrated, Path) else tuple(p.resolve() for p in migrated)
     before = scratch.place(original, Path.cwd(), others)
     after = scratch.place(migrated, Path.cwd()) if isinstance(migrated, Path) else before
     since = time.time()
     try:
         copies = before.copied_to(folder / "original"), after.copied_to(folder / "migrated")
-        for path, data in () if isinstance(migrated, Path) else _changed(migrated):
+        new = {} if isinstance(migrated, Path) else migrated
+        for copy, path, data in ((copy, *change) for copy, side in zip(copies, (former, new), strict=True) for change in _changed(side)):
             if not path.is_relative_to(before.root):
                 return Proof(failure=f"{path} is changed and lies outside of {before.root}, of which the copy is made")
-            (copies[1].root / path.relative_to(before.root)).write_bytes(data)
+            (copy.root / path.relative_to(before.root)).write_bytes(data)
     except OSError as e:
         return Proof(failure=f"the program's folder cannot be copied: {e}")
 

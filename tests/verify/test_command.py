@@ -84,6 +84,25 @@ def test_without_verify_two_dashes_end_the_options(tmp_path: Path) -> None:
     assert done.returncode == 0 and "+ddp.setup()" in done.stdout, done.stdout + done.stderr
 
 
+def test_what_apply_has_written_in_place_is_proved_with_the_original_that_it_kept(tmp_path: Path) -> None:
+    """The last line of apply is the command."""
+    (tmp_path / "train.py").write_text(ORIGINAL)
+    applied = _run(tmp_path, "apply", "train.py")
+    last = applied.stdout.splitlines()[-1]
+    assert last == "  Prove it with: dpmigrate verify train.py  (the script's own arguments go after --)"
+
+    done = _run(tmp_path, "verify", "train.py", "--steps", "2", "--report", "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Proved for 2 optimizer steps" in done.stdout
+    assert "compared with the original that the last apply kept: train.py" in done.stderr
+    assert "ddp.setup()" in (tmp_path / "out" / "index.html").read_text()  # the diff
+
+    spoilt = changed((tmp_path / "train.py").read_text(), ("ddp.local_batch(", "("))
+    (tmp_path / "train.py").write_text(spoilt)
+    differs = _run(tmp_path, "verify", "train.py", "--steps", "2")
+    assert differs.returncode == 1 and "NOT proved" in differs.stdout
+
+
 def test_apply_writes_nothing_that_is_not_proved(tmp_path: Path) -> None:
     text = "import missing_module\n" + ORIGINAL
     (tmp_path / "train.py").write_text(text)
