@@ -12,7 +12,7 @@ ALIAS: Final = "ddp"
 
 #: name -> parameters in order (``*`` for variadic ones)
 NAMES: Final[dict[str, tuple[str, ...]]] = {
-    "setup": ("timeout",),
+    "setup": ("timeout", "watch"),
     "cleanup": (),
     "rank": (),
     "local_rank": (),

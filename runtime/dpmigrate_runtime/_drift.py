@@ -10,6 +10,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
+from ._meet import reduced, rows
+from ._places import meeting
 from ._state import STATE, wire
 
 #: weights of a parameter that are compared, at even distances; with all of them a comparison would be as large as an exchange of gradients
@@ -67,7 +69,9 @@ def _compare(parameters: list[torch.Tensor], moment: str) -> None:
     samples = [_sample(parameter) for parameter in parameters]
     mine = torch.cat(samples)
     extremes = torch.cat([mine, -mine])
-    dist.all_reduce(extremes, op=dist.ReduceOp.MAX)
+    with meeting("the comparison of the ranks' weights"):
+        rows()
+        reduced(extremes, dist.ReduceOp.MAX)
     highest, lowest = extremes.cpu().chunk(2)
     sizes = [len(sample) for sample in samples]
     for number, (high, low) in enumerate(zip(torch.split(highest, sizes), torch.split(-lowest, sizes), strict=True)):

@@ -6,7 +6,7 @@ import weakref
 from collections import Counter
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -14,6 +14,9 @@ from torch.utils.hooks import RemovableHandle
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ._launch import device_for, read_launch
+
+if TYPE_CHECKING:
+    from ._watch import Watch
 
 DEFAULT_TIMEOUT = 600.0
 
@@ -35,6 +38,9 @@ class State:
     common_seed: int | None = None
     seeds_given: Counter[int] = field(default_factory=Counter)
     generators: weakref.WeakKeyDictionary[torch.Generator, int] = field(default_factory=weakref.WeakKeyDictionary)
+    group: dist.ProcessGroup | None = None  # of the collectives of this package, over gloo; None: the program's own
+    watch: Watch | None = None  # tells the other ranks where this one is
+    watches: int = 0  # how many there have been
     cpu_group: dist.ProcessGroup | None = None  # of gloo, beside NCCL, for models that stay on the CPU
     wrapped: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
     watched: MutableMapping[torch.Tensor, Any] = field(default_factory=WeakIdKeyDictionary)  # the parameters whose ranks are compared, with their names

@@ -119,7 +119,7 @@ def launch(patch: pytest.MonkeyPatch, local: int, **more: str) -> dict[str, Any]
     patch.setattr(dist, "init_process_group", init)
     patch.setattr(torch.cuda, "set_device", lambda device: seen.update(gpu=device))
     patch.setattr(_process_group, "rendezvous", lambda *_, **__: iter([(HashStore(), 0, 4)]))
-    for done in ("share_streams", "_settle"):
+    for done in ("share_streams", "_settle", "_watch_ranks"):
         patch.setattr(_process_group, done, lambda: None)
     ddp.setup()
     _state.STATE.active = _state.STATE.owns_group = False
