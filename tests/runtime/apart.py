@@ -1,17 +1,24 @@
-"""A job of two ranks that do not do the same: ``apart.py CASE FOLDER``."""
+"""Jobs of two ranks that do not do the same: ``apart.py FOLDER CASE...``.
+
+All jobs are forks of one process that has imported torch: that is most of what a job costs. Writes
+``<folder>/<case>/<rank>`` (what it printed to stderr) and ``<rank>.code``.
+"""
 
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import time
 from pathlib import Path
 
 import dpmigrate_runtime as ddp
 import torch
+import torch._dynamo  # DDP imports it, which would take a rank seconds
 import torch.distributed as dist
 
-CASE, FOLDER, RANK = sys.argv[1], Path(sys.argv[2]), int(os.environ["RANK"])
+#: jobs that run at a time
+TOGETHER = 4
 
 
 def until(name: str) -> None:
@@ -115,16 +122,41 @@ def run() -> None:
         ddp.barrier()
 
 
-torch.set_num_threads(1)
-# imports take one rank seconds longer now and then: the timeout is for what comes after
-(FOLDER / f"ready.{RANK}").touch()
-until(f"ready.{1 - RANK}")
-ddp.setup(timeout=5, watch=CASE != "unwatched")
-model = ddp.wrap(torch.nn.Linear(4, 1))
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
-try:
-    run()
-except RuntimeError:
-    (FOLDER / "over").touch()
-    raise
-ddp.cleanup()
+def start(folder: Path, cases: list[str]) -> tuple[str, Path, int]:
+    """Run the jobs, a few at a time. Comes back in the ranks alone, each of which goes on to its end."""
+    for at in range(0, len(cases), TOGETHER):
+        jobs = []
+        for case in cases[at : at + TOGETHER]:
+            port = free_port()
+            (folder / case).mkdir()
+            for rank in range(2):
+                if not (process := os.fork()):
+                    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
+                    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+                    with (folder / case / str(rank)).open("w") as err:
+                        os.dup2(err.fileno(), 2)
+                    return case, folder / case, rank
+                jobs.append((process, folder / case / f"{rank}.code"))
+        for process, code in jobs:
+            code.write_text(str(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])))
+    sys.exit()
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    CASE, FOLDER, RANK = start(Path(sys.argv[1]), sys.argv[2:])
+    ddp.setup(timeout=5, watch=CASE != "unwatched")
+    model = ddp.wrap(torch.nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    try:
+        run()
+    except RuntimeError:
+        (FOLDER / "over").touch()
+        raise
+    ddp.cleanup()
