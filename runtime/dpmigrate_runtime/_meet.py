@@ -21,13 +21,22 @@ from ._places import HERE, signature
 from ._state import STATE, rank, wire, world_size
 from ._watch import lost
 
-_HEAD: Final = 2
+_HEAD: Final = 3
 #: numbers that a rank can say in the table
 _ROOM: Final = 2
 _TEXT: Final = 512
-#: Collectives of which two lines mean two different numbers. Of the others a program may have a
-#: call in each branch of a test that comes out differently (``if ddp.is_main(): ddp.barrier()``).
-_ONE_LINE: Final = frozenset({"ddp.any_rank", "ddp.sum_all", "ddp.mean_all", "ddp.gather_all"})
+#: What of the head has to be alike on all ranks beside the name: the line where two lines mean two
+#: different numbers, the function of a loss, which may have two branches (with and without mixup).
+#: Of the others a program may have a call in any branch (``if ddp.is_main(): ddp.barrier()``).
+_FUNCTION, _LINE = 1, 2
+_SAME: Final = {
+    "ddp.any_rank": _LINE,
+    "ddp.sum_all": _LINE,
+    "ddp.mean_all": _LINE,
+    "ddp.gather_all": _LINE,
+    "ddp.weighted_mean": _FUNCTION,
+    "ddp.mean_count": _FUNCTION,
+}
 
 
 def rows(*mine: int) -> list[list[int]]:
@@ -48,9 +57,9 @@ def rows(*mine: int) -> list[list[int]]:
 def _compare(heads: list[tuple[int, ...]]) -> None:
     # all ranks have the same table, so they raise together
     name = "" if HERE.now is None else HERE.now.name
-    if len({name for name, _ in heads}) > 1:
+    if len({head[0] for head in heads}) > 1:
         raise RuntimeError(f"the ranks are in different collectives:{_everywhere()}\n{_ADVICE}")
-    if len(set(heads)) > 1 and name in _ONE_LINE:
+    if name in _SAME and len({head[_SAME[name]] for head in heads}) > 1:
         raise RuntimeError(
             f"the ranks are at different calls of {name}:{_everywhere()}\n{_ADVICE} "
             "If they are meant to be: ddp.setup(watch=False)"

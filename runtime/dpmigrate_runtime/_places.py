@@ -22,13 +22,14 @@ _BETWEEN: Final = frozenset({"dpmigrate_runtime", "torch", "contextlib", "functo
 
 
 class Place(NamedTuple):
-    """A call of a collective: its name, the caller's file and line, and whether it is under way.
+    """A call of a collective: name, the caller's file, function and line, whether it is under way.
 
     ``since``: ``time.monotonic()`` when that last changed.
     """
 
     name: str
     file: str
+    function: str
     line: int
     waiting: bool
     since: float
@@ -69,14 +70,17 @@ class meeting:
             frame: FrameType | None = sys._getframe(1)
             while frame is not None and _package(frame) in _BETWEEN:
                 frame = frame.f_back
-            file, line = ("?", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-            HERE.now = Place(self.name, file, line, True, time.monotonic())
+            where = ("?", "?", 0)
+            if frame is not None:
+                code = frame.f_code
+                where = (code.co_filename, code.co_qualname, frame.f_lineno)
+            HERE.now = Place(self.name, *where, True, time.monotonic())
         HERE.depth += 1
 
     def __exit__(self, *exc_info: object) -> None:
         HERE.depth -= 1
         if not HERE.depth and HERE.now is not None:
-            HERE.now = Place(*HERE.now[:3], False, time.monotonic())
+            HERE.now = Place(*HERE.now[:4], False, time.monotonic())
 
 
 def _package(frame: FrameType) -> str:
@@ -89,13 +93,14 @@ def _number(text: str) -> int:
     return zlib.crc32(text.encode())
 
 
-def signature() -> tuple[int, int]:
-    """Numbers for the collective and for its line, the same in every process at the same call."""
+def signature() -> tuple[int, int, int]:
+    """Numbers for the collective, its function and its line, alike on all ranks at one call."""
     now = HERE.now
     if now is None:
-        return 0, 0
+        return 0, 0, 0
     # without the folder: machines of one job may have the program in different ones
-    return _number(now.name), _number(f"{os.path.basename(now.file)}:{now.line}")
+    file = os.path.basename(now.file)
+    return _number(now.name), _number(f"{file}:{now.function}"), _number(f"{file}:{now.line}")
 
 
 def sentence(ended: str = "") -> str:

@@ -140,7 +140,7 @@ def end(how: str = "") -> None:
 
 
 def _own() -> Watch | None:
-    """This process's; a forked one has a copy of its parent's, and must leave the connection alone."""
+    """This process's. A forked one has a copy of its parent's, whose connection it must not use."""
     watch = STATE.watch
     return watch if watch is not None and watch.process == os.getpid() else None
 

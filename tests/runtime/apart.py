@@ -33,6 +33,10 @@ def step() -> None:
     optimizer.step()
 
 
+def other_loss() -> None:
+    ddp.mean_count(1)
+
+
 def run() -> None:
     if CASE == "collectives":
         if RANK == 0:
@@ -44,6 +48,16 @@ def run() -> None:
             ddp.sum_all(1.0)  # place A
         else:
             ddp.sum_all(2.0)  # place B
+    elif CASE == "losses":
+        if RANK == 0:
+            ddp.mean_count(1)  # place A
+        else:
+            other_loss()
+    elif CASE == "right losses":
+        if RANK == 0:
+            assert ddp.mean_count(1) == 1.5
+        else:
+            assert ddp.mean_count(2) == 1.5
     elif CASE == "right lines":
         if RANK == 0:
             ddp.barrier()
