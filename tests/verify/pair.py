@@ -8,7 +8,7 @@ from dpmigrate.verify.judge import Verdict
 from dpmigrate.verify.proof import Proof, Wish, prove
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
-WISH = Wish(steps=None, timeout=90)
+WISH = Wish(steps=None, timeout=300)
 
 ORIGINAL = """\
 import torch
