@@ -18,7 +18,7 @@ from typing import Any
 import dpmigrate_runtime as ddp
 import torch
 import torch.distributed as dist
-from dpmigrate_runtime import _batches, _draws, _drift, _outside, _watch
+from dpmigrate_runtime import _batches, _draws, _drift, _nets, _outside
 from dpmigrate_runtime._state import STATE
 from torch import nn
 from torch.optim.optimizer import Optimizer
@@ -128,8 +128,8 @@ def main() -> None:
     ddp.setup()
     ddp.wrap(nn.Linear(1, 1))
     print(f"one process: {'something is hooked' if hooked() else 'nothing is hooked into torch'}\n")
-    setattr(_watch, "world_size", lambda: 2)  # noqa: B010 - mypy: it is imported there
-    _watch.watch()
+    setattr(_nets, "world_size", lambda: 2)  # noqa: B010 - mypy: it is imported there
+    _nets.cast_nets()
     trained, frozen = model(), model(frozen=True)
     for one in (trained, frozen):
         _drift.watch_model(one, compare=True)

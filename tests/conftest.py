@@ -29,8 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     groups: dict[object, list[pytest.Item]] = {}
     for item in items:
         call = getattr(item, "callspec", None)
-        case = call.params.get("case") if call is not None else None
-        groups.setdefault((item.path, case.name) if hasattr(case, "name") else item, []).append(item)
+        name = getattr(call.params.get("case"), "name", None) if call is not None else None
+        groups.setdefault(item if name is None else (item.path, name), []).append(item)
     items[:] = [item for group in groups.values() for item in group]
 
 

@@ -75,8 +75,8 @@ def smaller(files: Mapping[str, bytes], seed: int, told: str) -> Mapping[str, by
     kind = _kind(told)
     files = dict(files)
     for name in [n for n in files if n != "train.py"]:
-        less = {n: data for n, data in files.items() if n != name}
-        files = less if _kind(broken(less, seed)) == kind else files
+        others = {n: data for n, data in files.items() if n != name}
+        files = others if _kind(broken(others, seed)) == kind else files
     for name in files:
         lines = files[name].splitlines(keepends=True)
         size = max(1, len(lines) // 2)

@@ -9,6 +9,7 @@ import pytest
 
 from dpmigrate import engine
 from dpmigrate.model import Outcome, Problem, Status
+from dpmigrate.report import changes
 from dpmigrate.report import text as report
 from dpmigrate.settings import Settings
 from dpmigrate.source import Source, parse
@@ -106,7 +107,7 @@ def test_the_diff_can_be_applied_and_the_places_are_counted_in_characters(tmp_pa
     path.write_bytes(("# coding: latin-1\n" + spelled(PROGRAM, WESTERN)).replace("\n\n\ndef", "\n\n\f\ndef").encode("latin-1"))
 
     (outcome,) = engine.check([path], Settings())
-    lines = list(report.unified(applied(path, write=False)[0], report.Style(False)))
+    lines = changes.patch(applied(path, write=False)[0]).decode("latin-1").split("\n")[:-1]
 
     (wrap,) = [line for line in report.findings(outcome, report.Style(False), source=False) if "DPM101" in line]
     assert wrap.split(":")[2] == str('    ñ = "ñ"; ä = nn.DataParallel(ä)'.index("nn") + 1)

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import select
 import shutil
 import subprocess
 import sys
@@ -237,7 +238,7 @@ def test_a_flush_waits_for_a_pipe_that_does_not(monkeypatch: pytest.MonkeyPatch)
                 raise error
 
     monkeypatch.setattr(sys, "stdout", Stream())
-    monkeypatch.setattr(terminal.select, "select", lambda *_: None)
+    monkeypatch.setattr(select, "select", lambda *_: None)
     terminal.flush()
     assert left == []
     left.append(BrokenPipeError(32, "gone"))  # type: ignore[arg-type]

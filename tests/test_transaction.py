@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def in_child(run: Callable[[], object], line: int | None = None) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def _killing(line: int) -> Callable[..., object]:
+def _killing(line: int) -> Callable[..., Any]:
     """A trace function that kills its process at a line, counted from 0 through all functions."""
     numbers = count()
 

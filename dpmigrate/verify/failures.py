@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from dpmigrate.verify.judge.outside import ABORT
 from dpmigrate.verify.runs import Config, Ran
 
 #: the line with which torch says that tensors of two precisions meet
@@ -11,6 +12,32 @@ PRECISION = re.compile(
     r".*(?:\bdtype\b|\bDouble(?:Tensor)?\b|\bdouble\b|float64|must be a float tensor|(?:bias|weight|scalar) type|Float but).*",
 )
 _LAST = 12  # lines of what a process said
+
+
+_ABORTED = -6  # SIGABRT, as a subprocess and torchrun tell it
+_ENDED_BY_THE_LAUNCHER = -15  # SIGTERM
+
+
+def aborted_at_exit(ran: Ran) -> tuple[int, ...]:
+    """The ranks that were aborted (SIGABRT) after they had finished everything, if the run failed by nothing else.
+
+    Over gloo a worker thread that still holds the group needs the interpreter while that shuts
+    down, and the process dies with "terminate called without an active exception"
+    (pytorch/pytorch#179291). The probe writes a rank's record as the last thing before the
+    interpreter's own end.
+    """
+    ended = {record["rank"] for record in ran.records if record.get("ended")}
+    aborted = {rank for rank, code in ran.exits if code == _ABORTED}
+    others = [rank for rank, code in ran.exits if code not in (_ABORTED, _ENDED_BY_THE_LAUNCHER)]
+    if ran.late or others or not aborted <= ended:
+        return ()
+    return tuple(sorted(aborted))
+
+
+def cut_short(ran: Ran, ranks: int) -> bool:
+    """Whether such an abort ended ranks that had not finished: the launcher ends all if one dies."""
+    finished = sum(bool(record.get("ended")) for record in ran.records)
+    return bool(aborted_at_exit(ran)) and finished < ranks
 
 
 def unfinished(ran: Ran, ranks: int, timeout: float, config: Config) -> str:
@@ -22,7 +49,10 @@ def _why(ran: Ran, ranks: int, timeout: float, config: Config) -> str:
     if ran.late:
         where = "\n".join(f"rank {i}:\n{stack}" if config.ranks else stack for i, stack in enumerate(ran.stacks))
         return f"it was not done after {timeout:g} s (a hang? pass --timeout for more, or arguments for a smaller run). It stood at\n{where}"
-    if ran.code:
+    if cut_short(ran, ranks):
+        names = ", ".join(map(str, aborted_at_exit(ran)))
+        return f"rank {names} {ABORT}. The launcher ended the other ranks before they had finished"
+    if ran.code and not aborted_at_exit(ran):
         words = last_words(ran.stderr, config.root)
         hint = next((text for sign, text in _HINTS if sign.search(words)), "")
         return f"exit code {ran.code}\n{words}" + (f"\n{hint.format(folder=config.folder)}" if hint else "")

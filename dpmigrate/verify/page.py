@@ -17,13 +17,13 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:1000px;margin:2em auto;padding
 h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}
 .verdict{padding:.7em 1em;border-radius:6px;font-weight:600}.good{background:#e2f5e5;color:#14532d}.bad{background:#fde4e4;color:#7f1d1d}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.35em .7em;border-bottom:1px solid #e3e7ec;vertical-align:top}
-.differs{color:#b91c1c;font-weight:600}.equal,.bound{color:#15803d}.none{color:#6b7280}
+.differs{color:#b91c1c;font-weight:600}.equal,.bound{color:#15803d}.none{color:#6b7280}.known{color:#a16207}
 pre{background:#f6f8fa;padding:1em;overflow-x:auto;font-size:12.5px;line-height:1.4;border-radius:6px}
 .plus{color:#15803d}.minus{color:#b91c1c}.at{color:#1d4ed8}
 svg{width:100%;height:auto;background:#f6f8fa;border-radius:6px}svg text{font:12px system-ui,sans-serif;fill:#4b5563}
 .key{display:inline-block;width:1.4em;height:.25em;vertical-align:middle;margin:0 .4em 0 1em}
 """
-_CLASSES = {Verdict.EQUAL: "equal", Verdict.BOUND: "bound", Verdict.DIFFERS: "differs", Verdict.NONE: "none"}
+_CLASSES = {Verdict.EQUAL: "equal", Verdict.BOUND: "bound", Verdict.DIFFERS: "differs", Verdict.NONE: "none", Verdict.KNOWN: "known"}
 _COLOURS = ("#93b4f5", "#c2410c")
 _WIDTH, _HEIGHT, _LEFT, _TOP = 900, 260, 70, 15
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpmigrate.verify import scratch
-from dpmigrate.verify.failures import PRECISION, unfinished
+from dpmigrate.verify.failures import PRECISION, aborted_at_exit, cut_short, unfinished
 from dpmigrate.verify.judge import Distance, Evidence, Line, Verdict, judge, proved
 from dpmigrate.verify.judge.data import global_order
 from dpmigrate.verify.judge.numbers import loss_curves
@@ -47,6 +47,8 @@ class Proof:
     cut: str = ""  # after what both runs were ended, if they were
     fails: bool = False  # the migrated program crashes or hangs, the original runs
     retyped: bool = False  # the program changes the type of a model by itself
+    aborted: tuple[int, ...] = ()  # the ranks that torch aborted when they had finished
+    cut_short: bool = False  # and by that ended the others too early, so that nothing can be said
 
     @property
     def holds(self) -> bool:
@@ -88,14 +90,14 @@ def prove(
     heard = listener or Listener()
     with contextlib.ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpmigrate-verify-", ignore_cleanup_errors=True))).resolve()
-        found = _attempt(original, sides, wish, paths, heard, folder / "first")
+        found = _attempts(original, sides, wish, paths, heard, folder / "first")
         if wish.float64 and (precision := PRECISION.search(found.failure)):
             heard.begins("the program does not run in float64: again in float32")
-            found = _attempt(original, sides, replace(wish, float64=False), paths, heard, folder / "second")
+            found = _attempts(original, sides, replace(wish, float64=False), paths, heard, folder / "second")
             found = replace(found, notes=(*found.notes, f"the program does not run in float64 ({precision.group().strip()})"))
         elif wish.float64 and found.retyped:
             heard.begins("the program changes the type of its model, of which nothing comes in float64: again in float32")
-            found = _attempt(original, sides, replace(wish, float64=False), paths, heard, folder / "second")
+            found = _attempts(original, sides, replace(wish, float64=False), paths, heard, folder / "second")
             found = replace(found, notes=(*found.notes, _RETYPED))
         elif wish.float64 and _MAY_BE_PRECISION.search(found.failure):
             found = replace(found, failure=f"{found.failure}\nit ran in float64; if the program runs by itself, try --float32")
@@ -107,6 +109,33 @@ _MAY_BE_PRECISION = re.compile(r"^(?:RuntimeError|TypeError|ValueError|Assertion
 
 
 _Sides = tuple[Mapping[Path, bytes], Mapping[Path, bytes] | Path]
+
+
+#: how often the runs are made again when a known fault of torch has cut them short
+_AGAIN = 2
+
+
+def _attempts(
+    original: Path,
+    sides: _Sides,
+    wish: Wish,
+    paths: Sequence[Path],
+    heard: Listener,
+    folder: Path,
+) -> Proof:
+    """``_attempt``, again in new copies where a rank's abort at its exit cut the others short."""
+    found = _attempt(original, sides, wish, paths, heard, folder)
+    for number in range(1, _AGAIN + 1):
+        if not found.cut_short:
+            return found
+        heard.begins("a rank aborted at its exit before the others had finished: once more")
+        again = folder.with_name(f"{folder.name}-{number}")
+        found = _attempt(original, sides, wish, paths, heard, again)
+        why = "in each of the others a rank aborted at its exit before all had finished"
+        found = replace(found, notes=(*found.notes, f"the result is that of run {number + 1}: {why}"))
+    if found.cut_short:
+        found = replace(found, failure=f"{found.failure}; so it was in {_AGAIN + 1} runs")
+    return found
 
 
 def _attempt(original: Path, sides: _Sides, wish: Wish, paths: Sequence[Path], heard: Listener, folder: Path) -> Proof:
@@ -150,7 +179,10 @@ def _prove(original: Config, migrated: Config, wish: Wish, paths: Sequence[Path]
 
     heard.begins(f"the migrated program runs at {wish.ranks} ranks" if wish.ranks else "the migrated program runs as plain Python")
     after = run(wish.arguments, migrated, timeout=wish.timeout, paths=paths, watch=heard.steps)
-    problem = unfinished(after, max(wish.ranks, 1), wish.timeout, migrated)
+    ranks = max(wish.ranks, 1)
+    problem = unfinished(after, ranks, wish.timeout, migrated)
+    if cut_short(after, ranks):
+        return Proof(failure=problem, cut_short=True)
     if problem:
         heard.begins("it failed; the original runs, to see whether it does so alone")
         own = alone(original)
@@ -201,11 +233,15 @@ def _judged(before: Ran, after: Ran, wish: Wish, texts: Mapping[str, tuple[list[
     if "error" in compared:
         return Proof(failure=f"the parameters could not be compared:\n{compared['error']}")
     distances = tuple(Distance(**d) for d in compared["distances"])
-    evidence = Evidence(record, ranks, distances, wish.float64, {f: tuple(d) for f, d in compared["checkpoints"].items()}, texts, after.left)
+    saved = {f: tuple(d) for f, d in compared["checkpoints"].items()}
+    aborted = aborted_at_exit(after)
+    evidence = Evidence(record, ranks, distances, wish.float64, saved, texts, after.left, aborted)
     notes = (*_notes(wish, record, ranks), _memory(record, ranks))
     cut = (f"{wish.steps} optimizer steps" if wish.steps else f"{wish.epochs} epochs") if record["cut"] else ""
     retyped = any(r["retyped"] for r in (record, *ranks))
-    return Proof(tuple(judge(evidence)), "", distances, tuple(loss_curves(evidence)), (before.seconds, after.seconds), notes, cut, retyped=retyped)
+    lines, losses = tuple(judge(evidence)), tuple(loss_curves(evidence))
+    seconds = (before.seconds, after.seconds)
+    return Proof(lines, "", distances, losses, seconds, notes, cut, retyped=retyped, aborted=aborted)
 
 
 def _memory(original: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]]) -> str:

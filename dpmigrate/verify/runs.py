@@ -50,6 +50,7 @@ class Ran:
     records: tuple[dict[str, Any], ...]
     stacks: tuple[str, ...] = ()  # where each rank stood when the time was over
     left: tuple[str, ...] | None = ()  # commands of processes that outlived the program; None where they cannot be looked for
+    exits: tuple[tuple[int, int], ...] = ()  # rank and exit code of those that failed by themselves; minus the signal's number
 
     @property
     def late(self) -> bool:
@@ -90,9 +91,20 @@ def run(arguments: Sequence[str], config: Config, *, timeout: float, paths: Sequ
             _end(out)
     texts = [p.read_text(errors="replace") for p in sorted(logs.rglob("stdout.log"))] if config.ranks else [(out / "stdout.txt").read_text(errors="replace")]
     of_ranks = sorted((p.read_text(errors="replace") for p in sorted(logs.rglob("stderr.log"), reverse=True)), key=_by_itself)
-    errors = (out / "stderr.txt").read_text(errors="replace") + "".join(of_ranks)
+    launched = (out / "stderr.txt").read_text(errors="replace")
+    errors = launched + "".join(of_ranks)
+    code = process.returncode
+    exits = _exits(launched) if config.ranks else ((0, code),) if code else ()
     records = tuple(json.loads(p.read_text()) for p in sorted(out.glob("rank*.json")))
-    return Ran(out, process.returncode, seconds, tuple(texts), errors, records, stacks, left)
+    return Ran(out, code, seconds, tuple(texts), errors, records, stacks, left, exits)
+
+
+#: a process in torchrun's list of failures
+_FAILED = re.compile(r"^\s*rank\s*:\s*(\d+)\b.*\n\s*exitcode\s*:\s*(-?\d+)", re.MULTILINE)
+
+
+def _exits(launched: str) -> tuple[tuple[int, int], ...]:
+    return tuple((int(rank), int(code)) for rank, code in _FAILED.findall(launched))
 
 
 #: what a rank says whose partner is gone

@@ -10,11 +10,18 @@ from dpmigrate.report.text import Style
 from dpmigrate.verify.judge import Verdict
 from dpmigrate.verify.proof import Proof
 
-COLOURS = {Verdict.EQUAL: "32", Verdict.BOUND: "32", Verdict.DIFFERS: "1;31", Verdict.NONE: "2"}
+COLOURS = {Verdict.EQUAL: "32", Verdict.BOUND: "32", Verdict.DIFFERS: "1;31", Verdict.NONE: "2", Verdict.KNOWN: "33"}
 
 
 def verdict(proof: Proof) -> str:
-    """The whole in one sentence."""
+    """The whole in a sentence, and one on what is torch's fault."""
+    if not proof.aborted:
+        return _verdict(proof)
+    names = ", ".join(map(str, proof.aborted))
+    return f"{_verdict(proof)} Rank {names} aborted when it had finished everything, a known fault of torch."
+
+
+def _verdict(proof: Proof) -> str:
     if proof.fails:
         return "NOT proved: the migrated program fails where the original runs."
     if proof.failure:
@@ -58,6 +65,7 @@ def document(proof: Proof) -> str:
             "cut": proof.cut,
             "failure": proof.failure,
             "fails": proof.fails,
+            "aborted_at_exit": list(proof.aborted),
             "lines": [{"name": line.name, "verdict": line.verdict.value, "text": line.text} for line in proof.lines],
             "notes": list(proof.notes),
             "distances": [

@@ -110,10 +110,9 @@ def _order(sampler: Any, data: Any) -> tuple[int | None, str]:
             if passes is None or passes.had[sampler.epoch] < 2
             else f", in pass {passes.had[sampler.epoch]} of it"
         )
-        # hashes of numbers are the same in all processes; 52 bits are kept by a float64
-        return hash(
-            (seed, order, _length(sampler))
-        ) % 2**52, f"epoch {sampler.epoch}{which} (seed {seed}, {type(data).__name__})"
+        # hashes of numbers are the same in all processes
+        number = hash((seed, order, _length(sampler))) % 2**52
+        return number, f"epoch {sampler.epoch}{which} (seed {seed}, {type(data).__name__})"
     return None, ""
 
 
@@ -122,7 +121,7 @@ def next_step() -> None:
     STATE.before, STATE.drawn = STATE.drawn, {}
 
 
-def order() -> float | None:
+def order() -> int | None:
     """One number for the orders that feed this step; None where nothing can be said.
 
     It is the same on all ranks that go through their data together.
@@ -130,7 +129,7 @@ def order() -> float | None:
     shared = [draw for draw in STATE.drawn.values() if draw.order is not None]
     if not shared or not all(draw.counts for draw in shared):
         return None
-    return float(sum(draw.order or 0 for draw in shared) % 2**52)
+    return sum(draw.order or 0 for draw in shared) % 2**52
 
 
 def told() -> str:

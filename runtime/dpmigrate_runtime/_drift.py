@@ -13,6 +13,8 @@ from torch.optim.optimizer import Optimizer
 
 from . import _batches, _draws, _outside
 from ._exchange import from_all
+from ._meet import reduced, rows
+from ._places import meeting
 from ._state import STATE, Watched, capturing, wire
 
 #: weights of a parameter that are compared, at even distances; with all of them a comparison would be as large as an exchange of gradients
@@ -79,10 +81,11 @@ def _meet(optimizer: Optimizer, steps: int) -> None:
 
     Raises RuntimeError on every rank where something is wrong on any.
     """
-    passes = None if "passes" in STATE.unwatched else _draws.order()
+    order = None if "passes" in STATE.unwatched else _draws.order()
     if not _due(steps):
         if "passes" not in STATE.unwatched:
-            _passes(*_extremes([passes]))
+            with meeting("the comparison of the ranks' passes"):
+                _passes(order)
         return
     if {"weights", "batches", "passes"} <= STATE.unwatched:
         return
@@ -91,34 +94,33 @@ def _meet(optimizer: Optimizer, steps: int) -> None:
         parameters = []
     samples = [_sample(parameter) for parameter in parameters]
     said = _batches.facts()
-    sizes = [1, len(said), sum(map(len, samples))]
-    highest, lowest = (torch.split(part, sizes) for part in _extremes([passes, *said], samples))
-    _passes(highest[0], lowest[0])
-    _batches.judge(highest[1].tolist(), lowest[1].tolist())
+    sizes = [len(said), sum(map(len, samples))]
+    with meeting("the comparison of the ranks' weights"):
+        _passes(order)
+        highest, lowest = (torch.split(part, sizes) for part in _extremes(said, samples))
+    _batches.judge(highest[0].tolist(), lowest[0].tolist())
     moment = f"step {steps} of {type(optimizer).__name__}"
-    _weights(parameters, [len(sample) for sample in samples], highest[2], lowest[2], moment)
+    _weights(parameters, [len(sample) for sample in samples], highest[1], lowest[1], moment)
 
 
 def _extremes(
-    numbers: list[float | None], samples: Sequence[torch.Tensor] = ()
+    numbers: Sequence[float], samples: Sequence[torch.Tensor]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The highest and the lowest of each number, and of each element of the samples. A collective.
-
-    A rank's None says nothing: the extremes are those of the others, minus and plus infinity where
-    there are none.
-    """
-    silent = float("-inf")
-    tops = [silent if number is None else number for number in numbers]
-    bottoms = [silent if number is None else -number for number in numbers]
-    own = [torch.tensor(one, dtype=torch.float64, device=wire()) for one in (tops, bottoms)]
-    extremes = torch.cat([own[0], *samples, own[1], *(-sample for sample in samples)])
-    dist.all_reduce(extremes, op=dist.ReduceOp.MAX)
+    """The highest and the lowest of each number, and of each element of the samples. A collective."""
+    own = torch.tensor(numbers, dtype=torch.float64, device=wire())
+    mine = torch.cat([own, *samples])
+    extremes = reduced(torch.cat([mine, -mine]), dist.ReduceOp.MAX)
     highest, lowest = extremes.cpu().chunk(2)
     return highest, -lowest
 
 
-def _passes(highest: torch.Tensor, lowest: torch.Tensor) -> None:
-    if highest.item() == lowest.item() or not highest.isfinite():
+def _passes(order: int | None) -> None:
+    """Raise RuntimeError where the ranks' orders differ. A collective.
+
+    A rank's None says nothing, and is compared with nothing.
+    """
+    orders_of_ranks = [number for known, number in rows(int(order is not None), order or 0) if known]
+    if len(set(orders_of_ranks)) < 2:
         return
     orders = enumerate(from_all(_draws.told()))
     told = "; ".join(f"rank {number}: {which}" for number, which in orders)

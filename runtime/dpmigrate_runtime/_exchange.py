@@ -6,24 +6,26 @@ import io
 from typing import Any
 
 import torch
-import torch.distributed as dist
 
-from ._state import device, rank, wire, world_size
+from ._meet import packed_from_all, packed_from_main, rows
+from ._places import meeting
+from ._state import device, rank, world_size
 
 
 def barrier() -> None:
     """Wait for every rank. One process: nothing happens."""
     if world_size() > 1:
-        dist.barrier()
+        with meeting("ddp.barrier"):
+            rows()
 
 
 def any_rank(flag: Any) -> bool:
     """Whether ``flag`` is true on at least one rank: the same answer everywhere, so that ranks leave a loop together."""
     if world_size() == 1:
         return bool(flag)
-    votes = torch.tensor([int(bool(flag))], device=wire())
-    dist.all_reduce(votes, op=dist.ReduceOp.MAX)
-    return bool(votes.item())
+    mine = int(bool(flag))
+    with meeting("ddp.any_rank"):
+        return any(vote for (vote,) in rows(mine))
 
 
 def _place(storage: Any, location: str) -> Any:
@@ -38,16 +40,14 @@ def from_main(value: Any) -> Any:
     """
     if world_size() == 1:
         return value
-    box: list[bytes | None] = [to_bytes(value) if rank() == 0 else None]
-    dist.broadcast_object_list(box, src=0)
-    return value if rank() == 0 else from_bytes(box[0] or b"")
+    with meeting("ddp.from_main"):
+        packed = packed_from_main(to_bytes(value) if rank() == 0 else b"")
+    return value if rank() == 0 else from_bytes(packed)
 
 
 def from_all(value: Any) -> list[Any]:
     """Every rank's value, by rank; tensors arrive as in ``from_main``, and one's own value is the object itself."""
-    box = [b""] * world_size()
-    dist.all_gather_object(box, to_bytes(value))
-    return [value if number == rank() else from_bytes(packed) for number, packed in enumerate(box)]
+    return [value if number == rank() else from_bytes(packed) for number, packed in enumerate(packed_from_all(to_bytes(value)))]
 
 
 def to_bytes(value: Any) -> bytes:

@@ -10,6 +10,7 @@ import torch
 
 from ._data import is_divided
 from ._exchange import from_all
+from ._places import meeting
 from ._state import world_size
 
 
@@ -27,7 +28,8 @@ def gather_all(*values: Any, over: Any = None) -> Any:
     Raises on every rank: ValueError when the ranks hold different numbers of values, TypeError for what cannot be put end to end.
     """
     if world_size() > 1 and (over is None or is_divided(over)):
-        ranks = from_all(values)
+        with meeting("ddp.gather_all"):
+            ranks = from_all(values)
         counts = [len(held) for held in ranks]
         if len(set(counts)) > 1:
             raise ValueError(f"gather_all: the ranks passed different numbers of values: {counts}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-import torch.distributed as dist
 
+from ._meet import total
+from ._places import meeting
 from ._state import wire, world_size
 
 
@@ -35,9 +36,8 @@ def mean_count(count: Any) -> Any:
     mine = torch.as_tensor(count).detach()
     if mine.numel() != 1:
         raise ValueError(f"mean_count() takes one number, not shape {tuple(mine.shape)}")
-    total = mine.reshape(1).to(wire(), torch.float64)
-    dist.all_reduce(total)
-    mean = total / world_size()
+    with meeting("ddp.mean_count"):
+        mean = total(mine.reshape(1).to(wire(), torch.float64)) / world_size()
     if not isinstance(count, torch.Tensor):
         return mean.item()
     return mean.reshape(mine.shape).to(mine.device, mine.dtype if mine.is_floating_point() else torch.get_default_dtype())
@@ -72,12 +72,12 @@ def weighted_mean(loss: torch.Tensor, weight: Any) -> torch.Tensor:
     counts = mine != 0
     # one exchange, whose two numbers need no word on their shape
     sums = torch.stack([torch.where(counts, loss.detach().double() * mine, 0.0).reshape(()), mine.reshape(())]).to(wire())
-    dist.all_reduce(sums)
-    total, whole = (part.to(loss.device) for part in sums)
+    with meeting("ddp.weighted_mean"):
+        all_losses, whole = (part.to(loss.device) for part in total(sums))
     if not counts:
         # nothing of the graph counts, and 0 * NaN is NaN: the gradients are 0, but every parameter must have its turn
         share = torch.nan_to_num(loss) * 0
     else:
         share = loss * (mine * world_size() / whole).to(loss.dtype)
-    value: torch.Tensor = share + ((total / whole).to(loss.dtype) - share.detach())
+    value: torch.Tensor = share + ((all_losses / whole).to(loss.dtype) - share.detach())
     return value

@@ -16,9 +16,11 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ._batches import watch_inputs
 from ._drift import watch_model
+from ._meet import call, rows
+from ._nets import cast_nets
+from ._places import meeting
 from ._seeds import agree_on_seeds
 from ._state import STATE, device, wire, world_size
-from ._watch import watch
 
 _PREFIXES = ("module.", "_orig_mod.")
 
@@ -65,13 +67,14 @@ def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False, com
     place = _place(model)
     if sync_bn:
         model = _synchronise(model, place)
-    watch()
+    cast_nets()
     if not any(parameter.requires_grad for parameter in model.parameters()):
         watch_model(model, compare)
         return Single(model)
-    agree_on_seeds()
-    where: dict[str, Any] = {"device_ids": [place.index]} if place.type == "cuda" else {"process_group": _group_for_cpu()}
-    wrapped = DistributedDataParallel(model, find_unused_parameters=find_unused, **where)
+    with meeting("ddp.wrap"):
+        agree_on_seeds()
+        where: dict[str, Any] = {"device_ids": [place.index]} if place.type == "cuda" else {"process_group": _group_for_cpu()}
+        wrapped = DistributedDataParallel(model, find_unused_parameters=find_unused, **where)
     STATE.wrapped.add(wrapped)
     watch_model(model, compare)
     if compare:
@@ -211,7 +214,11 @@ def sync_buffers(*models: Any) -> None:
     # as bytes: one message for all types, including those that gloo cannot name (int16)
     parts = [buffer.detach().to(wire()).contiguous().reshape(-1).view(torch.uint8) for buffer in buffers]
     packed = torch.cat(parts)
-    dist.broadcast(packed, src=0)
+    with meeting("ddp.sync_buffers"):
+        sizes = [size for (size,) in rows(len(packed))]
+        if len(set(sizes)) > 1:
+            raise ValueError(f"sync_buffers: the buffers have different sizes on the ranks, in bytes: {sizes}")
+        call(lambda: dist.broadcast(packed, src=0, group=STATE.group))
     with torch.no_grad():
         for buffer, part in zip(buffers, torch.split(packed, [len(part) for part in parts]), strict=True):
             # clone: a view into the packed bytes need not be aligned for the buffer's type

@@ -15,10 +15,14 @@ from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from ._launch import Launch, backend, check_device, read_launch
+from ._meet import rows
+from ._nets import cast_nets, nets, take_in_nets
+from ._places import meeting
 from ._quiet import quiet, report_failures
 from ._seeds import share_streams
 from ._state import DEFAULT_TIMEOUT, STATE, rank, world_size
-from ._watch import nets, unwatch, watch
+from ._watch import begin as begin_watch
+from ._watch import end as end_watch
 
 
 def setup(timeout: float = DEFAULT_TIMEOUT, unwatched: str | Collection[str] = ()) -> None:
@@ -32,7 +36,15 @@ def setup(timeout: float = DEFAULT_TIMEOUT, unwatched: str | Collection[str] = (
     the run would go wrong without an error. ``unwatched`` turns nets off, one name or several:
     ``"parameters"`` (an optimizer trains what is in no wrapped model), ``"batches"`` (all ranks
     train on the same samples), ``"passes"`` (the ranks go through their data in different orders),
-    ``"weights"`` (the ranks' weights part).
+    ``"weights"`` (the ranks' weights part), ``"places"`` (the ranks are in different collectives).
+    It must be the same on all ranks.
+
+    A collective that fails says where every rank is: the last collective of this package that it
+    called, with file and line, and the line that it runs now. For that each rank has a thread that
+    looks twice a second whether another one asks. Ranks that are in different collectives raise at
+    once, before their numbers are mixed; over gloo the collectives of this package have a group of
+    their own for that. NCCL ends the process itself when the time is up, so a rank that has waited
+    nine tenths of it prints where all are. ``unwatched="places"`` turns all this off.
 
     Raises RuntimeError naming the environment variable that is missing or wrong, ValueError for a
     timeout that is not positive or a net that does not exist.
@@ -47,9 +59,19 @@ def setup(timeout: float = DEFAULT_TIMEOUT, unwatched: str | Collection[str] = (
         _init(read_launch(), timedelta(seconds=timeout))
     STATE.active, STATE.owns_group, STATE.timeout = True, not foreign, timeout
     if world_size() > 1:
-        share_streams()
+        if "places" not in STATE.unwatched:
+            _watch_ranks()
+        with meeting("ddp.setup"):
+            share_streams()
         _settle()
-        watch()
+        cast_nets()
+
+
+def _watch_ranks() -> None:
+    if dist.get_backend() != "nccl":
+        # a second communicator of NCCL would take memory of the GPU, and may wait for the first one for ever
+        STATE.group = dist.new_group(backend="gloo", timeout=timedelta(seconds=STATE.timeout))
+    begin_watch(STATE.timeout)
 
 
 def _settle() -> None:
@@ -105,8 +127,14 @@ def cleanup() -> None:
     """
     if not STATE.active or multiprocessing.parent_process() is not None:
         return
-    if world_size() > 1 and sys.exc_info()[0] is None:
-        dist.barrier()
+    if sys.exc_info()[0] is not None:
+        end_watch("has left by ddp.cleanup() because of an exception")
+    elif world_size() > 1:
+        with meeting("ddp.cleanup"):
+            rows()
+            end_watch()
+            # the store may go with rank 0's process: nobody looks into it any more
+            rows()
     for model in list(STATE.wrapped):
         # each of these references keeps the group, and with it its worker threads, alive
         model._remove_autograd_hooks()
@@ -114,12 +142,14 @@ def cleanup() -> None:
         model.logger = None
         model.process_group = None
     STATE.wrapped.clear()
-    unwatch()
+    take_in_nets()
     if STATE.owns_group:
         dist.destroy_process_group()
-    elif STATE.cpu_group is not None:
-        dist.destroy_process_group(STATE.cpu_group)
-    STATE.cpu_group = None
+    else:
+        for group in (STATE.cpu_group, STATE.group):
+            if group is not None:
+                dist.destroy_process_group(group)
+    STATE.cpu_group = STATE.group = None
     STATE.active = STATE.owns_group = False
     STATE.common_seed = None
     STATE.seeds_given.clear()

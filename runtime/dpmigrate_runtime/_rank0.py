@@ -11,8 +11,10 @@ from typing import Any
 
 from torch.distributed.distributed_c10d import _get_default_store
 
+from ._places import meeting
 from ._seeds import packed_streams, take_streams
 from ._state import STATE, is_main, world_size
+from ._watch import LostRankError, where_all_are
 
 
 @contextmanager
@@ -40,10 +42,14 @@ def main_first() -> Iterator[None]:
         store.set(f"{key}/streams", after if after != before else "")
         store.set(key, "")
         return
-    try:
-        store.wait([key], timedelta(seconds=STATE.timeout))
-    except RuntimeError as error:
-        raise RuntimeError(f"rank 0 did not end its main_first() block within {STATE.timeout:g} s, or is gone") from error
+    with meeting("ddp.main_first"):
+        try:
+            store.wait([key], timedelta(seconds=STATE.timeout))
+        except RuntimeError as error:
+            raise LostRankError(
+                f"rank 0 did not end its main_first() block within {STATE.timeout:g} s, "
+                f"or is gone. {where_all_are()}"
+            ) from error
     failure = store.get(key).decode()
     if failure:
         raise RuntimeError(f"main_first() block failed on rank 0: {failure}")

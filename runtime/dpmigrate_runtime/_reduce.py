@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 import functools
+import pickle
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.distributed as dist
 
 from ._data import is_divided
+from ._meet import packed_from_all, reduced
+from ._places import meeting
 from ._state import device, wire, world_size
 
 
@@ -46,7 +49,8 @@ def sum_all(*values: Any, over: Any = None) -> Any:
     summed, OverflowError when a sum does not fit the values' own integer dtype.
     """
     if world_size() > 1 and (over is None or is_divided(over)):
-        sums = _sum(tuple(_packed(value) for value in values))
+        with meeting("ddp.sum_all"):
+            sums = _sum(tuple(_packed(value) for value in values))
         values = tuple(_unpacked(one, value) for one, value in zip(sums, values, strict=True))
     return values[0] if len(values) == 1 else values
 
@@ -56,7 +60,10 @@ def mean_all(*values: Any, over: Any = None) -> Any:
 
     ``over`` and the errors are those of ``sum_all``.
     """
-    sums, world = sum_all(*values, over=over), (world_size() if over is None or is_divided(over) else 1)
+    world = world_size() if over is None or is_divided(over) else 1
+    # one process makes no note
+    with meeting("ddp.mean_all") if world > 1 else nullcontext():
+        sums = sum_all(*values, over=over)
     means = [[x / world for x in one] if isinstance(one, list) else one / world for one in ([sums] if len(values) == 1 else sums)]
     return means[0] if len(values) == 1 else tuple(means)
 
@@ -108,8 +115,7 @@ def _sign(value: Any) -> _Sign:
 
 
 def _sum(values: tuple[Any, ...]) -> list[Any]:
-    ranks: list[list[_Sign]] = [[] for _ in range(world_size())]
-    dist.all_gather_object(ranks, [_sign(value) for value in values])
+    ranks: list[list[_Sign]] = [pickle.loads(signs) for signs in packed_from_all(pickle.dumps([_sign(value) for value in values]))]
     counts = [len(signs) for signs in ranks]
     if len(set(counts)) > 1:
         raise ValueError(f"sum_all: the ranks passed different numbers of values: {counts}")
@@ -175,8 +181,7 @@ def _merge_items(position: int, signs: list[_Sign]) -> _Sign:
 def _reduce(values: list[Any], signs: list[_Sign], wide: torch.dtype) -> list[torch.Tensor]:
     # wide types: float32 counters stop at 2**24, uint8 wraps, gloo cannot send int16
     parts = [_tensor(value).to(wire(), wide).expand(sign.shape).reshape(-1) for value, sign in zip(values, signs, strict=True)]
-    packed = torch.cat(parts)
-    dist.all_reduce(packed)
+    packed = reduced(torch.cat(parts))
     return [part.reshape(sign.shape) for part, sign in zip(torch.split(packed, [len(part) for part in parts]), signs, strict=True)]
 
 

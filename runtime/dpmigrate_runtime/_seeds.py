@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch.utils.data import get_worker_info
 
 from ._exchange import from_all, from_bytes, from_main, to_bytes
+from ._meet import packed_from_main
+from ._places import meeting
 from ._state import STATE, rank, world_size
 
 #: how far the seeds of several loaders lie apart: a sampler adds the epoch to its seed, and neighbours would have one order an epoch later
@@ -48,10 +49,9 @@ def share_streams() -> None:
 
     Without it an unseeded ``random_split`` differs between ranks and validation samples are trained on (85 of 200 measured).
     """
-    box = [_streams() if rank() == 0 else None]
-    dist.broadcast_object_list(box, src=0)
-    if rank() != 0 and box[0] is not None:
-        _restore(box[0])
+    packed = packed_from_main(to_bytes(_streams()) if rank() == 0 else b"")
+    if rank() != 0:
+        _restore(from_bytes(packed))
 
 
 def packed_streams() -> str:
@@ -75,7 +75,8 @@ def same_stream() -> Iterator[None]:
         yield
         return
     own = _streams()
-    share_streams()
+    with meeting("ddp.same_stream"):
+        share_streams()
     try:
         yield
     finally:
@@ -91,8 +92,9 @@ def seed_ranks() -> None:
     """
     if world_size() == 1:
         return
-    agree_on_seeds()
-    base = int(from_main(torch.initial_seed()))
+    with meeting("ddp.seed_ranks"):
+        agree_on_seeds()
+        base = int(from_main(torch.initial_seed()))
     STATE.common_seed = base
     if rank() == 0:
         return

@@ -6,7 +6,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -14,6 +14,9 @@ from torch.optim.optimizer import Optimizer
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ._launch import device_for, read_launch
+
+if TYPE_CHECKING:
+    from ._watch import Watch
 
 DEFAULT_TIMEOUT = 600.0
 
@@ -38,7 +41,7 @@ class State:
 
     ``common_seed`` is set by ``seed_ranks``, after which torch.initial_seed() differs between ranks; ``seeds_given``
     counts how often each has been asked for, ``generators`` how many samplers have one of the program's own.
-    What the nets need (``_watch.py``) stands below: nothing of it is filled in one process.
+    What the nets need (``_nets.py``) stands below: nothing of it is filled in one process.
     """
 
     active: bool = False
@@ -50,6 +53,9 @@ class State:
     common_seed: int | None = None
     seeds_given: Counter[int] = field(default_factory=Counter)
     generators: weakref.WeakKeyDictionary[torch.Generator, int] = field(default_factory=weakref.WeakKeyDictionary)
+    group: dist.ProcessGroup | None = None  # of the collectives of this package, over gloo; None: the program's own
+    watch: Watch | None = None  # tells the other ranks where this one is
+    watches: int = 0  # how many there have been
     cpu_group: dist.ProcessGroup | None = None  # of gloo, beside NCCL, for models that stay on the CPU
     wrapped: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
     #: the nets that are turned off

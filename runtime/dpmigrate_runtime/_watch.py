@@ -1,75 +1,199 @@
-"""The ranks watch themselves: what is hooked into torch where there are several.
+"""How the ranks learn where the others are when a collective fails: through the group's store.
 
-* ``parameters``: an optimizer trains what is in no wrapped model (``_outside``);
-* ``batches``: all ranks train on the same samples (``_batches``);
-* ``passes``: the ranks go through their data in different orders (``_draws``);
-* ``weights``: the ranks' weights part (``_drift``).
-
-``ddp.setup(unwatched=...)`` turns them off by these names, and ``ddp.wrap(model, compare=False)``
-all that compares ranks after the steps of one model. The ranks meet in ``_drift``. In one process
-nothing is hooked, and nothing costs anything.
+Nobody writes there as long as all is well. A rank whose collective has failed asks; a thread of
+each other rank answers, whatever its main thread waits for or computes. A rank that ends, by an
+exception or otherwise, leaves a last word. The thread ends in ``cleanup`` or when the interpreter
+exits: a thread that is inside torch while the interpreter goes away aborts the process
+(pytorch/pytorch#179291).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import atexit
+import contextlib
+import os
+import re
+import sys
+import threading
+import time
+from types import TracebackType
 from typing import Any, Final
 
-from torch.nn.modules.module import register_module_parameter_registration_hook
-from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
-from torch.utils.data import dataloader
+import torch.distributed as dist
+from torch.distributed.distributed_c10d import PrefixStore, _get_default_store
 
-from . import _batches, _draws, _drift, _outside
-from ._state import STATE, world_size
+from ._places import HERE, line_of, sentence
+from ._state import STATE, rank, wire, world_size
 
-NETS: Final = frozenset({"parameters", "batches", "passes", "weights"})
-
-
-def nets(names: str | Collection[str]) -> frozenset[str]:
-    """The names of nets, as ``setup`` takes them. Raises ValueError for one that does not exist."""
-    found = frozenset({names} if isinstance(names, str) else names)
-    if unknown := found - NETS:
-        raise ValueError(
-            f"there is no net called {', '.join(map(repr, sorted(unknown)))}; "
-            f"there are {', '.join(sorted(NETS))}"
-        )
-    return found
+#: seconds between two looks at whether somebody asks; more where many ranks look at one store
+TICK: Final = 0.5
+_RANKS_PER_SECOND: Final = 256
+#: part of the timeout after which a rank that waits under NCCL says so: at its end NCCL ends the
+#: process, without an exception
+_NEARLY: Final = 0.9
+#: what torch says when the connection to another rank is lost, or the time is up
+_LOST: Final = re.compile(
+    "gloo/transport|Connection (was likely )?(closed|reset)|Timed out waiting|Broken pipe|NCCL"
+)
 
 
-def watch() -> None:
-    """Hook the nets into torch, once; nothing in one process, or where all are turned off."""
-    if STATE.hooks or world_size() == 1 or STATE.unwatched == NETS:
-        return
-    STATE.hooks.append(register_optimizer_step_post_hook(_drift.after_step).remove)
-    if not {"parameters", "batches", "passes"} <= STATE.unwatched:
-        _replace(dataloader._BaseDataLoaderIter, "__next__", _draws.given)
-    if "parameters" not in STATE.unwatched:
-        STATE.hooks.append(register_module_parameter_registration_hook(_outside.registered).remove)
-        _replace(Optimizer, "add_param_group", _outside.given)
+class LostRankError(RuntimeError):
+    """A collective has failed. The message says where each rank is."""
 
 
-def unwatch() -> None:
-    """Take all hooks out again and forget what was seen."""
-    while STATE.hooks:
-        STATE.hooks.pop()()
-    _batches.leave_inputs()
-    STATE.unwatched = frozenset()
-    STATE.moment, STATE.loads, STATE.inputs_compared, STATE.warned = 0, False, False, False
-    for kept in (STATE.watched, STATE.looked, STATE.alive, STATE.drawn, STATE.before):
-        kept.clear()
+class Watch:
+    """One rank's thread, and what it says in the store.
 
-
-def _replace(kind: Any, name: str, made: Callable[[Any], Any]) -> None:
-    """Put ``made(method)`` in the place of a class's method.
-
-    Until ``unwatch``, unless somebody else has put something there since.
+    ``timeout``: of the group, in seconds. ``aborts``: after it the process is ended without an
+    exception, so this thread has to speak before.
     """
-    before = getattr(kind, name)
-    after = made(before)
-    setattr(kind, name, after)
 
-    def undo() -> None:
-        if getattr(kind, name) is after:
-            setattr(kind, name, before)
+    def __init__(self, store: Any, timeout: float, aborts: bool) -> None:
+        self.store = store
+        self.rank, self.world, self.timeout = rank(), world_size(), timeout
+        self.aborts = aborts
+        self.tick = max(TICK, self.world / _RANKS_PER_SECOND)
+        self.last_word = ""
+        self.warned = False
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self._run, name="dpmigrate watch", daemon=True)
+        self.process = os.getpid()
+        self.thread.start()
 
-    STATE.hooks.append(undo)
+    def _run(self) -> None:
+        while not self.ending.wait(self.tick):
+            try:
+                if self.store.check(["asked"]):
+                    self._answer()
+                if self.aborts and not self.warned:
+                    self._warn()
+            except RuntimeError:
+                return  # the store is gone with the process that kept it
+
+    def _answer(self) -> None:
+        self.store.set(str(self.rank), self.last_word or sentence())
+
+    def _warn(self) -> None:
+        now = HERE.now
+        if now is None or not now.waiting:
+            return
+        if time.monotonic() - now.since > _NEARLY * self.timeout:
+            self.warned = True
+            _say(f"rank {self.rank} has waited long in {now.where}. {self.places()}")
+
+    def places(self) -> str:
+        """Where all ranks are, a line each. Waits a moment for their answers."""
+        others = [number for number in range(self.world) if number != self.rank]
+        told = {self.rank: self.last_word or sentence()}
+        try:
+            self._answer()
+            self.store.set("asked", "1")
+            deadline = time.monotonic() + 2 * self.tick + 1
+            while time.monotonic() < deadline:
+                if self.store.check([str(number) for number in others]):
+                    break
+                time.sleep(0.05)
+            for number in others:
+                if self.store.check([str(number)]):
+                    told[number] = self.store.get(str(number)).decode()
+            silent = "does not answer: it is gone, or in code that lets no other thread run"
+        except RuntimeError:
+            silent = "cannot be asked: the group's store is gone, with rank 0 or the launcher"
+        lines = [f"\n  rank {number} {told.get(number, silent)}" for number in range(self.world)]
+        return "The ranks:" + "".join(lines)
+
+    def leave(self, how: str) -> None:
+        """A last word, for those who ask later. The first one stays."""
+        if self.last_word:
+            return
+        self.last_word = sentence(how)
+        # who has no store left has nobody left who could read it
+        with contextlib.suppress(RuntimeError):
+            self._answer()
+
+    def stop(self) -> None:
+        """End the thread and wait for it."""
+        self.ending.set()
+        self.thread.join(timeout=10)
+
+
+def begin(timeout: float) -> None:
+    """Start the thread of this rank. Every rank of the group has to."""
+    store = _get_default_store()
+    if hasattr(store, "clone"):
+        # one thread that waits on a connection blocks it for the other (older torch has no clone)
+        store = store.clone()
+    store = PrefixStore(f"dpmigrate/places/{STATE.watches}", store)
+    STATE.watch = Watch(store, timeout, wire().type == "cuda")
+    STATE.watches += 1
+    if STATE.watches == 1:
+        atexit.register(_at_exit)
+        sys.excepthook = _Hook(sys.excepthook)
+
+
+def end(how: str = "") -> None:
+    """Stop the thread of this rank, if it has one, and leave word how the rank ended."""
+    watch, STATE.watch = _own(), None
+    if watch is not None:
+        watch.leave(how)
+        watch.stop()
+
+
+def _own() -> Watch | None:
+    """This process's. A forked one has a copy of its parent's, whose connection it must not use."""
+    watch = STATE.watch
+    return watch if watch is not None and watch.process == os.getpid() else None
+
+
+def _at_exit() -> None:
+    end("has ended")
+
+
+def lost(error: BaseException) -> LostRankError:
+    """What to raise when torch has failed in an exchange: where this rank waited, where all are."""
+    now = HERE.now
+    name = "a collective" if now is None else now.where
+    return LostRankError(f"{name} failed: {_first_line(error)}. {where_all_are()}")
+
+
+def where_all_are() -> str:
+    """Where all ranks are, a line each; '' where ``setup`` was told not to watch."""
+    watch = _own()
+    return "" if watch is None else watch.places()
+
+
+def _first_line(error: BaseException) -> str:
+    """Of torch's error, without the place in its source: ``Connection closed by peer``."""
+    line = re.sub(r"^\[/.*?\] ", "", (str(error).splitlines() or [""])[0])
+    return line.partition(" This is typically caused")[0].rstrip(".")[:200]
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether torch says that another rank is gone or did not come, as in a backward pass."""
+    if isinstance(error, LostRankError) or not isinstance(error, RuntimeError):
+        return False
+    return isinstance(error, dist.DistError) or bool(_LOST.search(str(error)))
+
+
+class _Hook:
+    """``sys.excepthook``: leaves word of the exception; says where all are if a rank is lost."""
+
+    def __init__(self, previous: Any) -> None:
+        self.previous = previous
+
+    def __call__(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        watch = _own()
+        if isinstance(error, LostRankError) and watch is not None:
+            watch.leave("has given up waiting")
+        elif watch is not None:
+            what = f"{kind.__name__}: {_first_line(error)}".removesuffix(": ")
+            watch.leave(f"has ended by {what}, at {line_of(None, trace)}")
+        self.previous(kind, error, trace)
+        if watch is not None and is_lost(error):
+            _say(f"another rank is gone, or did not come. {watch.places()}")
+
+
+def _say(text: str) -> None:
+    print(f"dpmigrate: {text}", file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ import dpmigrate_runtime as ddp
 import pytest
 import torch
 import torch.distributed as dist
-from dpmigrate_runtime import _model, _process_group, _quiet, _seeds, _state, _watch
+from dpmigrate_runtime import _model, _nets, _process_group, _quiet, _seeds, _state
 from torch._C._distributed_c10d import HashStore
 
 GOOD = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
@@ -119,7 +119,7 @@ def launch(patch: pytest.MonkeyPatch, local: int, **more: str) -> dict[str, Any]
     patch.setattr(dist, "init_process_group", init)
     patch.setattr(torch.cuda, "set_device", lambda device: seen.update(gpu=device))
     patch.setattr(_process_group, "rendezvous", lambda *_, **__: iter([(HashStore(), 0, 4)]))
-    for done in ("share_streams", "_settle"):
+    for done in ("share_streams", "_settle", "_watch_ranks"):
         patch.setattr(_process_group, done, lambda: None)
     ddp.setup()
     _state.STATE.active = _state.STATE.owns_group = False
@@ -155,7 +155,7 @@ def made(gpus: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
     gpus.setattr(_model, "world_size", lambda: 2)
     gpus.setattr(_model, "agree_on_seeds", lambda: None)
     yield seen
-    _watch.unwatch()
+    _nets.take_in_nets()
     _state.STATE.wrapped.clear()
     _state.STATE.cpu_group = None
 

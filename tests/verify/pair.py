@@ -8,7 +8,7 @@ from dpmigrate.verify.judge import Verdict
 from dpmigrate.verify.proof import Proof, Wish, prove
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
-WISH = Wish(steps=None, timeout=90)
+WISH = Wish(steps=None, timeout=300)
 
 ORIGINAL = """\
 import torch
@@ -47,10 +47,14 @@ for epoch in range(3):
         torch.save({"backbone": backbone.state_dict(), "head": head.state_dict()}, "best.pt")
 """
 
+#: begins and ends its group so that torch does not abort a rank in the interpreter's exit now and
+#: then (pytorch/pytorch#179291)
 MIGRATED = """\
 import contextlib
+import gc
 import torch
 import torch.distributed as dist
+import torch.distributed.nn.functional
 import torch.nn as nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Subset, TensorDataset, random_split
@@ -96,7 +100,12 @@ for epoch in range(3):
         best = accuracy
         if rank == 0:
             torch.save({"backbone": backbone.module.state_dict(), "head": head.module.state_dict()}, "best.pt")
+for model in (backbone, head):
+    model._remove_autograd_hooks()
+    model.reducer = model.logger = model.process_group = None
+dist.barrier()
 dist.destroy_process_group()
+gc.collect()
 """
 
 

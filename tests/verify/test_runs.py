@@ -204,6 +204,35 @@ def test_other_ends_of_a_run() -> None:
     assert failures.unfinished(Ran(Path(), 0, 0.0, (), "", ({},)), 1, 3, _CONFIG) == ""
 
 
+@pytest.mark.parametrize(
+    ("exits", "ended", "aborted", "short"),
+    [
+        pytest.param([(1, -6)], [True, True], (1,), False, id="when all had finished"),
+        pytest.param([(0, -6), (1, -6)], [True, True], (0, 1), False, id="both ranks"),
+        pytest.param([(1, -6)], [None, True], (1,), True, id="before the other had finished"),
+        pytest.param([(1, -6), (0, -15)], [None, True], (1,), True, id="the other is told of"),
+        pytest.param([(1, -6)], [False, True], (1,), True, id="the other failed on its way"),
+        pytest.param([(1, -6)], [True, None], (), False, id="in the middle"),
+        pytest.param([(1, -6)], [True, False], (), False, id="after an exception"),
+        pytest.param([(1, -6), (0, 1)], [True, True], (), False, id="beside another failure"),
+        pytest.param([(1, -11)], [True, True], (), False, id="of something else"),
+        pytest.param([], [True, True], (), False, id="none that is told of"),
+    ],
+)
+def test_aborts_in_the_exit(
+    exits: list[tuple[int, int]], ended: list[bool | None], aborted: tuple[int, ...], short: bool
+) -> None:
+    records = tuple({"rank": i, "ended": e} for i, e in enumerate(ended) if e is not None)
+    ran = Ran(Path(), 1, 0.0, (), "words", records, exits=tuple(exits))
+    assert failures.aborted_at_exit(ran) == aborted
+    assert failures.cut_short(ran, 2) is short
+    words = failures.unfinished(ran, 2, 3, _CONFIG)
+    assert words.startswith("exit code 1") if not aborted else bool(words) is short
+    assert not short or "a known fault of torch" in words
+    hung = Ran(Path(), 1, 0.0, (), "", records, ("at x",), exits=tuple(exits))
+    assert failures.aborted_at_exit(hung) == ()
+
+
 def test_no_step_and_no_comparison() -> None:
     after = Ran(Path(), 0, 0.0, (), "", ({"steps": []},))
     assert "no optimizer step" in proof._judged(after, after, proof.Wish(), {}).failure
@@ -220,6 +249,26 @@ def test_progress(steps: int | None, capsys: pytest.CaptureFixture[str]) -> None
         shown.begins("another")
     text = capsys.readouterr().err
     assert "one [/run]" in text and "another" in text and ("3 of 5 steps" if steps else "3 steps") in text
+
+
+_OWN_WAY_OUT = "import sys, torch\nclass Last:\n    def __del__(self, abort=__import__('os').abort):\n        abort()\nsys.last = Last()\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "ended"),
+    [
+        pytest.param("", True, id="by itself"),
+        pytest.param("sys.exit()", True, id="sys.exit"),
+        pytest.param("raise SystemExit", True, id="SystemExit"),
+        pytest.param("sys.exit(3)", False, id="a status"),
+        pytest.param("1 / 0", False, id="an exception"),
+    ],
+)
+def test_what_came_before_an_abort_in_the_exit(code: str, ended: bool, tmp_path: Path) -> None:
+    done = _ran(tmp_path, _OWN_WAY_OUT + code)
+    assert (done.code, done.exits) == (-6, ((0, -6),))
+    assert [record["ended"] for record in done.records] == [ended]
+    assert failures.aborted_at_exit(done) == ((0,) if ended else ())
 
 
 def test_silence() -> None:

@@ -33,7 +33,8 @@ CHECKS = (
 
 def judge(evidence: Evidence) -> list[Line]:
     """All lines, that of the parameters first."""
-    return [*numbers.parameters(evidence), *(check(evidence) for check in CHECKS)]
+    known = [outside.aborted(evidence)] if evidence.aborted else []
+    return [*numbers.parameters(evidence), *(check(evidence) for check in CHECKS), *known]
 
 
 def proved(lines: Sequence[Line]) -> bool:

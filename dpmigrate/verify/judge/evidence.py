@@ -25,6 +25,7 @@ class Verdict(enum.Enum):
     BOUND = "within bound"
     DIFFERS = "DIFFERS"
     NONE = "not comparable"
+    KNOWN = "known fault"  # of torch, not of the migration
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Evidence:
     """Two runs: the original's record and those of the ranks, and what was compared while the runs were there.
 
     ``saved`` tells for each checkpoint a word of ``compare`` in the probe, and what is meant; ``texts`` holds the lines of both runs' small text files;
-    ``left`` are processes that outlived the program, None where they cannot be looked for.
+    ``left`` are processes that outlived the program, None where they cannot be looked for; ``aborted``
+    are the ranks that were aborted after they had finished.
     """
 
     original: Record
@@ -63,6 +65,7 @@ class Evidence:
     saved: Mapping[str, tuple[str, str]] | None = None
     texts: Mapping[str, tuple[Sequence[str], Sequence[str]]] = field(default_factory=dict)
     left: Sequence[str] | None = ()
+    aborted: tuple[int, ...] = ()
 
     @property
     def cut(self) -> bool:

@@ -110,6 +110,21 @@ def checkpoints(e: Evidence) -> Line:
     return e.excused(line) if kind == "values" else line
 
 
+#: what a rank died of that had finished: it says nothing about a migration
+ABORT = (
+    "aborted in the interpreter's exit, after it had finished everything: a known fault of torch "
+    "over gloo (pytorch/pytorch#179291). The cure: import torch.distributed.nn.functional before "
+    "init_process_group(), and drop what holds the group (the reducers of the "
+    "DistributedDataParallel models) before destroy_process_group(); ddp.setup() and ddp.cleanup() "
+    "do both"
+)
+
+
+def aborted(e: Evidence) -> Line:
+    """The ranks that did not come through the interpreter's exit."""
+    return Line("exit", Verdict.KNOWN, f"rank {', '.join(map(str, e.aborted))} {ABORT}")
+
+
 def process_group(e: Evidence) -> Line:
     """It is gone when the program ends, and so are all processes."""
     name = "process group"
@@ -121,4 +136,5 @@ def process_group(e: Evidence) -> Line:
     left = [r["rank"] for r in e.ranks if r["group_left"]]
     if left:
         return Line(name, Verdict.DIFFERS, f"still there at exit on ranks {left}")
-    return Line(name, Verdict.EQUAL, f"gone at exit; exit code 0, {processes}")
+    code = "" if e.aborted else "exit code 0, "
+    return Line(name, Verdict.EQUAL, f"gone at exit; {code}{processes}")

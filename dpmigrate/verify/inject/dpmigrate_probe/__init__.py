@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import faulthandler
+import functools
 import importlib.abc
 import importlib.util
 import json
@@ -56,6 +57,7 @@ def enter() -> None:
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, open(os.path.join(CONFIG["out"], f"stack{RANK}.txt"), "w"), all_threads=False)  # noqa: SIM115
     outputs.watch()
+    _note_status()
     sys.meta_path.insert(0, _After("torch", _with_torch))
 
 
@@ -67,6 +69,22 @@ def _with_torch(torch: Any) -> None:
     data.install(torch)
     training.install(torch)
     outputs.record_saves(torch)
+
+
+def _note_status() -> None:
+    leave = sys.exit
+
+    @functools.wraps(leave)
+    def noted(status: Any = None, /) -> Any:
+        STATE["status"] = status
+        leave(status)
+
+    sys.exit = noted
+
+
+def _ended_well() -> bool:
+    # Python sets this for an exception that nothing has caught, but not for SystemExit
+    return not hasattr(sys, "last_type") and STATE["status"] in (None, 0)
 
 
 def _leave() -> None:
@@ -88,6 +106,9 @@ def _leave() -> None:
     outputs.plain_save(torch)(STATE["parameters"], os.path.join(CONFIG["out"], f"rank{RANK}.pt"))
     if CONFIG["start"]:
         RECORD["compared"] = compare.compared(torch)
+    # what the program has registered with atexit has run, since this was registered first: all that
+    # can follow is the interpreter's own end
+    RECORD["ended"] = _ended_well()
     path = os.path.join(CONFIG["out"], f"rank{RANK}.json")
     with open(f"{path}.part", "w", encoding="utf-8") as f:  # a launcher that ends the others may interrupt this
         json.dump(RECORD, f)

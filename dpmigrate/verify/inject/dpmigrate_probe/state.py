@@ -29,6 +29,7 @@ RECORD: dict[str, Any] = {
     "cut": False,
     "draws": None,  # the first step (from 0) before which random numbers of one generator for the whole process were drawn after its batch
     "group_left": None,
+    "ended": False,  # the script has come to its end, without an exception or a status of its own
 }
 STATE: dict[str, Any] = {
     "optimizers": [],
@@ -50,6 +51,7 @@ STATE: dict[str, Any] = {
     "recording": False,  # this is the script's own process
     "allowed": [],
     "leaving": False,
+    "status": None,  # what sys.exit was given last
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import dpmigrate_runtime as ddp
 import pytest
 import torch
-from dpmigrate_runtime import _batches, _state, _watch
+from dpmigrate_runtime import _batches, _nets, _state
 from dpmigrate_runtime._state import STATE
 from torch import nn
 from torch.optim.optimizer import Optimizer, _global_optimizer_post_hooks
@@ -31,14 +31,14 @@ def methods() -> tuple[Any, ...]:
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """As one of two ranks sees it."""
-    monkeypatch.setattr(_watch, "world_size", lambda: 2)
+    monkeypatch.setattr(_nets, "world_size", lambda: 2)
     yield monkeypatch
-    _watch.unwatch()
+    _nets.take_in_nets()
 
 
 def test_names_of_nets() -> None:
-    assert _watch.nets("passes") == {"passes"}
-    assert _watch.nets(["passes", "weights"]) == {"passes", "weights"}
+    assert _nets.nets("passes") == {"passes"}
+    assert _nets.nets(["passes", "weights"]) == {"passes", "weights"}
     with pytest.raises(
         ValueError, match=r"no net called 'all'; there are batches, parameters, pas"
     ):
@@ -63,30 +63,30 @@ def test_one_process_hooks_nothing() -> None:
         pytest.param("parameters", (True, False, 1, 0), id="no parameters"),
         pytest.param(("parameters", "batches", "passes"), (False, False, 1, 0), id="weights"),
         pytest.param(("batches", "passes", "weights"), (True, True, 1, 1), id="parameters"),
-        pytest.param(tuple(_watch.NETS), (False, False, 0, 0), id="none"),
+        pytest.param(tuple(_nets.NETS), (False, False, 0, 0), id="none"),
     ],
 )
 def test_hooks_come_and_go(two: pytest.MonkeyPatch, off: Any, changed: tuple[Any, ...]) -> None:
     before = methods()
-    STATE.unwatched = _watch.nets(off)
-    _watch.watch()
-    _watch.watch()
+    STATE.unwatched = _nets.nets(off)
+    _nets.cast_nets()
+    _nets.cast_nets()
     found = methods()
     assert (found[0] is not before[0], found[1] is not before[1]) == changed[:2]
     assert (found[2] - before[2], found[3] - before[3]) == changed[2:]
-    _watch.unwatch()
+    _nets.take_in_nets()
     assert methods() == before
 
 
 def test_what_others_have_put_there_stays(two: pytest.MonkeyPatch) -> None:
     original = Optimizer.add_param_group
-    _watch.watch()
+    _nets.cast_nets()
 
     def others(self: Any, group: Any) -> None:
         original(self, group)
 
     two.setattr(Optimizer, "add_param_group", others)
-    _watch.unwatch()
+    _nets.take_in_nets()
     assert Optimizer.add_param_group is others
     two.undo()
     Optimizer.add_param_group = original  # type: ignore[method-assign]
