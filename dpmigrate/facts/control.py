@@ -27,7 +27,7 @@ _UNIFORM_CALLS = (
     | {"?.len", "?.range", "?.isinstance", "?.hasattr", "?.getattr", "?.bool", "?.str", "?.repr", "?.pow", "?.divmod", "?.sum", "?.any", "?.all"}
     | {"?.list", "?.tuple", "?.dict", "?.sorted", "?.reversed", "?.enumerate", "?.zip"}
     | {"math.floor", "math.ceil", "math.sqrt", "math.log", "math.log2", "math.log10", "math.exp", "math.pow", "math.cos", "math.prod"}
-    | {"os.path.join", "os.environ.get", "os.getenv", "torch.device", "torch.cuda.is_available", "torch.cuda.device_count"}
+    | {"os.path.join", "os.environ.get", "os.getenv", "torch.device"}
 )
 _UNIFORM_METHODS = frozenset({"startswith", "endswith", "lower", "upper", "strip", "split", "items", "keys", "values", "get", "replace", "format"})
 _DATA = re.compile(r"data|loader|folder|split|subset", re.IGNORECASE)
@@ -36,6 +36,8 @@ _SETTINGS = re.compile(
 )
 
 
+#: what torch says of the machine, in whatever part of it: ``torch.backends.mps.is_available()``
+_OF_MACHINE = frozenset({"is_available", "is_built", "is_bf16_supported", "device_count"})
 #: what calls functions of a program with what the command line says
 _COMMAND_LINE = frozenset({"fire.Fire", "typer.run", "tyro.cli", "plac.call", "defopt.run", "jsonargparse.CLI"})
 #: where the classes of torch stand whose objects are no values of a batch
@@ -139,6 +141,9 @@ class _Proof(ControlDependence):
         return True
 
     def _pure(self, call: ast.Call) -> bool:
+        package, _, name = self.names.dotted(call.func).rpartition(".")
+        if name in _OF_MACHINE and package.partition(".")[0] == "torch":
+            return True
         if self.names.dotted(call.func) in _UNIFORM_CALLS or (isinstance(call.func, ast.Attribute) and call.func.attr in _UNIFORM_METHODS):
             return True
         return isinstance(call.func, ast.Name | ast.Attribute) and self._own(call.func)

@@ -57,6 +57,8 @@ def _uniform(text: str) -> bool:
         pytest.param("import fire\ndef main(n=3):\n    probe(n > 3)\nif __name__ == '__main__':\n    fire.Fire()", id="the command line, by a library that calls functions"),
         pytest.param("def load(p):\n    return torch.load(p)\nc = load('a.pt')\nprobe(c['step'] > 3)", id="a file, by a function of the program"),
         pytest.param("n = 3 if len(sys.argv) > 1 else 4\nprobe(n)", id="one of two"),
+        pytest.param("d = 'mps' if torch.backends.mps.is_available() else 'cpu'\nprobe(d)", id="what the machine has"),
+        pytest.param("s = torch.amp.GradScaler() if torch.cuda.is_bf16_supported() else None\nprobe(s is None)", id="an object that the machine decides on"),
         pytest.param("for a, b in zip(range(3), [1, 2, 3]):\n    probe(b)", id="zip of uniform things"),
         pytest.param("for phase in ['train', 'val']:\n    probe(phase == 'train')", id="an element of a display"),
         pytest.param("step = 0\nfor x in loader:\n    step += 1\n    probe(step)", id="a counter of batches"),

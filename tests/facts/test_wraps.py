@@ -135,7 +135,7 @@ def test_calls_that_cannot_be_placed(body: str, problem: str) -> None:
         ),
         pytest.param(
             _program("model = nn.Linear(3, 2)\nfast = torch.compile(model)").replace("loss.backward", "loss = loss + fast(x).mean()\n        loss.backward"),
-            "fast holds a model that another variable, model (",
+            "fast holds a model that another variable, model ({place}), holds too: it would be wrapped twice",
             id="under two names",
         ),
     ],
