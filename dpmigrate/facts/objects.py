@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from zlib import crc32
 
 Key = tuple[str, int, str]  # ("v", id of scope, name) · ("a", id of class, attribute) · ("t", id of scope, "args.device")
 Path = tuple[int | str, ...]
@@ -21,7 +22,9 @@ class Val:
     part: object = None
 
     def __hash__(self) -> int:
-        return hash((self.kind, id(self.node), self.qual, self.part))
+        """By the place, with numbers alone: hashes of strings and addresses differ between processes, and so would the order of a set of objects."""
+        name = crc32(self.qual.encode("utf-8", "surrogatepass")) if self.kind == "ext" else 0
+        return hash((name, getattr(self.node, "lineno", 0), getattr(self.node, "col_offset", 0)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -379,4 +379,5 @@ class Values:
         self._cut = -1
 
 
-_EXT = ast.Constant(value="external")
+#: where things of other libraries are made
+_EXT = ast.Constant(value="external", lineno=0, col_offset=0, end_lineno=0, end_col_offset=0)

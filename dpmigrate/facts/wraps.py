@@ -133,7 +133,7 @@ class Wrapping:
             return w
         if isinstance(w.node, ast.Call):
             self.removed.add(w.node)
-        return Wrap("after", between[-1], ast.unparse(target), w.node, next(iter(keys), None))
+        return Wrap("after", between[-1], ast.unparse(target), w.node, min(keys, key=lambda key: (key[0], key[2]), default=None))
 
     def _asks_wrapper(self, node: ast.AST, keys: frozenset[Key]) -> bool:
         """``model.module``, which a model that is not wrapped yet has not."""
@@ -198,7 +198,7 @@ class Wrapping:
         for call in (n for n in ast.walk(given) if isinstance(n, ast.Call)):
             functions = self.roles.all_entered(call)
             remembers = any(f.decorator_list for f in functions)
-            if not remembers and all(self.names.function(v.node) in functions and self._is_local(v.node) for v in models):
+            if not remembers and all(v.kind != "ext" and self.names.function(v.node) in functions and self._is_local(v.node) for v in models):
                 yield call
 
     def _is_local(self, made: ast.AST) -> bool:
