@@ -89,7 +89,7 @@ ROOMS = {
     "source": ("model",),
     "program": ("model", "source"),
     "alive": ("facts.names", "program"),
-    "linking": ("absent", "alive", "facts.computed", "facts.names", "facts.scopes", "facts.suppressions", "model", "program", "reading", "searched", "source", "started"),
+    "linking": ("absent", "alive", "facts.computed", "facts.scopes", "facts.suppressions", "model", "program", "reading", "searched", "source", "started"),
     "searched": ("facts.names",),
     "absent": (),
     "programs": ("reading",),

@@ -61,7 +61,7 @@ def test_a_sum_that_goes_on_over_the_epochs_is_noted() -> None:
     """Summed after every epoch, it would count what all ranks had before once for each rank."""
     parts = {"before": "seen = 0", "step": STEP + "seen += x.size(0)", "epoch_end": "print(seen)"}
     (one,) = hits("DPM602", **parts)
-    assert not one.edits and "seen, read after the loop" in one.message
+    assert not one.edits and "seen is read after the loop" in one.message
     assert "not what earlier epochs have left in it" in one.advice
 
 
@@ -117,7 +117,7 @@ def test_a_list_of_constants_is_the_same_on_every_rank() -> None:
 
 def test_unknown_sums_are_noted() -> None:
     (one,) = hits("DPM602", **_parts("total += f(x)", "total = 0\nf = print"))
-    assert not one.edits and "what total adds up is not known" in one.message
+    assert not one.edits and "whether total adds up sums or means is not known" in one.message
 
 
 def test_a_loop_that_also_evaluates_averages_over_its_loader() -> None:

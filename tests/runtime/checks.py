@@ -55,8 +55,9 @@ def place() -> None:
     ddp.barrier()
 
 
+# the first check by name: what others draw is their own
 @check
-def common_streams() -> None:
+def a_common_stream_until_seed_ranks() -> None:
     drawn = everyone((torch.rand(1).item(), random.random(), float(np.random.rand()), torch.initial_seed()))
     assert len(set(drawn)) == 1
 
