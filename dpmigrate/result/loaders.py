@@ -63,10 +63,14 @@ def _made_of_loader(m: Migrated, node: ast.expr, seen: frozenset[ast.AST]) -> as
         return None
     seen |= {node}
     if isinstance(node, ast.IfExp):
-        return _made_of_loader(m, node.body, seen) or _made_of_loader(m, node.orelse, seen)
+        sides = (_made_of_loader(m, e, seen) for e in (node.body, node.orelse))
+        return next((c for c in sides if c is not None), None)
     if isinstance(node, ast.Name | ast.Attribute):
         given = m.possible(node) if isinstance(node, ast.Name) else m.after.roles.given(node)
-        return next((c for g in given if (c := _made_of_loader(m, g, seen)) is not None), None)
+        return next(
+            (c for g in given if g is not None and (c := _made_of_loader(m, g, seen)) is not None),
+            None,
+        )
     return node if isinstance(node, ast.Call) and _wraps(m, node) else None
 
 

@@ -102,34 +102,31 @@ class Migrated:
             self._flows[index] = Flow(self.after.names.trees[index])
         return self._flows[index].reaching(name)
 
-    def given(self, name: ast.Name) -> list[ast.expr] | None:
-        """The expressions that a name may hold where it is read; None where one of them cannot be
-        named.
-        """
-        values = [_value(d) for d in self.reaching(name)]
-        known = [v for v in values if v is not None]
-        return known if known and len(known) == len(values) else None
+    def possible(self, name: ast.Name) -> list[ast.expr | None]:
+        """The expressions that a name may hold, also those that calls give for a parameter.
 
-    def possible(self, name: ast.Name) -> list[ast.expr]:
-        """The expressions that a name may hold, as far as they can be named, also those that calls
-        give for a parameter.
+        None stands among them for what cannot be named.
         """
-        found: list[ast.expr] = []
+        names, found = self.after.names, list[ast.expr | None]()
         for d in self.reaching(name):
-            if (value := _value(d)) is not None:
-                found.append(value)
-            bound = self.after.names.bindings(self.after.names.scope_of[name], name.id)
-            for b in (b for b in bound if b.target is d.node and b.how == "param"):
-                found += [e for e in self.after.roles.handed(b) if e is not None]
-        return found
+            bound = names.bindings(names.scope_of[name], name.id)
+            parameter = next((b for b in bound if b.target is d.node and b.how == "param"), None)
+            found += self.after.roles.handed(parameter) if parameter is not None else [_value(d)]
+        return found or [None]
 
-    def objects(self, node: ast.expr) -> Vals:
-        """What an expression of the new program may be, by the definitions that reach it where they
-        are seen.
+    def objects(self, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> Vals:
+        """What an expression of the new program may be, by the definitions that reach it.
+
+        Through parameters up to the calls; where one of the definitions cannot be named, whatever
+        the order.
         """
-        given = self.given(node) if isinstance(node, ast.Name) else None
-        values = self.after.values
-        return NONE.union(*map(values.eval, given)) if given is not None else values.eval(node)
+        if not isinstance(node, ast.Name) or node in seen:
+            return self.after.values.eval(node)
+        possible = self.possible(node)
+        known = [e for e in possible if e is not None]
+        if len(known) < len(possible):
+            return self.after.values.eval(node)
+        return NONE.union(*(self.objects(e, seen | {node}) for e in known))
 
 
 def _value(d: Definition) -> ast.expr | None:

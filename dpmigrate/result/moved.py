@@ -23,16 +23,16 @@ def moves(m: Migrated) -> Iterator[Fault]:
     for wrap in wrap_calls(m):
         own = [c for c in found if m.after.names.is_inside(c, wrap)]
         models = _inner(m, m.after.values.eval(wrap.args[0])) if wrap.args else frozenset()
-        before = [c for c in found if c not in own and _inner(m, m.objects(_receiver(c))) & models]
-        after = [
-            c for c in found if any(v.node is wrap for v in _inner(m, m.objects(_receiver(c))))
-        ]
+        rest = [(c, _inner(m, m.objects(_receiver(c)))) for c in found if c not in own]
+        before = [c for c, held in rest if held & models]
+        after = [c for c, held in rest if any(v.node is wrap for v in held)]
+        moved = frozenset(v for c, held in rest if c in before for v in held)
         for move in own:
             if _to_any(m, move) and m.is_new(move):
                 yield from _made_unconditional(
                     m, move, [c for c in (*before, *after) if c is not move]
                 )
-        if not own and not before and m.is_new(wrap):
+        if not own and not models <= moved and m.is_new(wrap):
             yield from (_too_late(m, c, wrap) for c in after[:1])
 
 
