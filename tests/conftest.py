@@ -20,12 +20,16 @@ hypothesis.settings.load_profile("repeatable")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="write the goldens anew; the tests that wrote one fail, review with git diff")
     parser.addoption("--all-runs", action="store_true", help="run every runnable fixture in tests/e2e, not only the chosen ones")
-    parser.addoption("--fresh-processes", action="store_true", help="start a new interpreter for every process of a proof, no fork of a server")
+    fresh = "start a new interpreter for every process of a proof, no fork of a server"
+    parser.addoption("--fresh-processes", action="store_true", help=fresh)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In whatever order a plug-in has put the tests, those of one case of a module follow each other: one process has what they share (tests/pipeline.py)."""
+    """Let the tests of one case of a module follow each other, in whatever order they come.
+
+    One process then has what they share (tests/pipeline.py).
+    """
     groups: dict[object, list[pytest.Item]] = {}
     for item in items:
         call = getattr(item, "callspec", None)
@@ -44,12 +48,17 @@ def _forked_python(request: pytest.FixtureRequest) -> Iterator[Path | None]:
     if request.config.getoption("--fresh-processes") or not forkserver.possible:
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="dpm-") as folder, forkserver.running(Path(folder)) as python:  # the path of a socket has to be short
-        yield python
+    # the path of a socket has to be short
+    with tempfile.TemporaryDirectory(prefix="dpm-") as name:  # noqa: SIM117
+        with forkserver.running(Path(name)) as python:
+            yield python
 
 
 @pytest.fixture
 def forked_python(_forked_python: Path | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``sys.executable`` runs programs as forks of a process that has imported torch. Not for tests of how processes are started."""
+    """``sys.executable`` runs programs as forks of a process that has imported torch.
+
+    Not for tests of how processes are started.
+    """
     if _forked_python is not None:
         monkeypatch.setattr(sys, "executable", str(_forked_python))

@@ -1,9 +1,11 @@
-"""Stands in for ``python script`` and ``python -m module``: the process runs as a fork of the server, this one waits for it.
+"""Stands in for ``python script`` and ``python -m module``, which run as a fork of the server.
 
-It passes on its arguments, environment, folder and standard streams, and ends as the process ends. Signals go to the process; if this one is killed, so is
-the process. What the server cannot do the same way (``-c``, other options, another Python environment, coverage) goes to the real interpreter.
+It passes on its arguments, environment, folder and standard streams, and ends as the process ends.
+Signals go to the process; if this one is killed, so is the process. What the server cannot do the
+same way (``-c``, other options, another Python environment, coverage) goes to a new interpreter.
 
-It lies in the folder of the servers, with a first line that starts it by ``python -IS``. It imports little: it is started for every process of every proof.
+It lies in the folder of the servers, with a first line that starts it by ``python -IS``. It imports
+little: it is started for every process of every proof.
 """
 
 import json
@@ -13,7 +15,14 @@ import socket
 import struct
 import sys
 
-PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+PASSED_ON = (
+    signal.SIGTERM,
+    signal.SIGINT,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
 
 
 def main() -> None:
@@ -21,12 +30,19 @@ def main() -> None:
     folder = os.path.dirname(here)
     with open(os.path.join(folder, "served.json"), encoding="utf-8") as file:
         python, served = json.load(file)
-    own = {k: v for k, v in os.environ.items() if k == "OMP_NUM_THREADS" or (k.startswith(("PYTHON", "COVERAGE")) and k not in ("PYTHONPATH", "PYTHONHASHSEED"))}
+    own = {k: v for k, v in os.environ.items() if _is_read_at_the_start(k)}
     place = os.path.join(folder, os.environ.get("PYTHONHASHSEED", "none"))
-    program = arguments[1:] if arguments[:1] == ["-u"] else arguments  # torchrun passes it; PYTHONUNBUFFERED says the same
+    # torchrun passes -u; PYTHONUNBUFFERED says the same
+    program = arguments[1:] if arguments[:1] == ["-u"] else arguments
     if own != served or not os.path.exists(place) or not _is_program(program):
         os.execv(python, [python, *arguments])
-    request = {"arguments": arguments, "program": program, "environment": dict(os.environ), "folder": os.getcwd(), "python": here}
+    request = {
+        "arguments": arguments,
+        "program": program,
+        "environment": dict(os.environ),
+        "folder": os.getcwd(),
+        "python": here,
+    }
     data = json.dumps(request).encode()
     with socket.socket(socket.AF_UNIX) as server:
         server.connect(place)
@@ -45,9 +61,18 @@ def main() -> None:
     os._exit(code)
 
 
+def _is_read_at_the_start(name: str) -> bool:
+    """Whether it says how an interpreter starts, beside what the server can give later."""
+    if name in ("PYTHONPATH", "PYTHONHASHSEED"):
+        return False
+    return name == "OMP_NUM_THREADS" or name.startswith(("PYTHON", "COVERAGE"))
+
+
 def _is_program(arguments: list[str]) -> bool:
     """Whether it is a script or ``-m module``."""
-    return bool(arguments) and (not arguments[0].startswith("-") or (arguments[0] == "-m" and len(arguments) > 1))
+    if not arguments or arguments[0].startswith("-"):
+        return arguments[:1] == ["-m"] and len(arguments) > 1
+    return True
 
 
 main()

@@ -1,14 +1,17 @@
-"""A process that has imported torch and forks: each fork becomes ``python script`` or ``python -m module`` of a client.
+"""A process that has imported torch and forks: each fork becomes the program of a client.
 
-Importing torch takes some seconds of a processor, and a proof needs it in four processes. A fork has it at once. What a new interpreter would do, the fork
-does: it takes the client's environment, folder, streams and arguments, searches the client's PYTHONPATH, imports ``sitecustomize``, runs the program as
-``__main__`` and leaves through the interpreter's own end. ``torch`` counts as not imported, so that hooks on its import work.
+Importing torch takes some seconds of a processor, and a proof needs it in four processes. A fork
+has it at once. What a new interpreter would do, the fork does: it takes the client's environment,
+folder, streams and arguments, searches the client's PYTHONPATH, imports ``sitecustomize``, runs the
+program as ``__main__`` and leaves through the interpreter's own end. ``torch`` counts as not
+imported, so that hooks on its import work.
 
 Started as ``python server.py SOCKET``; it ends when its standard input is closed.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import ctypes
 import gc
@@ -27,8 +30,16 @@ import sys
 import types
 from typing import Any, NoReturn
 
-#: what the processes of a proof import sooner or later; torch imports torch._dynamo with the first step of an optimizer
-PRELOADED = ("torch", "torch._dynamo", "torch.distributed.run", "torch.nn.parallel", "torch.utils.data", "numpy")
+#: what the processes of a proof import sooner or later: torch itself imports torch._dynamo with the
+#: first step of an optimizer
+PRELOADED = (
+    "torch",
+    "torch._dynamo",
+    "torch.distributed.run",
+    "torch.nn.parallel",
+    "torch.utils.data",
+    "numpy",
+)
 #: the folders that every process searches, after its own and those of PYTHONPATH
 SEARCHED = sys.path[1:]
 
@@ -147,13 +158,15 @@ class Server:
 
 
 class Again(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Gives a module that the server has imported to who imports it for the first time in the fork."""
+    """Gives a module that the server has imported to who first imports it in the fork."""
 
     def __init__(self, module: types.ModuleType) -> None:
         self.module = module
         self.spec = module.__spec__
 
-    def find_spec(self, name: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Any, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if name != self.module.__name__:
             return None
         assert self.spec is not None
@@ -169,13 +182,13 @@ class Again(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def show_environment(wanted: dict[str, str]) -> None:
-    """Write the environment to where Linux shows it in /proc: by it the processes of a run are found."""
+    """Write the environment to where /proc shows it: by it the processes of a run are found."""
     with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
     start, end = int(fields[47]), int(fields[48])
-    block = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in wanted.items())
+    block = b"".join(os.fsencode(f"{k}={v}") + b"\0" for k, v in wanted.items())
     if len(block) > end - start:
-        raise RuntimeError(f"the environment of a client has {len(block)} bytes, there is room for {end - start}")
+        raise RuntimeError(f"an environment of {len(block)} bytes; there is room for {end - start}")
     ctypes.memmove(start, block.ljust(end - start, b"\0"), end - start)
 
 
@@ -185,17 +198,21 @@ def become(request: Request) -> None:
         os.dup2(stream, number)
         os.close(stream)
     os.setsid()
-    ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))  # PR_SET_PDEATHSIG: die with the server, however that ends
+    # PR_SET_PDEATHSIG: die with the server, however that ends
+    ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))
     os.chdir(request.folder)
     os.environ.clear()
     show_environment(request.environment)
     os.environ.update(request.environment)
     sys.executable = request.python
     sys.orig_argv = [request.python, *request.arguments]
-    sys.modules["numpy"].random.seed()  # no fork draws the numbers of another; the module random sees to it by itself
+    # no fork draws the numbers of another; the module random sees to it by itself
+    sys.modules["numpy"].random.seed()
     sys.modules["torch"].default_generator.seed()
-    paths = [p or os.getcwd() for p in request.environment.get("PYTHONPATH", "").split(os.pathsep)] if request.environment.get("PYTHONPATH") else []
-    first = os.getcwd() if request.program[0] == "-m" else os.path.dirname(os.path.realpath(request.program[0]))
+    wanted = request.environment.get("PYTHONPATH")
+    paths = [p or os.getcwd() for p in wanted.split(os.pathsep)] if wanted else []
+    script = os.path.realpath(request.program[0])
+    first = os.getcwd() if request.program[0] == "-m" else os.path.dirname(script)
     sys.path[:] = [first, *paths, *SEARCHED]
     sys.path_importer_cache.clear()
     importlib.invalidate_caches()
@@ -213,7 +230,7 @@ def become(request: Request) -> None:
 def run(program: list[str]) -> None:
     """Run the program as ``__main__``."""
     main = types.ModuleType("__main__")
-    main.__dict__.update(__builtins__=sys.modules["builtins"], __annotations__={}, __cached__=None)
+    main.__dict__.update(__builtins__=builtins, __annotations__={}, __cached__=None)
     sys.modules["__main__"] = main
     if program[0] == "-m":
         sys.argv = ["-m", *program[2:]]
@@ -221,14 +238,15 @@ def run(program: list[str]) -> None:
         return
     sys.argv = list(program)
     path = os.path.join(os.getcwd(), program[0])
-    main.__file__, main.__loader__ = path, importlib.machinery.SourceFileLoader("__main__", path)
+    main.__file__ = path
+    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
     with io.open_code(path) as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
     exec(code, main.__dict__)
 
 
 def end_by(error: BaseException) -> NoReturn:
-    """End as the interpreter does after an error that nobody has caught, without the frames of this file."""
+    """End as the interpreter does after an error that nobody has caught; no frame is this file's."""
     place = error.__traceback__
     while place is not None and place.tb_frame.f_code.co_filename == __file__:
         place = place.tb_next

@@ -121,7 +121,11 @@ def test_it_is_found_by_its_environment_and_dies_with_who_waits_for_it(python: P
 
 
 def test_no_random_numbers_are_shared(python: Path, tmp_path: Path) -> None:
-    _program(tmp_path, "import random, numpy, torch, uuid\nprint(random.random(), numpy.random.rand(), torch.rand(1).item(), torch.initial_seed(), uuid.uuid4())")
+    _program(
+        tmp_path,
+        "import random, numpy, torch, uuid\n"
+        "print(random.random(), numpy.random.rand(), torch.rand(1).item(), torch.initial_seed(), uuid.uuid4())",
+    )
     first, other = (_said(python, tmp_path, "package/program.py")[1].split() for _ in range(2))
     assert not set(first) & set(other)
 
