@@ -16,21 +16,30 @@ from dpmigrate.verify.proof import Listener, Proof, Wish
 from dpmigrate.verify.runs import Config, Ran, run
 from tests.verify.pair import MIGRATED, ORIGINAL, changed, differing, proved
 
-#: Python deletes what modules hold after all that is registered with atexit has run
+#: Python deletes what modules hold after all that is registered with atexit has run. The functions
+#: are kept as defaults, since their modules may be gone by then.
 _LAST = """
+import os, sys
 class Last:
-    def __del__(self, os=__import__('os'), exists=__import__('os').path.exists):
+    def __del__(self, write=os.write, abort=os.abort, stat=os.stat, other=os.path.dirname(os.environ["DPMIGRATE_PROBE"]) + "/rank0.json"):
         WAIT
-        os.write(2, b"terminate called without an active exception\\n")
-        os.abort()
-if __import__("os").environ["RANK"] == "1":
-    __import__("sys").last = Last()
+        write(2, b"terminate called without an active exception\\n")
+        abort()
+if os.environ["RANK"] == "1":
+    sys.last = Last()
 """
-_OTHER = "__import__('os').path.dirname(__import__('os').environ['DPMIGRATE_PROBE']) + '/rank0.json'"
 #: rank 1 goes down when rank 0 has left its record
-ABORTS = _LAST.replace("exists=__import__('os').path.exists", f"other={_OTHER}").replace("WAIT", "while not os.path.exists(other): pass")
+ABORTS = _LAST.replace(
+    "WAIT",
+    """while True:
+            try:
+                stat(other)
+                break
+            except OSError:
+                continue""",
+)
 #: rank 1 goes down while rank 0 is still at work
-CUTS_SHORT = "import torch\n" + _LAST.replace("WAIT", "pass") + "while __import__('os').environ['RANK'] == '0':\n    __import__('time').sleep(1)\n"
+CUTS_SHORT = f"import torch{_LAST.replace('WAIT', 'pass')}import time\nwhile os.environ['RANK'] == '0':\n    time.sleep(1)\n"
 
 
 def test_the_proof_goes_on(tmp_path: Path) -> None:
