@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dpmigrate import config, interrupts, plans, reading, transaction, walk, writing
+from dpmigrate import config, interrupts, reading, transaction, walk, writing
 from dpmigrate.model import Problem
 from dpmigrate.transaction import Change
 from tests.faults import CALLS, ENVIRONMENT, IMPORTS, SAVES, TOOL, TRAINS, listing, put, run, several
@@ -132,7 +132,7 @@ def test_a_gitignore_above_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").symlink_to(".gitignore")
     put(tmp_path, b"", "sub/a.py")
     (name, problem), path = walk.find((str(tmp_path / "sub"),))  # type: ignore[misc]
-    assert (name, path) == (tmp_path / ".gitignore", tmp_path / "sub" / "a.py") and "symbolic links" in problem.message  # type: ignore[union-attr]
+    assert (name, path) == (tmp_path / ".gitignore", tmp_path / "sub" / "a.py") and "symbolic links" in problem.message
 
 
 def test_names_that_no_file_can_have(tmp_path: Path) -> None:
@@ -300,12 +300,12 @@ def test_programs_that_share_a_file_are_written_together_also_where_the_disk_is_
     def write(script: Path, changes: Any, beside: Any = ()) -> Problem | None:
         return Problem("full") if script.name == "second.py" and len(changes) > 1 else real(script, changes, beside)
 
-    monkeypatch.setattr(plans.transaction, "write", write)
+    monkeypatch.setattr(transaction, "write", write)
     monkeypatch.chdir(tmp_path)
     first, other = engine.apply([Path("train.py"), Path("second.py")], Settings(), engine.Writing())
     assert other.problem == Problem("full") and "shares files with second.py, which could not be written" in first.reason
     assert {p: p.read_bytes() for p in files} == files and second.read_bytes() == IMPORTS + TRAINS + CALLS
-    monkeypatch.setattr(plans.transaction, "undo", lambda script: Problem("changed"))
+    monkeypatch.setattr(transaction, "undo", lambda script: Problem("changed"))
     first, other = engine.apply([Path("train.py"), Path("second.py")], Settings(), engine.Writing())
     assert "this one cannot be taken back: changed" in first.notes[-1]
 
