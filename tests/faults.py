@@ -39,9 +39,9 @@ CALLS = b"save(net)\n"
 
 def run(*words: str, cwd: Path, tool: tuple[str, ...] = TOOL, **how: Any) -> subprocess.CompletedProcess[bytes]:
     """The command with what it prints; whatever happens it must not end in a traceback."""
-    given = {"stdin": subprocess.DEVNULL} if "input" not in how else {}
+    given: dict[str, Any] = {"stdin": subprocess.DEVNULL} if "input" not in how else {}
     given |= {name: subprocess.PIPE for name in ("stdout", "stderr") if name not in how}
-    done = subprocess.run([*tool, *words], cwd=cwd, env=ENVIRONMENT, **(given | how))
+    done: subprocess.CompletedProcess[bytes] = subprocess.run([*tool, *words], cwd=cwd, env=ENVIRONMENT, **(given | how))
     for told in (done.stdout, done.stderr):
         assert b"Traceback" not in (told or b"") and b"internal error" not in (told or b""), told
     return done
