@@ -84,9 +84,9 @@ def smaller(files: Mapping[str, bytes], seed: int, told: str) -> Mapping[str, by
             at, changed = 0, False
             while at < len(lines):
                 for end in {at + size, _block_end(lines, at)}:
-                    less = lines[:at] + lines[end:]
-                    if _compiled(b"".join(less)) and _kind(broken({**files, name: b"".join(less)}, seed)) == kind:
-                        lines, changed = less, True
+                    left = lines[:at] + lines[end:]
+                    if _compiled(b"".join(left)) and _kind(broken({**files, name: b"".join(left)}, seed)) == kind:
+                        lines, changed = left, True
                         break
                 else:
                     at += size

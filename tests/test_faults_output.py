@@ -103,7 +103,7 @@ def test_a_filter_writes_the_encoding_of_the_program(tmp_path: Path) -> None:
 
 def test_declared_encodings_are_kept(tmp_path: Path) -> None:
     words = {"euc-jp": "学習", "latin-1": "é", "cp1252": "é…", "shift_jis": "学習", "koi8-r": "обучение", "utf-8": "é学"}
-    given = {name: f"# -*- coding: {name} -*-\n".encode() + TRAINS.replace(b"import torch\n", f"import torch  # {word}\n".encode(name), 1) for name, word in words.items()}
+    given = {name: f"# -*- coding: {name} -*-\n".encode() + TRAINS.replace(b", TensorDataset\n", f", TensorDataset  # {word}\n".encode(name)) for name, word in words.items()}
     for name, data in given.items():
         put(tmp_path, data, f"{name}.py")
     diff = run("apply", "--diff", ".", cwd=tmp_path).stdout
@@ -112,8 +112,8 @@ def test_declared_encodings_are_kept(tmp_path: Path) -> None:
         now = (tmp_path / f"{name}.py").read_bytes()
         if now == given[name] and name in ("euc-jp", "shift_jis"):
             continue  # refused: it stays as it is
-        assert now.splitlines()[:2] == given[name].splitlines()[:2] and b"ddp.wrap(" in now, name
-        assert b" import torch  # " + word.encode(name) + b"\n" in diff, name
+        assert now.splitlines()[:5] == given[name].splitlines()[:5] and b"ddp.wrap(" in now, name
+        assert b", TensorDataset  # " + word.encode(name) + b"\n" in diff, name
 
 
 # ------------------------------------------------------------------ diffs that git and patch take
