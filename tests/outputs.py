@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def said(path: Path, settings: Settings) -> dict[str, str]:
     """Everything that the tool prints of a script, by the kind of output."""
     from dpmigrate import engine
-    from dpmigrate.report import machine, text
+    from dpmigrate.report import changes, machine, text
 
     plain = text.Style(False)
     checked = list(engine.check([path], settings))
@@ -37,7 +37,8 @@ def said(path: Path, settings: Settings) -> dict[str, str]:
     roles = list(engine.explain([path], settings))
     return {
         "check": _lines([*(line for o in checked for line in text.findings(o, plain, source=True)), *text.check_summary(checked, plain)]),
-        "apply": _lines(line for o in applied for line in text.apply_result(o, plain, written=None, diff=True)),
+        "apply": _lines(line for o in applied for line in text.apply_result(o, plain, written=None)),
+        "diff": "".join(changes.patch(o).decode("latin-1") for o in applied),
         "roles": _lines(line for o in roles for line in text.roles(o, plain)),
         "json of check": machine.document(checked),
         "json of apply": machine.document(applied),
