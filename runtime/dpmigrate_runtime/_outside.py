@@ -60,20 +60,25 @@ def check(optimizer: Optimizer, outside: list[tuple[int, int]]) -> bool:
     ``outside`` tells the places, by group and number, at which the optimizer has parameters of no
     known wrapped model. Returns whether wrappers were found that had not been known.
     """
-    found = False
+    modules: list[nn.Module] | None = None
     for group, number in outside:
         parameter = optimizer.param_groups[group]["params"][number]
         if parameter.grad is None or _made_in_this_step(parameter):
             continue
-        found = found or _find_wrappers(parameter)
+        if modules is None:
+            # all objects are gone through, which takes a while: only where the run would stop
+            modules = _modules()
+            _know_wrappers(modules)
+        if type(parameter).__name__ == "DTensor":  # of fully_shard, which has no wrapper
+            STATE.watched.setdefault(parameter, Watched("", averaged=True, compared=False))
         if parameter not in STATE.watched:
             raise RuntimeError(
-                f"{type(optimizer).__name__} has trained {_told(parameter, group, number)}, "
+                f"{type(optimizer).__name__} has trained {_told(modules, parameter, group, number)}, "
                 "which is in no wrapped model: nothing averages its gradients, and each rank "
                 "trains its own. Wrap its model before the training: model = ddp.wrap(model). "
                 f"{_LEAVE}"
             )
-    return found
+    return modules is not None
 
 
 def stop_frozen(optimizer: Optimizer, parameter: torch.Tensor) -> NoReturn:
@@ -98,23 +103,15 @@ def _made_in_this_step(parameter: torch.Tensor) -> bool:
         return STATE.alive[parameter] == STATE.moment
     # no DataLoader has given a batch: the program feeds its wrapped model in another way, and this
     # may be its first step; or nothing is wrapped
-    return len(STATE.watched) > 0 and _owner(parameter) is None
+    return len(STATE.watched) > 0 and _owner(_modules(), parameter) is None
 
 
-def _find_wrappers(parameter: torch.Tensor) -> bool:
-    """Get to know the parameters of all wrappers that exist, made by whomever.
-
-    They are looked for among all objects, which takes a while: only where the run would stop.
-    """
-    wrappers = [
-        one for one in _modules() if _WRAPPERS & {kind.__name__ for kind in type(one).__mro__}
-    ]
-    found: set[torch.Tensor] = {held for wrapper in wrappers for held in wrapper.parameters()}
-    if type(parameter).__name__ == "DTensor":  # of fully_shard, which has no wrapper
-        found.add(parameter)
-    for one in found:
-        STATE.watched.setdefault(one, Watched("", averaged=True, compared=False))
-    return True
+def _know_wrappers(modules: list[nn.Module]) -> None:
+    """Get to know the parameters of all wrappers among the modules, made by whomever."""
+    for one in modules:
+        if _WRAPPERS & {kind.__name__ for kind in type(one).__mro__}:
+            for held in one.parameters():
+                STATE.watched.setdefault(held, Watched("", averaged=True, compared=False))
 
 
 def _modules() -> list[nn.Module]:
@@ -124,9 +121,8 @@ def _modules() -> list[nn.Module]:
     return [one for one in modules if {"_modules", "_parameters"} <= vars(one).keys()]
 
 
-def _owner(parameter: torch.Tensor) -> tuple[nn.Module, str] | None:
+def _owner(modules: list[nn.Module], parameter: torch.Tensor) -> tuple[nn.Module, str] | None:
     """The outermost module that holds the parameter, and its name there."""
-    modules = _modules()
     parents: dict[nn.Module | None, tuple[nn.Module, str]] = {}
     for one in modules:
         parents.update((child, (one, name)) for name, child in one._modules.items())
@@ -142,8 +138,8 @@ def _owner(parameter: torch.Tensor) -> tuple[nn.Module, str] | None:
     return None
 
 
-def _told(parameter: torch.Tensor, group: int, number: int) -> str:
-    found = _owner(parameter)
+def _told(modules: list[nn.Module], parameter: torch.Tensor, group: int, number: int) -> str:
+    found = _owner(modules, parameter)
     shape = f"of shape {list(parameter.shape)}"
     if found is None:
         return f"parameter {number} of its group {group} ({shape})"

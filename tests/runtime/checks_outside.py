@@ -130,7 +130,7 @@ def outside_before_any_batch() -> None:
 
 @check
 def outside_a_model_of_one_rank() -> None:
-    probe = nn.Linear(3, 1)
+    probe, state = nn.Linear(3, 1), torch.get_rng_state()
     if ddp.is_main():
         stops(
             'ddp.setup(unwatched="parameters")',
@@ -139,6 +139,7 @@ def outside_a_model_of_one_rank() -> None:
     with unwatched():
         if ddp.is_main():
             train(probe, SGD(probe.parameters(), lr=0.1))
+    torch.set_rng_state(state)
 
 
 @check

@@ -21,7 +21,7 @@ def test_one_process(name: str) -> None:
 @pytest.fixture(scope="session")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("job")
-    end = torchrun(2, str(HERE / "worker.py"), str(folder))
+    end = torchrun(2, str(HERE / "worker.py"), str(folder), limit=300)
     (folder / "log").write_text("\n".join([str(end.codes), *end.out, *end.err]))
     (folder / "code").write_text(str(end.codes[0]))
     return folder
