@@ -71,7 +71,8 @@ def test_the_other_rank_is_ended_too_early(tmp_path: Path) -> None:
     copy = scratch.place(script, tmp_path).copied_to((tmp_path / "copy").resolve())
     config = Config(str(tmp_path / "out"), str(copy.root), str(script.parent), str(copy.script), str(copy.folder), 2)
     ran = run((), config, timeout=300)
-    assert ran.exits == ((1, -6),) and failures.cut_short(ran, 2)
+    # the launcher may count the rank that it ended itself among the failures
+    assert (1, -6) in ran.exits and failures.cut_short(ran, 2)
     assert [record["rank"] for record in ran.records] == [1]
 
 
