@@ -22,9 +22,10 @@ def moves(m: Migrated) -> Iterator[Fault]:
     found = [c for c in m.after.roles.calls if _is_move(m, c)]
     for wrap in wrap_calls(m):
         own = [c for c in found if m.after.names.is_inside(c, wrap)]
-        models = _inner(m, m.after.values.eval(wrap.args[0])) if wrap.args else frozenset()
+        given = _inner(m, m.objects(wrap.args[0])) if wrap.args else frozenset()
+        models = frozenset(v for v in given if v.node is not wrap)
         rest = [(c, _inner(m, m.objects(_receiver(c)))) for c in found if c not in own]
-        before = [c for c, held in rest if held & models]
+        before = [c for c, held in rest if held & models and m.after.starts(c)]
         after = [c for c, held in rest if any(v.node is wrap for v in held)]
         moved = frozenset(v for c, held in rest if c in before for v in held)
         for move in own:

@@ -120,11 +120,6 @@ class Frame:
         )
         return 1 | sum(1 << i for i in given)
 
-    @property
-    def everything(self) -> int:
-        """All bits."""
-        return (1 << len(self.definitions)) - 1
-
 
 def elements(node: Comprehension) -> tuple[ast.expr, ...]:
     """What a comprehension evaluates for each element."""

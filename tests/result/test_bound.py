@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.result.bound import newly_unbound
+from dpmigrate.result.bound import newly_unbound, unbound
+from tests.result.checked import migrated
 
 _TEST = """\
 def test(model, loader):
@@ -91,3 +92,10 @@ def test_lines_are_those_of_the_old_text() -> None:
     before = "def f(x):\n    if x:\n        y = 1\n    return x\n"
     after = "import a\nimport b\n\ndef f(x):\n    if x:\n        y = 1\n    print(y)\n    return x\n\n\n"
     assert [line for line, _ in new(before, after)] == [4]
+
+
+def test_only_files_that_change_are_looked_at() -> None:
+    before = {"lib": "def f():\n    return lost\n", "train": "import lib\nlib.f()\n"}
+    assert [*unbound(migrated(before, {"train": "import lib\nlib.f()\nlib.f()\n"}))] == []
+    (fault,) = unbound(migrated(before, {"train": "import lib\nlib.f()\nprint(ddp)\n"}))
+    assert (fault.place, fault.words) == ("train.py:2", "the new code reads 'ddp', which nothing in this file gives a value")

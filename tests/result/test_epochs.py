@@ -19,6 +19,7 @@ _LOOP = "        for x, y in loader:\n            loss ="
         pytest.param([(_EPOCH, ""), (_LOOP, _LOOP.replace("loader", "ddp.next_epoch(loader)"))], [], id="counted by itself"),
         pytest.param([(_EPOCH, "")], [("for epoch in range(2):", "if data:")], id="one pass"),
         pytest.param([(_EPOCH, "        ddp.next_epoch()\n        shop.sampler.set_epoch(epoch)\n")], [("    for epoch", "    import shop\n    for epoch")], id="another loader is told"),
+        pytest.param([("batch_size=ddp.local_batch(8), sampler=DistributedSampler(data)", "data, ddp.local_batch(8), sampler=ddp.shard_sampler(data)"), (_EPOCH, "")], [], id="another sampler"),
         pytest.param([("        loader.sampler", "        1\n        loader.sampler")], [("import torch", "import os, torch")], id="later in the block"),
         pytest.param([(_EPOCH, _EPOCH + "        scheduler = 0\n")], [], id="earlier in the block"),
     ],

@@ -52,6 +52,7 @@ _LATE = "would be moved here when it is wrapped already (train.py:16): Distribut
         pytest.param([], later("net = net.cuda()"), f"train.py:18: net {_LATE}", id="wrapped on the CPU, bound again"),
         pytest.param([], [("    loss = 0.0\n", "    loss = 0.0\n    net.cuda()\n")], f"train.py:8: net {_LATE}".replace("16", "17"), id="in a function"),
         pytest.param([("    net = ddp.wrap(nn.Linear(4, 1))", "    net = nn.Linear(4, 1)\n    net = ddp.wrap(net)")], [("    loss = 0.0\n", "    loss = 0.0\n    net.cuda()\n")], f"train.py:8: net {_LATE}".replace("16", "18"), id="in a function, bare before"),
+        pytest.param([], [*later("net.to('cuda')"), ("def main", "def spare():\n    net = main()\n    net.cuda()\n\n\ndef main"), ("    for epoch", "    if data:\n        return net\n    for epoch")], f"train.py:23: net {_LATE}".replace("16", "21"), id="moved before by what nothing calls"),
     ],
 )  # fmt: skip
 def test_other_moves_than_the_program_makes(edits: Edits, both: Edits, words: str) -> None:
