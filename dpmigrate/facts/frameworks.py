@@ -16,6 +16,8 @@ from dpmigrate.facts.dormant import is_dormant
 from dpmigrate.facts.names import FunctionNode, Names
 
 _ANYTHING = r"\w+"
+#: the word for a program that has been migrated
+RUNTIME = "the dpmigrate runtime"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ _FRAMEWORKS = (
     _Framework("torch.distributed.pipelining", "pipeline parallelism"),
     _Framework("torch.distributed.rpc", "torch.distributed.rpc"),
     _Framework("apex.parallel.DistributedDataParallel", "apex DistributedDataParallel"),
-    _Framework(MODULE, "the dpmigrate runtime"),
+    _Framework(MODULE, RUNTIME),
     _Framework(
         "accelerate", "Accelerate", r"Accelerator(State)?|PartialState|\w+_launcher|dispatch_model|load_checkpoint_and_dispatch|(cpu|disk)_offload"
     ),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.dormant import dormant, is_dormant
-from dpmigrate.facts.frameworks import distributes, used
+from dpmigrate.facts.frameworks import RUNTIME, distributes, used
 from dpmigrate.facts.names import FunctionNode, Names, position
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.told import PLACE, Told
@@ -118,7 +118,7 @@ _QUESTIONS = frozenset(f"torch.distributed.{n}" for n in ("get_rank", "get_world
 def distributed(roles: Roles) -> Told | None:
     """What shows that the program runs on several processes already; None if nothing does."""
     unused = dormant(roles.names)
-    framework = min(used(roles.names, unused), key=lambda found: position(found[0]), default=None)
+    framework = min(used(roles.names, unused), key=lambda found: (found[1] != RUNTIME, position(found[0])), default=None)
     if framework is not None:
         return Told(f"already uses {framework[1]} ({PLACE})", framework[0])
     group = _group_use(roles, unused)
