@@ -33,8 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     groups: dict[object, list[pytest.Item]] = {}
     for item in items:
         call = getattr(item, "callspec", None)
-        case = call.params.get("case") if call is not None else None
-        key = (item.path, case.name) if hasattr(case, "name") else item
+        name = getattr(call.params.get("case"), "name", None) if call is not None else None
+        key = (item.path, name) if name is not None else item
         groups.setdefault(key, []).append(item)
     items[:] = [item for group in groups.values() for item in group]
 

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -55,11 +57,11 @@ def in_child(run: Callable[[], object], line: int | None = None) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def _killing(line: int) -> Callable[..., object]:
+def _killing(line: int) -> Callable[[FrameType, str, Any], Any]:
     """A trace function that kills its process at a line, counted from 0 through all functions."""
     numbers = count()
 
-    def trace(frame: object, event: str, argument: object) -> object:
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line" and next(numbers) == line:
             os.kill(os.getpid(), signal.SIGKILL)
         return trace
