@@ -9,6 +9,10 @@ import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+<<<<<<< HEAD
+=======
+from types import FrameType
+>>>>>>> w/green
 from typing import Any
 
 import pytest
@@ -56,11 +60,15 @@ def in_child(run: Callable[[], object], line: int | None = None) -> bool:
     return os.WIFSIGNALED(status)
 
 
+<<<<<<< HEAD
 def _killing(line: int) -> Callable[..., Any]:
+=======
+def _killing(line: int) -> Callable[[FrameType, str, Any], Any]:
+>>>>>>> w/green
     """A trace function that kills its process at a line, counted from 0 through all functions."""
     numbers = count()
 
-    def trace(frame: object, event: str, argument: object) -> object:
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line" and next(numbers) == line:
             os.kill(os.getpid(), signal.SIGKILL)
         return trace

@@ -13,15 +13,21 @@ from dpmigrate.report.text import Style
 from dpmigrate.verify import page, proof, scratch, show
 from dpmigrate.verify.judge import Distance, Line, Verdict
 from dpmigrate.verify.proof import Proof
+from tests import forkserver
 from tests.verify.pair import MIGRATED, ORIGINAL, changed
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+#: all but one proof: that one starts new interpreters, as a user's does
+forked = pytest.mark.usefixtures("forked_python")
+
+
 def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     import os
 
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    served = {**forkserver.ENVIRONMENT, "PYTHONHASHSEED": "0"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", **served}
     return subprocess.run([sys.executable, "-m", "dpmigrate", *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
 
 
@@ -38,6 +44,7 @@ def test_a_proof_with_arguments_report_and_json(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "train.py"]
 
 
+@forked
 def test_a_pair_that_differs(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(ORIGINAL)
     (tmp_path / "other.py").write_text(changed(MIGRATED, ("batch_size=8 // world", "batch_size=8")))
@@ -46,6 +53,7 @@ def test_a_pair_that_differs(tmp_path: Path) -> None:
     assert "samples per step" in done.stdout and "NOT proved" in done.stdout
 
 
+@forked
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -60,6 +68,7 @@ def test_what_cannot_run(text: str, words: str, tmp_path: Path) -> None:
     assert words in done.stdout + done.stderr or "nothing is trained" in done.stdout
 
 
+@forked
 def test_apply_writes_what_is_proved(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(ORIGINAL)
     done = _run(tmp_path, "apply", "--verify", "train.py")
@@ -67,6 +76,7 @@ def test_apply_writes_what_is_proved(tmp_path: Path) -> None:
     assert "Proved" in done.stderr and "ddp.setup()" in (tmp_path / "train.py").read_text()
 
 
+@forked
 def test_apply_gives_arguments_to_the_script(tmp_path: Path) -> None:
     text = changed(ORIGINAL, ("import torch\n", "import sys\nimport torch\n"), ("range(3)", "range(int(sys.argv[1]))"))
     (tmp_path / "train.py").write_text(text)
@@ -84,6 +94,7 @@ def test_without_verify_two_dashes_end_the_options(tmp_path: Path) -> None:
     assert done.returncode == 0 and "+ddp.setup()" in done.stdout, done.stdout + done.stderr
 
 
+<<<<<<< HEAD
 def test_what_apply_has_written_in_place_is_proved_with_the_original_that_it_kept(tmp_path: Path) -> None:
     """The last line of apply is the command."""
     (tmp_path / "train.py").write_text(ORIGINAL)
@@ -103,6 +114,9 @@ def test_what_apply_has_written_in_place_is_proved_with_the_original_that_it_kep
     assert differs.returncode == 1 and "NOT proved" in differs.stdout
 
 
+=======
+@forked
+>>>>>>> w/green
 def test_apply_writes_nothing_that_is_not_proved(tmp_path: Path) -> None:
     text = "import missing_module\n" + ORIGINAL
     (tmp_path / "train.py").write_text(text)
