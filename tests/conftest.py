@@ -34,12 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         call = getattr(item, "callspec", None)
         name = getattr(call.params.get("case"), "name", None) if call is not None else None
-<<<<<<< HEAD
-        groups.setdefault(item if name is None else (item.path, name), []).append(item)
-=======
         key = (item.path, name) if name is not None else item
         groups.setdefault(key, []).append(item)
->>>>>>> w/green
     items[:] = [item for group in groups.values() for item in group]
 
 

@@ -9,10 +9,7 @@ import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-<<<<<<< HEAD
-=======
 from types import FrameType
->>>>>>> w/green
 from typing import Any
 
 import pytest
@@ -60,11 +57,7 @@ def in_child(run: Callable[[], object], line: int | None = None) -> bool:
     return os.WIFSIGNALED(status)
 
 
-<<<<<<< HEAD
-def _killing(line: int) -> Callable[..., Any]:
-=======
 def _killing(line: int) -> Callable[[FrameType, str, Any], Any]:
->>>>>>> w/green
     """A trace function that kills its process at a line, counted from 0 through all functions."""
     numbers = count()
 

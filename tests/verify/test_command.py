@@ -94,7 +94,7 @@ def test_without_verify_two_dashes_end_the_options(tmp_path: Path) -> None:
     assert done.returncode == 0 and "+ddp.setup()" in done.stdout, done.stdout + done.stderr
 
 
-<<<<<<< HEAD
+@forked
 def test_what_apply_has_written_in_place_is_proved_with_the_original_that_it_kept(tmp_path: Path) -> None:
     """The last line of apply is the command."""
     (tmp_path / "train.py").write_text(ORIGINAL)
@@ -114,9 +114,7 @@ def test_what_apply_has_written_in_place_is_proved_with_the_original_that_it_kep
     assert differs.returncode == 1 and "NOT proved" in differs.stdout
 
 
-=======
 @forked
->>>>>>> w/green
 def test_apply_writes_nothing_that_is_not_proved(tmp_path: Path) -> None:
     text = "import missing_module\n" + ORIGINAL
     (tmp_path / "train.py").write_text(text)
