@@ -26,7 +26,8 @@ def moved_later(roles: Roles, wrap: Wrap) -> str | None:
         return None  # it is where the program wants it
     for call in moves:
         assert isinstance(call.func, ast.Attribute)
-        apart = call.func.value is not wrap.node  # a move of the wrap itself goes into it where it stands
+        # moves that are chained to the wrap go into it where they stand
+        apart = not roles.names.is_inside(wrap.node, call.func.value)
         if apart and receivers[call] == {wrapped} and roles.region(call) == "outside":
             return _as_method(roles, call, wrap)
     left = isinstance(wrap.node, ast.Call) and moves and not any(wrapped in v for v in receivers.values())
