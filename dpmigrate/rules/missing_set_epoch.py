@@ -4,8 +4,9 @@
 The loop that repeats the training loop, whatever its variable is called, over functions and methods.
 
 ## Why it matters
-A DistributedSampler shuffles with seed + epoch. torch's has the order of the first epoch in all of them without `set_epoch`. `ddp.DistributedSampler` goes on to the next
-order by itself; told the epoch, it has the order of that epoch also in a training that is resumed there.
+A DistributedSampler shuffles with seed + epoch. torch's has the order of the first epoch in all of them
+without `set_epoch`. `ddp.DistributedSampler` goes on to the next order by itself; told the epoch, it has
+the order of that epoch also in a training that is resumed there.
 
 ## Example
 ```python
