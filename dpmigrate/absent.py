@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from dpmigrate import reading
+
 #: what a compiled module ends with, and what is compiled to one
 _COMPILED = (".so", ".pyd", ".pyx", ".pyc")
 
@@ -32,10 +34,10 @@ def missing(folders: Iterable[Path], words: list[str], submodules: Collection[Pa
     """
     for folder in folders:
         place = folder
-        if not relative and not (folder / words[0]).is_dir() and folder / words[0] not in submodules:
+        if not relative and not os.path.isdir(folder / words[0]) and folder / words[0] not in submodules:
             continue
         for i, word in enumerate(words):
-            if not (place / word).is_dir():
+            if not os.path.isdir(place / word):
                 if _module(place, word):
                     return None
                 if i and (_empty(place) or place in submodules):
@@ -54,7 +56,7 @@ def submodules(folder: Path) -> frozenset[Path]:
     for top in (folder, *folder.parents):
         text = ""
         with suppress(OSError, UnicodeDecodeError):
-            text = (top / ".gitmodules").read_text(encoding="utf-8")
+            text = reading.content(top / ".gitmodules").decode("utf-8")
         pairs = (line.partition("=") for line in text.splitlines())
         found |= {Path(os.path.normpath(top / value.strip())) for key, _, value in pairs if key.strip() == "path"}
     return frozenset(found)

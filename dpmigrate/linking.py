@@ -167,7 +167,7 @@ class _Linker:
         """Whether something that an absolute import may look for stands in a folder that is searched, and is no library's."""
         if word not in self._besides:
             library = word in _NOT_FOLLOWED or word in sys.stdlib_module_names
-            self._besides[word] = not library and any((root / word).is_dir() or root / word in self._submodules for root in self._roots)
+            self._besides[word] = not library and any(os.path.isdir(root / word) or root / word in self._submodules for root in self._roots)
         return self._besides[word]
 
     @cached_property
@@ -178,7 +178,7 @@ class _Linker:
         shown = self._name(lost)
         if any(p in self._submodules for p in (lost, *lost.parents)):
             return f"{shown} is a git submodule that is not checked out"
-        return f"{shown} is empty" if lost.is_dir() else f"{shown} does not exist"
+        return f"{shown} is empty" if os.path.isdir(lost) else f"{shown} does not exist"
 
     def _name(self, path: Path) -> str:
         """A path as messages show it, seen from where the script was named."""

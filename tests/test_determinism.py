@@ -63,5 +63,5 @@ def test_all_that_is_printed_is_compared() -> None:
     finally:
         os.chdir(here)
 
-    assert set(said) == {"check", "apply", "roles", "json of check", "json of apply"}
+    assert set(said) == {"check", "apply", "diff", "roles", "json of check", "json of apply"}
     assert "DPM102" in said["check"] and "+++ b/before.py" in said["apply"] and '"status": "changed"' in said["json of apply"]

@@ -418,6 +418,8 @@ def test_vendor_into_a_folder_without_write_permission(tmp_path: Path) -> None:
 @pytest.fixture
 def listening() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in interrupts._SIGNALS}
+    # a job in the background may have been started with SIGINT ignored, which is respected
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     interrupts.listen()
     yield
     for number, handler in before.items():

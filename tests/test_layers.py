@@ -91,7 +91,7 @@ ROOMS = {
     "alive": ("facts.names", "program"),
     "linking": ("absent", "alive", "facts.computed", "facts.scopes", "facts.suppressions", "model", "program", "reading", "searched", "source", "started"),
     "searched": ("facts.names",),
-    "absent": (),
+    "absent": ("reading",),
     "programs": ("reading",),
     "migration": ("alive", "contract", "edit", "facts.script", "model", "program", "result", "rewrite", "source"),
     "plans": ("interrupts", "model", "started", "transaction", "writing"),

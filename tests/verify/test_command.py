@@ -58,14 +58,14 @@ def test_a_pair_that_differs(tmp_path: Path) -> None:
     ("text", "words"),
     [
         pytest.param("import torch\nraise SystemExit('usage: train.py DATA')\n" + ORIGINAL, "pass the script's arguments after --", id="arguments are missing"),
-        pytest.param("x = 3\n", "nothing to change", id="nothing to migrate"),
+        pytest.param("x = 3\n", "torch is not used", id="nothing to migrate"),
     ],
 )
 def test_what_cannot_run(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(text)
     done = _run(tmp_path, "verify", "train.py")
     assert done.returncode == 2
-    assert words in done.stdout + done.stderr or "nothing is trained" in done.stdout
+    assert words in done.stdout + done.stderr
 
 
 @forked
