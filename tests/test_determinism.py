@@ -64,4 +64,4 @@ def test_all_that_is_printed_is_compared() -> None:
         os.chdir(here)
 
     assert set(said) == {"check", "apply", "diff", "roles", "json of check", "json of apply"}
-    assert "DPM102" in said["check"] and "+++ b/before.py" in said["apply"] and '"status": "changed"' in said["json of apply"]
+    assert "DPM102" in said["check"] and "+++ b/before.py" in said["diff"] and '"status": "changed"' in said["json of apply"]
