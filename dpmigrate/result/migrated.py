@@ -114,6 +114,10 @@ class Migrated:
             found += self.after.roles.handed(parameter) if parameter is not None else [_value(d)]
         return found or [None]
 
+    def inner(self, vals: Vals) -> Vals:
+        """The objects, models in the place of what the facts take for their wrappers."""
+        return frozenset(x for v in vals for x in self.after.values.inner(v))
+
     def objects(self, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> Vals:
         """What an expression of the new program may be, by the definitions that reach it.
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from dpmigrate.contract import MODULE
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.values import Vals
 from dpmigrate.model import is_main_guard
 from dpmigrate.result.migrated import Fault, Migrated
 from dpmigrate.result.wrapped import wrap_calls
@@ -22,9 +21,9 @@ def moves(m: Migrated) -> Iterator[Fault]:
     found = [c for c in m.after.roles.calls if _is_move(m, c)]
     for wrap in wrap_calls(m):
         own = [c for c in found if m.after.names.is_inside(c, wrap)]
-        given = _inner(m, m.objects(wrap.args[0])) if wrap.args else frozenset()
+        given = m.inner(m.objects(wrap.args[0])) if wrap.args else frozenset()
         models = frozenset(v for v in given if v.node is not wrap)
-        rest = [(c, _inner(m, m.objects(_receiver(c)))) for c in found if c not in own]
+        rest = [(c, m.inner(m.objects(_receiver(c)))) for c in found if c not in own]
         before = [c for c, held in rest if held & models and m.after.starts(c)]
         after = [c for c, held in rest if any(v.node is wrap for v in held)]
         moved = frozenset(v for c, held in rest if c in before for v in held)
@@ -55,10 +54,6 @@ def _place(call: ast.Call) -> ast.expr | None:
 def _receiver(call: ast.Call) -> ast.expr:
     assert isinstance(call.func, ast.Attribute)
     return call.func.value
-
-
-def _inner(m: Migrated, vals: Vals) -> Vals:
-    return frozenset(x for v in vals for x in m.after.values.inner(v))
 
 
 def _to_any(m: Migrated, move: ast.Call) -> bool:

@@ -33,9 +33,9 @@ def unwrapped(m: Migrated) -> Iterator[Fault]:
         )
         yield m.fault(roles.backwards[0], words)
         return
-    inner = {v for c in wraps for e in c.args[:1] for v in _inside(m, m.after.values.eval(e))}
+    inner = {v for c in wraps for e in c.args[:1] for v in m.inner(m.after.values.eval(e))}
     for p in roles.training_passes:
-        if _bare(_inside(m, roles.model_vals(p.model)), wraps, inner):
+        if _bare(m.inner(roles.model_vals(p.model)), wraps, inner):
             words = "would be trained here without DistributedDataParallel round it"
             yield m.fault(p.call, f"{ast.unparse(p.model)} {words}")
     for o in roles.optimizers:
@@ -44,16 +44,11 @@ def unwrapped(m: Migrated) -> Iterator[Fault]:
             yield m.fault(
                 o.call, f"it is not seen which model {model} is, so not whether it is wrapped"
             )
-        elif _bare(_inside(m, o.models), wraps, inner):
+        elif _bare(m.inner(o.models), wraps, inner):
             words = "the optimizer would step a model without DistributedDataParallel round it"
             yield m.fault(o.call, f"{words}: {ast.unparse(o.call)}")
 
 
-def _inside(m: Migrated, vals: Vals) -> set[Val]:
-    """The objects, models in the place of what the facts take for their wrappers."""
-    return {x for v in vals for x in m.after.values.inner(v)}
-
-
-def _bare(models: set[Val], wraps: list[ast.Call], inner: set[Val]) -> bool:
+def _bare(models: Vals, wraps: list[ast.Call], inner: set[Val]) -> bool:
     """Whether one of the models is neither made by a wrap nor given to one."""
     return any(v.node not in wraps and v not in inner for v in models)

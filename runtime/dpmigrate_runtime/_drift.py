@@ -106,7 +106,10 @@ def _meet(optimizer: Optimizer, steps: int) -> None:
 def _extremes(
     numbers: Sequence[float], samples: Sequence[torch.Tensor]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The highest and the lowest of each number, and of each element of the samples. A collective."""
+    """The highest and the lowest of each number and of each element of the samples.
+
+    A collective.
+    """
     own = torch.tensor(numbers, dtype=torch.float64, device=wire())
     mine = torch.cat([own, *samples])
     extremes = reduced(torch.cat([mine, -mine]), dist.ReduceOp.MAX)
@@ -119,8 +122,8 @@ def _passes(order: int | None) -> None:
 
     A rank's None says nothing, and is compared with nothing.
     """
-    orders_of_ranks = [number for known, number in rows(int(order is not None), order or 0) if known]
-    if len(set(orders_of_ranks)) < 2:
+    said = rows(int(order is not None), order or 0)
+    if len({number for known, number in said if known}) < 2:
         return
     orders = enumerate(from_all(_draws.told()))
     told = "; ".join(f"rank {number}: {which}" for number, which in orders)

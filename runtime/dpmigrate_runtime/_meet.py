@@ -62,7 +62,7 @@ def _compare(heads: list[tuple[int, ...]]) -> None:
     if name in _SAME and len({head[_SAME[name]] for head in heads}) > 1:
         raise RuntimeError(
             f"the ranks are at different calls of {name}:{_everywhere()}\n{_ADVICE} "
-            "If they are meant to be: ddp.setup(unwatched=\"places\")"
+            'If they are meant to be: ddp.setup(unwatched="places")'
         )
 
 
