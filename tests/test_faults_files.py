@@ -498,8 +498,9 @@ def _interrupted(folder: Path, room: str, name: str, calls: int, *words: str, nu
     """The command with a signal at the beginning of the n-th call of a function; exit code, stdout, stderr."""
     code = _STOPPING.format(room=room, name=name, calls=calls)
     with subprocess.Popen(
-        [sys.executable, "-c", code, *words], cwd=folder, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+        [sys.executable, "-c", code, *words], cwd=folder, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a job in the background starts with it ignored
+    ) as process:  # fmt: skip
         assert process.stdin is not None and process.stderr is not None
         assert process.stderr.readline() == "here\n"
         process.send_signal(number)

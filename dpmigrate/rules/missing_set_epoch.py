@@ -73,7 +73,7 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
         for place in places:
             code = f"{place.loader}.sampler.set_epoch({epoch_counter(script, place.loop)})"
             edit: Edit = Before(script.span(place.inner), code) if place.made_inside else First(script.span(place.loop), code)
-            yield Hit(place.loop, f"every epoch would have the same order: {code} is missing", (edit,))
+            yield Hit(place.loop, f"the sampler is not told which epoch it is: {code} is missing", (edit,))
 
 
 def _twice_at_once(script: Script, loop: BatchLoop) -> bool:
@@ -105,13 +105,13 @@ def _counted_by_itself(script: Script, loop: BatchLoop) -> Hit:
             advice="count the epochs in a variable of the loop, and keep the training loader in a variable that it sees",
         )  # fmt: skip
     edit = Wrap(script.span(loop.source), f"{script.ddp}.next_epoch({{}})")
-    return Hit(loop.node, "every pass over this loader would have the same order", (edit, AddImport(script.import_line)))
+    return Hit(loop.node, "the sampler is not told that each loop here is a new pass", (edit, AddImport(script.import_line)))
 
 
 def _drawn(script: Script, loop: BatchLoop) -> Iterator[Hit]:
     """Batches taken with ``next()``, or from a generator without end: every new pass gets its order where it begins."""
     for place in restarts(script.roles, loop):
-        message = "every pass that begins here would have the same order"
+        message = "the sampler is not told that a new pass begins here"
         edit: Edit = Wrap(script.span(place.loader), f"{script.ddp}.next_epoch({{}})")
         yield Hit(place.stmt, message, (edit, AddImport(script.import_line)))
 
