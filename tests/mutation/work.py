@@ -114,6 +114,10 @@ def _error(key: Key, id: str, error: Exception) -> Result:
     return Result(said, Outcome.ERROR, f"{type(error).__name__}: {error}")
 
 
+#: seconds in which a process that is told to end removes its folder and ends what it has started
+LAST = 10.0
+
+
 class _Ended(BaseException):
     """This process is to end, and what it has started with it."""
 
@@ -122,6 +126,10 @@ def _begin() -> None:
     """A process of the pool ends when it is told to, and when the one that started it is gone."""
 
     def end(number: int, frame: object) -> None:
+        # what is under way may swallow the exception: a finalizer, a callback of a library
+        last = threading.Timer(LAST, os._exit, (1,))
+        last.daemon = True
+        last.start()
         raise _Ended
 
     def watch(parent: BaseProcess) -> None:
