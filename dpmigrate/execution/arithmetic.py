@@ -1,0 +1,216 @@
+"""Operators on constants and on data: what becomes of the placement."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.values import (
+    Const,
+    Data,
+    Differs,
+    Items,
+    Origin,
+    Setting,
+    Unbound,
+    Unknown,
+    Value,
+    const,
+    gradient_join,
+    known,
+    only,
+    placement_of,
+    value,
+)
+
+_BINARY: dict[type[ast.AST], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("add", operator.add),
+    ast.Sub: ("sub", operator.sub),
+    ast.Mult: ("mul", operator.mul),
+    ast.Div: ("truediv", operator.truediv),
+    ast.FloorDiv: ("floordiv", operator.floordiv),
+    ast.Mod: ("mod", operator.mod),
+    ast.Pow: ("pow", operator.pow),
+    ast.BitAnd: ("and", operator.and_),
+    ast.BitOr: ("or", operator.or_),
+    ast.BitXor: ("xor", operator.xor),
+    ast.LShift: ("lshift", operator.lshift),
+    ast.RShift: ("rshift", operator.rshift),
+}
+_COMPARE: dict[type[ast.AST], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+#: numbers whose size does not explode when they are computed
+_SMALL = 10**9
+
+
+def word_of(op: ast.operator) -> str:
+    """The word of an operator in Python's data model: ``add``, ``matmul``."""
+    return _BINARY[type(op)][0] if type(op) in _BINARY else "matmul"
+
+
+def folded(op: ast.operator, left: Value, right: Value) -> Value | None:
+    """The result on constants; on settings with a default a setting with the default's result."""
+    if type(op) not in _BINARY:
+        return None
+    soft = False
+    try:
+        a, b = only(left), only(right)
+    except LookupError:
+        if len(left) != 1 or len(right) != 1:
+            return None
+        if not all(isinstance(x, Const | Setting) for x in (*left, *right)):
+            return None
+        a, b, soft = known(left), known(right), True
+        if a is None or b is None:
+            return value(Setting())
+    if isinstance(op, ast.Mult | ast.Pow | ast.LShift) and not _small(a, b):
+        return value(Setting())
+    try:
+        result = _BINARY[type(op)][1](a, b)
+    except Exception:  # whatever the program's own constants do wrong
+        return None
+    if isinstance(result, complex) or not _plain(result):
+        return value(Setting())
+    made = const(result)
+    return value(Setting("", next(iter(made)))) if soft else made  # type: ignore[arg-type]
+
+
+def _small(*operands: Any) -> bool:
+    return all(isinstance(x, int | float) and abs(x) < _SMALL for x in operands)
+
+
+def _plain(result: Any) -> bool:
+    if isinstance(result, str | bytes):
+        return len(result) < 10_000
+    return isinstance(result, int | float | bool)
+
+
+def compared(op: ast.cmpop, left: Value, right: Value) -> bool | None:
+    """The result of a comparison of constants, None where it is not known."""
+    try:
+        return bool(_COMPARE[type(op)](only(left), only(right)))
+    except Exception:  # not constants, or constants that do not compare
+        return None
+
+
+def binary(word: str, left: Value, right: Value, node: ast.AST) -> Value:
+    """An operator on data."""
+    a, b = placement_of(left), placement_of(right)
+    match word:
+        case "add" | "sub":
+            placement = placements.add(a, b)
+        case "mul":
+            placement = placements.multiply(a, b)
+        case "truediv":
+            placement = placements.divide(a, b)
+        case _:
+            placement = placements.elementwise((a, b))
+    return derived(_WORDS.get(word, word), placement, [left, right], node)
+
+
+_WORDS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**"}
+
+
+def elementwise(word: str, operands: list[Value], node: ast.AST, *, kind: str = "") -> Value:
+    """A function of each element."""
+    placement = placements.elementwise(placement_of(v) for v in operands)
+    return derived(word, placement, operands, node, kind=kind)
+
+
+def derived(
+    word: str, placement: Placement, operands: Iterable[Value], node: ast.AST, *,
+    kind: str = "", gradient: str | None = None, axes: int | None = None, keep_axes: bool = True,
+) -> Value:  # fmt: skip
+    """Data made of operands: where it comes from, what a gradient reaches, and since when it lies so."""
+    found = list(_data(operands))
+    placement = _reasoned(placement, operands)
+    first = next((d for d in found if d.placement == placement and d.origin is not None), None)
+    before = next((d.origin for d in found if d.placement.kind not in placements.EQUAL), None)
+    origin = first.origin if first is not None else _origin(node, word, before, placement, operands)
+    flows = gradient_join(*(d.gradient for d in found)) if gradient is None else gradient
+    known_axes = {d.axes for d in found if d.kind != "number"}
+    if axes is None and keep_axes and len(known_axes) == 1:
+        (axes,) = known_axes
+    made = Data(
+        kind or kind_of(found),
+        placement,
+        flows,
+        frozenset().union(*(d.sources for d in found)),
+        frozenset().union(*(d.reached for d in found)) if flows != "none" else frozenset(),
+        axes,
+        origin,
+    )
+    return value(made)
+
+
+def _origin(
+    node: ast.AST, word: str, before: Origin | None, placement: Placement, operands: Iterable[Value]
+) -> Origin | None:
+    if placement.kind in placements.EQUAL:
+        return None
+    if placement.kind is Kind.UNKNOWN:
+        for v in operands:
+            for a in v:
+                if isinstance(a, Unknown):
+                    return Origin(a.node or node, a.word)
+                if isinstance(a, Data) and a.placement.kind is Kind.UNKNOWN and a.origin:
+                    return a.origin
+    return Origin(node, word, before)
+
+
+def _reasoned(placement: Placement, operands: Iterable[Value]) -> Placement:
+    return placement
+
+
+def kind_of(found: list[Data]) -> str:
+    """A tensor makes a tensor of all, an array an array of numbers."""
+    kinds = {d.kind for d in found}
+    return next((k for k in ("tensor", "array", "text") if k in kinds), "number")
+
+
+def _data(operands: Iterable[Value]) -> Iterable[Data]:
+    for v in operands:
+        for a in v:
+            if isinstance(a, Data):
+                yield a
+            elif isinstance(a, Items):
+                yield from _data(a.items)
+
+
+def differing(v: Value, origin: Origin) -> Value:
+    """A value that is another one on each rank because the ranks went different ways."""
+    atoms: list[object] = []
+    plain = False
+    for a in v:
+        match a:
+            case Data():
+                placement = placements.PER_RANK
+                if a.placement.kind is Kind.UNKNOWN:
+                    placement = placements.UNKNOWN
+                atoms.append(a._replace(placement=placement, origin=origin))
+            case Const(type="NoneType"):
+                atoms += [a, Differs(origin)]
+            case Const() | Setting():
+                plain = True
+            case Unbound():
+                atoms.append(a)
+            case _:
+                atoms += [a, Differs(origin)]
+    if plain:
+        kind = "text" if all(isinstance(c.value, str) for c in v if isinstance(c, Const)) else "number"
+        atoms.append(Data(kind, placements.PER_RANK, origin=origin))
+    return tuple(atoms)  # type: ignore[arg-type]

@@ -1,0 +1,255 @@
+"""Attributes: instances, classes, modules, and what libraries give."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import ELEMENTS, Object
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.names import NameParts
+from dpmigrate.execution.scopes import Function, Names
+from dpmigrate.execution.values import (
+    NOTHING,
+    SETTING,
+    UNBOUND,
+    Atom,
+    Bound,
+    Const,
+    Data,
+    Foreign,
+    Items,
+    Method,
+    Ref,
+    Setting,
+    Super,
+    Unknown,
+    Value,
+    join,
+    value,
+)
+
+#: objects whose attributes are methods of Python's own containers
+CONTAINERS = ("list", "dict", "set", "tuple", "iterator", "generator", "partial")
+
+
+@dataclass(slots=True, eq=False)
+class ClassParts:
+    """What a class object is: its method resolution order, and what its library bases are."""
+
+    node: ast.ClassDef
+    order: list[int]
+    foreign: tuple[str, ...] = ()
+    kinds: frozenset[str] = frozenset()
+    unknown: bool = False
+    fields: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class FunctionParts:
+    """What a function object is: its text and the scopes that it sees."""
+
+    node: Function
+    outer: tuple[tuple[int, Names], ...]
+    module: int
+    names: Names
+    cls: int | None
+    receiver: Atom | None = None
+
+
+class AttributeParts(NameParts):
+    """``owner.name``, read and written."""
+
+    def class_of(self, made: Object) -> Object | None:
+        """The class of an instance, or the class itself."""
+        if made.kind == "class":
+            return made
+        if isinstance(made.extra, int):
+            found = self.heap.objects.get(made.extra)
+            return found if found is not None and found.kind == "class" else None
+        return None
+
+    def kinds(self, made: Object) -> frozenset[str]:
+        """What an object is to a library: its own kind, and those of its class's bases."""
+        cls = self.class_of(made)
+        if cls is None or made.kind == "class":
+            return frozenset((made.kind,))
+        parts: ClassParts = cls.extra
+        return parts.kinds | {made.kind}
+
+    def is_a(self, atom: Atom, kind: str) -> bool:
+        """Whether an atom is an object of a kind."""
+        made = self.object(atom)
+        return made is not None and (made.kind == kind or kind in self.kinds(made))
+
+    def in_class(self, cls: Object, name: str, after: int | None = None) -> Value | None:
+        """What the class or its bases hold under a name; only those behind ``after``, for ``super()``."""
+        parts: ClassParts = cls.extra
+        order = parts.order
+        if after is not None:
+            order = order[order.index(after) + 1 :] if after in order else []
+        for number in order:
+            found = self.heap.read((number, name))
+            if found:
+                return found
+        return None
+
+    def method_of(self, made: Object, name: str) -> Bound | None:
+        """A method of the program that an instance has."""
+        cls = self.class_of(made)
+        found = self.in_class(cls, name) if cls is not None and made.kind != "class" else None
+        for function in self.objects(found or NOTHING):
+            if function.kind == "function":
+                return Bound(function.number, Ref(made.number))
+        return None
+
+    # ------------------------------------------------------------ reading
+
+    def attribute(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Value:
+        found = [self._of(atom, name, node, frame) for atom in owner if atom != UNBOUND]
+        return join(*found) if found else NOTHING
+
+    def _of(self, atom: Atom, name: str, node: ast.AST, frame: Frame) -> Value:
+        match atom:
+            case Ref():
+                return self._of_object(self.heap.objects[atom.object], name, node, frame)
+            case Foreign():
+                stored = self.heap.read((self.heap.number(atom), name))
+                return stored or value(Foreign(f"{atom.name}.{name}"))
+            case Super():
+                return self._of_super(atom, name, node, frame)
+            case Method():
+                return value(Method(atom.receiver, f"{atom.name}.{name}"))
+            case Unknown():
+                return value(atom)
+            case Bound() if name in ("__self__", "__func__", "__name__", "__doc__"):
+                return value(atom.receiver) if name == "__self__" else SETTING
+            case Data() | Const() | Items() | Setting() | Bound():
+                given = self.library.attribute(self, atom, name, node, frame)
+                return given if given is not None else value(Method(atom, name))
+            case _:
+                return value(atom)
+
+    def _of_object(self, made: Object, name: str, node: ast.AST, frame: Frame) -> Value:
+        held = self.heap.read((made.number, name)) if made.kind not in CONTAINERS else None
+        if held:
+            if UNBOUND not in held:
+                return held
+            return join(self.bound(held), self._else_of(made, name, node, frame) or NOTHING)
+        found = self._else_of(made, name, node, frame)
+        if found is not None:
+            return found
+        return self.miss(f"{made.name} has no attribute {name} here", node, frame)
+
+    def _else_of(self, made: Object, name: str, node: ast.AST, frame: Frame) -> Value | None:
+        """An attribute that the object itself does not hold."""
+        if made.kind == "pymodule":
+            return self.submodule(made, name, frame)
+        cls = self.class_of(made)
+        if cls is None:
+            given = self.library.attribute(self, Ref(made.number), name, node, frame)
+            return given if given is not None else value(Method(Ref(made.number), name))
+        found = self.in_class(cls, name)
+        if found:
+            return self.bind_method(found, made, node, frame)
+        parts: ClassParts = cls.extra
+        if name in ("__class__", "__dict__", "__name__", "__module__", "__doc__", "__annotations__"):
+            return value(Ref(cls.number)) if name == "__class__" else SETTING
+        if parts.kinds or parts.foreign or parts.unknown or made.kind == "class":
+            given = self.library.attribute(self, Ref(made.number), name, node, frame)
+            return given if given is not None else value(Method(Ref(made.number), name))
+        getter = self.method_of(made, "__getattr__")
+        if getter is not None:
+            arguments = Arguments([value(Const("str", name))])
+            return self.call(value(getter), arguments, node, frame)
+        elements = self.heap.read((made.number, ELEMENTS))  # set under a computed name
+        return elements
+
+    def _of_super(self, atom: Super, name: str, node: ast.AST, frame: Frame) -> Value:
+        made = self.object(atom.receiver)
+        cls = self.class_of(made) if made is not None else None
+        here = self.heap.objects[atom.cls]
+        found = self.in_class(cls or here, name, atom.cls)
+        if found and made is not None:
+            return self.bind_method(found, made, node, frame)
+        return value(Method(atom, name))
+
+    def bind_method(self, found: Value, made: Object, node: ast.AST, frame: Frame) -> Value:
+        """What a class holds, seen through an instance: functions become methods, properties are called."""
+        results: list[Value] = []
+        for atom in found:
+            function = self.object(atom)
+            if function is None or function.kind != "function":
+                results.append(self._descriptor(atom, made, node, frame))
+            elif "property" in function.marks and made.kind != "class":
+                bound = value(Bound(function.number, Ref(made.number)))
+                results.append(self.call(bound, Arguments(), node, frame))
+            elif "staticmethod" in function.marks:
+                results.append(value(atom))
+            elif "classmethod" in function.marks:
+                cls = self.class_of(made) or made
+                results.append(value(Bound(function.number, Ref(cls.number))))
+            elif made.kind == "class":
+                results.append(value(atom))
+            else:
+                results.append(value(Bound(function.number, Ref(made.number))))
+        return join(*results)
+
+    def _descriptor(self, atom: Atom, made: Object, node: ast.AST, frame: Frame) -> Value:
+        """An object in a class that is no function: an attribute all instances share."""
+        return value(atom)
+
+    def submodule(self, made: Object, name: str, frame: Frame) -> Value | None:
+        """A name of a module of the program that it does not bind: what a star import brings."""
+        stars = self.heap.read((made.number, "*")) or NOTHING
+        libraries = [a for a in sorted(stars, key=repr) if isinstance(a, Foreign)]
+        return value(Foreign(f"{libraries[-1].name}.{name}")) if libraries else None
+
+    # ------------------------------------------------------------ writing
+
+    def set_attribute(self, owner: Value, name: str, new: Value, node: ast.AST, frame: Frame) -> None:
+        targets = [a for a in owner if a != UNBOUND]
+        for atom in targets:
+            match atom:
+                case Ref():
+                    self._store(self.heap.objects[atom.object], name, new, len(targets) > 1, node, frame)
+                case Foreign():
+                    self.heap.write((self.heap.number(atom), name), new)
+                case Super():
+                    self.set_attribute(value(atom.receiver), name, new, node, frame)
+                case Method() if isinstance(atom.receiver, Ref):
+                    place = (atom.receiver.object, f"{atom.name}.{name}")
+                    self.heap.widen(place, new)
+            self.event("attribute", node, frame, owner=value(atom), new=new)
+
+    def _store(
+        self, made: Object, name: str, new: Value, weak: bool, node: ast.AST, frame: Frame
+    ) -> None:
+        cls = self.class_of(made)
+        if cls is not None and made.kind == "instance":
+            setter = self._setter(cls, name)
+            if setter is not None:
+                self.call(value(Bound(setter.number, Ref(made.number))), Arguments([new]), node, frame)
+                return
+        if weak:
+            self.heap.widen((made.number, name), join(new, self._absent(made, name)))
+        else:
+            self.heap.write((made.number, name), new)
+
+    def _absent(self, made: Object, name: str) -> Value:
+        """A weak write of what was not there leaves it unbound on some path."""
+        return NOTHING if self.heap.read((made.number, name)) is not None else value(UNBOUND)
+
+    def _setter(self, cls: Object, name: str) -> Object | None:
+        """The setter of a property of this name."""
+        found = self.in_class(cls, name) or NOTHING
+        if not any("property" in f.marks for f in self.objects(found)):
+            return None
+        setters = self.in_class(cls, f"{name}.setter") or NOTHING
+        return next(iter(self.objects(setters)), None)
+
+    def instances_of(self, v: Value) -> Iterator[Object]:
+        """The instances of the program's classes that a value may be."""
+        return (o for o in self.objects(v) if o.kind == "instance")

@@ -1,0 +1,49 @@
+"""Executes a program: the one entry of this package."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dpmigrate.execution.foreign import Library
+from dpmigrate.execution.machine import Exhausted
+from dpmigrate.execution.modules import ModuleParts
+from dpmigrate.program import Program
+
+#: frames of Python that nested programs may take
+_RECURSION = 20_000
+
+
+class Execution(ModuleParts):
+    """A program while it is executed, and what is known of it afterwards."""
+
+    def __init__(self, program: Program, library: Library) -> None:
+        super().__init__(library)
+        self.program = program
+
+    def run(self) -> Execution:
+        """Execute the script; what ends it early is in the trace."""
+        with _deep():
+            try:
+                self.run_module(len(self.program.parts) - 1, "__main__")
+            except Exhausted as e:
+                self.trace.ended = str(e)
+            except RecursionError:
+                self.trace.ended = "the program is nested too deeply"
+        return self
+
+
+def execute(program: Program, library: Library) -> Execution:
+    """Execute a program on paper, from its first line on."""
+    return Execution(program, library).run()
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _RECURSION))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

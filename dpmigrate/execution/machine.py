@@ -1,0 +1,195 @@
+"""The state of an execution, and what its parts ask of each other.
+
+The parts are classes that derive from one another in a line: names, attributes, containers,
+expressions, functions, statements, modules. ``engine`` puts them together.
+"""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from dpmigrate.execution.foreign import Arguments, Library
+from dpmigrate.execution.heap import Delta, Heap, Object
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.scopes import Names
+from dpmigrate.execution.trace import Event, Parting, Trace
+from dpmigrate.execution.values import (
+    Atom,
+    Const,
+    Data,
+    Differs,
+    Items,
+    Origin,
+    Ref,
+    Unbound,
+    Unknown,
+    Value,
+    value,
+)
+
+#: statements and expressions that one program may take; what is longer ends as "not understood"
+STEPS = 2_000_000
+#: calls within calls
+DEPTH = 60
+#: the owner of what belongs to the process: the mode of autograd, the random streams
+PROCESS = 0
+
+
+class Exhausted(Exception):
+    """The program is larger than the budget."""
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """A scope while it runs.
+
+    ``outer`` are the function scopes round it, the innermost first, each with the names that it binds.
+    ``level`` is the heap's when it began; ``returns``, ``breaks`` and ``continues`` what each exit wrote
+    since then. ``consumer`` takes what a generator yields, and says whether it wants more.
+    """
+
+    number: int
+    names: Names
+    outer: tuple[tuple[int, Names], ...]
+    module: int
+    context: int
+    level: int = 0
+    slot: int = 0
+    function: Object | None = None
+    cls: int | None = None
+    receiver: Atom | None = None
+    in_class: bool = False
+    returns: list[tuple[Value, Delta]] = field(default_factory=list)
+    yields: list[Value] = field(default_factory=list)
+    consumer: Callable[[Value], bool] | None = None
+    breaks: list[Delta] = field(default_factory=list)
+    continues: list[Delta] = field(default_factory=list)
+    loops: list[tuple[int, int, int]] = field(default_factory=list)  # levels of loop and turn, slot
+
+
+class Machine(ABC):
+    """The heap, the record and the way control takes."""
+
+    def __init__(self, library: Library) -> None:
+        self.heap = Heap()
+        self.trace = Trace()
+        self.library = library
+        self.steps = 0
+        #: why not all ranks may be here: a slot for each branch, loop, turn and call under way
+        self.control: list[Parting | None] = []
+
+    # ------------------------------------------------------------ budget and record
+
+    def step(self) -> None:
+        """Count a statement or an expression."""
+        self.steps += 1
+        if self.steps > STEPS:
+            raise Exhausted("the program takes more steps than the budget has")
+
+    def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
+        """Record what happens here."""
+        return self.trace.note(kind, node, frame.context, self.parted, **values)
+
+    def miss(self, word: str, node: ast.AST | None, frame: Frame) -> Value:
+        """Something is not followed: it is recorded, and the value is unknown."""
+        self.trace.miss(word, node, frame.context)
+        return value(Unknown(word, node))
+
+    # ------------------------------------------------------------ control
+
+    @property
+    def parted(self) -> Parting | None:
+        """Why not all ranks may be at this point of the program."""
+        return next((p for p in self.control if p is not None), None)
+
+    def parting(self, condition: Value, node: ast.AST) -> Parting | None:
+        """Why ranks may decide differently by this value, where they may."""
+        doubt: Parting | None = None
+        for atom in condition:
+            match atom:
+                case Data():
+                    if atom.placement.kind in (Kind.ZERO, Kind.UNIFORM, Kind.SIZE):
+                        continue
+                    origin = atom.origin or Origin(node, "condition")
+                    if atom.placement.kind is not Kind.UNKNOWN:
+                        return Parting(origin, True)
+                    doubt = Parting(origin, False)
+                case Differs():
+                    return Parting(atom.origin or Origin(node, "condition"), True)
+                case Unknown():
+                    doubt = Parting(Origin(atom.node or node, atom.word), False)
+                case Items():
+                    pass  # its truth is its length
+        return doubt
+
+    # ------------------------------------------------------------ small helpers
+
+    def object(self, atom: Atom) -> Object | None:
+        """The object that an atom refers to."""
+        return self.heap.objects.get(atom.object) if isinstance(atom, Ref) else None
+
+    def objects(self, v: Iterable[Atom]) -> list[Object]:
+        """The objects that a value may be."""
+        return [self.heap.objects[a.object] for a in v if isinstance(a, Ref)]
+
+    @staticmethod
+    def bound(v: Value) -> Value:
+        """The value where it is bound."""
+        return tuple(a for a in v if not isinstance(a, Unbound)) if _MAYBE in v else v
+
+    @staticmethod
+    def constants(v: Value) -> bool:
+        """Whether it is constants only."""
+        return all(isinstance(a, Const) for a in v)
+
+    # ------------------------------------------------------------ what the parts offer each other
+
+    @abstractmethod
+    def evaluate(self, node: ast.expr, frame: Frame) -> Value:
+        """The value of an expression. NOTHING: it never ends."""
+
+    @abstractmethod
+    def block(self, body: list[ast.stmt], frame: Frame) -> bool:
+        """Execute statements; whether control comes out at the end."""
+
+    @abstractmethod
+    def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
+        """Call a value. NOTHING: it never comes back."""
+
+    @abstractmethod
+    def attribute(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Value:
+        """An attribute of a value."""
+
+    @abstractmethod
+    def set_attribute(self, owner: Value, name: str, new: Value, node: ast.AST, frame: Frame) -> None:
+        """Store an attribute."""
+
+    @abstractmethod
+    def item(self, owner: Value, key: Value, node: ast.AST, frame: Frame) -> Value:
+        """``owner[key]``."""
+
+    @abstractmethod
+    def set_item(self, owner: Value, key: Value, new: Value, node: ast.AST, frame: Frame) -> None:
+        """``owner[key] = new``."""
+
+    @abstractmethod
+    def elements(self, iterable: Value, node: ast.AST, frame: Frame) -> Value:
+        """What a loop takes from it, any of the turns."""
+
+    @abstractmethod
+    def known_elements(self, iterable: Value, limit: int = 64) -> list[Value] | None:
+        """The elements one by one, where they are known."""
+
+    @abstractmethod
+    def truth(self, v: Value) -> bool | None:
+        """Whether it is true; None where it may be either."""
+
+    @abstractmethod
+    def load(self, importer: int, dotted: str, frame: Frame) -> Value | None:
+        """A module of the program's own, executed where nothing has imported it yet."""
+
+
+_MAYBE = Unbound()

@@ -1,0 +1,155 @@
+"""Imports: the program's own modules are executed where they are first imported."""
+
+from __future__ import annotations
+
+import ast
+
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.scopes import Names
+from dpmigrate.execution.statements import StatementParts
+from dpmigrate.execution.values import (
+    NOTHING,
+    SETTING,
+    Foreign,
+    Ref,
+    Value,
+    const,
+    only,
+    unknown,
+    value,
+)
+from dpmigrate.program import Program
+
+#: the names that every module has
+_GIVEN = ("__file__", "__doc__", "__package__", "__spec__", "__loader__")
+
+
+class ModuleParts(StatementParts):
+    """Modules of the program, and names of libraries."""
+
+    program: Program
+
+    def run_module(self, index: int, name: str) -> Object:
+        """Execute a file of the program."""
+        tree = self.program.parts[index].tree
+        made = self.heap.new("pymodule", name, tree, 0)
+        made.extra = index
+        self._modules[index] = made
+        self.heap.write((made.number, "__name__"), const(name))
+        for given in _GIVEN:
+            self.heap.write((made.number, given), SETTING)
+        frame = Frame(made.number, Names(), (), made.number, 0, slot=len(self.control))
+        self.control.append(None)
+        try:
+            self.block(tree.body, frame)
+        finally:
+            self.control.pop()
+        return made
+
+    @property
+    def _modules(self) -> dict[int, Object]:
+        known: dict[int, Object] = self.__dict__.setdefault("_executed_modules", {})
+        return known
+
+    def load(self, importer: int, dotted: str, frame: Frame) -> Value | None:
+        index = self.program.links.get((importer, dotted))
+        if index is None:
+            return None
+        made = self._modules.get(index)
+        if made is None:
+            stack, self._stack = self._stack, []
+            control, self.control = self.control, []
+            with self.heap.outside():
+                made = self.run_module(index, dotted)
+            self._stack, self.control = stack, control
+        return value(Ref(made.number))
+
+    def _importer(self, frame: Frame) -> int:
+        """The file in which a scope lies."""
+        index: int = self.heap.objects[frame.module].extra
+        return index
+
+    def import_modules(self, node: ast.Import, frame: Frame) -> None:
+        importer = self._importer(frame)
+        for alias in node.names:
+            words = alias.name.split(".")
+            loaded = [self.load(importer, ".".join(words[: i + 1]), frame) for i in range(len(words))]
+            if alias.asname is not None:
+                self.bind(alias.asname, loaded[-1] or value(Foreign(alias.name)), frame)
+                continue
+            if not any(loaded):
+                self.bind(words[0], value(Foreign(words[0])), frame)
+                continue
+            top = self._namespace(words[0], loaded[0], frame)
+            self.bind(words[0], top, frame)
+            for word, inner in zip(words[1:], loaded[1:], strict=True):
+                made = self.objects(top)[0]
+                inner = self._namespace(f"{made.name}.{word}", inner, frame)
+                self.heap.write((made.number, word), inner)
+                top = inner
+
+    def _namespace(self, name: str, loaded: Value | None, frame: Frame) -> Value:
+        """A module, or the folder that stands for it."""
+        if loaded is not None:
+            return loaded
+        made = self.heap.new("pymodule", name, None, 0, key=(name, self._importer(frame)))
+        made.extra = self._importer(frame)
+        return value(Ref(made.number))
+
+    def import_names(self, node: ast.ImportFrom, frame: Frame) -> None:
+        importer = self._importer(frame)
+        base = "." * node.level + (node.module or "")
+        loaded = self.load(importer, base, frame)
+        for alias in node.names:
+            if alias.name == "*":
+                self._import_star(loaded, base, node, frame)
+                continue
+            found = self._imported(importer, base, alias.name, loaded, node, frame)
+            self.bind(alias.asname or alias.name, found, frame)
+
+    def _imported(
+        self, importer: int, base: str, name: str, loaded: Value | None, node: ast.AST, frame: Frame
+    ) -> Value:
+        whole = f"{base}{'' if base.endswith('.') else '.'}{name}"
+        for made in self.objects(loaded or NOTHING):
+            held = self.heap.read((made.number, name))
+            if held and self.bound(held):
+                return self.bound(held)
+        inner = self.load(importer, whole, frame)
+        if inner is not None:
+            return inner
+        for made in self.objects(loaded or NOTHING):
+            return self.submodule(made, name, frame) or self.miss(
+                f"{base} does not bind {name} when it is imported", node, frame
+            )
+        if base.startswith("."):
+            return unknown(f"{base} is not among the files of the program", node)
+        return value(Foreign(whole))
+
+    def _import_star(self, loaded: Value | None, base: str, node: ast.AST, frame: Frame) -> None:
+        for made in self.objects(loaded or NOTHING):
+            public = self._public(made)
+            for name, held in list(self.heap.names(made.number)):
+                if not isinstance(name, str) or name == "*":
+                    continue
+                if name in public if public is not None else not name.startswith("_"):
+                    self.bind(name, held, frame)
+            stars = self.heap.read((made.number, "*"))
+            if stars:
+                self.heap.widen((frame.module, "*"), stars)
+        if loaded is None:
+            self.heap.widen((frame.module, "*"), value(Foreign(base)))
+
+    def _public(self, made: Object) -> set[str] | None:
+        """What ``__all__`` names, where it can be read."""
+        held = self.heap.read((made.number, "__all__"))
+        known = self.known_elements(held) if held else None
+        if known is None:
+            return None
+        try:
+            return {str(only(k)) for k in known}
+        except LookupError:
+            return None
+
+

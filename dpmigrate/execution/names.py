@@ -1,0 +1,156 @@
+"""Names and what assignments bind."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+from dpmigrate.execution.heap import Location
+from dpmigrate.execution.machine import Frame, Machine
+from dpmigrate.execution.scopes import Names, names_of
+from dpmigrate.execution.values import (
+    NOTHING,
+    UNBOUND,
+    Const,
+    Foreign,
+    Ref,
+    Value,
+    join,
+    value,
+)
+
+_BUILTINS = frozenset(dir(builtins))
+
+
+class NameParts(Machine):
+    """Scopes as Python has them: local, enclosing functions, module, builtins."""
+
+    def names_of(self, node: ast.AST) -> Names:
+        """The names of a scope, computed once."""
+        known: dict[int, tuple[ast.AST, Names]] = self.__dict__.setdefault("_names_of", {})
+        found = known.get(id(node))
+        if found is None:
+            found = known[id(node)] = (node, names_of(node))
+        return found[1]
+
+    def place(self, name: str, frame: Frame) -> Location:
+        """Where a name of a scope is stored."""
+        names = frame.names
+        if frame.number == frame.module or name in names.globals:
+            return (frame.module, name)
+        if name in names.bound:
+            return (frame.number, name)
+        for owner, outer in frame.outer:
+            if name in outer.bound:
+                return (owner, name)
+            if name in outer.globals:
+                break
+        return (frame.module, name)
+
+    def name(self, node: ast.Name, frame: Frame) -> Value:
+        """What a name means here."""
+        at = self.place(node.id, frame)
+        found = self.heap.read(at)
+        if found is None and frame.in_class and at[0] == frame.number:
+            at = (frame.module, node.id)  # a class body falls through to the module
+            found = self.heap.read(at)
+        if found is not None:
+            if UNBOUND not in found:
+                return found
+            if self.bound(found):
+                self.event("maybe unbound", node, frame)
+                return self.bound(found)
+        if at[0] == frame.module:
+            outside = self._outside(node.id, frame)
+            if outside is not None:
+                return outside
+        self.event("unbound", node, frame)
+        return self.miss(f"the name {node.id} is not bound", node, frame)
+
+    def _outside(self, name: str, frame: Frame) -> Value | None:
+        """A builtin, or what a star import of a library may bring."""
+        stars = self.heap.read((frame.module, "*")) or NOTHING
+        maybe: list[str] = []
+        for atom in sorted(stars, key=repr):
+            if isinstance(atom, Foreign):
+                brings = self.library.exported(atom.name, name)
+                if brings:
+                    return value(Foreign(f"{atom.name}.{name}"))
+                if brings is None:
+                    maybe.append(atom.name)
+        if name in _BUILTINS:
+            return value(Foreign(f"builtins.{name}"))
+        return value(Foreign(f"{maybe[-1]}.{name}")) if maybe else None
+
+    def bind(self, name: str, new: Value, frame: Frame) -> None:
+        """Bind a name in a scope."""
+        at = self.place(name, frame)
+        self.heap.write(at, new or None)
+
+    def assign(self, target: ast.expr, new: Value, node: ast.AST, frame: Frame) -> None:
+        """Give a target a value."""
+        match target:
+            case ast.Name():
+                self.bind(target.id, new, frame)
+            case ast.Tuple() | ast.List():
+                self._unpack(target.elts, new, node, frame)
+            case ast.Starred():
+                self.assign(target.value, new, node, frame)
+            case ast.Attribute():
+                owner = self.evaluate(target.value, frame)
+                self.set_attribute(owner, target.attr, new, target, frame)
+            case ast.Subscript():
+                owner = self.evaluate(target.value, frame)
+                self.set_item(owner, self.evaluate(target.slice, frame), new, target, frame)
+
+    def _unpack(
+        self, targets: list[ast.expr], new: Value, node: ast.AST, frame: Frame
+    ) -> None:
+        stars = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
+        for atoms in (new,):
+            known = self.known_elements(atoms)
+            if known is not None and not stars and len(known) == len(targets):
+                given = known
+            elif known is not None and stars and len(known) >= len(targets) - 1:
+                first, last = stars[0], len(targets) - stars[0] - 1
+                middle = known[first : len(known) - last]
+                given = [*known[:first], self.listed(middle, targets[first], frame)]
+                given += known[len(known) - last :] if last else []
+            else:
+                given = [self._part(atoms, i, t, node, frame) for i, t in enumerate(targets)]
+        for target, part in zip(targets, given, strict=True):
+            self.assign(target, part, node, frame)
+
+    def _part(
+        self, new: Value, index: int, target: ast.expr, node: ast.AST, frame: Frame
+    ) -> Value:
+        """One target's part of what is not known item by item."""
+        if isinstance(target, ast.Starred):
+            return self.listed([self.elements(new, node, frame)], target, frame, exact=False)
+        return self.item(new, value(Const("int", index)), node, frame)
+
+    def listed(
+        self, values: list[Value], node: ast.AST, frame: Frame, *, exact: bool = True, kind: str = "list"
+    ) -> Value:  # fmt: skip
+        """A new list of values; not ``exact``: any number of each."""
+        made = self.heap.new(kind, kind, node, frame.context)
+        if exact and len(values) <= LISTED:
+            for i, v in enumerate(values):
+                self.heap.write((made.number, i), v)
+            self.heap.write((made.number, LENGTH), value(Const("int", len(values))))
+        elif values:
+            self.heap.write((made.number, "*"), join(*values))
+        return value(Ref(made.number))
+
+    def scopes(self, frame: Frame) -> Iterator[tuple[int, Names]]:
+        """The function scopes that a function defined here sees, the innermost first."""
+        if frame.number != frame.module and not frame.in_class:
+            yield (frame.number, frame.names)
+        yield from frame.outer
+
+
+#: lists of up to this length are kept item by item
+LISTED = 12
+#: the field that holds how many items a list has, where they are kept one by one
+LENGTH = "#length"

@@ -1,0 +1,198 @@
+"""How a value lies across the ranks: the lattice, its joins and its arithmetic.
+
+The names are those of sharding systems (torch's DTensor: ``Shard``, ``Replicate``, ``Partial``; GSPMD,
+https://arxiv.org/abs/2105.04663), with the placements added that eager programs need: a number of
+samples, a quotient of partial sums, and values that no reduction puts together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+
+class Kind(Enum):
+    """The forms of a placement."""
+
+    ZERO = "zero"  # 0 on every rank: the neutral start of every sum
+    UNIFORM = "uniform"  # the same on all ranks
+    ROWS = "rows"  # one axis runs over the rank's own samples
+    SIZE = "size"  # a multiple of the number of the rank's samples
+    PARTIAL = "partial"  # the rank's part of a reduction over the global batch
+    RATIO = "ratio"  # a quotient of partial sums
+    PER_RANK = "per rank"  # differs, and no reduction mends it
+    UNKNOWN = "unknown"  # not established
+
+    __hash__ = object.__hash__  # members are single objects
+
+
+class Placement(NamedTuple):
+    """A placement; which fields mean something depends on ``kind``.
+
+    ``axis`` counts from the front for ROWS; ``ragged`` says that the number of rows depends on what is
+    in them (a selection); ``times`` is how many rows a sample has, 0 for "not known", or the factor of
+    a SIZE; ``segments`` counts tensors of rows that were put end to end (two views of one batch);
+    ``how`` is the reduction of a PARTIAL: ``sum``, ``mean``, ``max`` or ``min``.
+    """
+
+    kind: Kind
+    axis: int = 0
+    ragged: bool = False
+    times: int = 1
+    segments: int = 1
+    how: str = ""
+
+    def __str__(self) -> str:
+        match self.kind:
+            case Kind.ROWS:
+                more = ", ragged" if self.ragged else ""
+                more += f", {self.segments} segments" if self.segments > 1 else ""
+                return f"rows(axis {self.axis}{more})"
+            case Kind.SIZE:
+                return f"size({self.times})"
+            case Kind.PARTIAL:
+                return f"partial({self.how})"
+            case _:
+                return str(self.kind.value)
+
+
+ZERO = Placement(Kind.ZERO)
+UNIFORM = Placement(Kind.UNIFORM)
+RATIO = Placement(Kind.RATIO)
+PER_RANK = Placement(Kind.PER_RANK)
+UNKNOWN = Placement(Kind.UNKNOWN)
+SUM = Placement(Kind.PARTIAL, how="sum")
+MEAN = Placement(Kind.PARTIAL, how="mean")
+MAX = Placement(Kind.PARTIAL, how="max")
+MIN = Placement(Kind.PARTIAL, how="min")
+
+#: the same number on every rank
+EQUAL = (Kind.ZERO, Kind.UNIFORM)
+
+
+def rows(axis: int = 0, *, ragged: bool = False, times: int = 1, segments: int = 1) -> Placement:
+    """One axis runs over the rank's own samples."""
+    return Placement(Kind.ROWS, axis, ragged, times, segments)
+
+
+def size(times: int = 1) -> Placement:
+    """A multiple of the number of the rank's samples."""
+    return Placement(Kind.SIZE, times=times)
+
+
+def join(a: Placement, b: Placement) -> Placement:
+    """What holds where a value is one of two: the least placement above both, UNKNOWN where there is none.
+
+    Only 0 and the same number on all ranks lie below others: a uniform number is its own mean over the
+    ranks, and not its own sum.
+    """
+    if a == b:
+        return a
+    low, high = (b, a) if _rank(a) > _rank(b) else (a, b)
+    if low.kind is Kind.ZERO:
+        return high
+    if high.kind is Kind.PER_RANK and low.kind is not Kind.UNKNOWN:
+        return high
+    if low.kind is Kind.UNIFORM and high == MEAN:
+        return high
+    if low.kind is high.kind is Kind.ROWS and low.axis == high.axis:
+        same = low.times if low.times == high.times else 0
+        return rows(
+            low.axis,
+            ragged=low.ragged or high.ragged,
+            times=same,
+            segments=max(low.segments, high.segments),
+        )
+    if low.kind is Kind.SIZE and (high.kind is Kind.SIZE or high == SUM):
+        return SUM  # numbers of samples are added up over the ranks, whatever their factor
+    return UNKNOWN
+
+
+def joined(placements: Iterable[Placement]) -> Placement:
+    """The join of any number; of none it is ZERO, which lies below all."""
+    out = ZERO
+    for p in placements:
+        out = join(out, p)
+    return out
+
+
+_ORDER = {kind: n for n, kind in enumerate(Kind)}
+
+
+def _rank(p: Placement) -> int:
+    return _ORDER[p.kind]
+
+
+# ---------------------------------------------------------------- arithmetic
+
+
+def add(a: Placement, b: Placement) -> Placement:
+    """``a + b`` and ``a - b``, and where tensors are put beside each other element by element."""
+    if a.kind is Kind.ZERO:
+        return b
+    if b.kind is Kind.ZERO:
+        return a
+    if a.kind is b.kind is Kind.PARTIAL and a.how != b.how and "mean" in (a.how, b.how):
+        return UNKNOWN
+    if a.kind is b.kind is Kind.PARTIAL:
+        # the greatest of sums is not the sum of the greatest
+        return a if a == b and a.how in ("sum", "mean") else PER_RANK
+    if a.kind is b.kind is Kind.SIZE:
+        return size(a.times + b.times)
+    if Kind.SIZE in (a.kind, b.kind) and SUM in (a, b):
+        return SUM
+    for p, q in ((a, b), (b, a)):
+        if p.kind is Kind.UNIFORM and q.kind is Kind.PARTIAL:
+            return q if q.how != "sum" else UNKNOWN
+    return elementwise((a, b))
+
+
+def multiply(a: Placement, b: Placement) -> Placement:
+    """``a * b``: a uniform factor goes through every reduction by sum or mean."""
+    for p, q in ((a, b), (b, a)):
+        if p.kind is Kind.ZERO:
+            return ZERO if q.kind is not Kind.ROWS else q
+        if p.kind is Kind.UNIFORM:
+            if q.kind in (Kind.SIZE, Kind.RATIO) or (q.kind is Kind.PARTIAL and q.how in ("max", "min")):
+                return SUM if q.kind is Kind.SIZE else PER_RANK if q.kind is Kind.PARTIAL else RATIO
+            return q
+        if p.kind is Kind.SIZE and q == MEAN:
+            return SUM  # a mean over the rank's samples times their number is their sum
+    return elementwise((a, b))
+
+
+def divide(a: Placement, b: Placement) -> Placement:
+    """``a / b``."""
+    if b.kind in EQUAL:
+        return multiply(a, UNIFORM) if a.kind is not Kind.ZERO else ZERO
+    if a.kind is Kind.ZERO:
+        return ZERO
+    if a == SUM and b.kind is Kind.SIZE:
+        return MEAN  # every rank has as many samples
+    parts = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
+    if a.kind in parts and b.kind in parts and MAX not in (a, b) and MIN not in (a, b):
+        return RATIO
+    return elementwise((a, b))
+
+
+def elementwise(placements: Iterable[Placement]) -> Placement:
+    """An operation on each element by itself: rows stay rows, what is reduced in part is not reduced by it.
+
+    A function of a partial sum is not a part of the function of the sum: it is PER_RANK.
+    """
+    ps = [p for p in placements if p.kind not in EQUAL]
+    if not ps:
+        return UNIFORM
+    if any(p.kind is Kind.UNKNOWN for p in ps):
+        return UNKNOWN
+    over = [p for p in ps if p.kind is Kind.ROWS]
+    if len(over) == len(ps):
+        out = over[0]
+        for p in over[1:]:
+            out = join(out, p)
+        return out
+    if over:
+        # rows that meet a statistic of this rank's rows alone
+        return PER_RANK
+    return PER_RANK

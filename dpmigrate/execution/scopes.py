@@ -1,0 +1,117 @@
+"""Which names a function, class or comprehension binds itself, as Python's compiler decides it.
+
+https://docs.python.org/3/reference/executionmodel.html#resolution-of-names
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_CLOSURES = (*_FUNCTIONS, ast.ClassDef, *_COMPREHENSIONS)
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of a scope. ``closures``: something inside may keep them; ``generator``: it yields."""
+
+    bound: frozenset[str] = frozenset()
+    globals: frozenset[str] = frozenset()
+    nonlocals: frozenset[str] = frozenset()
+    closures: bool = False
+    generator: bool = False
+
+
+def names_of(node: ast.AST) -> Names:
+    """The names that a function, class, lambda or comprehension binds."""
+    if isinstance(node, _COMPREHENSIONS):
+        bound = {n for g in node.generators for n in _targets(g.target)}
+        inner = any(isinstance(n, _CLOSURES) for c in ast.iter_child_nodes(node) for n in ast.walk(c))
+        return Names(frozenset(bound), closures=inner)
+    found = _Walk()
+    if isinstance(node, _FUNCTIONS):
+        found.bound |= {a.arg for a in parameters(node.args)}
+    body = getattr(node, "body", [])
+    for child in body if isinstance(body, list) else [body]:
+        found.walk(child)
+    declared = found.globals | found.nonlocals
+    return Names(
+        frozenset(found.bound - declared),
+        frozenset(found.globals),
+        frozenset(found.nonlocals),
+        found.closures,
+        found.generator,
+    )
+
+
+def parameters(args: ast.arguments) -> Iterator[ast.arg]:
+    """All parameters, in order."""
+    yield from (*args.posonlyargs, *args.args)
+    if args.vararg:
+        yield args.vararg
+    yield from args.kwonlyargs
+    if args.kwarg:
+        yield args.kwarg
+
+
+class _Walk:
+    """The nodes of one scope, without those of the scopes in it."""
+
+    def __init__(self) -> None:
+        self.bound: set[str] = set()
+        self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
+        self.closures = self.generator = False
+
+    def walk(self, top: ast.AST) -> None:
+        stack = [top]
+        while stack:
+            node = stack.pop()
+            self._note(node)
+            if isinstance(node, _COMPREHENSIONS):
+                # a walrus in a comprehension binds in the scope round it
+                for inner in ast.walk(node):
+                    if isinstance(inner, ast.NamedExpr):
+                        self.bound |= set(_targets(inner.target))
+                stack.append(node.generators[0].iter)
+            elif isinstance(node, ast.ClassDef):
+                stack += [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]
+            elif isinstance(node, _FUNCTIONS):
+                args = node.args
+                stack += [*args.defaults, *(d for d in args.kw_defaults if d is not None)]
+                stack += getattr(node, "decorator_list", [])
+            else:
+                stack.extend(ast.iter_child_nodes(node))
+
+    def _note(self, node: ast.AST) -> None:
+        match node:
+            case ast.Name(ctx=ast.Store() | ast.Del()):
+                self.bound.add(node.id)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                self.bound.add(node.name)
+                self.closures = True
+            case ast.Import() | ast.ImportFrom():
+                self.bound |= {a.asname or a.name.split(".")[0] for a in node.names}
+            case ast.ExceptHandler(name=str(name)):
+                self.bound.add(name)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                self.bound.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                self.bound.add(name)
+            case ast.Global():
+                self.globals |= set(node.names)
+            case ast.Nonlocal():
+                self.nonlocals |= set(node.names)
+            case ast.Yield() | ast.YieldFrom():
+                self.generator = True
+        if isinstance(node, _CLOSURES):
+            self.closures = True
+
+
+def _targets(target: ast.AST) -> Iterator[str]:
+    return (n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))

@@ -1,0 +1,89 @@
+"""What happened while a program was executed: events, by node and call chain."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dpmigrate.execution.values import Origin, Value, join
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """Something that happened at a node in a context, on every path that comes there.
+
+    ``values`` are joined where it happened several times. ``parted`` says why not every rank may come
+    here, None where all do.
+    """
+
+    kind: str
+    node: ast.AST
+    context: int
+    values: dict[str, Value]
+    parted: Parting | None = None
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """Why only some ranks may come to a place; not ``certain`` where a condition is not established."""
+
+    origin: Origin
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The call that a context stands for: where, of what, from which context."""
+
+    context: int
+    node: ast.AST | None
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class Trace:
+    """The record of a program."""
+
+    events: dict[tuple[str, int, int], Event] = field(default_factory=dict)
+    calls: dict[int, Call] = field(default_factory=dict)
+    #: what was not followed: (word, node) -> context
+    missed: dict[tuple[str, ast.AST | None], int] = field(default_factory=dict)
+    #: functions of the program that were executed
+    reached: set[ast.AST] = field(default_factory=set)
+    #: calls of libraries: name -> whether a table has a row for it
+    foreign: dict[str, bool] = field(default_factory=dict)
+    #: why the execution ended early
+    ended: str | None = None
+
+    def note(
+        self, kind: str, node: ast.AST, context: int, parted: Parting | None, **values: Value
+    ) -> Event:
+        """An event; the same one at the same place in the same context."""
+        key = (kind, id(node), context)
+        event = self.events.get(key)
+        if event is None:
+            event = Event(kind, node, context, dict(values), parted, len(self.events))
+            self.events[key] = event
+            return event
+        for name, v in values.items():
+            event.values[name] = join(event.values.get(name, v), v)
+        event.parted = event.parted or parted
+        return event
+
+    def of(self, *kinds: str) -> Iterator[Event]:
+        """The events of some kinds, in the order in which they first happened."""
+        return (e for e in self.events.values() if e.kind in kinds)
+
+    def miss(self, word: str, node: ast.AST | None, context: int) -> None:
+        """Something was not followed."""
+        self.missed.setdefault((word, node), context)
+
+    def chain(self, context: int) -> list[Call]:
+        """The calls that lead to a context, the innermost first."""
+        found = []
+        while (call := self.calls.get(context)) is not None:
+            found.append(call)
+            context = call.context
+        return found

@@ -1,0 +1,314 @@
+"""What a variable may hold: a set of atoms.
+
+A value is a tuple of atoms without duplicates, each one thing that the variable may be on some path: a constant, an
+object of the heap, a function of a library, or data with a placement. The empty one is a value that no
+path gives (the result of a call that never returns). Sets stay small: data is joined into one atom, and
+what grows too large is cut to a coarser atom. Tuples keep the order in which atoms came, so that results
+do not depend on hash seeds.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.placements import Placement
+
+#: constants of one value; more of them are a setting
+CONSTANTS = 8
+#: reasons that one value keeps
+REASONS = 2
+
+
+class Origin(NamedTuple):
+    """Where a value became what it is: the node, and the operation in a word or two."""
+
+    node: ast.AST
+    word: str
+    before: Origin | None = None
+
+
+class Const(NamedTuple):
+    """A literal. The name of its type keeps 1, True and 1.0 apart."""
+
+    type: str
+    value: Any
+
+
+class Setting(NamedTuple):
+    """Plain data that is not known and the same on every rank: an option, a module-level constant.
+
+    ``default`` is the constant that it has unless the user chooses another, where there is one.
+    """
+
+    word: str = ""
+    default: Const | None = None
+    tag: str = "setting"
+
+
+class Ref(NamedTuple):
+    """An object of the heap."""
+
+    object: int
+    tag: str = "ref"
+
+
+class Items(NamedTuple):
+    """A tuple, by its items."""
+
+    items: tuple[Value, ...]
+    tag: str = "items"
+
+
+class Data(NamedTuple):
+    """A tensor, an array, a number or a text whose placement matters.
+
+    ``kind`` is ``tensor``, ``array``, ``number`` or ``text``. ``gradient`` says how a gradient flows back
+    through it: ``none``, ``whole`` (as on one process) or ``part`` (a rank's part is lost on the way).
+    ``sources`` are the passes and the random streams that it is made of; ``reached`` the modules and
+    parameters that a gradient comes to. ``axes`` is the number of its axes, where known.
+    """
+
+    kind: str
+    placement: Placement
+    gradient: str = "none"
+    sources: frozenset[int] = frozenset()
+    reached: frozenset[int] = frozenset()
+    axes: int | None = None
+    origin: Origin | None = None
+    tag: str = "data"
+
+
+class Foreign(NamedTuple):
+    """A module, class or function of a library, by its dotted name."""
+
+    name: str
+    tag: str = "foreign"
+
+
+class Bound(NamedTuple):
+    """A method of the program with its receiver."""
+
+    function: int
+    receiver: Atom
+    tag: str = "bound"
+
+
+class Method(NamedTuple):
+    """A method of an object that the program did not define, with its receiver."""
+
+    receiver: Atom
+    name: str
+    tag: str = "method"
+
+
+class Super(NamedTuple):
+    """``super()`` in a method of a class."""
+
+    cls: int
+    receiver: Atom
+    tag: str = "super"
+
+
+class Unknown(NamedTuple):
+    """Not established, and why."""
+
+    word: str
+    node: ast.AST | None = None
+    tag: str = "unknown"
+
+
+class Unbound(NamedTuple):
+    """No value: the name is not bound on some path."""
+
+    tag: str = "unbound"
+
+
+class Differs(NamedTuple):
+    """Which of the others it is differs between ranks."""
+
+    origin: Origin | None
+    tag: str = "differs"
+
+
+Atom = (
+    Const
+    | Setting
+    | Ref
+    | Items
+    | Data
+    | Foreign
+    | Bound
+    | Method
+    | Super
+    | Unknown
+    | Unbound
+    | Differs
+)
+Value = tuple[Atom, ...]
+
+NOTHING: Value = ()
+UNBOUND = Unbound()
+NONE: Value = (Const("NoneType", None),)
+SETTING: Value = (Setting(),)
+
+
+def value(*atoms: Atom) -> Value:
+    """The value that is one of the atoms."""
+    return atoms
+
+
+def const(literal: Any) -> Value:
+    """The value of a literal."""
+    return (Const(type(literal).__name__, literal),)
+
+
+def items(values: Iterable[Value]) -> Value:
+    """A tuple of values."""
+    return (Items(tuple(values)),)
+
+
+def unknown(word: str, node: ast.AST | None = None) -> Value:
+    """A value that is not established."""
+    return (Unknown(word, node),)
+
+
+def join(*values: Value) -> Value:
+    """What holds where a value is one of several."""
+    first: Value | None = None
+    for v in values:
+        if not v or v is first:
+            continue
+        first = v if first is None else first if v == first else normal(first, v)
+    return first if first is not None else NOTHING
+
+
+def normal(*values: Value) -> Value:
+    """The union, with at most one atom of data of each kind and one tuple of each length."""
+    atoms: dict[Any, Atom] = {}
+    constants: list[Const] = []
+    unknowns: list[Unknown] = []
+    for atom in (a for v in values for a in v):
+        match atom:
+            case Const():
+                if atom not in constants:
+                    constants.append(atom)
+            case Data():
+                seen = atoms.get(atom.kind)
+                atoms[atom.kind] = atom if seen is None else data_join(seen, atom)  # type: ignore[arg-type]
+            case Items():
+                key = ("items", len(atom.items))
+                other = atoms.get(key)
+                if isinstance(other, Items):
+                    pairs = zip(other.items, atom.items, strict=True)
+                    atom = Items(tuple(join(a, b) for a, b in pairs))
+                atoms[key] = atom
+            case Setting() | Differs():
+                atoms.setdefault(atom.tag, atom)
+            case Unknown():
+                if atom not in unknowns:
+                    unknowns.append(atom)
+            case _:
+                atoms[atom] = atom
+    if len(constants) > CONSTANTS:
+        kept = [c for c in constants if c.value is None]
+        atoms.setdefault("setting", Setting())
+        constants = kept
+    return (*atoms.values(), *constants, *unknowns[:REASONS])
+
+
+def data_join(a: Data, b: Data) -> Data:
+    """Two atoms of one kind as one; where the placements have no join, the reason is where they meet."""
+    if a == b:
+        return a
+    placement = placements.join(a.placement, b.placement)
+    origin = a.origin if placement == a.placement else b.origin
+    return Data(
+        a.kind,
+        placement,
+        gradient_join(a.gradient, b.gradient),
+        a.sources | b.sources,
+        a.reached | b.reached,
+        a.axes if a.axes == b.axes else None,
+        origin or a.origin or b.origin,
+    )
+
+
+def gradient_join(*gradients: str) -> str:
+    """How a gradient flows through what is made of several: a lost part stays lost."""
+    if "part" in gradients:
+        return "part"
+    return "whole" if "whole" in gradients else "none"
+
+
+def placement_of(v: Value) -> Placement:
+    """How the value lies across the ranks, whichever of its atoms it is."""
+    return placements.joined(atom_placement(a) for a in v)
+
+
+def atom_placement(atom: Atom) -> Placement:
+    """How one atom lies across the ranks; an object is the same one on every rank unless it differs."""
+    match atom:
+        case Const(value=0 | 0.0 | False):
+            return placements.ZERO
+        case Data():
+            return atom.placement
+        case Items():
+            return placements.joined(placement_of(v) for v in atom.items)
+        case Unknown():
+            return placements.UNKNOWN
+        case Differs():
+            return placements.PER_RANK
+        case Unbound():
+            return placements.ZERO
+        case _:
+            return placements.UNIFORM
+
+
+def only(v: Value) -> Any:
+    """The constant that the value is for certain.
+
+    Raises:
+        LookupError: it is no constant, or may be several.
+    """
+    if len(v) == 1:
+        (atom,) = v
+        if isinstance(atom, Const):
+            return atom.value
+    raise LookupError
+
+
+def known(v: Value) -> Any:
+    """The constant that it is for certain, or that it is by default; None where there is neither."""
+    for atom in v:
+        if isinstance(atom, Const) and len(v) == 1:
+            return atom.value
+        if isinstance(atom, Setting) and atom.default is not None:
+            return atom.default.value
+    return None
+
+
+def strings(v: Value) -> set[str]:
+    """The strings that it may be, with the defaults of settings."""
+    found = {a.value for a in v if isinstance(a, Const)}
+    found |= {a.default.value for a in v if isinstance(a, Setting) and a.default is not None}
+    return {s for s in found if isinstance(s, str)}
+
+
+def data(v: Value, *, deep: bool = False) -> list[Data]:
+    """The atoms of data in it, with those in tuples where ``deep``."""
+    found = [a for a in v if isinstance(a, Data)]
+    if deep:
+        for a in v:
+            if isinstance(a, Items):
+                found += [d for item in a.items for d in data(item, deep=True)]
+    return found
+
+
+def cast_kind(v: Value, before: str, after: str) -> Value:
+    """The same value with data of another kind."""
+    return tuple(
+        a._replace(kind=after) if isinstance(a, Data) and a.kind == before else a for a in v
+    )

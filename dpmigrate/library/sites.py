@@ -1,0 +1,231 @@
+"""A call of a library, as the rows of the tables see it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.attributes import ClassParts
+from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.machine import PROCESS, Frame
+from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.values import (
+    Atom,
+    Const,
+    Data,
+    Items,
+    Origin,
+    Ref,
+    Value,
+    const,
+    data,
+    join,
+    known,
+    only,
+    placement_of,
+    value,
+)
+
+#: whether autograd records: a field of the process
+GRAD = (PROCESS, "mode grad")
+
+
+@dataclass(slots=True)
+class Site:
+    """A call: of what, with what, where. ``receiver`` is the object of a method, which is argument 0."""
+
+    m: Execution
+    name: str
+    arguments: Arguments
+    node: ast.AST
+    frame: Frame
+    receiver: Atom | None = None
+
+    # ------------------------------------------------------------ arguments
+
+    def get(self, index: int, name: str = "") -> Value | None:
+        """An argument by its place, the receiver being the first, or by its name."""
+        if self.receiver is None:
+            return self.arguments.get(index, name)
+        if index == 0:
+            return value(self.receiver)
+        return self.arguments.get(index - 1, name)
+
+    def constant(self, index: int, name: str = "", default: Any = None) -> Any:
+        """An argument that is a constant or has one by default; ``default`` where it is left out or not known."""
+        given = self.get(index, name)
+        if given is None:
+            return default
+        found = known(given)
+        return found if found is not None else default
+
+    def all(self) -> list[Value]:
+        """The receiver and every argument."""
+        first = [value(self.receiver)] if self.receiver is not None else []
+        return [*first, *self.arguments.all()]
+
+    def operands(self) -> list[Value]:
+        """The arguments that hold data, those in tuples and lists taken out."""
+        return [v for v in (self.flat(a) for a in self.all()) if data(v)]
+
+    def flat(self, v: Value, depth: int = 3) -> Value:
+        """The data in a value and in the containers that it may be."""
+        found: list[Atom] = [a for a in v if isinstance(a, Data)]
+        for a in v:
+            if isinstance(a, Items):
+                found += [d for i in a.items for d in self.flat(i, depth)]
+            made = self.m.object(a)
+            if made is not None and made.kind in ("list", "dict", "set") and depth:
+                found += self.flat(self.m.contents(made), depth - 1)
+        return join(*[(a,) for a in found])
+
+    def deep(self, v: Value, seen: set[int] | None = None) -> list[Atom]:
+        """Every atom in a value, with those in containers."""
+        seen = seen if seen is not None else set()
+        found: list[Atom] = []
+        for a in v:
+            found.append(a)
+            if isinstance(a, Items):
+                found += [d for i in a.items for d in self.deep(i, seen)]
+            made = self.m.object(a)
+            if made is not None and made.kind in ("list", "dict", "set", "iterator"):
+                if made.number not in seen:
+                    seen.add(made.number)
+                    found += self.deep(self.m.contents(made), seen)
+        return found
+
+    # ------------------------------------------------------------ results
+
+    def data(self, placement: Placement, *, kind: str = "", **more: Any) -> Value:
+        """Data made of the operands."""
+        operands = self.operands()
+        return arithmetic.derived(self.word, placement, operands, self.node, kind=kind, **more)
+
+    def each(self, *, kind: str = "", **more: Any) -> Value:
+        """A function of each element of the operands."""
+        placement = placements.elementwise(placement_of(v) for v in self.operands())
+        return self.data(placement, kind=kind, **more)
+
+    def unknown(self, word: str) -> Value:
+        """The result is not established."""
+        self.m.trace.miss(word, self.node, self.frame.context)
+        origin = Origin(self.node, word)
+        found = arithmetic.derived(word, placements.UNKNOWN, self.operands(), self.node)
+        return tuple(a._replace(origin=origin) if isinstance(a, Data) else a for a in found)
+
+    def made(self, kind: str, *, key: Any = None, extra: Any = None) -> Object:
+        """A new object of the library."""
+        name = self.name.rsplit(".", 1)[-1]
+        made = self.m.heap.new(kind, name, self.node, self.frame.context, key=(self.name, key), extra=extra)
+        self.m.event("made", self.node, self.frame, object=value(Ref(made.number)))
+        return made
+
+    def ref(self, kind: str, **fields: Value | None) -> Value:
+        """A new object of the library with fields."""
+        made = self.made(kind)
+        for name, held in fields.items():
+            if held is not None:
+                self.m.heap.write((made.number, name), held)
+        return value(Ref(made.number))
+
+    def event(self, kind: str, **values: Value) -> None:
+        """Record what happens here."""
+        self.m.event(kind, self.node, self.frame, **values)
+
+    @property
+    def word(self) -> str:
+        """The last word of the name, for messages."""
+        return self.name.rsplit(".", 1)[-1]
+
+    @property
+    def object(self) -> Object | None:
+        """The receiver where it is an object."""
+        return self.m.object(self.receiver) if self.receiver is not None else None
+
+    def grad(self) -> bool:
+        """Whether autograd may record here."""
+        return self.m.heap.read(GRAD) != const(False)
+
+
+Effect = Callable[[Site], Value | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a function of a library does.
+
+    ``names`` are dotted, several with a space between them; a name with a leading dot is a method.
+    ``examples`` are expressions over ``x`` and ``y`` (rows by 4 features), ``t`` (a label each) and ``w``
+    (the same on all ranks); the tests hold what the engine says of them against what they give.
+    """
+
+    names: str
+    effect: Effect
+    examples: tuple[str, ...] = ()
+    source: str = ""
+
+
+def dims_of(site: Site, index: int, name: str = "dim") -> list[int] | None:
+    """The axes that an argument names; None where it is left out.
+
+    Raises:
+        LookupError: they are not constants.
+    """
+    given = site.get(index, name)
+    if given is None and name == "dim":
+        given = site.arguments.keywords.get("axis")
+    if given is None or given == const(None):
+        return None
+    if len(given) == 1 and isinstance(given[0], Const) and isinstance(given[0].value, int):
+        return [given[0].value]
+    listed = site.m.known_elements(given)
+    if listed is None:
+        raise LookupError
+    return [int(only(v)) for v in listed]
+
+
+def on_axis(dim: int, found: Data) -> bool | None:
+    """Whether ``dim`` is the axis of the rows; None where that depends on the number of axes.
+
+    A negative axis of a tensor whose number of axes is not known counts as one of the others, unless it
+    reaches far: a tensor of samples alone is rarely given a negative axis.
+    """
+    axis = found.placement.axis
+    if dim >= 0:
+        return dim == axis
+    if found.axes is not None:
+        return dim + found.axes == axis
+    return None if dim < -1 else False
+
+
+def rows_of(v: Value) -> Data | None:
+    """The data of a value whose axis runs over samples."""
+    return next((d for d in data(v) if d.placement.kind is Kind.ROWS), None)
+
+
+def class_parts(made: Object, m: Execution) -> ClassParts | None:
+    """The class of an instance of the program."""
+    cls = m.class_of(made)
+    return cls.extra if cls is not None else None
+
+
+def table(rows: Iterable[Row]) -> dict[str, Row]:
+    """The rows by name."""
+    return {name: row for row in rows for name in row.names.split()}
+
+
+def constant_of(v: Value | None) -> Any:
+    """The constant of a value, None where there is none."""
+    return known(v) if v else None
+
+
+def nothing(site: Site) -> Value:
+    """No effect that matters, and no result."""
+    return (Const("NoneType", None),)
+
+

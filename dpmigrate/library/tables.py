@@ -1,0 +1,254 @@
+"""The tables together: the answers to what the machine asks of code outside of the program."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, cast
+
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import ELEMENTS, Object
+from dpmigrate.execution.machine import Frame, Machine
+from dpmigrate.execution.values import (
+    SETTING,
+    Atom,
+    Const,
+    Data,
+    Foreign,
+    Method,
+    Ref,
+    Super,
+    Value,
+    value,
+)
+from dpmigrate.library import (
+    builtins,
+    numpy,
+    others,
+    stdlib,
+    torch_data,
+    torch_nn,
+    torch_optim,
+    torch_process,
+    torch_tensor,
+)
+from dpmigrate.library.sites import Row, Site
+
+if TYPE_CHECKING:
+    from dpmigrate.execution.engine import Execution
+
+_MODULES = (
+    builtins, stdlib, numpy, others, torch_tensor, torch_nn, torch_optim, torch_data, torch_process,
+)  # fmt: skip
+#: functions by their dotted names
+FUNCTIONS: dict[str, Row] = {}
+#: methods of data by their names
+METHODS: dict[str, Row] = {}
+#: methods of objects: (kind, name)
+OF_KIND: dict[tuple[str, str], Row] = {}
+#: attributes of data and objects: (kind, name)
+ATTRIBUTES: dict[tuple[str, str], Row] = {}
+#: what classes are: dotted name -> kinds
+KINDS: dict[str, frozenset[str]] = {}
+for _m in _MODULES:
+    FUNCTIONS.update(_m.FUNCTIONS)
+    METHODS.update(getattr(_m, "METHODS", {}))
+    OF_KIND.update(getattr(_m, "OF_KIND", {}))
+    ATTRIBUTES.update(getattr(_m, "ATTRIBUTES", {}))
+    KINDS.update(getattr(_m, "KINDS", {}))
+
+#: other names of the same library
+_ALIASES = (
+    ("torch.cuda.amp.", "torch.amp."),
+    ("torch.cpu.amp.", "torch.amp."),
+    ("torch.nn.modules.", "torch.nn."),
+    ("torch.Tensor.", "."),
+    ("torch.autograd.Variable", "torch.Variable"),
+    ("torch.special.", "torch."),
+    ("torch.linalg.", "torch."),
+    ("torch.utils.data.dataloader.", "torch.utils.data."),
+    ("torch.utils.data.dataset.", "torch.utils.data."),
+    ("torch.utils.data.distributed.", "torch.utils.data."),
+    ("torch.optim.adam.", "torch.optim."),
+    ("torch.nn.parallel.distributed.", "torch.nn.parallel."),
+)
+
+
+def canonical(name: str) -> str:
+    """The name that the tables use."""
+    for before, after in _ALIASES:
+        if name.startswith(before):
+            return after + name[len(before) :]
+    return name
+
+
+class Tables:
+    """The library of the machine."""
+
+    def call(
+        self, m: Machine, name: str, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        name = canonical(name)
+        row = FUNCTIONS.get(name)
+        if row is None and name.startswith("."):
+            row = METHODS.get(name)
+        if row is None:
+            row = self._by_pattern(name)
+        if row is None:
+            return None
+        return row.effect(_site(m, name, arguments, node, frame))
+
+    def _by_pattern(self, name: str) -> Row | None:
+        for module in _MODULES:
+            pattern = getattr(module, "pattern", None)
+            if pattern is not None:
+                row = cast("Row | None", pattern(name))
+                if row is not None:
+                    return row
+        return None
+
+    def method(
+        self, m: Machine, receiver: Atom, name: str, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        site = _site(m, f".{name}", arguments, node, frame, receiver)
+        if isinstance(receiver, Super):
+            return self._super(site, receiver, name)
+        for kind in self._kinds(m, receiver):
+            row = OF_KIND.get((kind, name))
+            if row is not None:
+                return row.effect(site)
+        if isinstance(receiver, Data) and receiver.kind not in ("text",):
+            row = METHODS.get(f".{name}")
+            return row.effect(site) if row is not None else None
+        made = m.object(receiver)
+        if made is not None and made.kind == "instance":
+            held = m.heap.read((made.number, ELEMENTS))
+            if held:
+                return m.call(held, arguments, node, frame)
+        return None
+
+    def _super(self, site: Site, receiver: Super, name: str) -> Value | None:
+        """A method of the library's base class, called by ``super()``."""
+        made = site.m.object(receiver.receiver)
+        if made is None:
+            return None
+        site.receiver = Ref(made.number)
+        kinds = site.m.kinds(made)
+        if name == "__init__":
+            self.constructed(site.m, made, kinds, site.arguments, site.node, site.frame)
+            return (Const("NoneType", None),)
+        for kind in sorted(kinds):
+            row = OF_KIND.get((kind, name))
+            if row is not None:
+                return row.effect(site)
+        return None
+
+    def _kinds(self, m: Machine, receiver: Atom) -> list[str]:
+        """What a receiver is, the most special first."""
+        match receiver:
+            case Ref():
+                made = m.heap.objects[receiver.object]
+                return [*sorted(cast("Execution", m).kinds(made) - {made.kind}), made.kind]
+            case Data():
+                return [receiver.kind]
+            case Const():
+                return [receiver.type]
+        return ["setting"]
+
+    def attribute(
+        self, m: Machine, receiver: Atom, name: str, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        site = _site(m, f".{name}", Arguments(), node, frame, receiver)
+        for kind in self._kinds(m, receiver):
+            row = ATTRIBUTES.get((kind, name))
+            if row is not None:
+                return row.effect(site)
+        if isinstance(receiver, Data):
+            row = ATTRIBUTES.get(("data", name))
+            return row.effect(site) if row is not None else None
+        made = m.object(receiver)
+        if made is not None and made.kind == "opaque":
+            held = cast("Execution", m).contents(made)
+            return (*held, Method(receiver, name)) if held else value(Method(receiver, name))
+        return None
+
+    def called(
+        self, m: Machine, receiver: Atom, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        site = _site(m, ".__call__", arguments, node, frame, receiver)
+        for kind in self._kinds(m, receiver):
+            row = OF_KIND.get((kind, "__call__"))
+            if row is not None:
+                return row.effect(site)
+        return None
+
+    def constructed(
+        self, m: Machine, made: Object, kinds: frozenset[str], arguments: Arguments, node: ast.AST,
+        frame: Frame,
+    ) -> None:  # fmt: skip
+        site = _site(m, made.name, arguments, node, frame, Ref(made.number))
+        for kind in sorted(kinds):
+            row = OF_KIND.get((kind, "__init__"))
+            if row is not None:
+                row.effect(site)
+
+    def operator(
+        self, m: Machine, word: str, operands: list[Value], node: ast.AST, frame: Frame
+    ) -> Value | None:
+        row = METHODS.get(f".__{word}__")
+        site = _site(m, f".__{word}__", Arguments(operands), node, frame)
+        for atom in operands[0]:
+            for kind in self._kinds(m, atom):
+                found = OF_KIND.get((kind, f"__{word}__"))
+                if found is not None:
+                    site.receiver, site.arguments = atom, Arguments(operands[1:])
+                    return found.effect(site)
+        if row is not None and any(isinstance(a, Data) for v in operands for a in v):
+            return row.effect(site)
+        return None
+
+    def elements(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
+        return self._about(m, atom, "__iter__", node, frame)
+
+    def entered(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
+        return self._about(m, atom, "__enter__", node, frame)
+
+    def left(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> None:
+        self._about(m, atom, "__exit__", node, frame)
+
+    def _about(
+        self, m: Machine, atom: Atom, name: str, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        site = _site(m, f".{name}", Arguments(), node, frame, atom)
+        for kind in self._kinds(m, atom):
+            row = OF_KIND.get((kind, name))
+            if row is not None:
+                return row.effect(site)
+        if isinstance(atom, Foreign) and name == "__iter__":
+            return SETTING
+        return None
+
+    def kinds(self, name: str) -> frozenset[str]:
+        name = canonical(name)
+        found = KINDS.get(name)
+        if found is not None:
+            return found
+        for module in _MODULES:
+            classes = getattr(module, "classes", None)
+            kind = classes(name) if classes is not None else None
+            if kind is not None:
+                return frozenset((kind,))
+        return frozenset()
+
+    def exported(self, module: str, name: str) -> bool | None:
+        if canonical(f"{module}.{name}") in FUNCTIONS or f"{module}.{name}" in KINDS:
+            return True
+        return True if self._by_pattern(f"{module}.{name}") is not None else None
+
+
+def _site(
+    m: Machine, name: str, arguments: Arguments, node: ast.AST, frame: Frame,
+    receiver: Atom | None = None,
+) -> Site:  # fmt: skip
+    return Site(cast("Execution", m), name, arguments, node, frame, receiver)
+
+
