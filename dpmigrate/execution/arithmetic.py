@@ -178,7 +178,7 @@ def _reasoned(placement: Placement, operands: Iterable[Value]) -> Placement:
 
 def kind_of(found: list[Data]) -> str:
     """A tensor makes a tensor of all, an array an array of numbers."""
-    kinds = {d.kind for d in found}
+    kinds = {"tensor" if d.kind == "batch" else d.kind for d in found}
     return next((k for k in ("tensor", "array", "text") if k in kinds), "number")
 
 
@@ -211,6 +211,8 @@ def differing(v: Value, origin: Origin) -> Value:
             case _:
                 atoms += [a, Differs(origin)]
     if plain:
-        kind = "text" if all(isinstance(c.value, str) for c in v if isinstance(c, Const)) else "number"
+        kind = (
+            "text" if all(isinstance(c.value, str) for c in v if isinstance(c, Const)) else "number"
+        )
         atoms.append(Data(kind, placements.PER_RANK, origin=origin))
     return tuple(atoms)  # type: ignore[arg-type]

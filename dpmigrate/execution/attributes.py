@@ -137,7 +137,13 @@ class AttributeParts(NameParts):
         if held:
             if UNBOUND not in held:
                 return held
-            return join(self.bound(held), self._else_of(made, name, node, frame) or NOTHING)
+            # bound on some path: objects that a loop makes have their fields whenever they exist
+            cls = self.class_of(made)
+            shared = self.in_class(cls, name) if cls is not None else None
+            if shared:
+                return join(self.bound(held), self.bind_method(shared, made, node, frame))
+            if self.bound(held):
+                return self.bound(held)
         found = self._else_of(made, name, node, frame)
         if found is not None:
             return found
@@ -155,7 +161,14 @@ class AttributeParts(NameParts):
         if found:
             return self.bind_method(found, made, node, frame)
         parts: ClassParts = cls.extra
-        if name in ("__class__", "__dict__", "__name__", "__module__", "__doc__", "__annotations__"):
+        if name in (
+            "__class__",
+            "__dict__",
+            "__name__",
+            "__module__",
+            "__doc__",
+            "__annotations__",
+        ):
             return value(Ref(cls.number)) if name == "__class__" else SETTING
         if parts.kinds or parts.foreign or parts.unknown or made.kind == "class":
             given = self.library.attribute(self, Ref(made.number), name, node, frame)
@@ -209,12 +222,16 @@ class AttributeParts(NameParts):
 
     # ------------------------------------------------------------ writing
 
-    def set_attribute(self, owner: Value, name: str, new: Value, node: ast.AST, frame: Frame) -> None:
+    def set_attribute(
+        self, owner: Value, name: str, new: Value, node: ast.AST, frame: Frame
+    ) -> None:
         targets = [a for a in owner if a != UNBOUND]
         for atom in targets:
             match atom:
                 case Ref():
-                    self._store(self.heap.objects[atom.object], name, new, len(targets) > 1, node, frame)
+                    self._store(
+                        self.heap.objects[atom.object], name, new, len(targets) > 1, node, frame
+                    )
                 case Foreign():
                     self.heap.write((self.heap.number(atom), name), new)
                 case Super():
@@ -231,7 +248,9 @@ class AttributeParts(NameParts):
         if cls is not None and made.kind == "instance":
             setter = self._setter(cls, name)
             if setter is not None:
-                self.call(value(Bound(setter.number, Ref(made.number))), Arguments([new]), node, frame)
+                self.call(
+                    value(Bound(setter.number, Ref(made.number))), Arguments([new]), node, frame
+                )
                 return
         if weak:
             self.heap.widen((made.number, name), join(new, self._absent(made, name)))

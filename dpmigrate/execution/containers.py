@@ -140,9 +140,7 @@ class ContainerParts(AttributeParts):
         """What a generator gives; the parts that call functions define it."""
         raise NotImplementedError
 
-    def opaque_result(
-        self, operands: list[Value], word: str, node: ast.AST, frame: Frame
-    ) -> Value:
+    def opaque_result(self, operands: list[Value], word: str, node: ast.AST, frame: Frame) -> Value:
         """What an operation gives that no table knows: plain data if all it is made of is uniform."""
         if any(self.depends(v).kind not in placements.EQUAL for v in operands):
             self.trace.miss(f"no table has {word}", node, frame.context)
@@ -361,7 +359,9 @@ class ContainerParts(AttributeParts):
             else:
                 pairs = self.elements(value(atom), node, frame)
                 one = value(Const("int", 1))
-                self.heap.widen((made.number, ELEMENTS), self.item(pairs, one, node, frame) or SETTING)
+                self.heap.widen(
+                    (made.number, ELEMENTS), self.item(pairs, one, node, frame) or SETTING
+                )
                 self.heap.widen((made.number, KEYS), SETTING)
 
     # ------------------------------------------------------------ methods

@@ -10,12 +10,14 @@ from dpmigrate.execution.containers import KEYS, ContainerParts
 from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LENGTH, LISTED
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.scopes import Comprehension, Function
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
     Const,
+    Data,
     Differs,
     Items,
     Method,
@@ -240,6 +242,8 @@ class ExpressionParts(ContainerParts):
                 return answer
         operands = [left, *rights]
         if any(data(v) for v in operands):
+            if all(_size(d) for v in operands for d in data(v)):
+                return SETTING  # ranks have batches of one size
             return arithmetic.elementwise("comparison", operands, node)
         return self.plain(operands, "comparison", node, frame)
 
@@ -510,6 +514,12 @@ class ExpressionParts(ContainerParts):
     def yields(self, given: Value, node: ast.AST, frame: Frame) -> bool:
         """A generator gives a value; whether it goes on."""
         raise NotImplementedError
+
+
+def _size(d: Data) -> bool:
+    """Whether it is a number of samples, or a shape."""
+    kind = d.placement.kind
+    return kind in (*_EQUAL, Kind.SIZE) or (d.kind == "shape" and not d.placement.ragged)
 
 
 def _texts(v: Value) -> bool:

@@ -67,7 +67,13 @@ class Library(Protocol):
         """A call of a function or class by its dotted name."""
 
     def method(
-        self, m: Machine, receiver: Atom, name: str, arguments: Arguments, node: ast.AST, frame: Frame
+        self,
+        m: Machine,
+        receiver: Atom,
+        name: str,
+        arguments: Arguments,
+        node: ast.AST,
+        frame: Frame,
     ) -> Value | None:
         """A call of a method of something that is not an instance of the program's."""
 

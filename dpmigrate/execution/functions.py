@@ -107,9 +107,7 @@ class CallParts(ExpressionParts):
                 self.heap.write((made.number, f"={parameter.arg}"), held)
         return value(Ref(made.number))
 
-    def decorated(
-        self, made: Value, decorators: list[ast.expr], name: str, frame: Frame
-    ) -> Value:
+    def decorated(self, made: Value, decorators: list[ast.expr], name: str, frame: Frame) -> Value:
         """A function or class behind its decorators."""
         for decorator in reversed(decorators):
             made = self._decorated(made, decorator, name, frame) or made
@@ -211,9 +209,7 @@ class CallParts(ExpressionParts):
             assert len(found) > found_before
         return join(*found)
 
-    def _call_atom(
-        self, atom: Atom, arguments: Arguments, node: ast.AST, frame: Frame
-    ) -> Value:
+    def _call_atom(self, atom: Atom, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         match atom:
             case Ref():
                 return self._call_object(self.heap.objects[atom.object], arguments, node, frame)
@@ -334,21 +330,23 @@ class CallParts(ExpressionParts):
 
     # ------------------------------------------------------------ instances
 
-    def instantiate(
-        self, cls: Object, arguments: Arguments, node: ast.AST, frame: Frame
-    ) -> Value:
+    def instantiate(self, cls: Object, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         """A call of a class of the program."""
         parts: ClassParts = cls.extra
         if "enum" in parts.kinds:
             return SETTING
-        made = self.heap.new("instance", cls.name, node, frame.context, extra=cls.number, key=cls.number)
+        made = self.heap.new(
+            "instance", cls.name, node, frame.context, extra=cls.number, key=cls.number
+        )
         self.event("made", node, frame, object=value(Ref(made.number)))
         init = self.method_of(made, "__init__")
         if init is not None:
             function = self.heap.objects[init.function]
             if not self.invoke(function, Ref(made.number), arguments, node, frame):
                 return NOTHING
-        elif fields := [f for n in reversed(parts.order) for f in self.heap.objects[n].extra.fields]:
+        elif fields := [
+            f for n in reversed(parts.order) for f in self.heap.objects[n].extra.fields
+        ]:
             for i, name in enumerate(dict.fromkeys(fields)):
                 given = arguments.get(i, name)
                 if given is not None:
@@ -383,7 +381,9 @@ class CallParts(ExpressionParts):
         if "staticmethod" in function.marks:
             receiver = None
         if parts.names.generator:
-            made = self.heap.new("generator", function.name, node, frame.context, key=function.number)
+            made = self.heap.new(
+                "generator", function.name, node, frame.context, key=function.number
+            )
             made.extra = Suspended(function, receiver, arguments)
             return value(Ref(made.number))
         depth = sum(1 for n in self._stack if n is parts.node)
@@ -465,7 +465,9 @@ class CallParts(ExpressionParts):
             result = arithmetic.differing(result, parted.origin)
         outcomes = [*([delta] if alive else []), *(d for _, d in inner.returns)]
         keep = parts.names.closures
-        outcomes = [{at: v for at, v in d.items() if keep or at[0] != inner.number} for d in outcomes]
+        outcomes = [
+            {at: v for at, v in d.items() if keep or at[0] != inner.number} for d in outcomes
+        ]
         heap.apply(outcomes, self.merging(parted))
         writes = {at: heap.read(at) for d in outcomes for at in d}
         reads = heap.read_since(inner.number)
@@ -563,7 +565,11 @@ class CallParts(ExpressionParts):
         self._begin(inner, parts)
         try:
             self.bind_arguments(function, given, inner)
-            alive = self.block(parts.node.body, inner) if not isinstance(parts.node, ast.Lambda) else True
+            alive = (
+                self.block(parts.node.body, inner)
+                if not isinstance(parts.node, ast.Lambda)
+                else True
+            )
         finally:
             parted = self._end()
             delta = self.heap.rollback()

@@ -164,7 +164,9 @@ class Machine(ABC):
         """An attribute of a value."""
 
     @abstractmethod
-    def set_attribute(self, owner: Value, name: str, new: Value, node: ast.AST, frame: Frame) -> None:
+    def set_attribute(
+        self, owner: Value, name: str, new: Value, node: ast.AST, frame: Frame
+    ) -> None:
         """Store an attribute."""
 
     @abstractmethod

@@ -74,7 +74,9 @@ class ModuleParts(StatementParts):
         importer = self._importer(frame)
         for alias in node.names:
             words = alias.name.split(".")
-            loaded = [self.load(importer, ".".join(words[: i + 1]), frame) for i in range(len(words))]
+            loaded = [
+                self.load(importer, ".".join(words[: i + 1]), frame) for i in range(len(words))
+            ]
             if alias.asname is not None:
                 self.bind(alias.asname, loaded[-1] or value(Foreign(alias.name)), frame)
                 continue
@@ -151,5 +153,3 @@ class ModuleParts(StatementParts):
             return {str(only(k)) for k in known}
         except LookupError:
             return None
-
-

@@ -104,9 +104,7 @@ class NameParts(Machine):
                 owner = self.evaluate(target.value, frame)
                 self.set_item(owner, self.evaluate(target.slice, frame), new, target, frame)
 
-    def _unpack(
-        self, targets: list[ast.expr], new: Value, node: ast.AST, frame: Frame
-    ) -> None:
+    def _unpack(self, targets: list[ast.expr], new: Value, node: ast.AST, frame: Frame) -> None:
         stars = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
         for atoms in (new,):
             known = self.known_elements(atoms)
@@ -122,9 +120,7 @@ class NameParts(Machine):
         for target, part in zip(targets, given, strict=True):
             self.assign(target, part, node, frame)
 
-    def _part(
-        self, new: Value, index: int, target: ast.expr, node: ast.AST, frame: Frame
-    ) -> Value:
+    def _part(self, new: Value, index: int, target: ast.expr, node: ast.AST, frame: Frame) -> Value:
         """One target's part of what is not known item by item."""
         if isinstance(target, ast.Starred):
             return self.listed([self.elements(new, node, frame)], target, frame, exact=False)

@@ -144,7 +144,7 @@ def add(a: Placement, b: Placement) -> Placement:
         return SUM
     for p, q in ((a, b), (b, a)):
         if p.kind is Kind.UNIFORM and q.kind is Kind.PARTIAL:
-            return q if q.how != "sum" else UNKNOWN
+            return q if q.how != "sum" else PER_RANK  # neither a part nor the whole
     return elementwise((a, b))
 
 
@@ -154,7 +154,9 @@ def multiply(a: Placement, b: Placement) -> Placement:
         if p.kind is Kind.ZERO:
             return ZERO if q.kind is not Kind.ROWS else q
         if p.kind is Kind.UNIFORM:
-            if q.kind in (Kind.SIZE, Kind.RATIO) or (q.kind is Kind.PARTIAL and q.how in ("max", "min")):
+            if q.kind in (Kind.SIZE, Kind.RATIO) or (
+                q.kind is Kind.PARTIAL and q.how in ("max", "min")
+            ):
                 return SUM if q.kind is Kind.SIZE else PER_RANK if q.kind is Kind.PARTIAL else RATIO
             return q
         if p.kind is Kind.SIZE and q == MEAN:

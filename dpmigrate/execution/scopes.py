@@ -31,7 +31,9 @@ def names_of(node: ast.AST) -> Names:
     """The names that a function, class, lambda or comprehension binds."""
     if isinstance(node, _COMPREHENSIONS):
         bound = {n for g in node.generators for n in _targets(g.target)}
-        inner = any(isinstance(n, _CLOSURES) for c in ast.iter_child_nodes(node) for n in ast.walk(c))
+        inner = any(
+            isinstance(n, _CLOSURES) for c in ast.iter_child_nodes(node) for n in ast.walk(c)
+        )
         return Names(frozenset(bound), closures=inner)
     found = _Walk()
     if isinstance(node, _FUNCTIONS):
@@ -114,4 +116,6 @@ class _Walk:
 
 
 def _targets(target: ast.AST) -> Iterator[str]:
-    return (n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return (
+        n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    )

@@ -224,7 +224,9 @@ class StatementParts(CallParts):
                         self.refine(part, yes, frame)
             case ast.Compare(ops=[ast.Is() | ast.Eq()], comparators=[ast.Constant(value=None)]):
                 self._keep(test.left, frame, lambda a: _none(a) is not (not yes))
-            case ast.Compare(ops=[ast.IsNot() | ast.NotEq()], comparators=[ast.Constant(value=None)]):
+            case ast.Compare(
+                ops=[ast.IsNot() | ast.NotEq()], comparators=[ast.Constant(value=None)]
+            ):
                 self._keep(test.left, frame, lambda a: _none(a) is not yes)
             case ast.Name() | ast.Attribute():
                 self._keep(test, frame, lambda a: not isinstance(a, Const) or bool(a.value) == yes)

@@ -44,7 +44,9 @@ def length(site: Site) -> Value:
                 p = placements.SUM
             if atom.placement.kind is Kind.UNKNOWN:
                 p = placements.UNKNOWN
-            found.append(arithmetic.derived("len", p, [(atom,)], site.node, kind="number", gradient="none"))
+            found.append(
+                arithmetic.derived("len", p, [(atom,)], site.node, kind="number", gradient="none")
+            )
         elif listed is not None:
             found.append(const(len(listed)))
         elif made is not None and (method := site.m.method_of(made, "__len__")) is not None:
@@ -125,9 +127,7 @@ def iterate(site: Site) -> Value | None:
         held = site.m.heap.read((made.number, "*"))
         return held or SETTING
     sources = [site.m.heap.read((made.number, f"source {i}")) or NOTHING for i in range(count)]
-    each = [
-        SETTING if s == SETTING else site.m.elements(s, site.node, site.frame) for s in sources
-    ]
+    each = [SETTING if s == SETTING else site.m.elements(s, site.node, site.frame) for s in sources]
     return each[0] if count == 1 and site.m.heap.objects[made.number].name != "zip" else items(each)
 
 
@@ -188,7 +188,11 @@ def dictionary(site: Site) -> Value:
     for v in site.arguments.positional:
         listed = site.m.known_elements(v)
         pairs = [site.m.known_elements(p) for p in listed] if listed is not None else []
-        if listed is not None and all(p is not None and len(p) == 2 for p in pairs) and not _dicts(site, v):
+        if (
+            listed is not None
+            and all(p is not None and len(p) == 2 for p in pairs)
+            and not _dicts(site, v)
+        ):
             for p in pairs:
                 assert p is not None
                 site.m.set_item(value(Ref(made.number)), p[0], p[1], site.node, site.frame)
@@ -305,7 +309,11 @@ def extreme(how: str) -> Effect:
         inner = join(*[site.m.elements(v, site.node, site.frame) for v in given])
         p = placement_of(site.flat(inner))
         if p.kind in placements.EQUAL or not data(inner):
-            return site.m.opaque_result([inner], site.word, site.node, site.frame) if data(inner) else SETTING
+            return (
+                site.m.opaque_result([inner], site.word, site.node, site.frame)
+                if data(inner)
+                else SETTING
+            )
         return arithmetic.elementwise(site.word, [inner], site.node)
 
     return effect
@@ -373,11 +381,18 @@ def ended(site: Site) -> Value:
 
 def type_of(site: Site) -> Value:
     """``type(x)``."""
-    found = [value(Ref(c.number)) for o in site.m.objects(site.get(0) or NOTHING) if (c := site.m.class_of(o))]
+    found = [
+        value(Ref(c.number))
+        for o in site.m.objects(site.get(0) or NOTHING)
+        if (c := site.m.class_of(o))
+    ]
     return join(*found) or SETTING
 
 
-_PLAIN = "id hash callable issubclass repr ascii chr ord hex oct bin format vars dir globals locals input slice object memoryview bytes bytearray complex divmod help"
+_PLAIN = """
+id hash callable issubclass repr ascii chr ord hex oct bin format vars dir globals locals
+input slice object memoryview bytes bytearray complex divmod help
+"""
 ROWS = (
     Row("builtins.len", length),
     Row("builtins.range", range_),

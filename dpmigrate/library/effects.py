@@ -80,6 +80,9 @@ def reduce(how: str) -> Effect:
     def effect(site: Site) -> Value:
         first = site.get(0) or ()
         found = rows_of(first)
+        second = site.get(1)
+        if second and any(d.kind != "number" for d in data(second)):
+            return site.each()  # torch.max(x, y)
         if found is None:
             return _not_rows(site, how)
         try:
@@ -131,7 +134,11 @@ def _over(p: Placement, how: str) -> Placement:
 def _not_rows(site: Site, how: str) -> Value:
     """A reduction of what has no rows: of parts it keeps the linear ones."""
     p = placement_of(site.flat(site.get(0) or ()))
-    linear = how in ("sum", "mean") and p.kind in (Kind.PARTIAL, Kind.SIZE) and p.how in ("sum", "mean", "")
+    linear = (
+        how in ("sum", "mean")
+        and p.kind in (Kind.PARTIAL, Kind.SIZE)
+        and p.how in ("sum", "mean", "")
+    )
     if linear or p.kind in (*placements.EQUAL, Kind.PER_RANK, Kind.RATIO, Kind.UNKNOWN):
         return site.data(p, keep_axes=False)
     return site.data(placements.PER_RANK, keep_axes=False)
@@ -187,7 +194,9 @@ def reshape(site: Site) -> Value:
 
 
 def _sizes(site: Site) -> list[Value] | None:
-    given = site.arguments.positional if site.receiver is not None else site.arguments.positional[1:]
+    given = (
+        site.arguments.positional if site.receiver is not None else site.arguments.positional[1:]
+    )
     if len(given) == 1:
         listed = site.m.known_elements(given[0])
         if listed is not None:
@@ -290,7 +299,10 @@ def cat(site: Site) -> Value:
     if found is None:
         # numbers of ranks put side by side stay the parts that they are
         return site.data(placement, keep_axes=False)
-    if any(placement_of(v).kind is not Kind.ROWS for v in parts) and on_axis(dim, found) is not False:
+    if (
+        any(placement_of(v).kind is not Kind.ROWS for v in parts)
+        and on_axis(dim, found) is not False
+    ):
         return site.data(placements.PER_RANK if placement.kind is not Kind.UNKNOWN else placement)
     hit = on_axis(dim, found)
     if hit is None:
@@ -362,28 +374,51 @@ def matmul(site: Site) -> Value:
 
 def factory(site: Site) -> Value:
     """A tensor of given sizes: rows where one of them is the number of samples."""
-    sizes: list[Value] = []
-    for v in site.arguments.positional:
-        listed = site.m.known_elements(v)
-        sizes += listed if listed is not None else [v]
-    given = site.arguments.keywords.get("size")
-    if given is not None:
-        sizes += site.m.known_elements(given) or [given]
+    sizes = _given_sizes(site)
     placement, axes = placements.UNIFORM, len(sizes)
     for i, s in enumerate(sizes):
         kind = placement_of(s).kind
         if kind is Kind.SIZE:
             placement = placements.rows(i)
         elif kind is Kind.ROWS:  # torch.zeros(x.shape)
-            return arithmetic.derived(site.word, placement_of(s), [s], site.node, kind="tensor")
+            return arithmetic.derived(
+                site.word, placement_of(s), [s], site.node, kind="tensor", gradient="none"
+            )
         elif kind not in placements.EQUAL:
             placement = placement_of(s)
     if site.word in ("zeros", "new_zeros") and placement.kind is Kind.UNIFORM:
         placement = placements.ZERO
-    whole = any(isinstance(a, Data) for v in sizes for a in v)
-    sources = [v for v in sizes if whole and data(v)]
-    made = arithmetic.derived(site.word, placement, sources, site.node, kind="tensor", axes=axes, gradient="none")
-    return made
+    sources = [v for v in sizes if data(v)]
+    return arithmetic.derived(
+        site.word, placement, sources, site.node, kind="tensor", axes=axes, gradient="none"
+    )
+
+
+def _given_sizes(site: Site) -> list[Value]:
+    """The sizes that a factory is given, one by one."""
+    given = site.arguments.keywords.get("size")
+    positional = site.arguments.positional
+    if given is None and site.word in ("randint", "normal", "full", "new_full", "uniform"):
+        # the sizes are one argument: the last that is a sequence
+        lists = [v for v in positional if site.m.known_elements(v) is not None or rows_of(v)]
+        if not lists:
+            return [v for v in positional[-1:] if site.word != "full"] or positional[:1]
+        given = lists[0] if site.word in ("full", "new_full") else lists[-1]
+    found: list[Value] = []
+    for v in [given] if given is not None else positional:
+        listed = site.m.known_elements(v)
+        found += listed if listed is not None else [v]
+    return found
+
+
+def permuted(site: Site) -> Value:
+    """``randperm(n)``: an order of the rank's own samples where n is their number."""
+    p = placement_of(site.get(0) or ())
+    placement = placements.UNIFORM if p.kind in placements.EQUAL else placements.PER_RANK
+    return arithmetic.derived(
+        "an order of the samples", placement, [site.get(0) or ()], site.node, kind="tensor",
+        axes=1, gradient="none", keep_axes=False,
+    )  # fmt: skip
 
 
 def like(site: Site) -> Value:
@@ -422,9 +457,7 @@ def shape(site: Site) -> Value:
         return SETTING
     if index is None:
         if found.axes is not None:
-            return items(
-                [size_of(site, found, i) for i in range(found.axes)]
-            )
+            return items([size_of(site, found, i) for i in range(found.axes)])
         return value(found._replace(kind="shape", gradient="none", reached=frozenset()))
     return size_of(site, found, index)
 
@@ -436,9 +469,13 @@ def size_of(site: Site, found: Data, index: int) -> Value:
         return SETTING
     p = found.placement
     if p.ragged:
-        return arithmetic.derived("size", placements.SUM, [value(found)], site.node, kind="number", gradient="none")
+        return arithmetic.derived(
+            "size", placements.SUM, [value(found)], site.node, kind="number", gradient="none"
+        )
     made = placements.size(p.segments * p.times)
-    return arithmetic.derived("size", made, [value(found)], site.node, kind="number", gradient="none")
+    return arithmetic.derived(
+        "size", made, [value(found)], site.node, kind="number", gradient="none"
+    )
 
 
 def elements_count(site: Site) -> Value:
@@ -474,7 +511,9 @@ def in_place(effect: Effect) -> Effect:
 
 def scalar(v: Value) -> bool:
     """Whether it is plain data of the host."""
-    return all(isinstance(a, Const | Setting) or (isinstance(a, Data) and a.kind == "number") for a in v)
+    return all(
+        isinstance(a, Const | Setting) or (isinstance(a, Data) and a.kind == "number") for a in v
+    )
 
 
 def coupled(site: Site) -> Value:
@@ -507,5 +546,3 @@ def first_of(*effects: Callable[[Site], Value | None]) -> Effect:
         return None
 
     return effect
-
-

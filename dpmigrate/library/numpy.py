@@ -53,10 +53,18 @@ ROWS = (
     Row("numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile", loaded),
     Row("numpy.save numpy.savez numpy.savetxt numpy.savez_compressed", saved),
     Row("numpy.random.shuffle numpy.set_printoptions numpy.seterr numpy.random.set_state", none),
-    Row("numpy.random.choice numpy.random.RandomState numpy.random.default_rng numpy.random.multivariate_normal numpy.random.dirichlet", drawn),
-    Row("numpy.prod numpy.iinfo numpy.finfo numpy.dtype numpy.random.get_state numpy.frombuffer", uniform),
+    Row("""
+numpy.random.choice numpy.random.RandomState numpy.random.default_rng
+numpy.random.multivariate_normal numpy.random.dirichlet
+""", drawn),
+    Row("""
+numpy.prod numpy.iinfo numpy.finfo numpy.dtype numpy.random.get_state numpy.frombuffer
+""", uniform),
     Row("numpy.arange numpy.linspace numpy.eye", torch_tensor.counted, (), _DOC),
 )  # fmt: skip
 FUNCTIONS = table(ROWS)
-OF_KIND = {("array", n): Row("", lambda s: as_array(torch_tensor.METHODS[f".{s.word}"].effect(s))) for n in ("mean", "sum")}
+OF_KIND = {
+    ("array", n): Row("", lambda s: as_array(torch_tensor.METHODS[f".{s.word}"].effect(s)))
+    for n in ("mean", "sum")
+}
 ATTRIBUTES: dict[tuple[str, str], Row] = {}

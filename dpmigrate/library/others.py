@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Ref, Value, value
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Ref, Value, join, value
 from dpmigrate.library.effects import coupled, none, same, uniform
 from dpmigrate.library.sites import Row, Site, table
 
@@ -56,6 +57,18 @@ def image_saved(site: Site) -> Value:
     return site.get(0) or NONE
 
 
+def started(site: Site) -> Value:
+    """``fire.Fire(main)``: the function is called with options, or any function of the module."""
+    target = site.get(0, "component")
+    if not target:
+        module = site.m.heap.objects[site.frame.module]
+        names = [v for n, v in site.m.heap.names(module.number) if isinstance(n, str)]
+        functions = [o for v in names for o in site.m.objects(v) if o.kind == "function"]
+        own = [o for o in functions if o.extra.module == module.number]
+        target = join(*[value(Ref(o.number)) for o in own])
+    return site.m.call(target, Arguments(), site.node, site.frame)
+
+
 def metric(site: Site) -> Value:
     """A metric of sklearn over what it is given: not a sum over samples."""
     return coupled(site)
@@ -77,23 +90,41 @@ def model(site: Site) -> Value:
 
 
 ROWS = (
-    Row("tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.tqdm_notebook tqdm.autonotebook.tqdm tqdm.rich.tqdm rich.progress.track alive_progress.alive_it fastprogress.progress_bar progressbar.progressbar", bar, (), "https://tqdm.github.io/"),
+    Row("""
+tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.tqdm_notebook tqdm.autonotebook.tqdm
+tqdm.rich.tqdm rich.progress.track alive_progress.alive_it fastprogress.progress_bar
+progressbar.progressbar
+""", bar, (), "https://tqdm.github.io/"),
     Row("tqdm.trange tqdm.auto.trange tqdm.notebook.trange tqdm.tnrange", bar_range, (), "https://tqdm.github.io/"),
     Row("tqdm.tqdm.write tqdm.write", shown),
     Row("wandb.log mlflow.log_metric mlflow.log_metrics neptune.log", tracked),
-    Row("wandb.init wandb.watch wandb.finish wandb.save wandb.login mlflow.start_run mlflow.log_param mlflow.log_params mlflow.set_experiment wandb.config.update wandb.define_metric", lambda s: s.ref("opaque")),
+    Row("""
+wandb.init wandb.watch wandb.finish wandb.save wandb.login mlflow.start_run mlflow.log_param
+mlflow.log_params mlflow.set_experiment wandb.config.update wandb.define_metric
+""", lambda s: s.ref("opaque")),
     Row("wandb.Image wandb.Histogram wandb.Table", same),
-    Row("matplotlib.pyplot.plot matplotlib.pyplot.imshow matplotlib.pyplot.scatter matplotlib.pyplot.savefig matplotlib.pyplot.hist matplotlib.pyplot.bar", tracked),
+    Row("""
+matplotlib.pyplot.plot matplotlib.pyplot.imshow matplotlib.pyplot.scatter
+matplotlib.pyplot.savefig matplotlib.pyplot.hist matplotlib.pyplot.bar
+""", tracked),
     Row("torchvision.utils.save_image torchvision.utils.make_grid", image_saved),
     Row("torchsummary.summary torchinfo.summary thop.profile ptflops.get_model_complexity_info", uniform),
 )  # fmt: skip
-FUNCTIONS = table(ROWS)
+FUNCTIONS = table((*ROWS, Row("fire.Fire typer.run tyro.cli", started)))
 
 
 def pattern(name: str) -> Row | None:
     """Families of names."""
-    if name.startswith(("matplotlib.", "seaborn.", "plotly.", "PIL.", "cv2.", "imageio.", "skimage.")):
-        return Row(name, none if name.startswith(("matplotlib.pyplot.", "seaborn.")) and name.rsplit(".", 1)[-1] not in ("subplots", "figure") else same_kind)
+    if name.startswith(
+        ("matplotlib.", "seaborn.", "plotly.", "PIL.", "cv2.", "imageio.", "skimage.")
+    ):
+        return Row(
+            name,
+            none
+            if name.startswith(("matplotlib.pyplot.", "seaborn."))
+            and name.rsplit(".", 1)[-1] not in ("subplots", "figure")
+            else same_kind,
+        )
     if name.startswith("sklearn.metrics."):
         return Row(name, metric)
     if name.startswith("torchvision.transforms."):

@@ -121,7 +121,9 @@ class Site:
     def made(self, kind: str, *, key: Any = None, extra: Any = None) -> Object:
         """A new object of the library."""
         name = self.name.rsplit(".", 1)[-1]
-        made = self.m.heap.new(kind, name, self.node, self.frame.context, key=(self.name, key), extra=extra)
+        made = self.m.heap.new(
+            kind, name, self.node, self.frame.context, key=(self.name, key), extra=extra
+        )
         self.m.event("made", self.node, self.frame, object=value(Ref(made.number)))
         return made
 
@@ -219,6 +221,11 @@ def table(rows: Iterable[Row]) -> dict[str, Row]:
     return {name: row for row in rows for name in row.names.split()}
 
 
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text: names in a table."""
+    return tuple(text.split())
+
+
 def constant_of(v: Value | None) -> Any:
     """The constant of a value, None where there is none."""
     return known(v) if v else None
@@ -227,5 +234,3 @@ def constant_of(v: Value | None) -> Any:
 def nothing(site: Site) -> Value:
     """No effect that matters, and no result."""
     return (Const("NoneType", None),)
-
-

@@ -23,7 +23,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.builtins import collected, ended, wrapped
 from dpmigrate.library.effects import elementwise, none, number, same, uniform
-from dpmigrate.library.sites import Effect, Row, Site, table
+from dpmigrate.library.sites import Effect, Row, Site, table, words
 
 
 def per_rank(word: str) -> Effect:
@@ -129,7 +129,11 @@ def counter(site: Site) -> Value:
     made = site.made("dict")
     for v in site.arguments.positional:
         elements = site.m.elements(v, site.node, site.frame)
-        held = arithmetic.elementwise("count", [elements], site.node) if site.flat(elements) else SETTING
+        held = (
+            arithmetic.elementwise("count", [elements], site.node)
+            if site.flat(elements)
+            else SETTING
+        )
         site.m.heap.widen((made.number, "*"), held)
         site.m.heap.widen((made.number, "#keys"), elements or SETTING)
     return value(Ref(made.number))
@@ -216,7 +220,9 @@ def copied(site: Site) -> Value:
         if made is None or made.kind in ("function", "class", "pymodule"):
             found.append((atom,))
             continue
-        new = site.m.heap.new(made.kind, made.name, site.node, site.frame.context, key=made.number, extra=made.extra)
+        new = site.m.heap.new(
+            made.kind, made.name, site.node, site.frame.context, key=made.number, extra=made.extra
+        )
         for name, held in site.m.heap.names(made.number):
             site.m.heap.write((new.number, name), held)
         site.event("made", object=value(Ref(new.number)))
@@ -249,7 +255,12 @@ def process_started(site: Site) -> Value:
     if target:
         given = site.arguments.keywords.get("args")
         listed = site.m.known_elements(given) if given else None
-        site.m.call(target, Arguments(listed or [], star=given or NOTHING if listed is None else NOTHING), site.node, site.frame)
+        site.m.call(
+            target,
+            Arguments(listed or [], star=given or NOTHING if listed is None else NOTHING),
+            site.node,
+            site.frame,
+        )
     return site.ref("process")
 
 
@@ -276,11 +287,55 @@ def environment(site: Site) -> Value:
     return join(value(Setting(str(name or ""))), default or NOTHING)
 
 
-_UNIFORM = ["os.path.join", "os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.dirname", "os.path.basename", "os.path.abspath", "os.path.splitext", "os.path.expanduser", "os.path.realpath", "os.path.getsize", "os.path.split", "os.path.normpath", "os.path.relpath", "os.listdir", "os.walk", "os.getcwd", "os.cpu_count", "os.path.getmtime", "os.scandir", "os.access", "os.uname", "os.sep", "glob.glob", "glob.iglob", "sys.getsizeof", "platform.system", "platform.node", "re.compile", "re.match", "re.search", "re.sub", "re.findall", "re.split", "re.fullmatch", "re.escape", "math.ceil_", "inspect.signature", "inspect.getsource", "json.dumps", "textwrap.dedent", "string.Template", "hashlib.md5", "hashlib.sha256", "base64.b64encode", "copyreg", "logging.getLevelName", "itertools.count", "itertools.cycle_", "inspect.isclass", "inspect.getmembers", "inspect.isfunction", "types.FunctionType", "typing.cast_", "typing.TypeVar", "typing.NewType", "typing.NamedTuple_", "ast.literal_eval", "locale.setlocale", "collections.abc", "shlex.split", "struct.unpack", "struct.pack", "struct.calcsize", "csv.reader", "csv.DictReader", "zipfile.ZipFile", "gzip.open", "bz2.open", "tarfile.open", "io.BytesIO", "io.StringIO", "io.open", "urllib.request.urlopen", "statistics.mean_", "operator.itemgetter", "operator.attrgetter", "datetime.timedelta", "pathlib.Path", "pathlib.PurePath", "shutil.which", "multiprocessing.cpu_count", "configparser.ConfigParser", "warnings.catch_warnings", "sys.exc_info", "traceback.format_exc", "importlib.util.find_spec"]
-_NONE = ["os.makedirs", "os.mkdir", "os.remove", "os.rename", "os.replace", "os.rmdir", "os.chdir", "os.system", "os.unlink", "os.symlink", "os.environ.setdefault", "os.environ.update", "os.putenv", "os.chmod", "shutil.copy", "shutil.copyfile", "shutil.rmtree", "shutil.move", "shutil.copytree", "shutil.copy2", "logging.basicConfig", "logging.info", "logging.debug", "logging.warning", "logging.error", "logging.critical", "logging.exception", "logging.disable", "logging.captureWarnings", "warnings.filterwarnings", "warnings.warn", "warnings.simplefilter", "time.sleep", "gc.collect", "gc.disable", "gc.enable", "signal.signal", "atexit.register", "sys.path.append", "sys.path.insert", "sys.stdout.flush", "sys.stdout.write", "sys.stderr.write", "sys.setrecursionlimit", "random.seed", "faulthandler.enable", "traceback.print_exc", "pprint.pprint", "multiprocessing.freeze_support", "multiprocessing.set_start_method", "resource.setrlimit", "os.environ.__setitem__", "csv.field_size_limit"]
-_CLOCKS = ["time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.clock", "time.strftime", "time.localtime", "time.ctime", "time.time_ns", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today", "datetime.now", "timeit.default_timer", "os.getpid", "os.urandom", "uuid.uuid4", "uuid.uuid1", "secrets.token_hex", "socket.gethostname", "time.gmtime"]
-_MATH = "sqrt exp log log2 log10 ceil floor pow sin cos tan fabs isnan isinf isfinite tanh atan2 radians degrees hypot gcd erf fmod trunc log1p expm1 prod copysign"
-_DRAWS = "random randint uniform gauss choice choices sample randrange normalvariate getrandbits betavariate expovariate triangular"
+_UNIFORM = words(
+    """
+os.path.join os.path.exists os.path.isfile os.path.isdir os.path.dirname os.path.basename
+os.path.abspath os.path.splitext os.path.expanduser os.path.realpath os.path.getsize
+os.path.split os.path.normpath os.path.relpath os.listdir os.walk os.getcwd os.cpu_count
+os.path.getmtime os.scandir os.access os.uname os.sep glob.glob glob.iglob sys.getsizeof
+platform.system platform.node re.compile re.match re.search re.sub re.findall re.split
+re.fullmatch re.escape math.ceil_ inspect.signature inspect.getsource json.dumps
+textwrap.dedent string.Template hashlib.md5 hashlib.sha256 base64.b64encode copyreg
+logging.getLevelName itertools.count itertools.cycle_ inspect.isclass inspect.getmembers
+inspect.isfunction types.FunctionType typing.cast_ typing.TypeVar typing.NewType
+typing.NamedTuple_ ast.literal_eval locale.setlocale collections.abc shlex.split
+struct.unpack struct.pack struct.calcsize csv.reader csv.DictReader zipfile.ZipFile
+gzip.open bz2.open tarfile.open io.BytesIO io.StringIO io.open urllib.request.urlopen
+statistics.mean_ operator.itemgetter operator.attrgetter datetime.timedelta pathlib.Path
+pathlib.PurePath shutil.which multiprocessing.cpu_count configparser.ConfigParser
+warnings.catch_warnings sys.exc_info traceback.format_exc importlib.util.find_spec
+"""
+)
+_NONE = words(
+    """
+os.makedirs os.mkdir os.remove os.rename os.replace os.rmdir os.chdir os.system os.unlink
+os.symlink os.environ.setdefault os.environ.update os.putenv os.chmod shutil.copy
+shutil.copyfile shutil.rmtree shutil.move shutil.copytree shutil.copy2 logging.basicConfig
+logging.info logging.debug logging.warning logging.error logging.critical logging.exception
+logging.disable logging.captureWarnings warnings.filterwarnings warnings.warn
+warnings.simplefilter time.sleep gc.collect gc.disable gc.enable signal.signal
+atexit.register sys.path.append sys.path.insert sys.stdout.flush sys.stdout.write
+sys.stderr.write sys.setrecursionlimit random.seed faulthandler.enable traceback.print_exc
+pprint.pprint multiprocessing.freeze_support multiprocessing.set_start_method
+resource.setrlimit os.environ.__setitem__ csv.field_size_limit
+"""
+)
+_CLOCKS = words(
+    """
+time.time time.perf_counter time.monotonic time.process_time time.clock time.strftime
+time.localtime time.ctime time.time_ns datetime.datetime.now datetime.datetime.utcnow
+datetime.datetime.today datetime.date.today datetime.now timeit.default_timer os.getpid
+os.urandom uuid.uuid4 uuid.uuid1 secrets.token_hex socket.gethostname time.gmtime
+"""
+)
+_MATH = """
+sqrt exp log log2 log10 ceil floor pow sin cos tan fabs isnan isinf isfinite tanh atan2
+radians degrees hypot gcd erf fmod trunc log1p expm1 prod copysign
+"""
+_DRAWS = """
+random randint uniform gauss choice choices sample randrange normalvariate getrandbits
+betavariate expovariate triangular
+"""
 
 ROWS = (
     Row(" ".join(w for w in _UNIFORM if not w.endswith("_")), uniform),
@@ -296,7 +351,10 @@ ROWS = (
     Row("argparse.Namespace types.SimpleNamespace", namespace),
     Row("functools.partial functools.partialmethod", partial),
     Row("functools.wraps", wraps),
-    Row("dpmigrate.identity functools.lru_cache functools.cache functools.total_ordering typing.cast abc.abstractmethod", identity),
+    Row("""
+dpmigrate.identity functools.lru_cache functools.cache functools.total_ordering typing.cast
+abc.abstractmethod
+""", identity),
     Row("functools.reduce", lambda s: s.m.call(s.get(0) or NOTHING, Arguments([s.get(2) or s.m.elements(s.get(1) or NOTHING, s.node, s.frame), s.m.elements(s.get(1) or NOTHING, s.node, s.frame)]), s.node, s.frame)),
     Row("collections.defaultdict", default_dict),
     Row("collections.Counter", counter),
@@ -307,14 +365,23 @@ ROWS = (
     Row("itertools.product itertools.combinations itertools.permutations itertools.zip_longest", product),
     Row("itertools.cycle itertools.islice itertools.tee itertools.repeat", wrapped),
     Row("copy.deepcopy copy.copy", copied),
-    Row("json.load json.loads pickle.load pickle.loads yaml.safe_load yaml.load yaml.full_load toml.load tomllib.load", loaded),
+    Row("""
+json.load json.loads pickle.load pickle.loads yaml.safe_load yaml.load yaml.full_load
+toml.load tomllib.load
+""", loaded),
     Row("json.dump pickle.dump yaml.dump toml.dump yaml.safe_dump", saved),
     Row("threading.Thread multiprocessing.Process", process_started),
     Row("importlib.import_module builtins.__import__", import_by_name),
-    Row("csv.writer csv.DictWriter logging.getLogger logging.StreamHandler logging.FileHandler logging.Formatter", lambda s: s.ref("writer")),
+    Row("""
+csv.writer csv.DictWriter logging.getLogger logging.StreamHandler logging.FileHandler
+logging.Formatter
+""", lambda s: s.ref("writer")),
     Row("statistics.mean statistics.stdev statistics.median", elementwise),
     Row("contextlib.nullcontext contextlib.suppress contextlib.ExitStack contextlib.redirect_stdout", lambda s: s.ref("context")),
-    Row("threading.Lock threading.RLock queue.Queue multiprocessing.Queue multiprocessing.Manager threading.Event", lambda s: s.ref("opaque")),
+    Row("""
+threading.Lock threading.RLock queue.Queue multiprocessing.Queue multiprocessing.Manager
+threading.Event
+""", lambda s: s.ref("opaque")),
 )  # fmt: skip
 FUNCTIONS = table(ROWS)
 
@@ -325,7 +392,13 @@ def _dictionary(site: Site) -> Value:
     return dictionary(site)
 
 
-_TEXT = "format join split strip replace lower upper startswith endswith lstrip rstrip encode decode title zfill ljust rjust splitlines isdigit find count partition rsplit capitalize center casefold rfind removeprefix removesuffix items keys values get exists mkdir is_file is_dir glob rglob resolve with_suffix joinpath read_text open iterdir absolute relative_to as_posix index total_seconds strftime hexdigest parse_args isoformat group groups expanduser"
+_TEXT = """
+format join split strip replace lower upper startswith endswith lstrip rstrip encode decode
+title zfill ljust rjust splitlines isdigit find count partition rsplit capitalize center
+casefold rfind removeprefix removesuffix items keys values get exists mkdir is_file is_dir
+glob rglob resolve with_suffix joinpath read_text open iterdir absolute relative_to as_posix
+index total_seconds strftime hexdigest parse_args isoformat group groups expanduser
+"""
 
 
 def text_method(site: Site) -> Value | None:

@@ -61,6 +61,7 @@ _ALIASES = (
     ("torch.cuda.amp.", "torch.amp."),
     ("torch.cpu.amp.", "torch.amp."),
     ("torch.nn.modules.", "torch.nn."),
+    ("torch.functional.F.", "torch.nn.functional."),
     ("torch.Tensor.", "."),
     ("torch.autograd.Variable", "torch.Variable"),
     ("torch.special.", "torch."),
@@ -107,7 +108,13 @@ class Tables:
         return None
 
     def method(
-        self, m: Machine, receiver: Atom, name: str, arguments: Arguments, node: ast.AST, frame: Frame
+        self,
+        m: Machine,
+        receiver: Atom,
+        name: str,
+        arguments: Arguments,
+        node: ast.AST,
+        frame: Frame,
     ) -> Value | None:
         site = _site(m, f".{name}", arguments, node, frame, receiver)
         if isinstance(receiver, Super):
@@ -166,6 +173,8 @@ class Tables:
             row = ATTRIBUTES.get(("data", name))
             return row.effect(site) if row is not None else None
         made = m.object(receiver)
+        if made is not None and made.kind == "module" and ("module", name) not in OF_KIND:
+            return torch_nn.part(site)
         if made is not None and made.kind == "opaque":
             held = cast("Execution", m).contents(made)
             return (*held, Method(receiver, name)) if held else value(Method(receiver, name))
@@ -250,5 +259,3 @@ def _site(
     receiver: Atom | None = None,
 ) -> Site:  # fmt: skip
     return Site(cast("Execution", m), name, arguments, node, frame, receiver)
-
-

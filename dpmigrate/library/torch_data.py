@@ -24,10 +24,18 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import uniform
-from dpmigrate.library.sites import Row, Site, table
+from dpmigrate.library.sites import Row, Site, table, words
 
 _DOC = "https://docs.pytorch.org/docs/stable/data.html"
-_FIELDS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
+_FIELDS = (
+    "dataset",
+    "batch_size",
+    "shuffle",
+    "sampler",
+    "batch_sampler",
+    "num_workers",
+    "collate_fn",
+)
 
 
 def loader(site: Site) -> Value:
@@ -69,7 +77,7 @@ def batches(site: Site) -> Value:
     if collate and collate != NONE:
         given = site.m.listed([one], site.node, site.frame, exact=False)
         result = site.m.call(collate, Arguments([given]), site.node, site.frame)
-        return as_rows(site, result or SETTING, made.number)
+        return as_rows(site, result or SETTING, made.number, collated=False)
     return as_rows(site, one, made.number)
 
 
@@ -121,7 +129,12 @@ def _frozen(site: Site, v: Value, depth: int) -> Value:
             found.append(Items(tuple(_frozen(site, i, depth - 1) for i in a.items)))
         elif made is not None and made.kind in ("list", "dict") and depth:
             held = [(n, site.m.bound(x)) for n, x in site.m.heap.names(made.number)]
-            fields = tuple(items([(n,) if isinstance(n, Const) else const(str(n)), _frozen(site, x, depth - 1)]) for n, x in held)
+            fields = tuple(
+                items(
+                    [(n,) if isinstance(n, Const) else const(str(n)), _frozen(site, x, depth - 1)]
+                )
+                for n, x in held
+            )
             found.append(Items((const(f"<{made.kind}>"), *fields)))
         else:
             found.append(a)
@@ -142,8 +155,8 @@ def _unbatched(v: Value) -> Value:
     return tuple(found)
 
 
-def as_rows(site: Site, v: Value, loader_number: int) -> Value:
-    """A batch made of samples: whatever a sample holds is rows."""
+def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) -> Value:
+    """A batch made of samples: whatever a sample holds is rows; ``collated`` by torch as tensors."""
     origin = Origin(site.node, "batch")
     found: list[Atom] = []
     for a in v:
@@ -151,11 +164,23 @@ def as_rows(site: Site, v: Value, loader_number: int) -> Value:
             case Items() if a.items and _tag(a.items[0]):
                 found += _container(site, a, loader_number)
             case Items():
-                found.append(Items(tuple(as_rows(site, i, loader_number) for i in a.items)))
+                parts = (as_rows(site, i, loader_number, collated=collated) for i in a.items)
+                found.append(Items(tuple(parts)))
             case Data():
-                kind = "batch" if a.kind == "samples" else a.kind if a.kind == "array" else "tensor"
+                plain = a.kind in ("samples", "any")
+                kind = "batch" if plain else "tensor" if collated or a.kind != "array" else "array"
                 axes = 1 if a.kind == "number" else a.axes + 1 if a.axes is not None else None
-                found.append(Data(kind, placements.rows(), "none", frozenset([loader_number]), frozenset(), axes, origin))
+                found.append(
+                    Data(
+                        kind,
+                        placements.rows(),
+                        "none",
+                        frozenset([loader_number]),
+                        frozenset(),
+                        axes,
+                        origin,
+                    )
+                )
             case Const() | Setting():
                 if isinstance(a, Const) and a.value is None:
                     found.append(a)
@@ -163,7 +188,17 @@ def as_rows(site: Site, v: Value, loader_number: int) -> Value:
                 text = isinstance(a, Const) and isinstance(a.value, str)
                 kind = "list of texts" if text else "batch" if isinstance(a, Setting) else "tensor"
                 axes = 1 if isinstance(a, Const) else None
-                found.append(Data(kind, placements.rows(), "none", frozenset([loader_number]), frozenset(), axes, origin))
+                found.append(
+                    Data(
+                        kind,
+                        placements.rows(),
+                        "none",
+                        frozenset([loader_number]),
+                        frozenset(),
+                        axes,
+                        origin,
+                    )
+                )
             case Ref() if site.m.heap.objects[a.object].kind in ("list", "dict"):
                 made = site.m.heap.objects[a.object]
                 for name, held in site.m.heap.names(made.number):
@@ -171,9 +206,29 @@ def as_rows(site: Site, v: Value, loader_number: int) -> Value:
                         site.m.heap.write((made.number, name), as_rows(site, held, loader_number))
                 found.append(a)
             case Unknown() | Ref():
-                found.append(Data("batch", placements.rows(), "none", frozenset([loader_number]), frozenset(), None, origin))
+                found.append(
+                    Data(
+                        "batch",
+                        placements.rows(),
+                        "none",
+                        frozenset([loader_number]),
+                        frozenset(),
+                        None,
+                        origin,
+                    )
+                )
             case _:
-                found.append(Data("batch", placements.rows(), "none", frozenset([loader_number]), frozenset(), None, origin))
+                found.append(
+                    Data(
+                        "batch",
+                        placements.rows(),
+                        "none",
+                        frozenset([loader_number]),
+                        frozenset(),
+                        None,
+                        origin,
+                    )
+                )
     return join(*[(a,) for a in found])
 
 
@@ -189,10 +244,16 @@ def _container(site: Site, a: Items, loader_number: int) -> list[Atom]:
         assert isinstance(both, Items)
         name, held = both.items
         key = name[0]
-        place = key if kind == "dict" and not str(known(name)).startswith(("#", "*")) else known(name)
+        place = (
+            key if kind == "dict" and not str(known(name)).startswith(("#", "*")) else known(name)
+        )
         if kind == "list" and isinstance(place, str) and place.isdigit():
             place = int(place)
-        rows = held if isinstance(place, str) and place.startswith("#") else as_rows(site, held, loader_number)
+        rows = (
+            held
+            if isinstance(place, str) and place.startswith("#")
+            else as_rows(site, held, loader_number)
+        )
         site.m.heap.write((made.number, place), rows)
     return [Ref(made.number)]
 
@@ -204,7 +265,12 @@ def loader_length(site: Site) -> Value:
 
 def tensor_dataset(site: Site) -> Value:
     """``TensorDataset(x, y)``."""
-    return site.ref("dataset", tensors=items(site.arguments.positional) if not site.arguments.star else value(Data("samples", placements.UNIFORM)))
+    return site.ref(
+        "dataset",
+        tensors=items(site.arguments.positional)
+        if not site.arguments.star
+        else value(Data("samples", placements.UNIFORM)),
+    )
 
 
 def subset(site: Site) -> Value:
@@ -252,7 +318,11 @@ def sampler(site: Site) -> Value:
 
 def set_epoch(site: Site) -> Value:
     """``sampler.set_epoch(e)``."""
-    site.event("set epoch", sampler=value(site.receiver) if site.receiver else NOTHING, epoch=site.get(1) or NOTHING)
+    site.event(
+        "set epoch",
+        sampler=value(site.receiver) if site.receiver else NOTHING,
+        epoch=site.get(1) or NOTHING,
+    )
     return NONE
 
 
@@ -276,7 +346,15 @@ def batch_length(site: Site) -> Value:
     return SETTING
 
 
-_SETS = ["MNIST", "FashionMNIST", "KMNIST", "EMNIST", "QMNIST", "CIFAR10", "CIFAR100", "SVHN", "STL10", "ImageFolder", "DatasetFolder", "ImageNet", "CocoDetection", "CocoCaptions", "VOCSegmentation", "VOCDetection", "Cityscapes", "CelebA", "FakeData", "LSUN", "Omniglot", "USPS", "Food101", "OxfordIIITPet", "Flowers102", "Caltech101", "Caltech256", "Places365", "StanfordCars", "GTSRB", "DTD", "EuroSAT", "FGVCAircraft", "SBDataset", "LFWPairs", "Kinetics", "UCF101", "HMDB51"]
+_SETS = words(
+    """
+MNIST FashionMNIST KMNIST EMNIST QMNIST CIFAR10 CIFAR100 SVHN STL10 ImageFolder
+DatasetFolder ImageNet CocoDetection CocoCaptions VOCSegmentation VOCDetection Cityscapes
+CelebA FakeData LSUN Omniglot USPS Food101 OxfordIIITPet Flowers102 Caltech101 Caltech256
+Places365 StanfordCars GTSRB DTD EuroSAT FGVCAircraft SBDataset LFWPairs Kinetics UCF101
+HMDB51
+"""
+)
 ROWS = (
     Row("torch.utils.data.DataLoader", loader, (), _DOC),
     Row("torch.utils.data.TensorDataset", tensor_dataset, (), _DOC),
@@ -292,7 +370,15 @@ FUNCTIONS = table(ROWS)
 def classes(name: str) -> str | None:
     """Data sets and samplers."""
     head, _, word = name.rpartition(".")
-    if name in ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "torch.utils.data.TensorDataset") or head == "torchvision.datasets":
+    if (
+        name
+        in (
+            "torch.utils.data.Dataset",
+            "torch.utils.data.IterableDataset",
+            "torch.utils.data.TensorDataset",
+        )
+        or head == "torchvision.datasets"
+    ):
         return "dataset"
     if head == "torch.utils.data" and word.endswith("Sampler"):
         return "sampler"

@@ -32,18 +32,45 @@ from dpmigrate.library.effects import (
     same,
     uniform,
 )
-from dpmigrate.library.sites import GRAD, Row, Site, table
+from dpmigrate.library.sites import GRAD, Row, Site, table, words
 
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html"
 #: kinds of objects that hold parameters
 MODULES = frozenset({"module", "wrapper", "criterion", "container"})
 #: layers without parameters
 _BARE = frozenset(
-    ["ReLU", "ReLU6", "LeakyReLU", "ELU", "SELU", "GELU", "SiLU", "Mish", "Tanh", "Sigmoid", "Softplus", "Hardtanh", "Hardswish", "Hardsigmoid", "Softsign", "Tanhshrink", "LogSigmoid", "Threshold", "Dropout", "Dropout2d", "Dropout3d", "Dropout1d", "AlphaDropout", "Identity", "MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "PixelShuffle", "PixelUnshuffle", "ZeroPad2d", "ReflectionPad2d", "ReplicationPad2d", "ConstantPad2d", "Flatten", "Unflatten", "Softmax", "LogSoftmax", "Softmax2d", "Softmin", "GLU", "MaxUnpool2d", "Fold", "Unfold", "ChannelShuffle", "LPPool2d", "CELU", "ReflectionPad1d", "ConstantPad1d"]
+    words(
+        """
+ReLU ReLU6 LeakyReLU ELU SELU GELU SiLU Mish Tanh Sigmoid Softplus Hardtanh Hardswish
+Hardsigmoid Softsign Tanhshrink LogSigmoid Threshold Dropout Dropout2d Dropout3d Dropout1d
+AlphaDropout Identity MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d
+AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d
+Upsample UpsamplingBilinear2d UpsamplingNearest2d PixelShuffle PixelUnshuffle ZeroPad2d
+ReflectionPad2d ReplicationPad2d ConstantPad2d Flatten Unflatten Softmax LogSoftmax
+Softmax2d Softmin GLU MaxUnpool2d Fold Unfold ChannelShuffle LPPool2d CELU ReflectionPad1d
+ConstantPad1d
+"""
+    )
 )
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
-_LOSSES = ["CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BCELoss", "BCEWithLogitsLoss", "KLDivLoss", "PoissonNLLLoss", "GaussianNLLLoss", "CosineEmbeddingLoss", "MarginRankingLoss", "TripletMarginLoss", "HingeEmbeddingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "SoftMarginLoss", "CTCLoss", "TripletMarginWithDistanceLoss"]
-_LOSS_FUNCTIONS = ["cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "gaussian_nll_loss", "cosine_embedding_loss", "margin_ranking_loss", "triplet_margin_loss", "hinge_embedding_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "multi_margin_loss", "soft_margin_loss", "ctc_loss"]
+_LOSSES = words(
+    """
+CrossEntropyLoss NLLLoss NLLLoss2d MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss
+BCEWithLogitsLoss KLDivLoss PoissonNLLLoss GaussianNLLLoss CosineEmbeddingLoss
+MarginRankingLoss TripletMarginLoss HingeEmbeddingLoss MultiLabelMarginLoss
+MultiLabelSoftMarginLoss MultiMarginLoss SoftMarginLoss CTCLoss
+TripletMarginWithDistanceLoss
+"""
+)
+_LOSS_FUNCTIONS = words(
+    """
+cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy
+binary_cross_entropy_with_logits kl_div poisson_nll_loss gaussian_nll_loss
+cosine_embedding_loss margin_ranking_loss triplet_margin_loss hinge_embedding_loss
+multilabel_margin_loss multilabel_soft_margin_loss multi_margin_loss soft_margin_loss
+ctc_loss
+"""
+)
 _WEIGHTED = ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss")
 _RECURRENT = ("LSTM", "GRU", "RNN", "Transformer", "TransformerEncoder", "TransformerDecoder",
               "TransformerEncoderLayer", "TransformerDecoderLayer", "MultiheadAttention")  # fmt: skip
@@ -71,7 +98,9 @@ def lossy(site: Site, fields: dict[str, Value | None], operands: list[Value], na
             p = placements.RATIO if p.ragged else placements.MEAN
         elif reduction != "none":
             return site.unknown("the reduction of a loss")
-    return arithmetic.derived(name, p, operands, site.node, kind="tensor", axes=0 if reduction != "none" else None)
+    return arithmetic.derived(
+        name, p, operands, site.node, kind="tensor", axes=0 if reduction != "none" else None
+    )
 
 
 def loss_function(site: Site) -> Value:
@@ -89,7 +118,11 @@ def criterion(site: Site) -> Value:
     """``nn.CrossEntropyLoss()``."""
     made = site.ref("criterion", **site.arguments.keywords)
     if site.arguments.positional:
-        first = "weight" if site.word in ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss") else "size_average"
+        first = (
+            "weight"
+            if site.word in ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
+            else "size_average"
+        )
         number = site.m.objects(made)[0].number
         site.m.heap.write((number, first), site.arguments.positional[0])
     return made
@@ -126,7 +159,13 @@ def container(site: Site) -> Value:
     listed: list[Value] | None = list(given)
     if site.arguments.star:
         listed = None
-    if len(given) == 1 and site.word in ("ModuleList", "ParameterList", "Sequential", "ModuleDict", "ParameterDict"):
+    if len(given) == 1 and site.word in (
+        "ModuleList",
+        "ParameterList",
+        "Sequential",
+        "ModuleDict",
+        "ParameterDict",
+    ):
         inner = site.m.known_elements(given[0])
         owner = next(iter(site.m.objects(given[0])), None)
         if owner is not None and owner.kind == "dict":
@@ -162,7 +201,12 @@ def container_called(site: Site) -> Value:
     assert made is not None
     forward(site, made)
     out = site.get(1, "input") or NOTHING
-    layers = [(k, v) for k, v in site.m.heap.names(made.number) if isinstance(k, str) and (k == "*" or k.isdigit() or not k.startswith(("=", "mode", "grad", "training")))]
+    layers = [
+        (k, v)
+        for k, v in site.m.heap.names(made.number)
+        if isinstance(k, str)
+        and (k == "*" or k.isdigit() or not k.startswith(("=", "mode", "grad", "training")))
+    ]
     for name, each in layers:
         if name == "*":
             for _ in range(2):
@@ -251,12 +295,18 @@ def layer_called(site: Site, made: Object) -> Value:
     if name in ("Softmax", "LogSoftmax", "Softmin"):
         dim = site.m.heap.read((made.number, "=dim")) or site.m.heap.read((made.number, "=0"))
         given = [dim] if dim else []
-        inner = Site(site.m, name, Arguments([*site.arguments.positional, *given]), site.node, site.frame)
+        inner = Site(
+            site.m, name, Arguments([*site.arguments.positional, *given]), site.node, site.frame
+        )
         return along()(inner) or NOTHING
     if name in _RECURRENT and found is not None:
         first = known(site.m.heap.read((made.number, "=batch_first")) or const(False))
         batch_axis = 0 if first else 1
-        if name.endswith("Cell") or p.axis == batch_axis or (found.axes is None and p.axis != batch_axis and name == "?"):
+        if (
+            name.endswith("Cell")
+            or p.axis == batch_axis
+            or (found.axes is None and p.axis != batch_axis and name == "?")
+        ):
             pass
         elif p.kind is Kind.ROWS:
             p = placements.PER_RANK
@@ -266,13 +316,23 @@ def layer_called(site: Site, made: Object) -> Value:
         pass
     elif name in ("Embedding", "EmbeddingBag") and axes is not None:
         axes += 1
-    result = reach(arithmetic.derived(name, p, operands, site.node, kind="tensor", axes=axes), made, site)
+    result = reach(
+        arithmetic.derived(name, p, operands, site.node, kind="tensor", axes=axes), made, site
+    )
     if name in ("LSTM", "GRU", "RNN", "MultiheadAttention"):
-        state = tuple(a._replace(placement=placements.rows(1), axes=3) if isinstance(a, Data) and p.kind is Kind.ROWS else a for a in result)
+        state = tuple(
+            a._replace(placement=placements.rows(1), axes=3)
+            if isinstance(a, Data) and p.kind is Kind.ROWS
+            else a
+            for a in result
+        )
         hidden = items([state, state]) if name == "LSTM" else state
         return items([result, hidden])
     if name == "LSTMCell":
         return items([result, result])
+    if name.startswith(("MaxPool", "AdaptiveMaxPool")):
+        given = known(site.m.heap.read((made.number, "=return_indices")) or const(False))
+        return items([result, cut(result)]) if given else result
     return result
 
 
@@ -304,7 +364,11 @@ def forward(site: Site, made: Object) -> None:
 
 def wrapper(site: Site) -> Value:
     """``DataParallel(model)``, ``DistributedDataParallel(model)``."""
-    return site.ref("wrapper", module=site.get(0, "module"), find_unused=site.arguments.keywords.get("find_unused_parameters"))
+    return site.ref(
+        "wrapper",
+        module=site.get(0, "module"),
+        find_unused=site.arguments.keywords.get("find_unused_parameters"),
+    )
 
 
 def wrapper_called(site: Site) -> Value:
@@ -432,7 +496,11 @@ def state(site: Site) -> Value:
 
 def state_loaded(site: Site) -> Value:
     """``load_state_dict(d)``."""
-    site.event("load state", target=value(site.receiver) if site.receiver else NOTHING, given=site.get(1) or NOTHING)
+    site.event(
+        "load state",
+        target=value(site.receiver) if site.receiver else NOTHING,
+        given=site.get(1) or NOTHING,
+    )
     return SETTING
 
 
@@ -465,6 +533,24 @@ def submodule_at(site: Site) -> Value:
     return value(Data("tensor", placements.UNIFORM, "whole", reached=frozenset([made.number])))
 
 
+def part(site: Site) -> Value:
+    """A part of a library's module, by its name or place: a module as well."""
+    made = site.object
+    assert made is not None
+    key = site.m.constant(site.get(1) or NOTHING)
+    word = site.word if key is None else f"[{key.value}]"
+    held = site.m.heap.read((made.number, word))
+    if held:
+        return held
+    inner = site.m.heap.new(
+        "module", f"{made.name}.{word}", made.node, made.context, key=(made.number, word)
+    )
+    inner.many = False
+    found = value(Ref(inner.number))
+    site.m.heap.write((made.number, word), found)
+    return found
+
+
 def wrapper_attribute(site: Site) -> Value:
     """``wrapped.module``."""
     made = site.object
@@ -477,7 +563,19 @@ def packed(site: Site) -> Value:
     return site.data(placement_of(site.flat(site.get(0) or NOTHING)), keep_axes=False)
 
 
-_F = ["relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "mish", "tanh", "sigmoid", "softplus", "hardtanh", "hardswish", "hardsigmoid", "softsign", "logsigmoid", "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_avg_pool3d", "interpolate", "upsample", "pad", "pixel_shuffle", "pixel_unshuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "linear", "bilinear", "layer_norm", "batch_norm", "group_norm", "instance_norm", "local_response_norm", "embedding", "unfold", "fold", "grid_sample", "affine_grid", "glu", "prelu", "rrelu", "scaled_dot_product_attention", "relu_", "leaky_relu_", "elu_", "hardshrink", "softshrink", "threshold", "lp_pool2d", "multi_head_attention_forward"]
+_F = words(
+    """
+relu relu6 leaky_relu elu selu gelu silu mish tanh sigmoid softplus hardtanh hardswish
+hardsigmoid softsign logsigmoid dropout dropout1d dropout2d dropout3d alpha_dropout
+feature_alpha_dropout max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d
+adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d adaptive_max_pool2d
+adaptive_avg_pool3d interpolate upsample pad pixel_shuffle pixel_unshuffle conv1d conv2d
+conv3d conv_transpose1d conv_transpose2d conv_transpose3d linear bilinear layer_norm
+batch_norm group_norm instance_norm local_response_norm embedding unfold fold grid_sample
+affine_grid glu prelu rrelu scaled_dot_product_attention relu_ leaky_relu_ elu_ hardshrink
+softshrink threshold lp_pool2d multi_head_attention_forward
+"""
+)
 
 ROWS = (
     Row(" ".join(f"torch.nn.{w}" for w in _LOSSES), criterion, (), _DOC),
@@ -486,20 +584,40 @@ ROWS = (
         "torch.nn.functional.mse_loss(x, y, reduction='sum')", "torch.nn.functional.l1_loss(x, y, reduction='none')",
     ), _DOC),
     Row(" ".join(f"torch.nn.functional.{w}" for w in _F), functional_linear, ("torch.nn.functional.relu(x)",), _DOC),
-    Row("torch.nn.functional.softmax torch.nn.functional.log_softmax torch.nn.functional.softmin torch.nn.functional.normalize torch.nn.functional.gumbel_softmax", along(1, 1), ("torch.nn.functional.softmax(x, dim=1)", "torch.nn.functional.normalize(x, dim=1)"), _DOC),
+    Row("""
+torch.nn.functional.softmax torch.nn.functional.log_softmax torch.nn.functional.softmin
+torch.nn.functional.normalize torch.nn.functional.gumbel_softmax
+""", along(1, 1), ("torch.nn.functional.softmax(x, dim=1)", "torch.nn.functional.normalize(x, dim=1)"), _DOC),
     Row("torch.nn.functional.one_hot", elementwise, ("torch.nn.functional.one_hot(t, 4)",), _DOC),
     Row("torch.nn.functional.cosine_similarity torch.nn.functional.pairwise_distance", lambda s: s.each(), ("torch.nn.functional.cosine_similarity(x, y)",), _DOC),
     Row(" ".join(f"torch.nn.{w}" for w in _CONTAINERS), container, (), _DOC),
-    Row("torch.nn.DataParallel torch.nn.parallel.DataParallel torch.nn.parallel.DistributedDataParallel torch.nn.DistributedDataParallel dpmigrate_runtime.wrap", wrapper, (), _DOC),
+    Row("""
+torch.nn.DataParallel torch.nn.parallel.DataParallel
+torch.nn.parallel.DistributedDataParallel torch.nn.DistributedDataParallel
+dpmigrate_runtime.wrap
+""", wrapper, (), _DOC),
     Row("torch.nn.utils.rnn.pack_padded_sequence torch.nn.utils.rnn.pack_sequence", packed),
     Row("torch.nn.utils.rnn.pad_packed_sequence", lambda s: items([packed(s), SETTING])),
     Row("torch.nn.utils.rnn.pad_sequence", lambda s: s.data(placement_of(s.flat(s.m.elements(s.get(0) or NOTHING, s.node, s.frame))), keep_axes=False)),
-    Row("torch.nn.utils.spectral_norm torch.nn.utils.weight_norm torch.nn.utils.parametrizations.spectral_norm torch.nn.utils.parametrizations.weight_norm torch.compile torch.jit.script torch.jit.trace torch.nn.SyncBatchNorm.convert_sync_batchnorm torch.nn.utils.remove_weight_norm", same),
+    Row("""
+torch.nn.utils.spectral_norm torch.nn.utils.weight_norm
+torch.nn.utils.parametrizations.spectral_norm torch.nn.utils.parametrizations.weight_norm
+torch.compile torch.jit.script torch.jit.trace torch.nn.SyncBatchNorm.convert_sync_batchnorm
+torch.nn.utils.remove_weight_norm
+""", same),
     Row("torch.utils.checkpoint.checkpoint torch.utils.checkpoint.checkpoint_sequential", lambda s: s.m.call(s.get(0) or NOTHING, Arguments(s.arguments.positional[1:]), s.node, s.frame)),
     Row("torch.nn.utils.parameters_to_vector", lambda s: s.data(placements.UNIFORM)),
 )  # fmt: skip
 FUNCTIONS = table(ROWS)
-_INIT = frozenset(["xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "normal_", "uniform_", "constant_", "zeros_", "ones_", "orthogonal_", "trunc_normal_", "eye_", "dirac_", "sparse_", "xavier_uniform", "kaiming_normal", "normal", "constant"])
+_INIT = frozenset(
+    words(
+        """
+xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ normal_ uniform_ constant_
+zeros_ ones_ orthogonal_ trunc_normal_ eye_ dirac_ sparse_ xavier_uniform kaiming_normal
+normal constant
+"""
+    )
+)
 
 
 def pattern(name: str) -> Row | None:
@@ -509,13 +627,19 @@ def pattern(name: str) -> Row | None:
     head, _, word = name.rpartition(".")
     if head == "torch.nn" and word[:1].isupper():
         return Row(name, layer)
+    if head.startswith("torch.nn.") and word in ("from_pretrained", "from_float"):
+        return Row(name, layer)
     return None
 
 
 def classes(name: str) -> str | None:
     """What the instances of a class of torch.nn are."""
     head, _, word = name.rpartition(".")
-    if name in ("torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.DataParallel"):
+    if name in (
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.parallel.DataParallel",
+    ):
         return "wrapper"
     if head == "torch.nn" and word in _CONTAINERS:
         return "container"
@@ -573,6 +697,8 @@ OF_KIND: dict[tuple[str, str], Row] = {
     ("state", "update"): Row("", none),
     ("state", "pop"): Row("", lambda s: value(Data("tensor", placements.UNIFORM))),
     ("module", "forward"): Row("", module_called),
+    ("module", "__getitem__"): Row("", part),
+    ("module", "__iter__"): Row("", part),
 }  # fmt: skip
 _PARAMETERS = ("weight", "bias", "weight_ih_l0", "weight_hh_l0", "in_proj_weight", "weight_orig")
 ATTRIBUTES = {

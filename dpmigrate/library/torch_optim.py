@@ -15,7 +15,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import none, same, uniform
-from dpmigrate.library.sites import Row, Site, table
+from dpmigrate.library.sites import Row, Site, table, words
 
 _DOC = "https://docs.pytorch.org/docs/stable/optim.html"
 
@@ -56,7 +56,12 @@ def step(site: Site) -> Value:
         for number in sorted(d.reached)
         if (held := site.m.heap.read((number, "grad")))
     ]
-    site.event("step", optimizer=value(Ref(owner.number)), parameters=parameters, gradients=join(*gradients))
+    site.event(
+        "step",
+        optimizer=value(Ref(owner.number)),
+        parameters=parameters,
+        gradients=join(*gradients),
+    )
     return NONE
 
 
@@ -124,7 +129,9 @@ def groups(site: Site) -> Value:
     listed = site.m.heap.new("list", "params", site.node, site.frame.context, key=owner.number)
     site.m.heap.write((listed.number, "*"), parameters)
     site.m.heap.write((made.number, Const("str", "params")), value(Ref(listed.number)))
-    outer = site.m.heap.new("list", "groups", site.node, site.frame.context, key=("groups", owner.number))
+    outer = site.m.heap.new(
+        "list", "groups", site.node, site.frame.context, key=("groups", owner.number)
+    )
     site.m.heap.write((outer.number, "*"), value(Ref(made.number)))
     found = value(Ref(outer.number))
     site.m.heap.write((owner.number, "groups"), found)
@@ -142,7 +149,14 @@ ROWS = (
     Row("torch.amp.custom_fwd torch.amp.custom_bwd", same),
 )  # fmt: skip
 FUNCTIONS = table(ROWS)
-_NAMES = frozenset(["Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adadelta", "Adamax", "ASGD", "LBFGS", "NAdam", "RAdam", "Rprop", "SparseAdam", "Adafactor", "Muon"])
+_NAMES = frozenset(
+    words(
+        """
+Adam AdamW SGD RMSprop Adagrad Adadelta Adamax ASGD LBFGS NAdam RAdam Rprop SparseAdam
+Adafactor Muon
+"""
+    )
+)
 
 
 def pattern(name: str) -> Row | None:

@@ -107,7 +107,9 @@ def whole(site: Site, v: Value) -> Value:
     found: list[Atom] = []
     for a in v:
         if isinstance(a, Data) and a.placement.kind is not Kind.UNKNOWN:
-            a = a._replace(placement=placements.UNIFORM, origin=None, gradient="none", reached=frozenset())
+            a = a._replace(
+                placement=placements.UNIFORM, origin=None, gradient="none", reached=frozenset()
+            )
         found.append(a)
     return tuple(found)
 
@@ -145,18 +147,45 @@ def spawned(site: Site) -> Value:
 
 _RUNTIME = "dpmigrate_runtime."
 ROWS = (
-    Row("torch.no_grad torch.inference_mode torch.enable_grad torch.set_grad_enabled torch.autograd.no_grad torch.autograd.set_grad_enabled torch.autograd.enable_grad", no_grad, (), "https://docs.pytorch.org/docs/stable/autograd.html"),
-    Row("torch.manual_seed torch.cuda.manual_seed torch.cuda.manual_seed_all torch.seed torch.random.manual_seed numpy.random.seed", seeded),
-    Row("torch.cuda.is_available torch.cuda.device_count torch.cuda.get_device_name torch.cuda.current_device torch.backends.mps.is_available torch.cuda.get_device_properties torch.cuda.max_memory_allocated torch.cuda.memory_allocated torch.backends.cudnn.is_available torch.cuda.is_bf16_supported torch.cuda.get_device_capability torch.mps.is_available torch.cuda.mem_get_info torch.cuda.memory_reserved torch.cuda.max_memory_reserved torch.get_num_threads torch.get_rng_state torch.initial_seed torch.cuda.current_stream torch.cuda.memory_summary torch.version torch.distributed.is_available", uniform),
-    Row("torch.cuda.empty_cache torch.cuda.set_device torch.cuda.synchronize torch.cuda.reset_peak_memory_stats torch.set_rng_state torch.cuda.init torch.mps.empty_cache torch.cuda.reset_max_memory_allocated", none),
+    Row("""
+torch.no_grad torch.inference_mode torch.enable_grad torch.set_grad_enabled
+torch.autograd.no_grad torch.autograd.set_grad_enabled torch.autograd.enable_grad
+""", no_grad, (), "https://docs.pytorch.org/docs/stable/autograd.html"),
+    Row("""
+torch.manual_seed torch.cuda.manual_seed torch.cuda.manual_seed_all torch.seed
+torch.random.manual_seed numpy.random.seed
+""", seeded),
+    Row("""
+torch.cuda.is_available torch.cuda.device_count torch.cuda.get_device_name
+torch.cuda.current_device torch.backends.mps.is_available torch.cuda.get_device_properties
+torch.cuda.max_memory_allocated torch.cuda.memory_allocated
+torch.backends.cudnn.is_available torch.cuda.is_bf16_supported
+torch.cuda.get_device_capability torch.mps.is_available torch.cuda.mem_get_info
+torch.cuda.memory_reserved torch.cuda.max_memory_reserved torch.get_num_threads
+torch.get_rng_state torch.initial_seed torch.cuda.current_stream torch.cuda.memory_summary
+torch.version torch.distributed.is_available
+""", uniform),
+    Row("""
+torch.cuda.empty_cache torch.cuda.set_device torch.cuda.synchronize
+torch.cuda.reset_peak_memory_stats torch.set_rng_state torch.cuda.init torch.mps.empty_cache
+torch.cuda.reset_max_memory_allocated
+""", none),
     Row("torch.Generator torch.cuda.Stream torch.cuda.Event torch.cuda.stream", lambda s: s.ref("context")),
     Row("torch.distributed.get_rank", rank),
     Row("torch.distributed.get_world_size torch.distributed.is_initialized torch.distributed.new_group", uniform),
     Row("torch.distributed.init_process_group torch.distributed.destroy_process_group", none),
-    Row("torch.distributed.barrier torch.distributed.all_reduce torch.distributed.broadcast torch.distributed.all_gather torch.distributed.reduce torch.distributed.all_gather_object torch.distributed.broadcast_object_list torch.distributed.gather", collective),
+    Row("""
+torch.distributed.barrier torch.distributed.all_reduce torch.distributed.broadcast
+torch.distributed.all_gather torch.distributed.reduce torch.distributed.all_gather_object
+torch.distributed.broadcast_object_list torch.distributed.gather
+""", collective),
     Row("torch.multiprocessing.spawn", spawned),
     Row("torch.utils.tensorboard.SummaryWriter tensorboardX.SummaryWriter", lambda s: s.ref("writer")),
-    Row("torch.profiler.profile torch.autograd.profiler.profile torch.profiler.record_function torch.autograd.profiler.record_function torch.autograd.detect_anomaly torch.autograd.set_detect_anomaly torch.random.fork_rng", lambda s: s.ref("context")),
+    Row("""
+torch.profiler.profile torch.autograd.profiler.profile torch.profiler.record_function
+torch.autograd.profiler.record_function torch.autograd.detect_anomaly
+torch.autograd.set_detect_anomaly torch.random.fork_rng
+""", lambda s: s.ref("context")),
     Row("torch.hub.load", lambda s: s.ref("module")),
     Row("torch.hub.load_state_dict_from_url torch.utils.model_zoo.load_url", lambda s: s.ref("state")),
 )  # fmt: skip

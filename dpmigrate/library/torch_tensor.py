@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -36,6 +38,7 @@ from dpmigrate.library.effects import (
     matmul,
     none,
     permute,
+    permuted,
     reduce,
     reshape,
     same,
@@ -44,7 +47,7 @@ from dpmigrate.library.effects import (
     stack,
     uniform,
 )
-from dpmigrate.library.sites import Effect, Row, Site, on_axis, rows_of, table
+from dpmigrate.library.sites import Effect, Row, Site, on_axis, rows_of, table, words
 
 _DOC = "https://docs.pytorch.org/docs/stable/torch.html"
 
@@ -80,7 +83,12 @@ def index(site: Site) -> Value | None:
         place = site.m.constant(key)
         if place is not None and isinstance(place.value, int):
             return size_of(site, found, place.value)
-        return site.m.listed([value(found._replace(kind="number", placement=placements.size())), SETTING], site.node, site.frame, exact=False)
+        return site.m.listed(
+            [value(found._replace(kind="number", placement=placements.size())), SETTING],
+            site.node,
+            site.frame,
+            exact=False,
+        )
     if found is None:
         operands = [site.flat(owner), site.flat(key)]
         p = placements.elementwise(placement_of(v) for v in operands)
@@ -186,7 +194,9 @@ def chunk(site: Site) -> Value:
         return site.unknown(f"the axis of {site.word}")
     placement = found.placement
     if hit:
-        if (site.word == "chunk" and placement.segments > 1) or (site.word == "split" and placement.segments > 1):
+        if (site.word == "chunk" and placement.segments > 1) or (
+            site.word == "split" and placement.segments > 1
+        ):
             placement = placement._replace(segments=1)
         else:
             placement = placements.PER_RANK
@@ -261,7 +271,9 @@ def counted(site: Site) -> Value:
         p = placement_of(v)
         if p.kind is Kind.SIZE:
             # the place in the rank's share, not in the batch
-            return arithmetic.derived("places in the batch", placements.PER_RANK, [v], site.node, kind="tensor")
+            return arithmetic.derived(
+                "places in the batch", placements.PER_RANK, [v], site.node, kind="tensor"
+            )
         if p.kind not in placements.EQUAL:
             return arithmetic.derived(site.word, p, [v], site.node, kind="tensor")
     return value(Data("tensor", placements.UNIFORM, axes=2 if site.word == "eye" else 1))
@@ -290,7 +302,9 @@ def parameter(site: Site) -> Value:
     made = site.made("parameter")
     found = data(site.flat(site.get(0, "data") or NOTHING))
     axes = found[0].axes if found else None
-    return value(Data("tensor", placements.UNIFORM, "whole", reached=frozenset([made.number]), axes=axes))
+    return value(
+        Data("tensor", placements.UNIFORM, "whole", reached=frozenset([made.number]), axes=axes)
+    )
 
 
 def wants_grad(site: Site) -> Value:
@@ -300,7 +314,10 @@ def wants_grad(site: Site) -> Value:
     site.event("requires grad", target=given, flag=const(bool(flag)))
     if flag is False:
         return cut(given)
-    return tuple(a._replace(gradient="whole") if isinstance(a, Data) and a.gradient == "none" else a for a in given)
+    return tuple(
+        a._replace(gradient="whole") if isinstance(a, Data) and a.gradient == "none" else a
+        for a in given
+    )
 
 
 def converted(site: Site) -> Value | None:
@@ -341,7 +358,9 @@ def rows_iterated(site: Site) -> Value:
         return site.data(placement_of(site.flat(given)), keep_axes=False)
     if found.placement.axis == 0:
         kind = found.kind
-        made = arithmetic.derived("one sample", placements.PER_RANK, [given], site.node, kind=kind, keep_axes=False)
+        made = arithmetic.derived(
+            "one sample", placements.PER_RANK, [given], site.node, kind=kind, keep_axes=False
+        )
         return made
     return site.data(found.placement._replace(axis=found.placement.axis - 1), keep_axes=False)
 
@@ -351,21 +370,51 @@ def one_number(site: Site) -> Value | None:
     return host("number")(site)
 
 
-_ELEMENT = ["abs", "absolute", "neg", "negative", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "square", "pow", "float_power", "reciprocal", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "sigmoid", "logit", "sign", "sgn", "ceil", "floor", "round", "trunc", "frac", "erf", "erfc", "erfinv", "lgamma", "digamma", "clamp", "clip", "clamp_min", "clamp_max", "relu", "maximum", "minimum", "fmax", "fmin", "add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "remainder", "fmod", "lerp", "addcmul", "addcdiv", "eq", "ne", "lt", "le", "gt", "ge", "greater", "less", "logical_and", "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_not", "isnan", "isinf", "isfinite", "isclose", "nan_to_num", "masked_fill", "type_as", "rad2deg", "deg2rad", "hypot", "copysign", "heaviside", "where_", "softplus", "sinc", "xlogy", "polygamma", "bitwise_xor", "special.expit", "real", "imag", "angle"]
-_SAME = ["to", "cuda", "cpu", "float", "double", "half", "bfloat16", "int", "long", "short", "byte", "bool", "contiguous", "clone", "type", "pin_memory", "requires_grad_", "char", "detach_", "share_memory_", "coalesce", "to_dense", "resolve_conj", "rename", "refine_names", "refresh", "xpu", "mps", "npu", "retain_grad", "data_ptr_"]
+_ELEMENT = words(
+    """
+abs absolute neg negative exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square pow
+float_power reciprocal sin cos tan asin acos atan atan2 sinh cosh tanh sigmoid logit sign
+sgn ceil floor round trunc frac erf erfc erfinv lgamma digamma clamp clip clamp_min
+clamp_max relu maximum minimum fmax fmin add sub subtract mul multiply div divide
+true_divide floor_divide remainder fmod lerp addcmul addcdiv eq ne lt le gt ge greater less
+logical_and logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_not isnan
+isinf isfinite isclose nan_to_num masked_fill type_as rad2deg deg2rad hypot copysign
+heaviside where_ softplus sinc xlogy polygamma bitwise_xor special.expit real imag angle
+"""
+)
+_SAME = words(
+    """
+to cuda cpu float double half bfloat16 int long short byte bool contiguous clone type
+pin_memory requires_grad_ char detach_ share_memory_ coalesce to_dense resolve_conj rename
+refine_names refresh xpu mps npu retain_grad data_ptr_
+"""
+)
 _REDUCED = {"sum": "sum nansum", "mean": "mean nanmean", "max": "max amax", "min": "min amin", "": (
     "prod std var norm logsumexp median mode argmax argmin all any count_nonzero quantile kthvalue std_mean var_mean "
     "vector_norm matrix_norm nanmedian aminmax dist"
 )}  # fmt: skip
-_ALONG = "softmax log_softmax cumsum cumprod logcumsumexp cummax cummin argsort sort flip normalize renorm roll"
-_COUPLED = ["cdist", "pdist", "cov", "corrcoef", "unique", "unique_consecutive", "bincount", "histc", "svd", "eig", "eigh", "qr", "inverse", "det", "logdet", "pinverse", "cholesky", "allclose", "equal", "combinations", "cartesian_prod", "outer", "ger", "trace", "tril", "triu", "diag", "diagonal", "kron", "solve", "lstsq", "pca_lowrank", "svdvals", "matrix_rank", "slogdet", "multinomial"]
+_ALONG = """
+softmax log_softmax cumsum cumprod logcumsumexp cummax cummin argsort sort flip normalize
+renorm roll
+"""
+_COUPLED = words(
+    """
+cdist pdist cov corrcoef unique unique_consecutive bincount histc svd eig eigh qr inverse
+det logdet pinverse cholesky allclose equal combinations cartesian_prod outer ger trace tril
+triu diag diagonal kron solve lstsq pca_lowrank svdvals matrix_rank slogdet multinomial
+"""
+)
 _METHOD_ONLY = "view reshape view_as reshape_as"
 
 
-def _both(names: str | list[str], effect: Effect, *examples: str) -> Row:
+def _both(names: str | Sequence[str], effect: Effect, *examples: str) -> Row:
     """A function of torch that is a method of tensors as well."""
     words = names.split() if isinstance(names, str) else names
-    words = [w for w in words if not w.endswith("_") or w in ("requires_grad_", "detach_", "share_memory_")]
+    words = [
+        w
+        for w in words
+        if not w.endswith("_") or w in ("requires_grad_", "detach_", "share_memory_")
+    ]
     return Row(" ".join(f"torch.{w} .{w}" for w in words), effect, tuple(examples), _DOC)
 
 
@@ -405,18 +454,35 @@ ROWS = (
     _both("split chunk unbind tensor_split", chunk, "x.chunk(2, 1)[0]"),
     Row(".expand .repeat .expand_as .broadcast_to .tile torch.tile torch.broadcast_to", expand),
     _both("repeat_interleave", lambda s: s.data(p._replace(times=0), keep_axes=False) if (p := placement_of(s.flat(s.get(0) or NOTHING))).kind is Kind.ROWS else s.each()),
-    Row("torch.zeros torch.ones torch.empty torch.full .new_zeros .new_ones .new_empty .new_full .new_tensor", factory, ("torch.zeros(x.size(0), 3)",), _DOC),
-    Row("torch.rand torch.randn torch.randint torch.normal .new_rand torch.randperm", drawn(factory), (), _DOC),
-    Row("torch.arange torch.linspace torch.logspace torch.eye torch.range torch.hann_window torch.hamming_window", counted),
+    Row("""
+torch.zeros torch.ones torch.empty torch.full .new_zeros .new_ones .new_empty .new_full
+.new_tensor
+""", factory, ("torch.zeros(x.size(0), 3)",), _DOC),
+    Row("torch.rand torch.randn torch.randint torch.normal .new_rand", drawn(factory), ("torch.randn(x.size(0), 3)[:, :0]",), _DOC),
+    Row("torch.randperm", drawn(permuted)),
+    Row("""
+torch.arange torch.linspace torch.logspace torch.eye torch.range torch.hann_window
+torch.hamming_window
+""", counted),
     _both("zeros_like ones_like empty_like full_like", like, "torch.ones_like(x)"),
     _both("rand_like randn_like randint_like bernoulli", drawn(like)),
     _both("poisson", drawn(elementwise)),
-    Row("torch.tensor torch.Tensor torch.FloatTensor torch.LongTensor torch.DoubleTensor torch.IntTensor torch.BoolTensor torch.ByteTensor torch.cuda.FloatTensor torch.cuda.LongTensor", lambda s: factory(s) if all(not data(v) and not s.m.objects(v) for v in s.arguments.positional) and s.word != "tensor" and s.arguments.positional else literal(s)),
+    Row("""
+torch.tensor torch.Tensor torch.FloatTensor torch.LongTensor torch.DoubleTensor
+torch.IntTensor torch.BoolTensor torch.ByteTensor torch.cuda.FloatTensor
+torch.cuda.LongTensor
+""", lambda s: factory(s) if all(not data(v) and not s.m.objects(v) for v in s.arguments.positional) and s.word != "tensor" and s.arguments.positional else literal(s)),
     Row("torch.from_numpy torch.as_tensor torch.asarray torch.Variable torch.frombuffer", converted),
-    Row("torch.is_tensor torch.is_grad_enabled torch.get_default_dtype torch.device torch.finfo torch.iinfo torch.typename torch.is_floating_point torch.dtype", uniform),
+    Row("""
+torch.is_tensor torch.is_grad_enabled torch.get_default_dtype torch.device torch.finfo
+torch.iinfo torch.typename torch.is_floating_point torch.dtype
+""", uniform),
     Row(".size", shape, ("x.size(0)",), _DOC),
     Row("torch.numel .numel .nelement", elements_count, (), _DOC),
-    Row(".dim .ndimension .is_floating_point .get_device .stride .storage .data_ptr .element_size .is_contiguous .register_hook .retain_grad", uniform),
+    Row("""
+.dim .ndimension .is_floating_point .get_device .stride .storage .data_ptr .element_size
+.is_contiguous .register_hook .retain_grad
+""", uniform),
     Row(".item", one_number, ("x.mean().item()",), _DOC),
     Row(".numpy .__array__", lambda s: host("array")(s), (), _DOC),
     Row(".tolist", list_of, (), _DOC),
@@ -429,15 +495,38 @@ ROWS = (
     Row("torch.save", saved),
     Row("torch.load", loaded),
     Row("torch.nn.Parameter torch.nn.parameter.Parameter", parameter),
-    Row("torch.set_printoptions torch.set_default_dtype torch.set_default_tensor_type torch.use_deterministic_algorithms torch.set_num_threads torch.set_float32_matmul_precision torch.autograd.set_detect_anomaly torch.set_default_device torch.multiprocessing.set_sharing_strategy torch.multiprocessing.set_start_method", none),
+    Row("""
+torch.set_printoptions torch.set_default_dtype torch.set_default_tensor_type
+torch.use_deterministic_algorithms torch.set_num_threads torch.set_float32_matmul_precision
+torch.autograd.set_detect_anomaly torch.set_default_device
+torch.multiprocessing.set_sharing_strategy torch.multiprocessing.set_start_method
+""", none),
     Row(".zero_ .fill_ .normal_ .uniform_ .copy_ .random_ .bernoulli_ .exponential_ .set_", same),
     Row("torch.meshgrid torch.combinations", coupled),
-    Row("torch.stft torch.istft torch.fft.fft torch.fft.rfft torch.fft.irfft torch.fft.ifft torch.fft.fft2 torch.fft.ifft2 torch.fft.fftn torch.fft.ifftn torch.fft.fftshift", elementwise),
-    Row("torch.cross torch.cosine_similarity torch.clone torch.squeeze_copy torch.numel_copy torch.diff torch.bucketize torch.searchsorted", elementwise),
+    Row("""
+torch.stft torch.istft torch.fft.fft torch.fft.rfft torch.fft.irfft torch.fft.ifft
+torch.fft.fft2 torch.fft.ifft2 torch.fft.fftn torch.fft.ifftn torch.fft.fftshift
+""", elementwise),
+    Row("""
+torch.cross torch.cosine_similarity torch.clone torch.squeeze_copy torch.numel_copy
+torch.diff torch.bucketize torch.searchsorted
+""", elementwise),
 )  # fmt: skip
 
 _TABLE = table(ROWS)
-for _word in [*_ELEMENT, "masked_scatter", "scatter", "scatter_add", "squeeze", "unsqueeze", "t", "transpose", "index_add", "index_fill", "index_copy"]:
+for _word in [
+    *_ELEMENT,
+    "masked_scatter",
+    "scatter",
+    "scatter_add",
+    "squeeze",
+    "unsqueeze",
+    "t",
+    "transpose",
+    "index_add",
+    "index_fill",
+    "index_copy",
+]:
     _row = _TABLE.get(f".{_word}")
     if _row is not None and f".{_word}_" not in _TABLE:
         _TABLE[f".{_word}_"] = Row(f".{_word}_", in_place(_row.effect))
