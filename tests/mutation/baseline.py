@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.mutation.outcomes import DROPPED, Outcome, Result, by_outcome
@@ -42,9 +42,18 @@ def load() -> Baseline:
 
 
 def judged(results: Iterable[Result]) -> list[Result]:
-    """The mutants among them, without controls, errors and what is no mutant."""
+    """The mutants among them, without controls, errors and what is no mutant.
+
+    One that is the same as another has its outcome: a sample may hold either of them.
+    """
+    every = list(results)
+    outcomes = {r.mutant.id: r.outcome for r in every}
     left_out = (*DROPPED, Outcome.ERROR)
-    return [r for r in results if r.outcome not in left_out and r.mutant.way != CONTROL]
+    found = [
+        replace(r, outcome=outcomes.get(r.why, r.outcome)) if r.outcome is Outcome.TWICE else r
+        for r in every
+    ]
+    return [r for r in found if r.outcome not in left_out and r.mutant.way != CONTROL]
 
 
 def grown(results: Iterable[Result], known: Baseline) -> list[Result]:

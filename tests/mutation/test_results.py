@@ -238,3 +238,10 @@ def test_a_file_of_others_is_not_gone_on_with(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"r\.jsonl:1: not a result"):
         command.main(["--resume", "--out", str(path)])
     assert path.read_text() == "words\n"
+
+
+def test_a_mutant_that_is_the_same_as_another_has_its_outcome_in_the_baseline() -> None:
+    first = result(Outcome.PASSED, way="missing", digest="x")
+    twin = result(Outcome.PASSED, way="too early", digest="x")
+    now = baseline.of(settled([first, twin]).values(), Baseline())
+    assert now.static.keys() == {first.mutant.kind, twin.mutant.kind}
