@@ -400,6 +400,7 @@ class ExpressionParts(ContainerParts):
             return True
         generator = generators[index]
         iterable = self.evaluate(generator.iter, frame)
+        self.library.begun(self, iterable, generator.iter, frame)
         known = self.known_elements(iterable, LISTED)
         if known is not None:
             exact = True

@@ -98,6 +98,9 @@ class Library(Protocol):
     ) -> Value | None:
         """An operator on data (``@``), an index, a slice: words of Python's data model (``matmul``, ``getitem``)."""
 
+    def begun(self, m: Machine, iterable: Value, node: ast.AST, frame: Frame) -> None:
+        """A loop over something begins: before its first element."""
+
     def elements(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
         """What a loop over something takes from it."""
 

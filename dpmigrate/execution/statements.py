@@ -284,6 +284,7 @@ class StatementParts(CallParts):
         generator = self._generator(iterable)
         parted = self._trips(iterable, node)
         self.event("loop", node, frame, iterable=iterable)
+        self.library.begun(self, iterable, node.iter, frame)
         if known is not None:
             return self._loop(node, frame, known=known)
         if generator is not None:

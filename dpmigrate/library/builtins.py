@@ -115,6 +115,8 @@ def wrapped(site: Site) -> Value:
         return site.m.listed(listed, site.node, site.frame)
     made = site.made("iterator", extra=1)
     site.m.heap.write((made.number, "source 0"), source)
+    if site.word == "iter":
+        site.m.library.begun(site.m, source, site.node, site.frame)
     return value(Ref(made.number))
 
 
@@ -170,6 +172,7 @@ def collected(kind: str) -> Effect:
                 return items(listed)
             exact = site.word not in ("set", "frozenset", "sorted")
             return site.m.listed(listed, site.node, site.frame, exact=exact, kind=kind)
+        site.m.library.begun(site.m, source, site.node, site.frame)
         elements = site.m.elements(source, site.node, site.frame)
         made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
         for atom in source:

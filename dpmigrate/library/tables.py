@@ -24,6 +24,7 @@ from dpmigrate.library import (
     builtins,
     numpy,
     others,
+    runtime,
     stdlib,
     torch_data,
     torch_nn,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _MODULES = (
     builtins, stdlib, numpy, others, torch_tensor, torch_nn, torch_optim, torch_data, torch_process,
+    runtime,
 )  # fmt: skip
 #: functions by their dotted names
 FUNCTIONS: dict[str, Row] = {}
@@ -214,6 +216,18 @@ class Tables:
         if row is not None and any(isinstance(a, Data) for v in operands for a in v):
             return row.effect(site)
         return None
+
+    def begun(self, m: Machine, iterable: Value, node: ast.AST, frame: Frame) -> None:
+        for atom in iterable:
+            made = m.object(atom)
+            if made is None or (made.kind == "iterator" and made.name == "iter"):
+                continue  # iter() has begun it
+            self._about(m, atom, "begun", node, frame)
+            if made.kind in ("iterator", "bar"):
+                count = made.extra if isinstance(made.extra, int) else 0
+                for i in range(count):
+                    held = m.heap.read((made.number, f"source {i}"))
+                    self.begun(m, held or (), node, frame)
 
     def elements(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
         return self._about(m, atom, "__iter__", node, frame)

@@ -68,7 +68,6 @@ def batches(site: Site) -> Value:
     made = site.object
     assert made is not None
     dataset = site.m.heap.read((made.number, "dataset")) or NOTHING
-    site.event("pass", loader=value(Ref(made.number)))
     batch = site.m.heap.read((made.number, "batch_size"))
     if batch == NONE and not site.m.heap.read((made.number, "batch_sampler")):
         return as_rows(site, sample(site, dataset), made.number)
@@ -79,6 +78,13 @@ def batches(site: Site) -> Value:
         result = site.m.call(collate, Arguments([given]), site.node, site.frame)
         return as_rows(site, result or SETTING, made.number, collated=False)
     return as_rows(site, one, made.number)
+
+
+def begun(site: Site) -> Value:
+    """A pass over a loader begins."""
+    if site.object is not None:
+        site.event("pass", loader=value(Ref(site.object.number)))
+    return NONE
 
 
 def sample(site: Site, dataset: Value) -> Value:
@@ -360,7 +366,7 @@ ROWS = (
     Row("torch.utils.data.TensorDataset", tensor_dataset, (), _DOC),
     Row("torch.utils.data.Subset torch.utils.data.ConcatDataset torch.utils.data.ChainDataset", subset, (), _DOC),
     Row("torch.utils.data.random_split", split, (), _DOC),
-    Row(" ".join(f"torch.utils.data.{w}" for w in ["Sampler", "RandomSampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler", "BatchSampler", "DistributedSampler"]) + " dpmigrate_runtime.DistributedSampler", sampler, (), _DOC),
+    Row(" ".join(f"torch.utils.data.{w}" for w in ["Sampler", "RandomSampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler", "BatchSampler", "DistributedSampler"]), sampler, (), _DOC),
     Row("torch.utils.data.get_worker_info torch.utils.data.default_collate torch.utils.data._utils.collate.default_collate", uniform, (), _DOC),
     Row(" ".join(f"torchvision.datasets.{w}" for w in _SETS), dataset, (), "https://docs.pytorch.org/vision/stable/datasets.html"),
 )  # fmt: skip
@@ -387,6 +393,7 @@ def classes(name: str) -> str | None:
 
 OF_KIND: dict[tuple[str, str], Row] = {
     ("loader", "__iter__"): Row("", batches),
+    ("loader", "begun"): Row("", begun),
     ("loader", "__init__"): Row("", constructed),
     ("loader", "__len__"): Row("", loader_length),
     ("dataset", "__len__"): Row("", uniform),

@@ -38,7 +38,7 @@ _DOC = "https://docs.pytorch.org/docs/stable/nn.html"
 #: kinds of objects that hold parameters
 MODULES = frozenset({"module", "wrapper", "criterion", "container"})
 #: layers without parameters
-_BARE = frozenset(
+BARE = frozenset(
     words(
         """
 ReLU ReLU6 LeakyReLU ELU SELU GELU SiLU Mish Tanh Sigmoid Softplus Hardtanh Hardswish
@@ -338,7 +338,7 @@ def layer_called(site: Site, made: Object) -> Value:
 
 def reach(v: Value, made: Object, site: Site) -> Value:
     """The data that a module makes: a gradient comes to its parameters."""
-    if made.name in _BARE or made.kind == "criterion":
+    if made.name in BARE or made.kind == "criterion":
         return v
     if not site.grad():
         return cut(v)
@@ -594,7 +594,6 @@ torch.nn.functional.normalize torch.nn.functional.gumbel_softmax
     Row("""
 torch.nn.DataParallel torch.nn.parallel.DataParallel
 torch.nn.parallel.DistributedDataParallel torch.nn.DistributedDataParallel
-dpmigrate_runtime.wrap
 """, wrapper, (), _DOC),
     Row("torch.nn.utils.rnn.pack_padded_sequence torch.nn.utils.rnn.pack_sequence", packed),
     Row("torch.nn.utils.rnn.pad_packed_sequence", lambda s: items([packed(s), SETTING])),

@@ -1,0 +1,28 @@
+"""Judges a migrated program by executing it on paper: what must hold before anything is written.
+
+Each module holds one invariant: a function ``faults`` from a ``Trial`` to what breaks it. The judge reads
+the trace alone and knows neither facts nor rules, so that a fault in those cannot hide here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.judge import bound, epochs, parted, sharded, totals, unused, wrapped
+from dpmigrate.judge.trial import Fault, Trial, trial
+from dpmigrate.program import Program
+
+_INVARIANTS = (bound, wrapped, sharded, epochs, parted, totals, unused)
+
+
+def faults(result: Program, original: Program | None = None) -> Iterator[Fault]:
+    """What would be wrong with a migrated program; ``original`` is the program before, where there is one.
+
+    What the engine cannot establish is a fault as well: it says which knowledge was missing.
+    """
+    case = trial(result, original)
+    for invariant in _INVARIANTS:
+        yield from invariant.faults(case)
+
+
+__all__ = ["Fault", "Trial", "faults", "trial"]

@@ -1,0 +1,28 @@
+"""What all ranks must do together is reached by all of them, equally often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.execution.trace import Event
+from dpmigrate.judge.trial import Fault, Trial
+
+NAME = "all ranks reach what they do together"
+
+
+def faults(trial: Trial) -> Iterator[Fault]:
+    """Collectives, backward passes and steps where ranks may have gone different ways."""
+    for event in trial.result.trace.of("collective", "backward", "step"):
+        parted = event.parted
+        if parted is not None and _together(trial, event):
+            sure = "" if parted.certain else "may "
+            yield trial.fault(
+                event.node, NAME,
+                f"not every rank {sure}come{'' if sure else 's'} here: {parted.origin.word}, "
+                f"{trial.line(parted.origin.node)}",
+            )  # fmt: skip
+
+
+def _together(trial: Trial, event: Event) -> bool:
+    """Whether the event is one for all ranks: a collective, or training of what is wrapped."""
+    return event.kind == "collective" or bool(trial.trained)

@@ -1,0 +1,43 @@
+"""Every training pass goes over the rank's share of the samples, in batches divided by the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.values import NONE, Setting
+from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.library.runtime import LOCAL_BATCH
+
+NAME = "training passes are sharded"
+_SAMPLERS = ("DistributedSampler", "shard_sampler")
+
+
+def faults(trial: Trial) -> Iterator[Fault]:
+    """Loaders of training batches without a share of the rank's own."""
+    found = list(trial.loaders())
+    for made in found:
+        words = _wrong(trial, made)
+        if words:
+            yield trial.fault(made.node, NAME, words)
+    if not found and any(True for _ in trial.losses()):
+        event, _ = next(iter(trial.losses()))
+        yield trial.fault(event.node, NAME, "the loader of the training batches is not seen")
+
+
+def _wrong(trial: Trial, made: Object) -> str:
+    dealt = trial.held(made.number, "dealt")
+    if dealt and dealt[0].value == "shared":  # type: ignore[union-attr]
+        return ""
+    if dealt:
+        return f"training goes over {made.name}(…), which is for evaluations"
+    sampler = trial.held(made.number, "sampler") or trial.held(made.number, "batch_sampler")
+    own = trial.object(sampler)
+    if own is None or sampler == NONE:
+        return "every rank would train on the whole data set: the loader has no sampler that divides it"
+    if own.name not in _SAMPLERS:
+        return f"every rank would train on the whole data set: its sampler is {own.name}"
+    size = trial.held(made.number, "batch_size")
+    if size and not any(isinstance(a, Setting) and a.word == LOCAL_BATCH for a in size):
+        return "every rank would take whole batches: the batch size is not divided"
+    return ""

@@ -1,0 +1,34 @@
+"""Numbers that are read as those of the whole data are; losses are means over the global batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import placement_of
+from dpmigrate.judge.trial import Fault, Trial
+
+NAME = "losses and totals are those of all samples"
+
+
+def faults(trial: Trial) -> Iterator[Fault]:
+    """Losses that are no mean over the ranks, and reductions of what is no such part."""
+    for event, loss in trial.losses():
+        if loss.placement not in (placements.MEAN,) and loss.placement.kind not in (
+            *placements.EQUAL,
+            Kind.PER_RANK,  # what is coupled is said by a rule, and may be kept on purpose
+        ):
+            since = f": {loss.origin.word}, {trial.line(loss.origin.node)}" if loss.origin else ""
+            yield trial.fault(event.node, NAME, f"the loss is {loss.placement}{since}")
+    for event in trial.result.trace.of("reduce"):
+        how = event.values["how"][0].value  # type: ignore[union-attr]
+        given = placement_of(event.values["given"])
+        if how == "sum" and given.kind is Kind.UNIFORM:
+            yield trial.fault(
+                event.node, NAME, "a number that is the same on every rank is added up"
+            )
+        elif how == "sum" and given == placements.MEAN:
+            yield trial.fault(event.node, NAME, "means of the ranks are added up")
+        elif how == "mean" and given == placements.SUM:
+            yield trial.fault(event.node, NAME, "sums of the ranks are averaged")

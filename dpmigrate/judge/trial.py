@@ -1,0 +1,111 @@
+"""A result that is judged: its execution, and views of its trace that several invariants need."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.trace import Event
+from dpmigrate.execution.values import NOTHING, Data, Ref, Value, data
+from dpmigrate.judge.watching import Watching, is_loader
+from dpmigrate.library.torch_nn import owned
+from dpmigrate.model import Span
+from dpmigrate.program import Program
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong: the place (``train.py:12``), the invariant, and a sentence."""
+
+    place: str
+    invariant: str
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A migrated program, executed; and the original, where there is one."""
+
+    result: Execution
+    original: Execution | None = None
+
+    def fault(self, node: ast.AST | None, invariant: str, words: str) -> Fault:
+        """A fault at a node of the result."""
+        line = getattr(node, "lineno", None)
+        program = self.result.program
+        place = program.place(line) if line is not None else program.entry.name
+        return Fault(place, invariant, words)
+
+    def line(self, node: ast.AST | None) -> str:
+        """The place of a node for a sentence: ``line 12``, ``utils.py, line 12``."""
+        if node is None or not hasattr(node, "lineno"):
+            return "a place that is not known"
+        return self.result.program.where(Span(node.lineno, 0, node.lineno, 0))
+
+    @cached_property
+    def backwards(self) -> list[Event]:
+        """The backward passes."""
+        return list(self.result.trace.of("backward"))
+
+    @cached_property
+    def steps(self) -> list[Event]:
+        """The steps of optimizers."""
+        return list(self.result.trace.of("step"))
+
+    @cached_property
+    def trained(self) -> set[int]:
+        """The modules and parameters that optimizers step, with all that they hold."""
+        found: set[int] = set()
+        for event in self.steps:
+            for d in data(event.values["parameters"]):
+                for number in d.reached:
+                    found |= self.owned(number)
+        return found
+
+    def owned(self, number: int) -> set[int]:
+        """A module, and the modules and parameters in it."""
+        known = self._owned
+        if number not in known:
+            known[number] = owned(self.result, number)
+        return known[number]
+
+    @cached_property
+    def _owned(self) -> dict[int, set[int]]:
+        return {}
+
+    def losses(self) -> Iterator[tuple[Event, Data]]:
+        """What is differentiated and comes to what is trained."""
+        for event in self.backwards:
+            for d in data(event.values["loss"]):
+                if d.reached & self.trained:
+                    yield event, d
+
+    @cached_property
+    def sources(self) -> set[int]:
+        """What training is made of: the loaders of the losses."""
+        return {s for _, d in self.losses() for s in d.sources}
+
+    def loaders(self) -> Iterator[Object]:
+        """The loaders whose batches are trained on."""
+        objects = self.result.heap.objects
+        return (
+            o for n in sorted(self.sources) if (o := objects.get(n)) and is_loader(self.result, o)
+        )
+
+    def held(self, number: int, name: str) -> Value:
+        """A field of an object when the program has ended."""
+        return self.result.heap.read((number, name)) or NOTHING
+
+    def object(self, v: Value) -> Object | None:
+        """The first object that a value may be."""
+        return next((self.result.heap.objects[a.object] for a in v if isinstance(a, Ref)), None)
+
+
+def trial(result: Program, original: Program | None = None) -> Trial:
+    """Execute a result, and its original, for the judge."""
+    before = Execution(original, Watching()).run() if original is not None else None
+    return Trial(Execution(result, Watching()).run(), before)

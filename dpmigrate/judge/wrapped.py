@@ -1,0 +1,39 @@
+"""Every parameter that is trained gets its gradient through a wrapper.
+
+Gradients are averaged over the ranks by DistributedDataParallel, in the backward of what its forward gave
+(https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.judge.trial import Fault, Trial
+
+NAME = "trained parameters are wrapped"
+
+
+def faults(trial: Trial) -> Iterator[Fault]:
+    """Losses that come to trained parameters past a wrapper; programs in which no training is seen."""
+    objects = trial.result.heap.objects
+    if trial.result.trace.ended is not None:
+        yield trial.fault(None, NAME, f"the program is not understood: {trial.result.trace.ended}")
+        return
+    seen = False
+    for event, loss in trial.losses():
+        seen = True
+        wrappers = [n for n in loss.reached if objects[n].kind == "wrapper"]
+        inside: set[int] = set()
+        for wrapper in wrappers:
+            inside |= trial.owned(wrapper)
+        bare = sorted(n for n in loss.reached & trial.trained if n not in inside)
+        for number in bare:
+            if objects[number].kind != "wrapper":
+                made = objects[number]
+                yield trial.fault(
+                    event.node, NAME,
+                    f"the gradient of {made.name} (made in {trial.line(made.node)}) goes past every wrapper",
+                )  # fmt: skip
+                break
+    if not seen:
+        yield trial.fault(None, NAME, "no loss is seen that comes to what an optimizer steps")

@@ -1,0 +1,348 @@
+"""dpmigrate_runtime: what the functions of migrated programs do (see dpmigrate/contract.py)."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.names import LENGTH
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Data,
+    Items,
+    Origin,
+    Ref,
+    Setting,
+    Value,
+    const,
+    items,
+    join,
+    known,
+    placement_of,
+    value,
+)
+from dpmigrate.library import torch_data, torch_nn
+from dpmigrate.library.effects import same
+from dpmigrate.library.sites import Effect, Row, Site, table
+
+_DOC = "docs/runtime.md"
+#: what a batch size is that was divided by the number of ranks
+LOCAL_BATCH = "local batch"
+#: how a loader made by the runtime deals its batches
+SHARED, BLOCKS, WHOLE = "shared", "blocks", "whole"
+
+
+def met(site: Site) -> None:
+    """All ranks come together here."""
+    site.event("collective", name=const(site.word))
+
+
+def wrapped(site: Site) -> Value:
+    """``ddp.wrap(model)``: DistributedDataParallel, or the model itself on one process."""
+    met(site)
+    model = site.get(0, "model") or NOTHING
+    found: list[Value] = []
+    for atom in model:
+        made = site.m.heap.new(
+            "wrapper", "wrap", site.node, site.frame.context, key=(site.name, atom)
+        )
+        inner = _inside(site, value(atom))
+        site.m.heap.write((made.number, "module"), inner)
+        for option in ("find_unused", "sync_bn", "compare"):
+            given = site.arguments.keywords.get(option)
+            if given is not None:
+                site.m.heap.write((made.number, option), given)
+        site.event("wrap", object=value(Ref(made.number)), module=inner)
+        found.append(value(Ref(made.number)))
+    return join(*found)
+
+
+def _inside(site: Site, model: Value) -> Value:
+    """The model behind a wrapper."""
+    found: list[Value] = []
+    for atom in model:
+        made = site.m.object(atom)
+        if made is not None and made.kind == "wrapper":
+            found.append(site.m.heap.read((made.number, "module")) or NOTHING)
+        else:
+            found.append(value(atom))
+    return join(*found)
+
+
+def unwrapped(site: Site) -> Value:
+    """``ddp.unwrap(model)``: the bare model."""
+    return _inside(site, site.get(0, "model") or NOTHING)
+
+
+def method(site: Site) -> Value:
+    """``ddp.method(model, name)``: a method of the model that goes through the wrapper."""
+    return site.ref("method through", model=site.get(0, "model"), name=site.get(1, "name"))
+
+
+def method_called(site: Site) -> Value:
+    """The method is called: a forward pass of the wrapper."""
+    owner = site.object
+    assert owner is not None
+    model = site.m.heap.read((owner.number, "model")) or NOTHING
+    name = known(site.m.heap.read((owner.number, "name")) or NOTHING)
+    result: list[Value] = []
+    for atom in model:
+        made = site.m.object(atom)
+        inner = _inside(site, value(atom))
+        if made is not None and made.kind == "wrapper":
+            torch_nn.forward(site, made)
+        called = site.m.attribute(inner, str(name), site.node, site.frame)
+        given = site.m.call(called, site.arguments, site.node, site.frame)
+        if made is not None and made.kind == "wrapper" and site.grad():
+            given = torch_nn.through(given, made, site)
+        result.append(given)
+    return join(*result)
+
+
+# ---------------------------------------------------------------- data
+
+
+def local_batch(site: Site) -> Value:
+    """``ddp.local_batch(size)``: the rank's part of a batch size."""
+    return value(Setting(LOCAL_BATCH))
+
+
+def dealt(how: str) -> Effect:
+    """A loader that deals the batches of another one."""
+
+    def effect(site: Site) -> Value:
+        found: list[Value] = []
+        for atom in site.get(0, "loader") or NOTHING:
+            made = site.m.heap.new(
+                "loader", site.word, site.node, site.frame.context, key=(site.name, atom)
+            )
+            other = site.m.object(atom)
+            if other is not None:
+                _taken_over(site, made, other)
+            site.m.heap.write((made.number, "dealt"), const(how))
+            if how == BLOCKS:
+                origin = Origin(site.node, "a rank's share of the batches")
+                count = Data("number", placements.PER_RANK, origin=origin)
+                site.m.heap.write((made.number, LENGTH), value(count))
+            site.event("loader", object=value(Ref(made.number)))
+            found.append(value(Ref(made.number)))
+        return join(*found)
+
+    return effect
+
+
+def _taken_over(site: Site, made: Object, other: Object) -> None:
+    for name, held in site.m.heap.names(other.number):
+        site.m.heap.write((made.number, name), held)
+    if other.kind != "loader" and "loader" not in site.m.kinds(other):
+        site.m.heap.write((made.number, "dataset"), value(Ref(other.number)))
+
+
+def next_epoch(site: Site) -> Value:
+    """``ddp.next_epoch(loader)``: the loader, with the next order."""
+    return site.get(0, "loader") or NOTHING
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def reduced(wanted: placements.Placement) -> Effect:
+    """``ddp.sum_all``, ``ddp.mean_all``: parts become the whole."""
+
+    def effect(site: Site) -> Value:
+        met(site)
+        given = list(site.arguments.positional)
+        if site.arguments.star:
+            given.append(site.arguments.star)
+        for v in given:
+            site.event("reduce", how=const(wanted.how), given=v)
+        found = [_whole(site, v, wanted) for v in given]
+        return found[0] if len(found) == 1 else items(found)
+
+    return effect
+
+
+def _whole(site: Site, v: Value, wanted: placements.Placement) -> Value:
+    """The whole of a part; what is no such part is not made right by it."""
+    found: list[Value] = []
+    for atom in v:
+        made = site.m.object(atom)
+        if made is not None and made.kind in ("list", "dict"):
+            inner = site.m.contents(made)
+            held = _whole(site, inner, wanted)
+            new = site.m.heap.new(
+                made.kind, made.kind, site.node, site.frame.context, key=made.number
+            )
+            site.m.heap.write((new.number, "*"), held)
+            found.append(value(Ref(new.number)))
+        elif isinstance(atom, Items):
+            found.append(items([_whole(site, i, wanted) for i in atom.items]))
+        elif isinstance(atom, Data):
+            p = atom.placement
+            fits = (
+                p.kind in (Kind.ZERO, Kind.UNIFORM) if wanted.how == "mean" else p.kind is Kind.ZERO
+            )
+            fits = fits or placements.join(p, wanted) == wanted
+            origin = None if fits else Origin(site.node, f"{site.word} of what is {p}", atom.origin)
+            placement = placements.UNIFORM if fits else placements.UNKNOWN
+            found.append(
+                value(
+                    atom._replace(
+                        placement=placement, origin=origin, gradient="none", reached=frozenset()
+                    )
+                )
+            )
+        else:
+            found.append(value(atom))
+    return join(*found)
+
+
+def gathered(site: Site) -> Value:
+    """``ddp.gather_all(x)``: the rows of all ranks in their order."""
+    met(site)
+    found: list[Value] = []
+    for v in site.arguments.positional:
+        site.event("reduce", how=const("rows"), given=v)
+        found.append(_uniform(v))
+    return found[0] if len(found) == 1 else items(found)
+
+
+def _uniform(v: Value) -> Value:
+    return tuple(
+        a._replace(placement=placements.UNIFORM, origin=None, gradient="none", reached=frozenset())
+        if isinstance(a, Data)
+        else a
+        for a in v
+    )
+
+
+def decided(site: Site) -> Value:
+    """``ddp.any_rank(flag)``, ``ddp.from_main(v)``: the same on all ranks."""
+    met(site)
+    given = site.get(0) or NOTHING
+    kept = tuple(a for a in _uniform(given) if not isinstance(a, Data) or a.kind != "number")
+    return kept or SETTING
+
+
+def summed_loss(site: Site) -> Value:
+    """``ddp.sum_loss(loss)``: a local sum whose average over the ranks is the sum of all."""
+    given = site.get(0, "loss") or NOTHING
+    p = placement_of(site.flat(given))
+    if p == placements.SUM:
+        return arithmetic.derived(site.word, placements.MEAN, [site.flat(given)], site.node)
+    if p.kind in (*placements.EQUAL, Kind.UNKNOWN):
+        return given
+    return arithmetic.derived(site.word, placements.UNKNOWN, [site.flat(given)], site.node)
+
+
+def weighted(site: Site) -> Value:
+    """``ddp.weighted_mean(loss, weight)``: a mean over weights that differ between ranks."""
+    met(site)
+    given = site.flat(site.get(0, "loss") or NOTHING)
+    return arithmetic.derived(site.word, placements.MEAN, [given], site.node)
+
+
+def mean_count(site: Site) -> Value:
+    """``ddp.mean_count(n)``: the mean number of a rank; a local sum over it is a part of the mean."""
+    met(site)
+    given = site.flat(site.get(0, "count") or NOTHING)
+    return arithmetic.derived(site.word, placements.size(), [given], site.node, gradient="none")
+
+
+def weight_of(site: Site) -> Value:
+    """``ddp.weight_of(target, weight)``: the sum of the weights of the rank's samples."""
+    given = site.flat(site.get(0, "target") or NOTHING)
+    return arithmetic.derived(site.word, placements.SUM, [given], site.node, gradient="none")
+
+
+# ---------------------------------------------------------------- the process
+
+
+def own(word: str) -> Effect:
+    """A number that each rank has for itself."""
+
+    def effect(site: Site) -> Value:
+        return value(Data("number", placements.PER_RANK, origin=Origin(site.node, word)))
+
+    return effect
+
+
+def meeting(site: Site) -> Value:
+    """A collective without a result."""
+    met(site)
+    return NONE
+
+
+def set_up(site: Site) -> Value:
+    """``ddp.setup()``."""
+    site.event("setup")
+    return meeting(site)
+
+
+def saved(site: Site) -> Value:
+    """``ddp.save(obj, path)``: rank 0 writes."""
+    site.event("save", what=site.get(0, "obj") or NOTHING, path=site.get(1, "f") or NOTHING)
+    return NONE
+
+
+def main_only(site: Site) -> Value:
+    """``ddp.main_only(factory, …)``: the object on rank 0, one that does nothing on the others."""
+    factory = site.get(0, "factory") or NOTHING
+    given = Arguments(site.arguments.positional[1:], site.arguments.keywords, site.arguments.star)
+    return site.m.call(factory, given, site.node, site.frame)
+
+
+def path(site: Site) -> Value:
+    """``ddp.main_path(p)``: a path that rank 0 writes to."""
+    return SETTING
+
+
+def equal(site: Site) -> Value:
+    """A number that is the same on all ranks."""
+    met(site)
+    return SETTING
+
+
+_R = "dpmigrate_runtime."
+
+
+def _row(names: str, effect: Effect) -> Row:
+    return Row(" ".join(f"{_R}{n}" for n in names.split()), effect, (), _DOC)
+
+
+ROWS = (
+    _row("setup", set_up),
+    _row("cleanup barrier sync_buffers seed_ranks", meeting),
+    _row("wrap", wrapped),
+    _row("unwrap", unwrapped),
+    _row("method", method),
+    _row("accumulate main_first same_stream", lambda s: s.ref("context")),
+    _row("clean_keys", same),
+    _row("local_batch", local_batch),
+    _row("distribute", dealt(SHARED)),
+    _row("shard", dealt(BLOCKS)),
+    _row("whole", dealt(WHOLE)),
+    _row("next_epoch", next_epoch),
+    _row("shard_sampler DistributedSampler", torch_data.sampler),
+    _row("sum_all", reduced(placements.SUM)),
+    _row("mean_all", reduced(placements.MEAN)),
+    _row("gather_all", gathered),
+    _row("any_rank from_main", decided),
+    _row("sum_loss", summed_loss),
+    _row("weighted_mean", weighted),
+    _row("mean_count", mean_count),
+    _row("weight_of", weight_of),
+    _row("rank local_rank worker_number", own("the number of the rank")),
+    _row("is_main", own("rank 0 alone")),
+    _row("world_size device", lambda s: SETTING),
+    _row("save", saved),
+    _row("main_only", main_only),
+    _row("main_path", path),
+    _row("common_seed same_hash", equal),
+    _row("rank_generator", same),
+)
+FUNCTIONS = table(ROWS)
+OF_KIND = {("method through", "__call__"): Row("", method_called)}
