@@ -66,7 +66,7 @@ class AttributeParts(NameParts):
         """The class of an instance, or the class itself."""
         if made.kind == "class":
             return made
-        if isinstance(made.extra, int):
+        if made.kind == "instance":
             found = self.heap.objects.get(made.extra)
             return found if found is not None and found.kind == "class" else None
         return None

@@ -404,9 +404,13 @@ class ExpressionParts(ContainerParts):
         known = self.known_elements(iterable, LISTED)
         if known is not None:
             exact = True
-            for v in known:
+            outside = frame.context
+            for turn, v in enumerate(known):
+                frame.context = outside
+                frame.context = self.turn_context(generator.target, turn, frame)
                 self.assign(generator.target, v, generator.target, frame)
                 exact = self._kept(generator, generators, index, frame, element, found) and exact
+            frame.context = outside
             return exact
         for _ in range(2):  # what an element leaves behind may change the next one
             self.assign(

@@ -229,6 +229,11 @@ class Heap:
         """Begin to note every value that is written: a handler may start after each of them."""
         self._watches.append({})
 
+    @property
+    def watching(self) -> bool:
+        """Whether a ``try`` is under way."""
+        return bool(self._watches)
+
     def watched(self) -> dict[Location, Value]:
         """End it: all values that were written, by place."""
         return self._watches.pop()

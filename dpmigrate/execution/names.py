@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dpmigrate.execution.heap import Location
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.scopes import Names, names_of
+from dpmigrate.execution.trace import Call
 from dpmigrate.execution.values import (
     NOTHING,
     UNBOUND,
@@ -66,6 +67,8 @@ class NameParts(Machine):
             if outside is not None:
                 return outside
         self.event("unbound", node, frame)
+        if self.heap.watching:
+            return NOTHING  # it raises, and a handler goes on
         return self.miss(f"the name {node.id} is not bound", node, frame)
 
     def _outside(self, name: str, frame: Frame) -> Value | None:
@@ -138,6 +141,12 @@ class NameParts(Machine):
         elif values:
             self.heap.write((made.number, "*"), join(*values))
         return value(Ref(made.number))
+
+    def turn_context(self, node: ast.AST, turn: int, frame: Frame) -> int:
+        """The context of one turn of a loop that is gone through item by item: what it makes is its own."""
+        number = self.heap.number(("turn", frame.context, id(node), turn))
+        self.trace.calls.setdefault(number, Call(frame.context, node, f"turn {turn}"))
+        return number
 
     def scopes(self, frame: Frame) -> Iterator[tuple[int, Names]]:
         """The function scopes that a function defined here sees, the innermost first."""

@@ -392,6 +392,18 @@ class StatementParts(CallParts):
     ) -> bool | None:  # fmt: skip
         """One turn; whether it changed anything, None where none comes to its end."""
         level, _, slot = frame.loops[-1]
+        outside = frame.context
+        if known is not None:
+            frame.context = self.turn_context(node, turn, frame)
+        try:
+            return self._turn_in(node, frame, turn, element, known, take, level, slot)
+        finally:
+            frame.context = outside
+
+    def _turn_in(
+        self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, turn: int, element: Value,
+        known: list[Value] | None, take: Callable[[], bool] | None, level: int, slot: int,
+    ) -> bool | None:  # fmt: skip
         self.heap.mark()
         frame.loops[-1] = (level, self.heap.level, slot)
         if isinstance(node, ast.While):

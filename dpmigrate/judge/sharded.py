@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution.heap import Object
-from dpmigrate.execution.values import NONE, Setting
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import NONE, const, data
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.runtime import LOCAL_BATCH
+from dpmigrate.library.runtime import BLOCKS, SHARED, WHOLE
 
 NAME = "training passes are sharded"
 _SAMPLERS = ("DistributedSampler", "shard_sampler")
@@ -27,9 +28,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
 
 def _wrong(trial: Trial, made: Object) -> str:
     dealt = trial.held(made.number, "dealt")
-    if dealt and dealt[0].value == "shared":  # type: ignore[union-attr]
+    if dealt == const(SHARED):
         return ""
-    if dealt:
+    if const(SHARED)[0] in dealt or const(BLOCKS)[0] in dealt or const(WHOLE)[0] in dealt:
         return f"training goes over {made.name}(…), which is for evaluations"
     sampler = trial.held(made.number, "sampler") or trial.held(made.number, "batch_sampler")
     own = trial.object(sampler)
@@ -38,6 +39,6 @@ def _wrong(trial: Trial, made: Object) -> str:
     if own.name not in _SAMPLERS:
         return f"every rank would train on the whole data set: its sampler is {own.name}"
     size = trial.held(made.number, "batch_size")
-    if size and not any(isinstance(a, Setting) and a.word == LOCAL_BATCH for a in size):
+    if size and not any(d.placement.kind is Kind.SIZE for d in data(size)):
         return "every rank would take whole batches: the batch size is not divided"
     return ""

@@ -78,10 +78,11 @@ class Trial:
         return {}
 
     def losses(self) -> Iterator[tuple[Event, Data]]:
-        """What is differentiated and comes to what is trained."""
+        """What is differentiated and comes to a step, with the backward passes that it is from."""
+        stepped = {d for e in self.steps for d in data(e.values["gradients"])}
         for event in self.backwards:
             for d in data(event.values["loss"]):
-                if d.reached & self.trained:
+                if d in stepped or any(d.reached <= s.reached and d.sources <= s.sources for s in stepped):
                     yield event, d
 
     @cached_property

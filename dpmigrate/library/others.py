@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution import placements
 from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Ref, Value, join, value
+from dpmigrate.library import torch_nn
 from dpmigrate.library.effects import coupled, none, same, uniform
 from dpmigrate.library.sites import Row, Site, table
 
@@ -86,7 +87,8 @@ def transformed(site: Site) -> Value:
 
 def model(site: Site) -> Value:
     """A model of a library."""
-    return site.ref("module")
+    made = site.made("module", extra=torch_nn.MODEL)
+    return value(Ref(made.number))
 
 
 ROWS = (

@@ -15,7 +15,6 @@ from dpmigrate.execution.values import (
     Items,
     Origin,
     Ref,
-    Setting,
     Value,
     const,
     items,
@@ -107,7 +106,8 @@ def method_called(site: Site) -> Value:
 
 def local_batch(site: Site) -> Value:
     """``ddp.local_batch(size)``: the rank's part of a batch size."""
-    return value(Setting(LOCAL_BATCH))
+    origin = Origin(site.node, LOCAL_BATCH)
+    return value(Data("number", placements.size(), origin=origin))
 
 
 def dealt(how: str) -> Effect:
@@ -123,6 +123,11 @@ def dealt(how: str) -> Effect:
             if other is not None:
                 _taken_over(site, made, other)
             site.m.heap.write((made.number, "dealt"), const(how))
+            if how == SHARED:
+                sampler = site.m.heap.new(
+                    "sampler", "DistributedSampler", site.node, site.frame.context, key=atom
+                )
+                site.m.heap.write((made.number, "sampler"), value(Ref(sampler.number)))
             if how == BLOCKS:
                 origin = Origin(site.node, "a rank's share of the batches")
                 count = Data("number", placements.PER_RANK, origin=origin)
@@ -158,7 +163,9 @@ def reduced(wanted: placements.Placement) -> Effect:
         if site.arguments.star:
             given.append(site.arguments.star)
         for v in given:
-            site.event("reduce", how=const(wanted.how), given=v)
+            flat = site.flat(v)
+            if flat:
+                site.event("reduce", how=const(wanted.how), given=flat)
         found = [_whole(site, v, wanted) for v in given]
         return found[0] if len(found) == 1 else items(found)
 

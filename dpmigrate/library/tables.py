@@ -175,7 +175,8 @@ class Tables:
             row = ATTRIBUTES.get(("data", name))
             return row.effect(site) if row is not None else None
         made = m.object(receiver)
-        if made is not None and made.kind == "module" and ("module", name) not in OF_KIND:
+        known = ("module", name) in OF_KIND
+        if made is not None and made.kind == "module" and made.extra == torch_nn.MODEL and not known:
             return torch_nn.part(site)
         if made is not None and made.kind == "opaque":
             held = cast("Execution", m).contents(made)

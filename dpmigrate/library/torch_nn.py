@@ -37,6 +37,8 @@ from dpmigrate.library.sites import GRAD, Row, Site, table, words
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html"
 #: kinds of objects that hold parameters
 MODULES = frozenset({"module", "wrapper", "criterion", "container"})
+#: what is kept of a model of a library, whose parts are modules as well
+MODEL = "model of a library"
 #: layers without parameters
 BARE = frozenset(
     words(
@@ -343,10 +345,11 @@ def reach(v: Value, made: Object, site: Site) -> Value:
     if not site.grad():
         return cut(v)
     frozen = site.m.heap.read((made.number, "mode frozen")) == const(True)
+    whole = owned(site.m, made.number) if made.extra == MODEL else {made.number}
     return tuple(
         a._replace(
             gradient="whole" if a.gradient == "none" and not frozen else a.gradient,
-            reached=a.reached if frozen else a.reached | {made.number},
+            reached=a.reached if frozen else a.reached | whole,
         )
         if isinstance(a, Data)
         else a
@@ -447,6 +450,21 @@ def _inside(m: object, v: Value, depth: int) -> list[int]:
     return found
 
 
+def clear(site: Site, numbers: list[int]) -> None:
+    """Gradients are set to None."""
+    for number in numbers:
+        if site.m.heap.read((number, "grad")) is not None:
+            site.m.heap.write((number, "grad"), None)
+
+
+def gradients_cleared(site: Site) -> Value:
+    """``model.zero_grad()``."""
+    made = site.object
+    assert made is not None
+    clear(site, sorted(owned(site.m, made.number)))
+    return NONE
+
+
 def itself(site: Site) -> Value:
     """``model.to(device)``: the same module."""
     if site.word in ("to", "cuda", "cpu"):
@@ -545,7 +563,7 @@ def part(site: Site) -> Value:
     inner = site.m.heap.new(
         "module", f"{made.name}.{word}", made.node, made.context, key=(made.number, word)
     )
-    inner.many = False
+    inner.many, inner.extra = False, MODEL
     found = value(Ref(inner.number))
     site.m.heap.write((made.number, word), found)
     return found
@@ -660,7 +678,7 @@ _ALL = {
     "train": mode, "eval": mode, "parameters": parameters, "named_parameters": parameters,
     "modules": modules, "named_modules": modules, "children": modules, "named_children": modules,
     "buffers": uniform, "named_buffers": uniform, "state_dict": state, "load_state_dict": state_loaded,
-    "zero_grad": none, "requires_grad_": frozen, "register_buffer": registered,
+    "zero_grad": gradients_cleared, "requires_grad_": frozen, "register_buffer": registered,
     "register_parameter": registered, "add_module": registered, "register_module": registered,
     "apply": applied, "register_forward_hook": uniform, "register_full_backward_hook": uniform,
     "extra_repr": uniform, "register_forward_pre_hook": uniform, "__init__": none, "get_submodule": modules,

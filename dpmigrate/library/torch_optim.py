@@ -14,6 +14,7 @@ from dpmigrate.execution.values import (
     join,
     value,
 )
+from dpmigrate.library import torch_nn
 from dpmigrate.library.effects import none, same, uniform
 from dpmigrate.library.sites import Row, Site, table, words
 
@@ -51,10 +52,7 @@ def step(site: Site) -> Value:
         site.m.call(closure, Arguments(), site.node, site.frame)
     parameters = site.m.heap.read((owner.number, "parameters")) or NOTHING
     gradients = [
-        held
-        for d in data(parameters)
-        for number in sorted(d.reached)
-        if (held := site.m.heap.read((number, "grad")))
+        held for number in stepped(site, parameters) if (held := site.m.heap.read((number, "grad")))
     ]
     site.event(
         "step",
@@ -70,7 +68,18 @@ def cleared(site: Site) -> Value:
     owner = site.object
     assert owner is not None
     site.event("zero grad", optimizer=value(Ref(owner.number)))
+    parameters = site.m.heap.read((owner.number, "parameters")) or NOTHING
+    torch_nn.clear(site, stepped(site, parameters))
     return NONE
+
+
+def stepped(site: Site, parameters: Value) -> list[int]:
+    """The modules and parameters behind what an optimizer got, with all that they hold."""
+    found: set[int] = set()
+    for d in data(parameters):
+        for number in d.reached:
+            found |= torch_nn.owned(site.m, number)
+    return sorted(found)
 
 
 def scheduler(site: Site) -> Value:

@@ -15,6 +15,7 @@ from dpmigrate.execution.values import (
     Value,
     const,
     data,
+    gradient_join,
     items,
     join,
     placement_of,
@@ -279,6 +280,45 @@ def counted(site: Site) -> Value:
     return value(Data("tensor", placements.UNIFORM, axes=2 if site.word == "eye" else 1))
 
 
+def function_applied(site: Site) -> Value | None:
+    """``Function.apply(x)`` of a class of the program: its ``forward`` with a context."""
+    cls = site.object
+    forward = site.m.in_class(cls, "forward") if cls is not None else None
+    if not forward:
+        return None
+    result = site.m.call(forward, site.arguments.after(SETTING), site.node, site.frame)
+    given = site.operands()
+    return tuple(
+        a._replace(
+            gradient=gradient_join(*(d.gradient for v in given for d in data(v))),
+            reached=a.reached.union(*(d.reached for v in given for d in data(v))),
+        )
+        if isinstance(a, Data)
+        else a
+        for a in result
+    )
+
+
+def stored(site: Site) -> Value | None:
+    """``x[i] = y``: what holds the tensor holds another one afterwards."""
+    owner, key, new = (site.get(i) or NOTHING for i in range(3))
+    target = getattr(site.node, "value", None)
+    if not data(owner) or type(target).__name__ not in ("Name", "Attribute"):
+        return None
+    held, given = placement_of(owner), placement_of(site.flat(new))
+    at = placement_of(site.flat(key))
+    if held.kind is Kind.ROWS and given.kind in (Kind.ROWS, *placements.EQUAL):
+        placement = held
+    elif at.kind in placements.EQUAL:
+        placement = placements.join(held, given) if given.kind is not Kind.ROWS else placements.PER_RANK
+    else:
+        placement = placements.PER_RANK
+    flows = gradient_join(*(d.gradient for v in (owner, new) for d in data(v)))
+    made = arithmetic.derived("stored", placement, [owner, site.flat(new)], site.node, gradient=flows)
+    site.m.assign(target, made, site.node, site.frame)  # type: ignore[arg-type]
+    return NONE
+
+
 def clip_norm(site: Site) -> Value:
     """``clip_grad_norm_``: the norm of synchronised gradients."""
     site.event("clip", parameters=site.flat(site.get(0) or NOTHING))
@@ -445,7 +485,7 @@ ROWS = (
     _both("matmul mm bmm addmm baddbmm mv dot inner tensordot", matmul, "x @ w", "torch.mm(x, w)"),
     Row(".__matmul__", matmul, ("x @ w", "x.t() @ y"), _DOC),
     Row(".__getitem__", index, ("x[:, 0]", "x[:, 1:3]", "x[:, None]", "x[None]", "x[x[:, 0] > 0]"), _DOC),
-    Row(".__setitem__", none),
+    Row(".__setitem__", stored),
     Row("torch.einsum", einsum, ("torch.einsum('nf,nf->n', x, y)", "torch.einsum('nf,fg->ng', x, w)"), _DOC),
     _both("gather take_along_dim scatter scatter_add index_add index_fill index_copy", elementwise, "x.gather(1, t[:, None])"),
     _both("index_select take", choose),
@@ -544,6 +584,7 @@ ATTRIBUTES = {
     ("array", "size"): Row("", elements_count),
 }  # fmt: skip
 OF_KIND = {
+    ("class", "apply"): Row("", function_applied),
     ("tensor", "__iter__"): Row("", rows_iterated),
     ("array", "__iter__"): Row("", rows_iterated),
     ("shape", "__iter__"): Row("", lambda s: SETTING),
