@@ -155,12 +155,15 @@ class Heap:
         return {at: self._store.get(at) for journal in self._journals[level:] for at in journal}
 
     def apply(
-        self, deltas: Iterable[Delta], merged: Callable[[Value], Value] | None = None
+        self,
+        deltas: Iterable[Delta],
+        merged: Callable[[Value], Value] | None = None,
+        widen: Callable[[Value], Value] | None = None,
     ) -> bool:
         """Set the store to the join of several outcomes of one state; whether that changes anything.
 
-        ``merged`` is applied to what the outcomes do not agree on. A name that only some of them bind
-        may be unbound afterwards.
+        ``merged`` is applied to what the outcomes do not agree on, ``widen`` to what is new. A name that
+        only some of them bind may be unbound afterwards.
         """
         outcomes = list(deltas)
         changed = False
@@ -174,6 +177,10 @@ class Heap:
                 new = join(*[f if f is not None else value(UNBOUND) for f in found])
                 if merged is not None:
                     new = merged(new)
+            if new != old and new and old and len(new) == len(old) and set(new) == set(old):
+                continue  # the same in another order
+            if new != old and new is not None and widen is not None:
+                new = widen(new)
             if new != old:
                 changed = True
                 self.write(at, new)

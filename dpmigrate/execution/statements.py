@@ -427,10 +427,7 @@ class StatementParts(CallParts):
             outcomes = [self.heap.rollback()]
         parted = self.control[slot]
         widen = _counted if turn < TURNS - 1 else lambda v: _widened(v, node)
-        merged = self.merging(parted)
-        if merged is None:
-            return self.heap.apply([*outcomes, {}], widen)
-        return self.heap.apply([*outcomes, {}], lambda v: widen(merged(v)))
+        return self.heap.apply([{}, *outcomes], self.merging(parted), widen)
 
     def _loop_over(self, node: ast.For | ast.AsyncFor, generator: object, frame: Frame) -> bool:
         """A loop over a generator of the program: its body runs where the generator yields."""

@@ -22,8 +22,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if words:
             yield trial.fault(made.node, NAME, words)
     if not found and any(True for _ in trial.losses()):
-        event, _ = next(iter(trial.losses()))
-        yield trial.fault(event.node, NAME, "the loader of the training batches is not seen")
+        node, _ = next(iter(trial.losses()))
+        yield trial.fault(node, NAME, "the loader of the training batches is not seen")
 
 
 def _wrong(trial: Trial, made: Object) -> str:

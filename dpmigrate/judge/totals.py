@@ -14,13 +14,13 @@ NAME = "losses and totals are those of all samples"
 
 def faults(trial: Trial) -> Iterator[Fault]:
     """Losses that are no mean over the ranks, and reductions of what is no such part."""
-    for event, loss in trial.losses():
+    for node, loss in trial.losses():
         if loss.placement not in (placements.MEAN,) and loss.placement.kind not in (
             *placements.EQUAL,
             Kind.PER_RANK,  # what is coupled is said by a rule, and may be kept on purpose
         ):
             since = f": {loss.origin.word}, {trial.line(loss.origin.node)}" if loss.origin else ""
-            yield trial.fault(event.node, NAME, f"the loss is {loss.placement}{since}")
+            yield trial.fault(node, NAME, f"the loss is {loss.placement}{since}")
     for event in trial.result.trace.of("reduce"):
         how = event.values["how"][0].value  # type: ignore[union-attr]
         given = placement_of(event.values["given"])

@@ -77,13 +77,14 @@ class Trial:
     def _owned(self) -> dict[int, set[int]]:
         return {}
 
-    def losses(self) -> Iterator[tuple[Event, Data]]:
-        """What is differentiated and comes to a step, with the backward passes that it is from."""
-        stepped = {d for e in self.steps for d in data(e.values["gradients"])}
-        for event in self.backwards:
-            for d in data(event.values["loss"]):
-                if d in stepped or any(d.reached <= s.reached and d.sources <= s.sources for s in stepped):
-                    yield event, d
+    def losses(self) -> Iterator[tuple[ast.AST, Data]]:
+        """What is differentiated and comes to a step, with the place of its backward."""
+        found = {a.object: None for e in self.steps for a in e.values["gradients"] if isinstance(a, Ref)}
+        for number in found:
+            node = self.result.heap.objects[number].node
+            for d in data(self.held(number, "loss")):
+                assert node is not None
+                yield node, d
 
     @cached_property
     def sources(self) -> set[int]:
@@ -99,7 +100,7 @@ class Trial:
 
     def held(self, number: int, name: str) -> Value:
         """A field of an object when the program has ended."""
-        return self.result.heap.read((number, name)) or NOTHING
+        return self.result.bound(self.result.heap.read((number, name)) or NOTHING)
 
     def object(self, v: Value) -> Object | None:
         """The first object that a value may be."""

@@ -20,7 +20,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
         yield trial.fault(None, NAME, f"the program is not understood: {trial.result.trace.ended}")
         return
     seen = False
-    for event, loss in trial.losses():
+    for node, loss in trial.losses():
         seen = True
         wrappers = [n for n in loss.reached if objects[n].kind == "wrapper"]
         inside: set[int] = set()
@@ -31,7 +31,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
             if objects[number].kind != "wrapper":
                 made = objects[number]
                 yield trial.fault(
-                    event.node, NAME,
+                    node, NAME,
                     f"the gradient of {made.name} (made in {trial.line(made.node)}) goes past every wrapper",
                 )  # fmt: skip
                 break

@@ -12,6 +12,7 @@ from dpmigrate.execution.values import (
     SETTING,
     Data,
     Items,
+    Ref,
     Value,
     const,
     data,
@@ -57,9 +58,11 @@ def backward(site: Site) -> Value:
     """``loss.backward()``: gradients come to everything that the loss has reached."""
     loss = site.flat(site.get(0) or NOTHING)
     site.event("backward", loss=loss)
+    made = site.m.heap.new("backward", "backward", site.node, site.frame.context)
+    site.m.heap.write((made.number, "loss"), loss)
     for d in data(loss):
         for number in sorted(d.reached):
-            site.m.heap.widen((number, "grad"), (d,))
+            site.m.heap.widen((number, "grad"), value(Ref(made.number)))
     return NONE
 
 
