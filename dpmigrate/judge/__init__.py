@@ -8,11 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.judge import bound, epochs, parted, sharded, totals, unused, wrapped
+from dpmigrate.judge import (
+    bound,
+    epochs,
+    files,
+    group,
+    parted,
+    sharded,
+    streams,
+    totals,
+    unused,
+    wrapped,
+)
 from dpmigrate.judge.trial import Fault, Trial, trial
 from dpmigrate.program import Program
 
-_INVARIANTS = (bound, wrapped, sharded, epochs, parted, totals, unused)
+_INVARIANTS = (
+    bound, group, wrapped, sharded, epochs, streams, parted, totals, unused, files,
+)  # fmt: skip
 
 
 def faults(result: Program, original: Program | None = None) -> Iterator[Fault]:

@@ -38,6 +38,8 @@ def _wrong(trial: Trial, made: Object) -> str:
         return "every rank would train on the whole data set: the loader has no sampler that divides it"
     if own.name not in _SAMPLERS:
         return f"every rank would train on the whole data set: its sampler is {own.name}"
+    if trial.held(made.number, "shuffle") == const(True):
+        return "a loader with a sampler cannot shuffle as well"
     size = trial.held(made.number, "batch_size")
     if size and not any(d.placement.kind is Kind.SIZE for d in data(size)):
         return "every rank would take whole batches: the batch size is not divided"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import placement_of
+from dpmigrate.execution.values import data, placement_of
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "losses and totals are those of all samples"
@@ -21,6 +21,17 @@ def faults(trial: Trial) -> Iterator[Fault]:
         ):
             since = f": {loss.origin.word}, {trial.line(loss.origin.node)}" if loss.origin else ""
             yield trial.fault(node, NAME, f"the loss is {loss.placement}{since}")
+    shares = {o.number for o in trial.result.heap.objects.values() if o.name == "shard"}
+    for event in trial.result.trace.of("print", "write", "schedule"):
+        for v in event.values.values():
+            for d in data(v, deep=True):
+                part = d.placement.kind in (Kind.PARTIAL, Kind.RATIO, Kind.SIZE)
+                if part and d.sources & shares:
+                    yield trial.fault(
+                        event.node,
+                        NAME,
+                        f"this is read before the ranks add up their parts ({d.placement})",
+                    )
     for event in trial.result.trace.of("reduce"):
         how = event.values["how"][0].value  # type: ignore[union-attr]
         given = placement_of(event.values["given"])

@@ -11,7 +11,7 @@ from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import NOTHING, Data, Ref, Value, data
-from dpmigrate.judge.watching import Watching, is_loader
+from dpmigrate.judge.watching import Judged, Watching, is_loader
 from dpmigrate.library.torch_nn import owned
 from dpmigrate.model import Span
 from dpmigrate.program import Program
@@ -79,7 +79,9 @@ class Trial:
 
     def losses(self) -> Iterator[tuple[ast.AST, Data]]:
         """What is differentiated and comes to a step, with the place of its backward."""
-        found = {a.object: None for e in self.steps for a in e.values["gradients"] if isinstance(a, Ref)}
+        found = {
+            a.object: None for e in self.steps for a in e.values["gradients"] if isinstance(a, Ref)
+        }
         for number in found:
             node = self.result.heap.objects[number].node
             for d in data(self.held(number, "loss")):
@@ -109,5 +111,9 @@ class Trial:
 
 def trial(result: Program, original: Program | None = None) -> Trial:
     """Execute a result, and its original, for the judge."""
-    before = Execution(original, Watching()).run() if original is not None else None
-    return Trial(Execution(result, Watching()).run(), before)
+    before = Judged(original, Watching()) if original is not None else None
+    if before is not None:
+        before.run()
+    execution = Judged(result, Watching())
+    execution.run()
+    return Trial(execution, before)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import Location, Object
-from dpmigrate.execution.machine import Frame, Machine
+from dpmigrate.execution.machine import PROCESS, Frame, Machine
+from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import NOTHING, Atom, Ref, Value, const, join, value
 from dpmigrate.library.tables import Tables
 
@@ -15,17 +17,52 @@ TOLD = "judge told"
 FRESH, SET, USED = const("fresh"), const("told"), const("used")
 
 
+#: fields of the process: whether the process group is up, and whether each rank draws its own numbers
+GROUP, STREAMS = (PROCESS, "judge group"), (PROCESS, "judge streams")
+BEGUN = (PROCESS, "judge begun")
+BEFORE, UP, DOWN = const("before"), const("up"), const("down")
+SAME, OWN = const("same"), const("own")
+_RUNTIME = "dpmigrate_runtime."
+#: what of the runtime needs no process group
+_ANYWHERE = frozenset(("setup", "unwrap", "clean_keys", "weight_of", "sum_loss", "method"))
+
+
+class Judged(Execution):
+    """An execution in which draws say what stream they draw from."""
+
+    def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
+        if kind in ("draw", "forward"):
+            values["streams"] = self.heap.read(STREAMS) or SAME
+            values["begun"] = self.heap.read(BEGUN) or const(False)
+        return super().event(kind, node, frame, **values)
+
+
 class Watching(Tables):
-    """Notes before each pass whether the sampler was told the epoch."""
+    """Notes what the judge wants to know: the epochs of samplers, the process group, the random streams."""
 
     def call(
         self, m: Machine, name: str, arguments: Arguments, node: ast.AST, frame: Frame
     ) -> Value | None:
-        if name == "dpmigrate_runtime.next_epoch":
+        if name.startswith(_RUNTIME):
+            self._of_runtime(m, name.removeprefix(_RUNTIME), arguments, node, frame)
+        return super().call(m, name, arguments, node, frame)
+
+    def _of_runtime(
+        self, m: Machine, word: str, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> None:
+        group = m.heap.read(GROUP) or BEFORE
+        m.event("judge runtime", node, frame, name=const(word), group=group)
+        if word == "setup":
+            m.heap.write(GROUP, UP)
+            m.heap.write(STREAMS, SAME)
+        elif word == "cleanup":
+            m.heap.write(GROUP, DOWN)
+        elif word == "seed_ranks":
+            m.heap.write(STREAMS, OWN)
+        elif word == "next_epoch":
             for atom in arguments.get(0, "loader") or NOTHING:
                 for at in samplers(m, atom):
                     m.heap.write(at, SET)
-        return super().call(m, name, arguments, node, frame)
 
     def method(
         self,
@@ -47,7 +84,15 @@ class Watching(Tables):
         made = m.object(atom)
         if name == "begun" and made is not None and is_loader(m, made):
             told = join(*[m.heap.read(at) or FRESH for at in samplers(m, atom)])
-            m.event("judge pass", node, frame, loader=value(Ref(made.number)), told=told)
+            streams = m.heap.read(STREAMS) or SAME
+            m.event(
+                "judge pass",
+                node,
+                frame,
+                loader=value(Ref(made.number)),
+                told=told,
+                streams=streams,
+            )
             for at in samplers(m, atom):
                 m.heap.write(at, USED)
         return super()._about(m, atom, name, node, frame)

@@ -10,6 +10,7 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    Atom,
     Const,
     Data,
     Foreign,
@@ -251,11 +252,28 @@ def set_attribute(site: Site) -> Value:
 def has_attribute(site: Site) -> Value:
     """``hasattr(x, name)``."""
     owner, name = site.get(0) or NOTHING, known(site.get(1) or NOTHING)
-    made = site.m.objects(owner)
-    if isinstance(name, str) and len(made) == len(owner) == 1 and made[0].kind == "instance":
-        if site.m.heap.read((made[0].number, name)):
-            return const(True)
-    return SETTING
+    if not isinstance(name, str):
+        return SETTING
+    answers = {_has(site, atom, name) for atom in owner}
+    return const(answers.pop()) if len(answers) == 1 and None not in answers else SETTING
+
+
+def _has(site: Site, atom: Atom, name: str) -> bool | None:
+    """Whether an atom has an attribute; None where that is not known."""
+    made = site.m.object(atom)
+    if made is None:
+        return None
+    held = site.m.heap.read((made.number, name))
+    if held:
+        return True if site.m.bound(held) == held else None
+    cls = site.m.class_of(made)
+    if cls is not None and made.kind == "instance":
+        if site.m.in_class(cls, name):
+            return True
+        # wrappers hold their model as ``module``; no class of a library of modules has that
+        plain = not cls.extra.unknown and (not cls.extra.kinds or name == "module")
+        return False if plain else None
+    return name == "module" if made.kind in ("wrapper", "module", "container") else None
 
 
 def is_instance(site: Site) -> Value:

@@ -291,7 +291,7 @@ def set_up(site: Site) -> Value:
 
 def saved(site: Site) -> Value:
     """``ddp.save(obj, path)``: rank 0 writes."""
-    site.event("save", what=site.get(0, "obj") or NOTHING, path=site.get(1, "f") or NOTHING)
+    site.event("save by rank 0", what=site.get(0, "obj") or NOTHING, path=site.get(1, "f") or NOTHING)
     return NONE
 
 

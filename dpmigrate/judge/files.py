@@ -1,0 +1,53 @@
+"""Rank 0 alone writes, and what it writes are the names of the bare model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.execution.values import Ref, Value
+from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.library.torch_nn import MODULES
+
+NAME = "rank 0 writes the state of the bare model"
+
+
+def faults(trial: Trial) -> Iterator[Fault]:
+    """Checkpoints that every rank writes, and states with the names of a wrapper."""
+    for event in trial.result.trace.of("save", "save by rank 0"):
+        alone = event.kind == "save by rank 0" or (
+            event.parted is not None and event.parted.origin.word.startswith("rank 0")
+        )
+        if not alone and _checkpoint(trial, event.values["what"], set()):
+            yield trial.fault(event.node, NAME, "every rank writes this file")
+        for number in _states(trial, event.values["what"], set()):
+            of = trial.object(trial.held(number, "of"))
+            if of is not None and of.kind == "wrapper":
+                yield trial.fault(event.node, NAME, "the names in this state begin with 'module.'")
+
+
+def _checkpoint(trial: Trial, v: Value, seen: set[int]) -> bool:
+    """Whether it holds what training goes on from."""
+    objects = trial.result.heap.objects
+    for atom in v:
+        if not isinstance(atom, Ref) or atom.object in seen:
+            continue
+        seen.add(atom.object)
+        made = objects[atom.object]
+        if made.kind in ("state", "optimizer") or trial.result.kinds(made) & MODULES:
+            return True
+        if made.kind in ("dict", "list") and _checkpoint(trial, trial.result.contents(made), seen):
+            return True
+    return False
+
+
+def _states(trial: Trial, v: Value, seen: set[int]) -> Iterator[int]:
+    """The state dictionaries in what is saved."""
+    for atom in v:
+        if not isinstance(atom, Ref) or atom.object in seen:
+            continue
+        seen.add(atom.object)
+        made = trial.result.heap.objects[atom.object]
+        if made.kind == "state":
+            yield made.number
+        elif made.kind in ("dict", "list"):
+            yield from _states(trial, trial.result.contents(made), seen)
