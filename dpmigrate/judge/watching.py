@@ -84,15 +84,8 @@ class Watching(Tables):
         made = m.object(atom)
         if name == "begun" and made is not None and is_loader(m, made):
             told = join(*[m.heap.read(at) or FRESH for at in samplers(m, atom)])
-            streams = m.heap.read(STREAMS) or SAME
-            m.event(
-                "judge pass",
-                node,
-                frame,
-                loader=value(Ref(made.number)),
-                told=told,
-                streams=streams,
-            )
+            m.event("judge pass", node, frame, loader=value(Ref(made.number)), told=told)
+            m.heap.write(BEGUN, const(True))
             for at in samplers(m, atom):
                 m.heap.write(at, USED)
         return super()._about(m, atom, name, node, frame)

@@ -1,0 +1,111 @@
+"""A right result, spoiled in one place: the judge names the invariant that breaks, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.judge import bound, epochs, faults, files, group, parted, sharded, streams, totals
+from dpmigrate.judge import unused, wrapped
+from dpmigrate.program import Program
+from dpmigrate.source import Source, parse
+
+RIGHT = '''\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+import dpmigrate_runtime as ddp
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.1))
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+def evaluate(model, loader):
+    model.eval()
+    right, count = 0, 0
+    with torch.no_grad():
+        for x, y in ddp.shard(loader):
+            right += (model.module(x).argmax(1) == y).sum().item()
+            count += y.size(0)
+    right, count = ddp.sum_all(right, count)
+    return right / count
+
+
+def main():
+    torch.manual_seed(0)
+    train_set = TensorDataset(torch.randn(64, 4), torch.randint(0, 2, (64,)))
+    loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(train_set, seed=0))
+    test_loader = DataLoader(TensorDataset(torch.randn(32, 4), torch.randint(0, 2, (32,))), batch_size=16)
+    model = ddp.wrap(Net())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    ddp.seed_ranks()
+    for epoch in range(4):
+        loader.sampler.set_epoch(epoch)
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+        print(epoch, evaluate(model, test_loader))
+    ddp.save(model.module.state_dict(), "net.pt")
+
+
+if __name__ == "__main__":
+    ddp.setup()
+    main()
+    ddp.cleanup()
+'''
+
+
+def judged(text: str) -> list[tuple[str, str]]:
+    """The invariants that a result breaks, with what is said."""
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    return [(f.invariant, f.words) for f in faults(Program.of(source))]
+
+
+def test_what_is_right_stays() -> None:
+    assert judged(RIGHT) == []
+
+
+SHARD = "sampler=ddp.DistributedSampler(train_set, seed=0)"
+SPOILED = [
+    pytest.param("model = ddp.wrap(Net())", "model = Net()\n    model.module = model", wrapped.NAME, id="no wrap"),
+    pytest.param("loss = nn.functional.cross_entropy(model(x), y)", "loss = nn.functional.cross_entropy(model.module(x), y)", wrapped.NAME, id="past the wrapper"),
+    pytest.param("if __name__ == \"__main__\":\n    ddp.setup()\n", "if __name__ == \"__main__\":\n", group.NAME, id="no setup"),
+    pytest.param("    main()\n    ddp.cleanup()\n", "    main()\n", group.NAME, id="no cleanup"),
+    pytest.param("    ddp.setup()\n    main()\n", "    main()\n    ddp.setup()\n", group.NAME, id="setup too late"),
+    pytest.param(SHARD, "shuffle=True", sharded.NAME, id="no sampler"),
+    pytest.param(SHARD, f"shuffle=True, {SHARD}", sharded.NAME, id="shuffled as well"),
+    pytest.param("ddp.local_batch(16)", "16", sharded.NAME, id="whole batches"),
+    pytest.param("        for x, y in loader:\n            optimizer", "        for x, y in ddp.shard(loader):\n            optimizer", sharded.NAME, id="a loader for evaluations"),
+    pytest.param("        loader.sampler.set_epoch(epoch)\n", "", epochs.NAME, id="no epoch"),
+    pytest.param("        loader.sampler.set_epoch(epoch)\n        model.train()\n", "        it = enumerate(loader)\n        model.train()\n        for i, (x, y) in it:\n            pass\n        loader.sampler.set_epoch(epoch)\n", epochs.NAME, id="epoch after a pass"),
+    pytest.param("        print(epoch, evaluate", "        loader.sampler.set_epoch(epoch)\n        print(epoch, evaluate", None, id="told once more"),
+    pytest.param("    ddp.seed_ranks()\n", "", streams.NAME, id="one stream"),
+    pytest.param("    right, count = ddp.sum_all(right, count)\n", "", totals.NAME, id="no sum"),
+    pytest.param("ddp.sum_all(right, count)", "ddp.mean_all(right, count)", totals.NAME, id="sums averaged"),
+    pytest.param("    right, count = ddp.sum_all(right, count)\n", "        right, count = ddp.sum_all(right, count)\n    right, count = right, count\n", None, id="summed in the with"),
+    pytest.param("            count += y.size(0)\n", "            count += y.size(0)\n            ddp.barrier()\n", parted.NAME, id="a collective in a share"),
+    pytest.param("            loss.backward()\n", "            if ddp.is_main():\n                loss.backward()\n", parted.NAME, id="backward on one rank"),
+    pytest.param("    ddp.save(model", "    torch.save(model", files.NAME, id="every rank saves"),
+    pytest.param("model.module.state_dict()", "model.state_dict()", files.NAME, id="names of the wrapper"),
+    pytest.param("    ddp.save(", "    print(done)\n    ddp.save(", bound.NAME, id="a name that is not bound"),
+    pytest.param("return self.head(self.body(x))", "return self.body(x)", unused.NAME, id="a layer that no loss reaches"),
+    pytest.param("cross_entropy(model(x), y)", "cross_entropy(model(x), y, reduction='sum')", totals.NAME, id="a sum that is no mean"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "invariant"), SPOILED)
+def test_what_is_spoiled_is_named(before: str, after: str, invariant: str | None) -> None:
+    assert before in RIGHT
+    told = judged(RIGHT.replace(before, after, 1))
+    names = {name for name, _ in told}
+    assert invariant in names if invariant else not names, told
