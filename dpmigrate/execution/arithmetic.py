@@ -135,7 +135,9 @@ def derived(
     word: str, placement: Placement, operands: Iterable[Value], node: ast.AST, *,
     kind: str = "", gradient: str | None = None, axes: int | None = None, keep_axes: bool = True,
 ) -> Value:  # fmt: skip
-    """Data made of operands: where it comes from, what a gradient reaches, and since when it lies so."""
+    """Data made of operands: where it comes from, what a gradient reaches, and since when it lies
+    so.
+    """
     found = list(_data(operands))
     placement = _reasoned(placement, operands)
     first = next((d for d in found if d.placement == placement and d.origin is not None), None)

@@ -85,7 +85,9 @@ class AttributeParts(NameParts):
         return made is not None and (made.kind == kind or kind in self.kinds(made))
 
     def in_class(self, cls: Object, name: str, after: int | None = None) -> Value | None:
-        """What the class or its bases hold under a name; only those behind ``after``, for ``super()``."""
+        """What the class or its bases hold under a name; only those behind ``after``, for
+        ``super()``.
+        """
         parts: ClassParts = cls.extra
         order = parts.order
         if after is not None:
@@ -190,7 +192,9 @@ class AttributeParts(NameParts):
         return value(Method(atom, name))
 
     def bind_method(self, found: Value, made: Object, node: ast.AST, frame: Frame) -> Value:
-        """What a class holds, seen through an instance: functions become methods, properties are called."""
+        """What a class holds, seen through an instance: functions become methods, properties are
+        called.
+        """
         results: list[Value] = []
         for atom in found:
             function = self.object(atom)

@@ -1,7 +1,8 @@
 """The store: objects by where they were made, their fields, and an undo journal.
 
-A branch of the program is executed as: mark, run, roll back to what was written (a delta); the deltas of
-all branches are then joined. So a branch costs what it writes, and not the size of the store.
+A branch of the program is executed as: mark, run, roll back to what was written (a delta); the
+deltas of all branches are then joined. So a branch costs what it writes, and not the size of the
+store.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ ELEMENTS = "*"
 class Object:
     """What never changes of an object; its fields are in the store.
 
-    ``kind`` is a word of the machine (``function``, ``class``, ``instance``, ``list`` …) or of a library
-    (``module``, ``loader``, ``optimizer`` …); ``many`` says that one place made several of them.
+    ``kind`` is a word of the machine (``function``, ``class``, ``instance``, ``list`` …) or of a
+    library (``module``, ``loader``, ``optimizer`` …); ``many`` says that one place made several of
+    them.
     """
 
     number: int
@@ -73,7 +75,7 @@ class Heap:
         self, kind: str, name: str, node: ast.AST | None, context: int, *, extra: Any = None,
         key: Hashable = None,
     ) -> Object:  # fmt: skip
-        """The object that a place makes in a context. Made once more, it is empty again, and many."""
+        """The object that a place makes in a context; made once more, it is empty and many."""
         number = self.number(("object", id(node), context, kind, key))
         made = self.objects.get(number)
         if made is None:
@@ -87,7 +89,9 @@ class Heap:
         return made
 
     def names(self, owner: int) -> Iterator[tuple[Hashable, Value]]:
-        """The fields of an object that hold something, in the order in which they were first written."""
+        """The fields of an object that hold something, in the order in which they were first
+        written.
+        """
         for name in list(self.fields.get(owner, ())):
             found = self.read((owner, name))
             if found:
@@ -157,10 +161,11 @@ class Heap:
     def apply(
         self, deltas: Iterable[Delta], merged: Callable[[Value], Value] | None = None
     ) -> bool:
-        """Set the store to the join of several outcomes of one state; whether that changes anything.
+        """Set the store to the join of several outcomes of one state; whether that changes
+        anything.
 
-        ``merged`` is applied to what the outcomes do not agree on. A name that only some of them bind
-        may be unbound afterwards.
+        ``merged`` is applied to what the outcomes do not agree on. A name that only some of them
+        bind may be unbound afterwards.
         """
         outcomes = list(deltas)
         changed = False
@@ -181,7 +186,9 @@ class Heap:
 
     @contextmanager
     def outside(self) -> Iterator[None]:
-        """What is written here stays, whatever becomes of the branches under way: an import runs once."""
+        """What is written here stays, whatever becomes of the branches under way: an import runs
+        once.
+        """
         held = (self._journals, self._reads, self._watches)
         self._journals, self._reads, self._watches = [{}], [], []
         try:
@@ -196,7 +203,9 @@ class Heap:
         self._reads.append({})
 
     def read_since(self, own: int) -> Delta:
-        """End it: what was read before it was written, but for the fields of ``own``, the call's frame."""
+        """End it: what was read before it was written, but for the fields of ``own``, the call's
+        frame.
+        """
         noted = self._reads.pop()
         if self._reads:
             outer = self._reads[-1]

@@ -1,7 +1,8 @@
 """The state of an execution, and what its parts ask of each other.
 
-The parts are classes that derive from one another in a line: names, attributes, containers,
-expressions, functions, statements, modules. ``engine`` puts them together.
+The parts are classes that derive from one another in a line: names, attributes, containers, items,
+container_methods, literals, operators, comprehensions, expressions, definitions, calls, summaries,
+generators, branches, loops, exceptions, statements, modules. ``engine`` puts them together.
 """
 
 from __future__ import annotations
@@ -46,9 +47,10 @@ class Exhausted(Exception):
 class Frame:
     """A scope while it runs.
 
-    ``outer`` are the function scopes round it, the innermost first, each with the names that it binds.
-    ``level`` is the heap's when it began; ``returns``, ``breaks`` and ``continues`` what each exit wrote
-    since then. ``consumer`` takes what a generator yields, and says whether it wants more.
+    ``outer`` are the function scopes round it, the innermost first, each with the names that it
+    binds. ``level`` is the heap's when it began; ``returns``, ``breaks`` and ``continues`` what
+    each exit wrote since then. ``consumer`` takes what a generator yields, and says whether it
+    wants more.
     """
 
     number: int

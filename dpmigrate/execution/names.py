@@ -127,8 +127,14 @@ class NameParts(Machine):
         return self.item(new, value(Const("int", index)), node, frame)
 
     def listed(
-        self, values: list[Value], node: ast.AST, frame: Frame, *, exact: bool = True, kind: str = "list"
-    ) -> Value:  # fmt: skip
+        self,
+        values: list[Value],
+        node: ast.AST,
+        frame: Frame,
+        *,
+        exact: bool = True,
+        kind: str = "list",
+    ) -> Value:
         """A new list of values; not ``exact``: any number of each."""
         made = self.heap.new(kind, kind, node, frame.context)
         if exact and len(values) <= LISTED:

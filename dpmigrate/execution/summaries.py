@@ -1,0 +1,243 @@
+"""Functions of the program while they run, and summaries of what they did."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpmigrate.execution import arithmetic
+from dpmigrate.execution.attributes import FunctionParts
+from dpmigrate.execution.calls import CallParts
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import ELEMENTS, Delta, Object
+from dpmigrate.execution.machine import DEPTH, Frame
+from dpmigrate.execution.trace import Call, Parting
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Atom,
+    Const,
+    Ref,
+    Value,
+    items,
+    join,
+    value,
+)
+
+#: contexts of one function that are kept apart
+CONTEXTS = 40
+#: summaries of one function in one context with the same arguments
+SUMMARIES = 4
+#: executions of one function, after which a summary of all stands for the rest
+EXECUTIONS = 120
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a call did: what it read, what it wrote, and its result."""
+
+    reads: Delta
+    writes: Delta
+    result: Value
+
+
+@dataclass(slots=True)
+class Suspended:
+    """A generator that has not run yet."""
+
+    function: Object
+    receiver: Atom | None
+    arguments: Arguments
+
+
+class SummaryParts(CallParts):
+    """A function is executed once for each context, and again where what it read has changed."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self._summaries: dict[object, list[Summary]] = {}
+        self._contexts: dict[ast.AST, set[object]] = {}
+        self._executions: dict[int, int] = {}
+        self._last: dict[int, Summary] = {}
+        self._stack: list[ast.AST] = []
+        self._assumed: dict[int, Value] = {}
+        self._recursive: set[int] = set()
+
+    def context(self, function: Object, receiver: Atom | None, node: ast.AST, frame: Frame) -> int:
+        """The number of the call chain that ends here; beyond a bound, one for a function."""
+        key: object = ("call", frame.context, id(node), function.number, receiver)
+        assert function.node is not None
+        seen = self._contexts.setdefault(function.node, set())
+        if key not in seen and len(seen) >= CONTEXTS:
+            key = ("call", function.number, receiver if len(seen) < 2 * CONTEXTS else None)
+        seen.add(key)
+        number = self.heap.number(key)
+        self.trace.calls.setdefault(number, Call(frame.context, node, function.name))
+        return number
+
+    def invoke(
+        self, function: Object, receiver: Atom | None, arguments: Arguments, node: ast.AST,
+        frame: Frame,
+    ) -> Value:  # fmt: skip
+        """Call a function of the program."""
+        parts: FunctionParts = function.extra
+        if "staticmethod" in function.marks:
+            receiver = None
+        if parts.names.generator:
+            made = self.heap.new(
+                "generator", function.name, node, frame.context, key=function.number
+            )
+            made.extra = Suspended(function, receiver, arguments)
+            return value(Ref(made.number))
+        depth = sum(1 for n in self._stack if n is parts.node)
+        if depth >= 2 or len(self._stack) > DEPTH:
+            self._recursive.add(function.number)
+            return self._assumed.get(function.number, NOTHING)
+        context = self.context(function, receiver, node, frame)
+        given = arguments if receiver is None else arguments.after(value(receiver))
+        key = (function.number, context, given.key(), self.parted is None)
+        summary = self._known(key)
+        if summary is None:
+            summary = self._summarised(function, receiver, given, node, context)
+            held = self._summaries.setdefault(key, [])
+            if len(held) < SUMMARIES:
+                held.append(summary)
+        return summary.result
+
+    def _known(self, key: object) -> Summary | None:
+        """A summary that holds here, carried out."""
+        for summary in self._summaries.get(key, ()):
+            if self.heap.unchanged(summary.reads):
+                self.heap.note(summary.reads)
+                for at, new in summary.writes.items():
+                    self.heap.write(at, new)
+                return summary
+        return None
+
+    def _summarised(
+        self, function: Object, receiver: Atom | None, given: Arguments, node: ast.AST, context: int
+    ) -> Summary:
+        count = self._executions[function.number] = self._executions.get(function.number, 0) + 1
+        last = self._last.get(function.number)
+        if count > EXECUTIONS and last is not None:
+            for at, new in last.writes.items():
+                if new is not None:
+                    self.heap.widen(at, new)
+            return last
+        for _ in range(4):
+            summary = self._executed(function, receiver, given, node, context)
+            if function.number not in self._recursive or self._stack.count(function.extra.node):
+                break
+            self._recursive.discard(function.number)
+            assumed = self._assumed.get(function.number, NOTHING)
+            if join(assumed, summary.result) == assumed:
+                break
+            self._assumed[function.number] = join(assumed, summary.result)
+        if last is not None:
+            result = join(last.result, summary.result)
+            self._last[function.number] = Summary({}, {**last.writes, **summary.writes}, result)
+        else:
+            self._last[function.number] = summary
+        return summary
+
+    def _executed(
+        self, function: Object, receiver: Atom | None, given: Arguments, node: ast.AST, context: int
+    ) -> Summary:
+        parts: FunctionParts = function.extra
+        heap = self.heap
+        heap.reading()
+        inner = self.frame_of(function, receiver, context)
+        results: list[Value] = []
+        heap.mark()
+        inner.level = heap.level
+        self._begin(inner, parts)
+        try:
+            self.bind_arguments(function, given, inner)
+            if isinstance(parts.node, ast.Lambda):
+                results.append(self.evaluate(parts.node.body, inner))
+                alive = bool(results[-1])
+            else:
+                alive = self.block(parts.node.body, inner)
+                if alive:
+                    results.append(NONE)
+        finally:
+            parted = self._end()
+            delta = heap.rollback()
+        result = join(*results, *[v for v, _ in inner.returns])
+        if parted is not None and len({*results, *(v for v, _ in inner.returns)}) > 1:
+            result = arithmetic.differing(result, parted.origin)
+        outcomes = [*([delta] if alive else []), *(d for _, d in inner.returns)]
+        keep = parts.names.closures
+        outcomes = [
+            {at: v for at, v in d.items() if keep or at[0] != inner.number} for d in outcomes
+        ]
+        heap.apply(outcomes, self.merging(parted))
+        writes = {at: heap.read(at) for d in outcomes for at in d}
+        reads = heap.read_since(inner.number)
+        return Summary(reads, writes, result)
+
+    def frame_of(self, function: Object, receiver: Atom | None, context: int) -> Frame:
+        """The scope of a call."""
+        parts: FunctionParts = function.extra
+        number = self.heap.number(("frame", context, function.number))
+        return Frame(
+            number, parts.names, parts.outer, parts.module, context, function=function,
+            cls=parts.cls, receiver=receiver if receiver is not None else parts.receiver,
+        )  # fmt: skip
+
+    def _begin(self, inner: Frame, parts: FunctionParts) -> None:
+        self._stack.append(parts.node)
+        self.trace.reached.add(parts.node)
+        inner.slot = len(self.control)
+        self.control.append(None)
+        if parts.names.closures:
+            for name in list(self.heap.fields.get(inner.number, ())):
+                self.heap.write((inner.number, name), None)
+
+    def _end(self) -> Parting | None:
+        self._stack.pop()
+        return self.control.pop()
+
+    def merging(self, parted: Parting | None) -> Callable[[Value], Value] | None:
+        """What becomes of values on which the outcomes of parted ranks differ."""
+        if parted is None:
+            return None
+        return lambda v: arithmetic.differing(v, parted.origin)
+
+    def bind_arguments(self, function: Object, given: Arguments, inner: Frame) -> None:
+        """Give the parameters their values."""
+        parts: FunctionParts = function.extra
+        args = parts.node.args
+        keywords = dict(given.keywords)
+        loose = join(given.star, given.stars)
+        positional = [*args.posonlyargs, *args.args]
+        for i, parameter in enumerate(positional):
+            name = parameter.arg
+            if i < len(given.positional):
+                new = given.positional[i]
+            elif name in keywords:
+                new = keywords.pop(name)
+            else:
+                default = self.heap.read((function.number, f"={name}"))
+                new = join(default or NOTHING, loose) or SETTING
+            self.heap.write((inner.number, name), new)
+        for parameter in args.kwonlyargs:
+            name = parameter.arg
+            default = self.heap.read((function.number, f"={name}"))
+            new = keywords.pop(name, NOTHING) or join(default or NOTHING, given.stars) or SETTING
+            self.heap.write((inner.number, name), new)
+        if args.vararg is not None:
+            rest = given.positional[len(positional) :]
+            held = items(rest)
+            if given.star:
+                held = self.listed([given.star, *rest], args.vararg, inner, exact=False)
+            self.heap.write((inner.number, args.vararg.arg), held)
+        if args.kwarg is not None:
+            made = self.heap.new("dict", "keywords", args.kwarg, inner.context)
+            for name, new in keywords.items():
+                self.heap.write((made.number, Const("str", name)), new)
+            if given.stars:
+                self.heap.widen((made.number, ELEMENTS), given.stars)
+            self.heap.write((inner.number, args.kwarg.arg), value(Ref(made.number)))
