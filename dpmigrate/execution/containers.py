@@ -53,6 +53,8 @@ class ContainerParts(AttributeParts):
         made = self.object(atom)
         if made is None:
             return None
+        if made.kind == "set" and self.length(made) not in (0, 1):
+            return None  # their order is not known
         if made.kind in _SEQUENCES:
             count = self.length(made)
             if count is None or count > limit:
@@ -67,6 +69,16 @@ class ContainerParts(AttributeParts):
                 return None
             return [value(k) for k, _ in pairs]
         return None
+
+    def members(self, v: Value) -> list[Value] | None:
+        """What a container holds, one by one, in an order that may not be its own."""
+        made = self.object(v[0]) if len(v) == 1 else None
+        if made is None or made.kind != "set":
+            return self.known_elements(v)
+        count = self.length(made)
+        held = [self.heap.read((made.number, i)) for i in range(count or 0)]
+        found = [h for h in held if h is not None]
+        return found if count is not None and len(found) == count else None
 
     def length(self, made: Object) -> int | None:
         """How many items a list has, where they are kept one by one."""

@@ -7,6 +7,7 @@ import ast
 from dpmigrate.execution.attributes import ClassParts, FunctionParts
 from dpmigrate.execution.expressions import ExpressionParts
 from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.scopes import Function
 from dpmigrate.execution.values import (
@@ -35,10 +36,13 @@ _FLAGS = {
 class DefinitionParts(ExpressionParts):
     """``def``, ``lambda`` and ``class``."""
 
+    _closures: dict[int, list[Object]]
+
     def function(self, node: Function, frame: Frame) -> Value:
         name = getattr(node, "name", "<lambda>")
         made = self.heap.new("function", name, node, frame.context, key=frame.number)
         made.many = False
+        self._closures.setdefault(frame.number, []).append(made)
         cls = frame.number if frame.in_class else frame.cls
         made.extra = FunctionParts(
             node, tuple(self.scopes(frame)), frame.module, self.names_of(node), cls, frame.receiver

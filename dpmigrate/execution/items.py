@@ -178,7 +178,7 @@ class ItemParts(ContainerParts):
         if constant is not None and isinstance(constant.value, int) and count is not None:
             index = constant.value + (count if constant.value < 0 else 0)
             if 0 <= index < count:
-                (self.heap.widen if weak else self.heap.write)((made.number, index), new)
+                (self.heap.widen if weak else self.heap.put)((made.number, index), new)
             return
         self.collapse(made)
         self.heap.widen((made.number, ELEMENTS), new)
@@ -191,8 +191,10 @@ class ItemParts(ContainerParts):
         elif weak:
             held = self.heap.read((made.number, constant))
             self.heap.write((made.number, constant), join(held or value(UNBOUND), new))
+        elif made.many and made.kept and self.heap.read((made.number, constant)) is None:
+            self.heap.write((made.number, constant), (*new, UNBOUND))
         else:
-            self.heap.write((made.number, constant), new)
+            self.heap.put((made.number, constant), new)
 
     def collapse(self, made: Object) -> None:
         """From now on the items of a list are not kept one by one."""
@@ -205,13 +207,27 @@ class ItemParts(ContainerParts):
             differs = tuple(a for a in count if isinstance(a, Data))
             self.heap.write((made.number, LENGTH), differs or SETTING)
 
+    def remove(self, made: Object, key: Value) -> None:
+        """``del made[key]``."""
+        if made.kind != "dict":
+            self.collapse(made)
+            return
+        constant = self.constant(key)
+        if constant is not None and not (made.many and made.kept):
+            self.heap.write((made.number, constant), None)
+            return
+        for k, v in list(self.heap.names(made.number)):
+            if isinstance(k, Const) and UNBOUND not in v and constant in (None, k):
+                self.heap.write((made.number, k), (*v, UNBOUND))
+
     def append(self, made: Object, new: Value) -> None:
         """One more item at the end."""
         count = self.length(made)
         if count is not None and count < LISTED:
-            self.heap.write((made.number, count), new)
-            self.heap.write((made.number, LENGTH), value(Const("int", count + 1)))
-            return
+            if not (made.many and made.kept):
+                self.heap.write((made.number, count), new)
+                self.heap.write((made.number, LENGTH), value(Const("int", count + 1)))
+                return
         self.collapse(made)
         self.heap.widen((made.number, ELEMENTS), new)
 

@@ -99,7 +99,11 @@ class LiteralParts(ContainerMethodParts):
             ]
             return self.listed(loose, node, frame, exact=False, kind=kind)
         found = [self.evaluate(e, frame) for e in node.elts]
-        return self.listed(found, node, frame, exact=len(found) <= LISTED, kind=kind)
+        exact = len(found) <= LISTED
+        if kind == "set":
+            found = list(dict.fromkeys(found))
+            exact = exact and (len(found) < 2 or all(self.constants(v) for v in found))
+        return self.listed(found, node, frame, exact=exact, kind=kind)
 
     def _dict(self, node: ast.Dict, frame: Frame) -> Value:
         made = self.heap.new("dict", "dict", node, frame.context)

@@ -14,15 +14,11 @@ from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
-    Const,
     Data,
-    Items,
     Origin,
-    Setting,
-    Unknown,
     Value,
-    unknown,
 )
+from dpmigrate.execution.widening import counted, widened
 
 #: turns of a loop, after which what still changes is not understood
 TURNS = 4
@@ -170,7 +166,7 @@ class LoopParts(BranchParts):
             self.heap.apply(outcomes, self.merging(reason))
             outcomes = [self.heap.rollback()]
         parted = self.control[slot]
-        widen = _counted if turn < TURNS - 1 else lambda v: _widened(v, node)
+        widen = counted if turn < TURNS - 1 else lambda v: widened(v, node)
         merged = self.merging(parted)
         if merged is None:
             return self.heap.apply([*outcomes, {}], widen)
@@ -218,23 +214,3 @@ class LoopParts(BranchParts):
         if frame.loops:
             frame.continues.append(self.heap.since(frame.loops[-1][1] - 1))
         return False
-
-
-def _counted(v: Value) -> Value:
-    """Numbers that change from turn to turn are not kept one by one."""
-    numbers = [a for a in v if isinstance(a, Const) and a.type in ("int", "float")]
-    if len(numbers) < 2:
-        return v
-    return (*(a for a in v if a not in numbers), *([] if _has_setting(v) else SETTING))
-
-
-def _has_setting(v: Value) -> bool:
-    return any(isinstance(a, Setting) for a in v)
-
-
-def _widened(v: Value, node: ast.AST) -> Value:
-    """What does not settle is not understood; objects stay what they may be."""
-    kept = tuple(a for a in _counted(v) if not isinstance(a, Data | Items | Unknown))
-    if len(kept) == len(v):
-        return kept
-    return (*kept, *unknown("changes from turn to turn", node))

@@ -64,6 +64,8 @@ class Frame:
     cls: int | None = None
     receiver: Atom | None = None
     in_class: bool = False
+    #: what is bound is added to what an earlier call of the same place has bound
+    weak: bool = False
     returns: list[tuple[Value, Delta]] = field(default_factory=list)
     yields: list[Value] = field(default_factory=list)
     consumer: Callable[[Value], bool] | None = None

@@ -135,7 +135,7 @@ class OperatorParts(LiteralParts):
             differs = tuple(a for a in other if isinstance(a, Differs))
             return differs or SETTING
         if isinstance(op, ast.In | ast.NotIn):
-            keys = self.known_elements(right)
+            keys = self.members(right)
             if keys is not None:
                 try:
                     return const((only(left) in [only(k) for k in keys]) == isinstance(op, ast.In))

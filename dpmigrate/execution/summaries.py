@@ -17,21 +17,27 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    UNBOUND,
     Atom,
     Const,
     Ref,
+    Unknown,
     Value,
     items,
     join,
+    unknown,
     value,
 )
+from dpmigrate.execution.widening import counted, widened
 
 #: contexts of one function that are kept apart
 CONTEXTS = 40
 #: summaries of one function in one context with the same arguments
 SUMMARIES = 4
+#: rounds in which a function that calls itself must settle
+ROUNDS = 8
 #: executions of one function, after which a summary of all stands for the rest
-EXECUTIONS = 120
+EXECUTIONS = 400
 
 
 @dataclass(slots=True)
@@ -41,6 +47,7 @@ class Summary:
     reads: Delta
     writes: Delta
     result: Value
+    made: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -62,8 +69,12 @@ class SummaryParts(CallParts):
         self._executions: dict[int, int] = {}
         self._last: dict[int, Summary] = {}
         self._stack: list[ast.AST] = []
-        self._assumed: dict[int, Value] = {}
-        self._recursive: set[int] = set()
+        #: what a call of a function that is under way already is taken to do
+        self._assumed: dict[int, Summary] = {}
+        #: functions whose results rest on such an assumption
+        self._cut: set[int] = set()
+        #: the closures that were made in a frame
+        self._closures: dict[int, list[Object]] = {}
 
     def context(self, function: Object, receiver: Atom | None, node: ast.AST, frame: Frame) -> int:
         """The number of the call chain that ends here; beyond a bound, one for a function."""
@@ -91,10 +102,10 @@ class SummaryParts(CallParts):
             )
             made.extra = Suspended(function, receiver, arguments)
             return value(Ref(made.number))
-        depth = sum(1 for n in self._stack if n is parts.node)
-        if depth >= 2 or len(self._stack) > DEPTH:
-            self._recursive.add(function.number)
-            return self._assumed.get(function.number, NOTHING)
+        if len(self._stack) > DEPTH:
+            return self.miss("calls are nested too deeply", node, frame)
+        if self._stack.count(parts.node) >= 2:
+            return self._assume(function)
         context = self.context(function, receiver, node, frame)
         given = arguments if receiver is None else arguments.after(value(receiver))
         key = (function.number, context, given.key(), self.parted is None)
@@ -102,9 +113,20 @@ class SummaryParts(CallParts):
         if summary is None:
             summary = self._summarised(function, receiver, given, node, context)
             held = self._summaries.setdefault(key, [])
-            if len(held) < SUMMARIES:
-                held.append(summary)
+            if not self._cut:
+                held[:] = [summary, *held[: SUMMARIES - 1]]
         return summary.result
+
+    def _assume(self, function: Object) -> Value:
+        """What is known so far of a function that calls itself, taken for what the inner call does."""
+        self._cut.add(function.number)
+        assumed = self._assumed.get(function.number)
+        if assumed is None:
+            return NOTHING
+        for at, new in assumed.writes.items():
+            self.heap.widen(at, new if new is not None else value(UNBOUND))
+        self.heap.remake(assumed.made)
+        return assumed.result
 
     def _known(self, key: object) -> Summary | None:
         """A summary that holds here, carried out."""
@@ -113,6 +135,7 @@ class SummaryParts(CallParts):
                 self.heap.note(summary.reads)
                 for at, new in summary.writes.items():
                     self.heap.write(at, new)
+                self.heap.remake(summary.made)
                 return summary
         return None
 
@@ -122,25 +145,50 @@ class SummaryParts(CallParts):
         count = self._executions[function.number] = self._executions.get(function.number, 0) + 1
         last = self._last.get(function.number)
         if count > EXECUTIONS and last is not None:
-            for at, new in last.writes.items():
-                if new is not None:
-                    self.heap.widen(at, new)
-            return last
-        for _ in range(4):
+            self._havoc(given, unknown(function.name, node))
+            return self._not_followed(function, last, node, context)
+        outermost = function.extra.node not in self._stack
+        for turn in range(ROUNDS):
             summary = self._executed(function, receiver, given, node, context)
-            if function.number not in self._recursive or self._stack.count(function.extra.node):
+            if function.number not in self._cut or not outermost:
                 break
-            self._recursive.discard(function.number)
-            assumed = self._assumed.get(function.number, NOTHING)
-            if join(assumed, summary.result) == assumed:
+            self._cut.discard(function.number)
+            settled = self._settled(function, summary, node, turn)
+            if settled:
                 break
-            self._assumed[function.number] = join(assumed, summary.result)
-        if last is not None:
-            result = join(last.result, summary.result)
-            self._last[function.number] = Summary({}, {**last.writes, **summary.writes}, result)
-        else:
-            self._last[function.number] = summary
+        if outermost:
+            self._assumed.pop(function.number, None)
+        self._last[function.number] = _added(last, summary)
         return summary
+
+    def _settled(self, function: Object, summary: Summary, node: ast.AST, turn: int) -> bool:
+        """Whether a function that calls itself does no more than was assumed; else assume more."""
+        assumed = self._assumed.get(function.number)
+        both = _both(assumed, summary) if assumed is not None else summary
+        if assumed is not None and both.result == assumed.result and both.writes == assumed.writes:
+            return True
+        if turn >= ROUNDS - 3:
+            writes = {at: widened(v, node) if v else v for at, v in both.writes.items()}
+            both = Summary({}, writes, widened(both.result, node), both.made)
+        elif turn:
+            writes = {at: counted(v) if v else v for at, v in both.writes.items()}
+            both = Summary({}, writes, counted(both.result), both.made)
+        self._assumed[function.number] = both
+        return False
+
+    def _not_followed(
+        self, function: Object, last: Summary, node: ast.AST, context: int
+    ) -> Summary:
+        """A function that is called too often: what it did so far, and what nobody knows."""
+        word = f"{function.name} is called too often to be followed"
+        self.trace.miss(word, node, context)
+        doubt = Unknown(word, node)
+        for at, new in last.writes.items():
+            old = self.heap.read(at)
+            if new != old:
+                self.heap.write(at, join(old or NOTHING, new or value(UNBOUND), value(doubt)))
+        self.heap.remake(last.made)
+        return Summary({}, {}, join(last.result, value(doubt)))
 
     def _executed(
         self, function: Object, receiver: Atom | None, given: Arguments, node: ast.AST, context: int
@@ -175,8 +223,9 @@ class SummaryParts(CallParts):
         ]
         heap.apply(outcomes, self.merging(parted))
         writes = {at: heap.read(at) for d in outcomes for at in d}
+        made = heap.made_since()
         reads = heap.read_since(inner.number)
-        return Summary(reads, writes, result)
+        return Summary(reads, writes, result, made)
 
     def frame_of(self, function: Object, receiver: Atom | None, context: int) -> Frame:
         """The scope of a call."""
@@ -193,6 +242,9 @@ class SummaryParts(CallParts):
         inner.slot = len(self.control)
         self.control.append(None)
         if parts.names.closures:
+            if any(f.kept for f in self._closures.get(inner.number, ())):
+                inner.weak = True  # a closure of an earlier call still sees these variables
+                return
             for name in list(self.heap.fields.get(inner.number, ())):
                 self.heap.write((inner.number, name), None)
 
@@ -205,6 +257,13 @@ class SummaryParts(CallParts):
         if parted is None:
             return None
         return lambda v: arithmetic.differing(v, parted.origin)
+
+    def give(self, inner: Frame, name: str, new: Value) -> None:
+        """Give a parameter its value."""
+        (self.heap.widen if inner.weak else self.heap.write)((inner.number, name), new)
+
+    def under_way(self) -> list[ast.AST]:
+        return self._stack
 
     def bind_arguments(self, function: Object, given: Arguments, inner: Frame) -> None:
         """Give the parameters their values."""
@@ -222,22 +281,38 @@ class SummaryParts(CallParts):
             else:
                 default = self.heap.read((function.number, f"={name}"))
                 new = join(default or NOTHING, loose) or SETTING
-            self.heap.write((inner.number, name), new)
+            self.give(inner, name, new)
         for parameter in args.kwonlyargs:
             name = parameter.arg
             default = self.heap.read((function.number, f"={name}"))
             new = keywords.pop(name, NOTHING) or join(default or NOTHING, given.stars) or SETTING
-            self.heap.write((inner.number, name), new)
+            self.give(inner, name, new)
         if args.vararg is not None:
             rest = given.positional[len(positional) :]
             held = items(rest)
             if given.star:
                 held = self.listed([given.star, *rest], args.vararg, inner, exact=False)
-            self.heap.write((inner.number, args.vararg.arg), held)
+            self.give(inner, args.vararg.arg, held)
         if args.kwarg is not None:
             made = self.heap.new("dict", "keywords", args.kwarg, inner.context)
             for name, new in keywords.items():
                 self.heap.write((made.number, Const("str", name)), new)
             if given.stars:
                 self.heap.widen((made.number, ELEMENTS), given.stars)
-            self.heap.write((inner.number, args.kwarg.arg), value(Ref(made.number)))
+            self.give(inner, args.kwarg.arg, value(Ref(made.number)))
+
+
+def _both(a: Summary, b: Summary) -> Summary:
+    """Either of two summaries of one function."""
+    return _added(_added(None, a), b)
+
+
+def _added(a: Summary | None, b: Summary) -> Summary:
+    """Either of two summaries of one function; the first is changed."""
+    if a is None:
+        return Summary({}, dict(b.writes), b.result, b.made)
+    for at, new in b.writes.items():
+        held = a.writes.get(at)
+        a.writes[at] = join(held or value(UNBOUND), new or value(UNBOUND)) if held != new else new
+    a.result, a.made = join(a.result, b.result), a.made | b.made
+    return a
