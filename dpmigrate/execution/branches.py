@@ -96,6 +96,13 @@ class BranchParts(GeneratorParts):
         """
         before = (len(frame.returns), len(frame.breaks), len(frame.continues))
         alive = self.branch(arms, parted)
+        self.left_by_some(before, parted, frame)
+        return alive
+
+    def left_by_some(
+        self, before: tuple[int, int, int], parted: Parting | None, frame: Frame
+    ) -> None:
+        """Some ranks have left a function, a loop or a turn: the rest of it is parted."""
         if parted is not None:
             if len(frame.returns) > before[0]:
                 self._mark(frame.slot, parted)
@@ -103,7 +110,6 @@ class BranchParts(GeneratorParts):
                 self._mark(frame.loops[-1][2], parted)
             if frame.loops and len(frame.continues) > before[2]:
                 self._mark(frame.loops[-1][2] + 1, parted)
-        return alive
 
     def _mark(self, slot: int, parted: Parting) -> None:
         if slot < len(self.control) and self.control[slot] is None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
-from dpmigrate.execution import placements
+from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.attributes import ClassParts
 from dpmigrate.execution.definitions import DefinitionParts
 from dpmigrate.execution.foreign import Arguments
@@ -38,6 +39,8 @@ class CallParts(DefinitionParts):
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         found: list[Value] = []
+        arms: list[Callable[[], bool]] = []
+        parted = self.parting(tuple(a for a in callee if isinstance(a, Differs)), node)
         targets = [a for a in callee if not isinstance(a, Unbound | Differs)]
         for atom in targets:
             if len(targets) == 1:
@@ -48,13 +51,11 @@ class CallParts(DefinitionParts):
                 found.append(self._call_atom(atom, arguments, node, frame))
                 return bool(found[-1])
 
-            found_before = len(found)
-            self.heap.mark()
-            alive = arm()
-            delta = self.heap.rollback()
-            self.heap.apply([delta, {}] if alive else [{}])
-            assert len(found) > found_before
-        return join(*found)
+            arms.append(arm)
+        if arms:
+            self.branch(arms, parted)
+        out = join(*found)
+        return arithmetic.differing(out, parted.origin) if parted is not None and out else out
 
     def _call_atom(self, atom: Atom, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         match atom:

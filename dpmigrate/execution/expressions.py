@@ -113,13 +113,17 @@ class ExpressionParts(ComprehensionParts):
         return SETTING if self.yields(given, node, frame) else NOTHING
 
     def _yield_from(self, node: ast.YieldFrom, frame: Frame) -> Value:
-        given = self.elements(self.evaluate(node.value, frame), node, frame)
-        return SETTING if self.yields(given, node, frame) else NOTHING
+        source = self.evaluate(node.value, frame)
+        return self.yields_from(source, node, frame) if source else NOTHING
 
     # ------------------------------------------------------------ defined by later parts
 
     def function(self, node: Function, frame: Frame) -> Value:
         """A function object."""
+        raise NotImplementedError
+
+    def yields_from(self, source: Value, node: ast.YieldFrom, frame: Frame) -> Value:
+        """A generator gives what another iterable gives; NOTHING: it goes no further."""
         raise NotImplementedError
 
     def yields(self, given: Value, node: ast.AST, frame: Frame) -> bool:

@@ -301,10 +301,12 @@ class Heap:
 
     # ------------------------------------------------------------ exceptions
 
-    def watch(self) -> None:
+    def watch(self) -> dict[Location, Value]:
         """Begin to note every value that is written: a handler may start after each of them."""
         self._watches.append({})
+        return self._watches[-1]
 
-    def watched(self) -> dict[Location, Value]:
+    def watched(self, watch: dict[Location, Value]) -> dict[Location, Value]:
         """End it: all values that were written, by place."""
-        return self._watches.pop()
+        self._watches = [w for w in self._watches if w is not watch]
+        return watch

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable
 
 from dpmigrate.execution.branches import BranchParts
-from dpmigrate.execution.heap import Delta
-from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import Delta, Location, Object
+from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
@@ -17,11 +18,12 @@ from dpmigrate.execution.values import (
     Data,
     Origin,
     Value,
+    value,
 )
-from dpmigrate.execution.widening import counted, widened
+from dpmigrate.execution.widening import TURNS, counted, widened
 
-#: turns of a loop, after which what still changes is not understood
-TURNS = 4
+#: turns in which a loop must settle; from ``TURNS`` on what changes is widened
+ROUNDS = 12
 #: literal sequences up to this length are gone through one by one
 UNROLLED = 6
 
@@ -33,9 +35,10 @@ class LoopParts(BranchParts):
         iterable = self.evaluate(node.iter, frame)
         if not iterable:
             return False
+        iterable = self._iterator(iterable, node, frame)
         known = self.known_elements(iterable, UNROLLED)
         generator = self._generator(iterable)
-        parted = self._trips(iterable, node)
+        parted = self.trips(iterable, node)
         self.event("loop", node, frame, iterable=iterable)
         if known is not None:
             return self._loop(node, frame, known=known)
@@ -49,7 +52,15 @@ class LoopParts(BranchParts):
 
         return self._loop(node, frame, take=take, parted=parted)
 
-    def _generator(self, iterable: Value) -> object | None:
+    def _iterator(self, iterable: Value, node: ast.For | ast.AsyncFor, frame: Frame) -> Value:
+        """Of an instance whose ``__iter__`` is a generator, that generator."""
+        made = self.object(iterable[0]) if len(iterable) == 1 else None
+        method = self.method_of(made, "__iter__") if made is not None else None
+        if method is None or not self.heap.objects[method.function].extra.names.generator:
+            return iterable
+        return self.call(value(method), Arguments(), node.iter, frame)
+
+    def _generator(self, iterable: Value) -> Object | None:
         """The generator of the program that a loop goes through."""
         if len(iterable) == 1:
             made = self.object(iterable[0])
@@ -57,7 +68,7 @@ class LoopParts(BranchParts):
                 return made
         return None
 
-    def _trips(self, iterable: Value, node: ast.For | ast.AsyncFor) -> Parting | None:
+    def trips(self, iterable: Value, node: ast.AST) -> Parting | None:
         """Why the ranks may go through different numbers of turns."""
         for atom in iterable:
             made = self.object(atom)
@@ -91,7 +102,7 @@ class LoopParts(BranchParts):
         frame.loops.append((level, level, slot))
         alive, endless = True, False
         try:
-            turns = known if known is not None else [NOTHING] * (TURNS + 1)
+            turns = known if known is not None else [NOTHING] * ROUNDS
             for turn, element in enumerate(turns):
                 if known is None:
                     frame.breaks = []
@@ -165,14 +176,9 @@ class LoopParts(BranchParts):
             self.heap.mark()
             self.heap.apply(outcomes, self.merging(reason))
             outcomes = [self.heap.rollback()]
-        parted = self.control[slot]
-        widen = counted if turn < TURNS - 1 else lambda v: widened(v, node)
-        merged = self.merging(parted)
-        if merged is None:
-            return self.heap.apply([*outcomes, {}], widen)
-        return self.heap.apply([*outcomes, {}], lambda v: widen(merged(v)))
+        return self._settle([*outcomes, {}], turn, self.control[slot], node)
 
-    def _loop_over(self, node: ast.For | ast.AsyncFor, generator: object, frame: Frame) -> bool:
+    def _loop_over(self, node: ast.For | ast.AsyncFor, generator: Object, frame: Frame) -> bool:
         """A loop over a generator of the program: its body runs where the generator yields."""
         outer = (frame.breaks, frame.continues)
         frame.breaks, frame.continues = [], []
@@ -186,24 +192,65 @@ class LoopParts(BranchParts):
             self.heap.mark()
             frame.loops[-1] = (level, self.heap.level, slot)
             frame.continues = []
+            self.control[slot + 1] = None
             self.assign(node.target, given or SETTING, node, frame)
             ends = self.block(node.body, frame)
             delta = self.heap.rollback()
             outcomes = [*([delta] if ends else []), *frame.continues]
             self.heap.apply(outcomes, self.merging(self.control[slot + 1]))
+            self.control[slot + 1] = None
             return bool(outcomes)
 
+        returns = len(frame.returns)
+        modes = self._modes()
         try:
-            self.generate(generator, consume, node, frame)  # type: ignore[arg-type]
+            ended = self.generate(generator, consume, node, frame)
         finally:
             frame.loops.pop()
             reason = self.control[slot]
             del self.control[slot:]
             breaks, (frame.breaks, frame.continues) = frame.breaks, outer
             delta = self.heap.rollback()
-        outcomes = [*self._otherwise(node, delta, frame), *breaks]
+        # a generator that is left at a yield is closed, which ends what it has entered
+        for left in (*breaks, *(d for _, d in frame.returns[returns:])):
+            left.update({at: v for at, v in modes.items() if at in left})
+        outcomes = [*(self._otherwise(node, delta, frame) if ended else []), *breaks]
         self.heap.apply(outcomes, self.merging(reason))
         return bool(outcomes)
+
+    def _modes(self) -> dict[Location, Value | None]:
+        """The modes of the process, which ``with`` changes."""
+        names = self.heap.fields.get(PROCESS, {})
+        return {
+            (PROCESS, n): self.heap.read((PROCESS, n))
+            for n in names
+            if isinstance(n, str) and n.startswith("mode ")
+        }
+
+    def repeat(self, turn: Callable[[], bool], node: ast.AST, parted: Parting | None) -> bool:
+        """Turns without ``break`` until nothing changes; whether one of them comes to its end."""
+        self.control.append(parted)
+        alive = True
+        for n in range(ROUNDS):
+            self.heap.mark()
+            alive = turn()
+            delta = self.heap.rollback()
+            if not alive or not self._settle([delta, {}], n, parted, node):
+                break
+        self.control.pop()
+        return alive
+
+    def _settle(
+        self, outcomes: list[Delta], turn: int, parted: Parting | None, node: ast.AST
+    ) -> bool:
+        """Join what a turn leaves with what was; whether that changes anything."""
+        merged = self.merging(parted)
+
+        def widen(v: Value) -> Value:
+            v = merged(v) if merged is not None else v
+            return counted(v) if turn < TURNS - 1 else widened(v, node)
+
+        return self.heap.apply(outcomes, widen)
 
     def _break(self, node: ast.Break, frame: Frame) -> bool:
         if frame.loops:

@@ -67,7 +67,6 @@ class Frame:
     #: what is bound is added to what an earlier call of the same place has bound
     weak: bool = False
     returns: list[tuple[Value, Delta]] = field(default_factory=list)
-    yields: list[Value] = field(default_factory=list)
     consumer: Callable[[Value], bool] | None = None
     breaks: list[Delta] = field(default_factory=list)
     continues: list[Delta] = field(default_factory=list)
@@ -84,6 +83,8 @@ class Machine(ABC):
         self.steps = 0
         #: why not all ranks may be here: a slot for each branch, loop, turn and call under way
         self.control: list[Parting | None] = []
+        #: exceptions that only some ranks raise: how deep in ``control`` the reason stands
+        self.raised: list[tuple[int, Parting]] = []
 
     # ------------------------------------------------------------ budget and record
 
@@ -108,6 +109,14 @@ class Machine(ABC):
     def parted(self) -> Parting | None:
         """Why not all ranks may be at this point of the program."""
         return next((p for p in self.control if p is not None), None)
+
+    def raises(self) -> None:
+        """An exception is raised here: where only some ranks come here, only they raise it."""
+        for depth in range(len(self.control) - 1, -1, -1):
+            found = self.control[depth]
+            if found is not None:
+                self.raised.append((depth, found))
+                return
 
     def parting(self, condition: Value, node: ast.AST) -> Parting | None:
         """Why ranks may decide differently by this value, where they may."""

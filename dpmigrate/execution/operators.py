@@ -13,6 +13,7 @@ from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
+    NOTHING,
     SETTING,
     Const,
     Data,
@@ -60,24 +61,31 @@ class OperatorParts(LiteralParts):
         return out
 
     def _both(self, node: ast.BoolOp, frame: Frame) -> Value:
-        found: list[Value] = []
-        parted = None
-        for i, part in enumerate(node.values):
-            v = self.evaluate(part, frame)
-            truth = self.truth(v)
-            ends = truth is False if isinstance(node.op, ast.And) else truth is True
-            last = i == len(node.values) - 1
-            if ends or last:
-                found.append(v)
-                break
-            if truth is None:
-                parted = parted or self.parting(v, part)
-                found.append(self._side(v, isinstance(node.op, ast.Or)))
-        out = join(*found)
-        if parted is not None and len(set(found)) > 1:
-            plain = [v for v in found if self.depends(v).kind not in placements.EQUAL]
-            if len(plain) == len(found):
-                return arithmetic.elementwise("and/or", found, node)
+        return self._from(node, 0, frame)
+
+    def _from(self, node: ast.BoolOp, index: int, frame: Frame) -> Value:
+        """The operands from one on; those behind it are evaluated where it does not decide."""
+        part, stops = node.values[index], isinstance(node.op, ast.Or)
+        v = self.evaluate(part, frame)
+        truth = self.truth(v) if v else stops
+        if index == len(node.values) - 1 or truth is stops:
+            return v
+        if truth is not None:
+            return self._from(node, index + 1, frame)
+        parted = self.parting(v, part)
+        first, rest = self._side(v, stops), NOTHING
+
+        def further() -> bool:
+            nonlocal rest
+            self.refine(part, not stops, frame)
+            rest = self._from(node, index + 1, frame)
+            return bool(rest)
+
+        self.branch([lambda: True, further], parted)
+        out = join(first, rest)
+        if parted is not None and first != rest:
+            if all(self.depends(x).kind not in placements.EQUAL for x in (first, rest)):
+                return arithmetic.elementwise("and/or", [first, rest], node)
             return arithmetic.differing(out, parted.origin)
         return out
 

@@ -10,11 +10,17 @@ from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.values import (
     NONE,
+    UNBOUND,
 )
 
 
 class StatementParts(ExceptionParts):
     """One method for each kind of statement; each says whether control comes out at its end."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        #: reads of the targets of augmented assignments
+        self._loads: dict[ast.Name, ast.Name] = {}
 
     def block(self, body: list[ast.stmt], frame: Frame) -> bool:
         for statement in body:
@@ -48,7 +54,9 @@ class StatementParts(ExceptionParts):
         target = node.target
         load: ast.expr = target
         if isinstance(target, ast.Name):
-            load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+            load = self._loads.setdefault(
+                target, ast.copy_location(ast.Name(target.id, ast.Load()), target)
+            )
         left = self.evaluate(load, frame)
         right = self.evaluate(node.value, frame)
         if not left or not right:
@@ -69,11 +77,33 @@ class StatementParts(ExceptionParts):
 
     def _delete(self, node: ast.Delete, frame: Frame) -> bool:
         for target in node.targets:
-            if isinstance(target, ast.Name):
+            self._forget(target, frame)
+        return True
+
+    def _forget(self, target: ast.expr, frame: Frame) -> None:
+        """``del target``."""
+        match target:
+            case ast.Name():
                 at = self.place(target.id, frame)
                 if self.heap.read(at) is not None:
                     self.heap.write(at, None)
-        return True
+            case ast.Tuple() | ast.List():
+                for part in target.elts:
+                    self._forget(part, frame)
+            case ast.Attribute():
+                for made in self.objects(self.evaluate(target.value, frame)):
+                    held = self.heap.read((made.number, target.attr))
+                    if held is not None:
+                        gone = not made.many and not made.kept
+                        self.heap.write(
+                            (made.number, target.attr), None if gone else (*held, UNBOUND)
+                        )
+            case ast.Subscript():
+                owner = self.evaluate(target.value, frame)
+                key = self.evaluate(target.slice, frame)
+                for made in self.objects(owner):
+                    if made.kind in ("list", "dict"):
+                        self.remove(made, key)
 
     def _return(self, node: ast.Return, frame: Frame) -> bool:
         given = self.evaluate(node.value, frame) if node.value is not None else NONE
@@ -85,6 +115,7 @@ class StatementParts(ExceptionParts):
         if node.exc is not None:
             self.evaluate(node.exc, frame)
         self.event("raise", node, frame)
+        self.raises()
         return False
 
     def _assert(self, node: ast.Assert, frame: Frame) -> bool:

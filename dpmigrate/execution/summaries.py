@@ -11,7 +11,7 @@ from dpmigrate.execution.attributes import FunctionParts
 from dpmigrate.execution.calls import CallParts
 from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import ELEMENTS, Delta, Object
-from dpmigrate.execution.machine import DEPTH, Frame
+from dpmigrate.execution.machine import DEPTH, PROCESS, Frame
 from dpmigrate.execution.trace import Call, Parting
 from dpmigrate.execution.values import (
     NONE,
@@ -201,6 +201,7 @@ class SummaryParts(CallParts):
         heap.mark()
         inner.level = heap.level
         self._begin(inner, parts)
+        modes = self._modes_of(function)
         try:
             self.bind_arguments(function, given, inner)
             if isinstance(parts.node, ast.Lambda):
@@ -217,6 +218,8 @@ class SummaryParts(CallParts):
         if parted is not None and len({*results, *(v for v, _ in inner.returns)}) > 1:
             result = arithmetic.differing(result, parted.origin)
         outcomes = [*([delta] if alive else []), *(d for _, d in inner.returns)]
+        for outcome in outcomes:
+            outcome.update({at: v for at, v in modes.items() if at in outcome})
         keep = parts.names.closures
         outcomes = [
             {at: v for at, v in d.items() if keep or at[0] != inner.number} for d in outcomes
@@ -247,6 +250,17 @@ class SummaryParts(CallParts):
                 return
             for name in list(self.heap.fields.get(inner.number, ())):
                 self.heap.write((inner.number, name), None)
+
+    def _modes_of(self, function: Object) -> Delta:
+        """Set the modes of the process that a decorator gives a function; what they were before."""
+        names = [n for n in self.heap.fields.get(function.number, ()) if isinstance(n, str)]
+        before: Delta = {}
+        for name in names:
+            held = self.heap.read((function.number, name)) if name.startswith("mode ") else None
+            if held:
+                before[(PROCESS, name)] = self.heap.read((PROCESS, name))
+                self.heap.write((PROCESS, name), held)
+        return before
 
     def _end(self) -> Parting | None:
         self._stack.pop()

@@ -6,6 +6,9 @@ import ast
 
 from dpmigrate.execution.values import SETTING, Const, Data, Items, Setting, Unknown, Value, unknown
 
+#: turns of a loop, after which what still changes is not understood
+TURNS = 4
+
 
 def counted(v: Value) -> Value:
     """Numbers that change from turn to turn are not kept one by one."""
