@@ -46,6 +46,8 @@ class ClassParts:
     foreign: tuple[str, ...] = ()
     kinds: frozenset[str] = frozenset()
     unknown: bool = False
+    #: the members of an enumeration, in their order
+    members: list[int] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
 
 
@@ -139,6 +141,8 @@ class AttributeParts(NameParts):
     def _of_object(self, made: Object, name: str, node: ast.AST, frame: Frame) -> Value:
         held = self.heap.read((made.number, name)) if made.kind not in CONTAINERS else None
         if held:
+            if made.kind == "class":
+                return self.bind_method(self.bound(held), made, node, frame)
             if UNBOUND not in held:
                 return held
             # bound on some path: objects that a loop makes have their fields whenever they exist

@@ -152,29 +152,6 @@ class BranchParts(GeneratorParts):
                 return (found[0].object, node.attr)
         return None
 
-    def _match(self, node: ast.Match, frame: Frame) -> bool:
-        subject = self.evaluate(node.subject, frame)
-        parted = self.parting(subject, node.subject)
-
-        def arm(case: ast.match_case) -> Callable[[], bool]:
-            def run() -> bool:
-                for inner in ast.walk(case.pattern):
-                    for name in (getattr(inner, "name", None), getattr(inner, "rest", None)):
-                        if isinstance(name, str):
-                            self.bind(name, subject, frame)
-                if case.guard is not None:
-                    self.evaluate(case.guard, frame)
-                return self.block(case.body, frame)
-
-            return run
-
-        arms = [arm(c) for c in node.cases]
-        last = node.cases[-1]
-        whole = isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
-        if not (whole and last.guard is None):
-            arms.append(lambda: True)
-        return self.parted_arms(arms, parted, frame)
-
 
 def _none(atom: object) -> bool | None:
     """Whether an atom is None; None itself where that is not known."""

@@ -181,13 +181,13 @@ class CallParts(DefinitionParts):
     def instantiate(self, cls: Object, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         """A call of a class of the program."""
         parts: ClassParts = cls.extra
-        if "enum" in parts.kinds:
-            return SETTING
+        if parts.members:
+            return tuple(Ref(n) for n in parts.members)
         made = self.heap.new(
             "instance", cls.name, node, frame.context, extra=cls.number, key=cls.number
         )
         self.event("made", node, frame, object=value(Ref(made.number)))
-        init = self.method_of(made, "__init__")
+        init = self._initializer(cls, made)
         if init is not None:
             function = self.heap.objects[init.function]
             if not self.invoke(function, Ref(made.number), arguments, node, frame):
@@ -197,14 +197,28 @@ class CallParts(DefinitionParts):
         ]:
             for i, name in enumerate(dict.fromkeys(fields)):
                 given = arguments.get(i, name)
+                factory = self.in_class(cls, f"{name}.factory") if given is None else None
+                if factory:
+                    given = self.call(factory, Arguments(), node, frame)
+                elif given is None:
+                    given = self.in_class(cls, name)
                 if given is not None:
-                    self.heap.write((made.number, name), given)
+                    self.heap.put((made.number, name), given)
             post = self.method_of(made, "__post_init__")
             if post is not None:
                 self.call(value(post), Arguments(), node, frame)
         if parts.kinds and init is None:
             self.library.constructed(self, made, parts.kinds, arguments, node, frame)
         return value(Ref(made.number))
+
+    def _initializer(self, cls: Object, made: Object) -> Bound | None:
+        """``__init__``, unless a data class further down makes its own."""
+        for number in cls.extra.order:
+            if self.heap.read((number, "__init__")):
+                return self.method_of(made, "__init__")
+            if "dataclass" in self.heap.objects[number].marks:
+                return None
+        return None
 
     # ------------------------------------------------------------ defined by later parts
 

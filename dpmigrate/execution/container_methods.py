@@ -155,8 +155,9 @@ def _union(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) ->
 
 
 def _pop_item(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
-    keys = m.elements(value(Ref(made.number)), node, f) or SETTING
-    return items([keys, m.contents(made)])
+    found = items([m.elements(value(Ref(made.number)), node, f) or SETTING, m.contents(made)])
+    m.remove(made, SETTING)
+    return found
 
 
 def _clear(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:

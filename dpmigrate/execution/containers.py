@@ -123,6 +123,9 @@ class ContainerParts(AttributeParts):
             case "dict":
                 keys = [value(k) for k, _ in self.heap.names(made.number) if isinstance(k, Const)]
                 return join(*keys, self.heap.read((made.number, KEYS)) or NOTHING) or NOTHING
+            case "class":
+                if made.extra.members:
+                    return tuple(Ref(n) for n in made.extra.members)
             case "generator":
                 return self.yielded(made, node, frame)
         for name in ("__iter__", "__getitem__"):

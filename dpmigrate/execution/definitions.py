@@ -13,6 +13,7 @@ from dpmigrate.execution.scopes import Function
 from dpmigrate.execution.values import (
     Atom,
     Bound,
+    Const,
     Foreign,
     Method,
     Ref,
@@ -31,6 +32,12 @@ _FLAGS = {
     "contextlib.asynccontextmanager": "contextmanager",
     "dataclasses.dataclass": "dataclass",
 }
+
+
+#: base classes whose instances are those of any class of the program
+_PLAIN = ("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol")
+#: base classes whose attributes are members (https://docs.python.org/3/library/enum.html)
+ENUMERATIONS = ("enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag")
 
 
 class DefinitionParts(ExpressionParts):
@@ -124,6 +131,7 @@ class DefinitionParts(ExpressionParts):
                     unclear = True
         for keyword in node.keywords:
             self.evaluate(keyword.value, frame)
+        foreign = [name for name in foreign if name not in _PLAIN]
         order = [made.number, *_merged(orders)]
         made.extra = ClassParts(node, order, tuple(foreign), frozenset(kinds), unclear)
         inner = Frame(
@@ -131,12 +139,46 @@ class DefinitionParts(ExpressionParts):
             frame.context, level=frame.level, slot=frame.slot, cls=made.number, in_class=True,
         )  # fmt: skip
         self.block(node.body, inner)
-        made.extra.fields = [
-            s.target.id
-            for s in node.body
-            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
-        ]
+        for statement in node.body:
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                made.extra.fields.append(statement.target.id)
+                self._default(made, statement.target.id, statement.value, inner)
+        if any(name in ENUMERATIONS for name in foreign):
+            self._enumerated(made, node, inner)
         return self.decorated(value(Ref(made.number)), node.decorator_list, node.name, frame)
+
+    def _default(self, cls: Object, name: str, default: ast.expr | None, frame: Frame) -> None:
+        """``x: list = field(default_factory=list)`` in a data class."""
+        if not isinstance(default, ast.Call):
+            return
+        callee = self.evaluate(default.func, frame)
+        if not any(isinstance(a, Foreign) and a.name == "dataclasses.field" for a in callee):
+            return
+        self.heap.write((cls.number, name), None)
+        for keyword in default.keywords:
+            if keyword.arg == "default":
+                self.heap.write((cls.number, name), self.evaluate(keyword.value, frame))
+            elif keyword.arg == "default_factory":
+                held = self.evaluate(keyword.value, frame)
+                self.heap.write((cls.number, f"{name}.factory"), held)
+
+    def _enumerated(self, cls: Object, node: ast.ClassDef, frame: Frame) -> None:
+        """The members of an enumeration are objects, one for each name."""
+        parts: ClassParts = cls.extra
+        for name, held in list(self.heap.names(cls.number)):
+            plain = not any(
+                isinstance(a, Ref) and self.heap.objects[a.object].kind in ("function", "class")
+                for a in held
+            )
+            if isinstance(name, str) and plain and not name.startswith("_"):
+                made = self.heap.new(
+                    "instance", cls.name, node, frame.context, extra=cls.number, key=name
+                )
+                made.many = False
+                self.heap.write((made.number, "value"), held)
+                self.heap.write((made.number, "name"), value(Const("str", name)))
+                self.heap.write((cls.number, name), value(Ref(made.number)))
+                parts.members.append(made.number)
 
 
 def _merged(orders: list[list[int]]) -> list[int]:

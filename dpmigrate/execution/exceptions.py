@@ -161,8 +161,10 @@ class ExceptionParts(LoopParts):
         found = self._each(manager, lambda atom: self._enter(atom, where, frame))
         if item.optional_vars is not None:
             self.assign(item.optional_vars, found or SETTING, node, frame)
+        watch = self.heap.watch()
         self.heap.mark()
         alive = self._context(node, index + 1, frame)
+        written = self.heap.watched(watch)
         delta = self.heap.rollback()
 
         def leave() -> bool:
@@ -170,10 +172,21 @@ class ExceptionParts(LoopParts):
             return True
 
         self._leaving(exits, frame, leave)
+        outcomes: list[Delta] = []
         if alive:
+            self.heap.mark()
             self.heap.apply([delta])
             leave()
-        return alive
+            outcomes.append(self.heap.rollback())
+        if any(self._method(a, "__exit__") for a in manager):
+            self.heap.mark()
+            self._interrupted(written)
+            answer = self._each(manager, lambda atom: self._leave(atom, where, frame, raised=True))
+            after = self.heap.rollback()
+            if self.truth(answer) is not False:
+                outcomes.append(after)  # the exception may end here
+        self.heap.apply(outcomes)
+        return bool(outcomes)
 
     def _each(self, manager: Value, run: Callable[[Atom], Value]) -> Value:
         """Do something with each of the atoms of a value; where there are several, as alternatives."""
@@ -192,10 +205,10 @@ class ExceptionParts(LoopParts):
         self.branch([arm(a) for a in atoms], None)
         return join(*found)
 
-    def _leave(self, atom: Atom, node: ast.AST, frame: Frame) -> Value:
+    def _leave(self, atom: Atom, node: ast.AST, frame: Frame, *, raised: bool = False) -> Value:
         method = self._method(atom, "__exit__")
         if method is not None:
-            return self.call(method, Arguments([NONE, NONE, NONE]), node, frame)
+            return self.call(method, Arguments([SETTING if raised else NONE] * 3), node, frame)
         self.library.left(self, atom, node, frame)
         return NONE
 

@@ -16,6 +16,7 @@ from dpmigrate.execution.values import (
     Setting,
     Value,
     const,
+    data,
     items,
     known,
     only,
@@ -35,9 +36,23 @@ class LiteralParts(ContainerMethodParts):
         for part in node.values:
             inner = part.value if isinstance(part, ast.FormattedValue) else part
             parts.append(self.evaluate(inner, frame))
-            if isinstance(part, ast.FormattedValue) and part.format_spec is not None:
-                self.evaluate(part.format_spec, frame)
+            if isinstance(part, ast.FormattedValue):
+                parts[-1] = self._formatted(part, parts[-1], frame)
         return self.text(parts, node)
+
+    def _formatted(self, part: ast.FormattedValue, v: Value, frame: Frame) -> Value:
+        """``{x!r:>8}``: a constant where both are, else as divided as the value."""
+        spec = self.evaluate(part.format_spec, frame) if part.format_spec is not None else const("")
+        if part.conversion == -1 and spec == const(""):
+            return v
+        try:
+            held = only(v)
+            if part.conversion != -1:
+                held = ascii(held) if part.conversion == 97 else repr(held)
+                held = only(v) if part.conversion == 115 else held
+            return const(format(held, only(spec)))
+        except (LookupError, ValueError, TypeError):
+            return v if data(v) or self.depends(v).kind not in placements.EQUAL else SETTING
 
     def text(self, parts: list[Value], node: ast.AST) -> Value:
         """A text made of values: constant, a setting, or as divided as what is in it."""

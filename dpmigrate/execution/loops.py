@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from dpmigrate.execution.branches import BranchParts
 from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import Delta, Location, Object
 from dpmigrate.execution.machine import PROCESS, Frame
+from dpmigrate.execution.matching import MatchParts
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
@@ -28,7 +28,7 @@ ROUNDS = 12
 UNROLLED = 6
 
 
-class LoopParts(BranchParts):
+class LoopParts(MatchParts):
     """``for`` and ``while``."""
 
     def _for(self, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:

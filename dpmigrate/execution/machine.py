@@ -2,7 +2,7 @@
 
 The parts are classes that derive from one another in a line: names, attributes, containers, items,
 container_methods, literals, operators, comprehensions, expressions, definitions, calls, summaries,
-generators, branches, loops, exceptions, statements, modules. ``engine`` puts them together.
+generators, branches, matching, loops, exceptions, statements, modules. ``engine`` puts them together.
 """
 
 from __future__ import annotations

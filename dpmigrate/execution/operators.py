@@ -142,6 +142,9 @@ class OperatorParts(LiteralParts):
                     return const(not same)
             differs = tuple(a for a in other if isinstance(a, Differs))
             return differs or SETTING
+        same_object = self._identical(left, right)
+        if same_object is not None and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+            return const(same_object == same)
         if isinstance(op, ast.In | ast.NotIn):
             keys = self.members(right)
             if keys is not None:
@@ -149,6 +152,17 @@ class OperatorParts(LiteralParts):
                     return const((only(left) in [only(k) for k in keys]) == isinstance(op, ast.In))
                 except LookupError:
                     return None
+        return None
+
+    def _identical(self, left: Value, right: Value) -> bool | None:
+        """Whether two values are one object, where each is one that exists once."""
+        a, b = (self.object(v[0]) if len(v) == 1 else None for v in (left, right))
+        if a is None or b is None or a.many or b.many:
+            return None
+        if any(o.kind == "instance" and self.method_of(o, "__eq__") for o in (a, b)):
+            return None
+        if {a.kind, b.kind} <= {"instance", "class", "function"}:
+            return a is b
         return None
 
     def plain(self, operands: list[Value], word: str, node: ast.AST, frame: Frame) -> Value:

@@ -71,6 +71,9 @@ class SummaryParts(CallParts):
         self._stack: list[ast.AST] = []
         #: what a call of a function that is under way already is taken to do
         self._assumed: dict[int, Summary] = {}
+        #: what the inner calls of such a function are given
+        self._given: dict[int, Arguments] = {}
+        self._round = 0
         #: functions whose results rest on such an assumption
         self._cut: set[int] = set()
         #: the closures that were made in a frame
@@ -104,8 +107,12 @@ class SummaryParts(CallParts):
             return value(Ref(made.number))
         if len(self._stack) > DEPTH:
             return self.miss("calls are nested too deeply", node, frame)
-        if self._stack.count(parts.node) >= 2:
+        depth = self._stack.count(parts.node)
+        if depth >= 2:
+            self._general(function, arguments, node)
             return self._assume(function)
+        if depth and function.number in self._given:
+            arguments = _wider(self._given[function.number], arguments)
         context = self.context(function, receiver, node, frame)
         given = arguments if receiver is None else arguments.after(value(receiver))
         key = (function.number, context, given.key(), self.parted is None)
@@ -116,6 +123,14 @@ class SummaryParts(CallParts):
             if not self._cut:
                 held[:] = [summary, *held[: SUMMARIES - 1]]
         return summary.result
+
+    def _general(self, function: Object, given: Arguments, node: ast.AST) -> None:
+        """What inner calls of a function that calls itself are given, all of them together."""
+        before = self._given.get(function.number)
+        both = given if before is None else _wider(before, given)
+        if before is not None and both.key() != before.key():
+            both = _mapped(both, counted if self._round < ROUNDS - 3 else lambda v: widened(v, node))
+        self._given[function.number] = both
 
     def _assume(self, function: Object) -> Value:
         """What is known so far of a function that calls itself, taken for what the inner call does."""
@@ -148,16 +163,21 @@ class SummaryParts(CallParts):
             self._havoc(given, unknown(function.name, node))
             return self._not_followed(function, last, node, context)
         outermost = function.extra.node not in self._stack
+        given_key: object = None
         for turn in range(ROUNDS):
             summary = self._executed(function, receiver, given, node, context)
             if function.number not in self._cut or not outermost:
                 break
             self._cut.discard(function.number)
+            self._round = turn
+            before = given_key
+            given_key = self._given[function.number].key()
             settled = self._settled(function, summary, node, turn)
-            if settled:
+            if settled and before == given_key:
                 break
         if outermost:
             self._assumed.pop(function.number, None)
+            self._given.pop(function.number, None)
         self._last[function.number] = _added(last, summary)
         return summary
 
@@ -314,6 +334,27 @@ class SummaryParts(CallParts):
             if given.stars:
                 self.heap.widen((made.number, ELEMENTS), given.stars)
             self.give(inner, args.kwarg.arg, value(Ref(made.number)))
+
+
+def _wider(a: Arguments, b: Arguments) -> Arguments:
+    """Either of what two calls give."""
+    if len(a.positional) != len(b.positional) or set(a.keywords) != set(b.keywords):
+        return Arguments(star=join(a.joined(), b.joined()), stars=join(a.joined(), b.joined()))
+    return Arguments(
+        [join(x, y) for x, y in zip(a.positional, b.positional, strict=True)],
+        {k: join(v, b.keywords[k]) for k, v in a.keywords.items()},
+        join(a.star, b.star),
+        join(a.stars, b.stars),
+    )
+
+
+def _mapped(a: Arguments, change: Callable[[Value], Value]) -> Arguments:
+    return Arguments(
+        [change(v) for v in a.positional],
+        {k: change(v) for k, v in a.keywords.items()},
+        change(a.star),
+        change(a.stars),
+    )
 
 
 def _both(a: Summary, b: Summary) -> Summary:

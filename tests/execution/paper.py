@@ -8,6 +8,7 @@ import io
 import os
 from collections import deque
 from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 from textwrap import dedent
 from types import FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace
@@ -191,11 +192,11 @@ def _covers_object(ex: Execution, made: Object, concrete: Any, seen: dict[tuple[
             if type(concrete).__name__ != made.name:
                 return False
             return all(
-                covers(ex, ex.heap.read((made.number, name)) or field(ELEMENTS), value, seen)
-                for name, value in getattr(concrete, "__dict__", {}).items()
+                covers(ex, field(name) or field(ELEMENTS) or _in_class(ex, made, name), value, seen)
+                for name, value in _fields(concrete).items()
             )
         case "function":
-            return isinstance(concrete, FunctionType) and concrete.__name__ in (made.name, "<lambda>", "wrapper")
+            return isinstance(concrete, FunctionType)
         case "class":
             return isinstance(concrete, type) and concrete.__name__ == made.name
         case "pymodule":
@@ -203,8 +204,20 @@ def _covers_object(ex: Execution, made: Object, concrete: Any, seen: dict[tuple[
         case "generator":
             return isinstance(concrete, GeneratorType)
         case "namespace":
-            return isinstance(concrete, SimpleNamespace) or hasattr(concrete, "__dict__")
+            return isinstance(concrete, SimpleNamespace | tuple) or hasattr(concrete, "__dict__")
     return True
+
+
+def _in_class(ex: Execution, made: Object, name: str) -> Value:
+    cls = ex.class_of(made)
+    return (ex.in_class(cls, name) if cls is not None else None) or ()
+
+
+def _fields(concrete: Any) -> Mapping[str, Any]:
+    if isinstance(concrete, Enum):
+        return {"value": concrete.value, "name": concrete.name}
+    held = getattr(concrete, "__dict__", None)
+    return held if isinstance(held, dict) else {}
 
 
 __all__ = [

@@ -72,7 +72,7 @@ PROGRAMS: dict[str, tuple[str, str]] = {
         "x y z w n",
     ),
     "dataclass that derives": (
-        "from dataclasses import dataclass\n@dataclass\nclass A:\n    a: int = 1\n@dataclass(frozen=True)\nclass B(A):\n    b: int = 2\no = B(3)\nx, y = o.a, o.b\n",
+        "from dataclasses import dataclass\n@dataclass\nclass A:\n    a: int = 1\n@dataclass(eq=False)\nclass B(A):\n    b: int = 2\no = B(3)\nx, y = o.a, o.b\n",
         "x y",
     ),
     "namedtuple": (
@@ -160,7 +160,7 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     "generator consumed twice": ("def gen():\n    yield 1\n    yield 2\ng = gen()\na = b = 0\nfor v in g:\n    a += v\nfor v in g:\n    b += v\n", "a b"),
     "next": ("def gen():\n    n = 0\n    while True:\n        n += 1\n        yield n\ng = gen()\na = next(g)\nb = next(g)\nc = next(iter([7]), None)\n", ""),
     "comprehensions": ("a = [x * 2 for x in (1, 2, 3)]\nb = {k: v for k, v in zip('ab', (1, 2))}\nc = {x for x in [1]}\nd = [x for x in (1, 2, 3, 4) if x % 2]\np, q, r, n = a[2], b['b'], d[1], len(d)\n", "p q r n"),
-    "nested comprehensions": ("m = [[i * j for j in (1, 2)] for i in (1, 2, 3)]\nf = [x for row in m for x in row if x > 1]\nx, n = m[2][1], len(f)\n", "x n"),
+    "nested comprehensions": ("m = [[i * j for j in (1, 2)] for i in (1, 2, 3)]\nf = [x for row in m for x in row if x > 1]\nx, n = m[2][1], len(f)\n", ""),
     "comprehension and its scope": ("x = [1, 2]\ny = [x for x in x]\na, b = y\nn = 5\nz = [n for _ in (1,)]\nc = z[0]\nw = x[0]\n", "a b c w"),
     "walrus in a comprehension": ("y = [last := v for v in (1, 2)]\nif (n := len(y)) > 1:\n    m = n\n", "last n m"),
     "generator expressions": ("s = sum(x for x in (1, 2))\nl = list(x for x in (3, 4))\nt = tuple(x + 1 for x in [1])\na, b = l[0], t[0]\nw = any(x > 1 for x in (1, 2))\n", "a b"),
@@ -224,7 +224,7 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     "enumerations": ("from enum import Enum\nclass Mode(Enum):\n    TRAIN = 1\n    TEST = 'b'\nx = Mode.TRAIN.value\nm = Mode.TEST\ny = m is Mode.TEST\nz = m.name\n", ""),
     "abstract classes": ("from abc import ABC, abstractmethod\nclass A(ABC):\n    @abstractmethod\n    def f(self): ...\n    def g(self): return self.f() + 1\nclass B(A):\n    def f(self): return 2\nx = B().g()\n", "x"),
     "slots and object": ("class A(object):\n    __slots__ = ('x',)\n    def __init__(self): self.x = 1\n    def __getattr__(self, n): return 'got ' + n\na = A()\nx = a.x\ny = a.other\n", "x y"),
-    "async": ("async def f(): return 1\nc = f()\nc.close()\n", ""),
+    "async": ("import asyncio\nasync def g(): return 1\nasync def f(): return await g() + 1\nx = asyncio.run(f())\n", ""),
     "memo of what is global": ("cfg = {'k': 1}\ndef get(): return cfg['k']\na = get()\ncfg['k'] = 2\nb = get()\ncfg = {'k': 3}\nc = get()\n", "a b c"),
     "memo of a growing dictionary": ("d = {}\ndef total():\n    s = 0\n    for k in d:\n        s += d[k]\n    return s\na = total()\nd['x'] = 1\nb = total()\nd['y'] = 2\nc = total()\n", "a b c"),
     "memo of what a branch leaves": ("import os\ng = 1\ndef f():\n    global g\n    if os.environ.get('A') == '1':\n        g = 5\nf()\na = g\ng = 2\nf()\nb = g\n", ""),
