@@ -79,6 +79,46 @@ def test_the_data_flow_knows_no_fact(module: str) -> None:
     assert not {m for m in own if not m.startswith("dpmigrate.result")}
 
 
+@pytest.mark.parametrize("path", [p for p in TOOL if p.parent.name == "execution"], ids=of)
+def test_the_execution_knows_python_and_no_library(path: Path) -> None:
+    own = {m for m in imported(path) if m.split(".")[0] == "dpmigrate"}
+    assert not {m for m in own if not m.startswith(("dpmigrate.execution", "dpmigrate.program"))}
+    assert "torch" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", [p for p in TOOL if p.parent.name == "library"], ids=of)
+def test_the_tables_know_the_execution_alone(path: Path) -> None:
+    own = {m for m in imported(path) if m.split(".")[0] == "dpmigrate"}
+    assert not {m for m in own if not m.startswith(("dpmigrate.execution", "dpmigrate.library"))}
+
+
+@pytest.mark.parametrize("path", [p for p in TOOL if p.parent.name == "execution"], ids=of)
+def test_parts_of_the_execution_import_each_other_in_one_direction(path: Path) -> None:
+    """Imports for types alone apart, no module of the room comes back to itself."""
+    seen: set[str] = set()
+    todo = _needed(path)
+    while todo:
+        name = todo.pop()
+        if name not in seen:
+            seen.add(name)
+            todo |= _needed(ROOT / "dpmigrate" / "execution" / f"{name}.py")
+    assert path.stem not in seen
+
+
+def _needed(path: Path) -> set[str]:
+    """The modules of the room that a module imports when it is imported."""
+    top = ast.parse(path.read_text(encoding="utf-8")).body
+    prefix = "dpmigrate.execution"
+    found = {n for s in top if isinstance(s, ast.ImportFrom) and s.module for n in _modules(s, prefix)}
+    return {n for n in found if (path.parent / f"{n}.py").exists()}
+
+
+def _modules(node: ast.ImportFrom, prefix: str) -> set[str]:
+    if node.module == prefix:
+        return {a.name for a in node.names}
+    return {(node.module or "").removeprefix(f"{prefix}.")} if (node.module or "").startswith(f"{prefix}.") else set()
+
+
 #: the rooms of one file: what of ours each may import
 ROOMS = {
     "model": ("edit",),

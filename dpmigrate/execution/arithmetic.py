@@ -135,7 +135,9 @@ def derived(
     word: str, placement: Placement, operands: Iterable[Value], node: ast.AST, *,
     kind: str = "", gradient: str | None = None, axes: int | None = None, keep_axes: bool = True,
 ) -> Value:  # fmt: skip
-    """Data made of operands: where it comes from, what a gradient reaches, and since when it lies so."""
+    """Data made of operands: where it comes from, what a gradient reaches, and since when it lies
+    so.
+    """
     found = list(_data(operands))
     placement = _reasoned(placement, operands)
     first = next((d for d in found if d.placement == placement and d.origin is not None), None)
@@ -191,12 +193,20 @@ def _data(operands: Iterable[Value]) -> Iterable[Data]:
                 yield from _data(a.items)
 
 
-def differing(v: Value, origin: Origin) -> Value:
-    """A value that is another one on each rank because the ranks went different ways."""
+def differing(v: Value, origin: Origin, *, keep_sums: bool = False) -> Value:
+    """A value that is another one on each rank because the ranks went different ways.
+
+    ``keep_sums``: they went the same way, some of them more often; what each adds up is its part.
+    """
     atoms: list[object] = []
     plain = False
     for a in v:
         match a:
+            case Data() if keep_sums and _adds_up(a.placement):
+                sums = a.placement.kind is Kind.SIZE
+                atoms.append(a._replace(placement=placements.SUM) if sums else a)
+            case Const(value=0 | 0.0) if keep_sums and a.type in ("int", "float"):
+                atoms.append(a)
             case Data():
                 placement = placements.PER_RANK
                 if a.placement.kind is Kind.UNKNOWN:
@@ -216,3 +226,8 @@ def differing(v: Value, origin: Origin) -> Value:
         )
         atoms.append(Data(kind, placements.PER_RANK, origin=origin))
     return tuple(atoms)  # type: ignore[arg-type]
+
+
+def _adds_up(p: Placement) -> bool:
+    """Whether a placement is a rank's part of a reduction, however many turns it is made in."""
+    return p in (placements.SUM, placements.MAX, placements.MIN) or p.kind in (Kind.SIZE, Kind.ZERO)

@@ -31,6 +31,8 @@ from dpmigrate.execution.values import (
     value,
 )
 
+#: attributes that every class has
+_GIVEN = ("__class__", "__dict__", "__name__", "__module__", "__doc__", "__annotations__")
 #: objects whose attributes are methods of Python's own containers
 CONTAINERS = ("list", "dict", "set", "tuple", "iterator", "generator", "partial")
 
@@ -44,6 +46,8 @@ class ClassParts:
     foreign: tuple[str, ...] = ()
     kinds: frozenset[str] = frozenset()
     unknown: bool = False
+    #: the members of an enumeration, in their order
+    members: list[int] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
 
 
@@ -85,7 +89,9 @@ class AttributeParts(NameParts):
         return made is not None and (made.kind == kind or kind in self.kinds(made))
 
     def in_class(self, cls: Object, name: str, after: int | None = None) -> Value | None:
-        """What the class or its bases hold under a name; only those behind ``after``, for ``super()``."""
+        """What the class or its bases hold under a name; only those behind ``after``, for
+        ``super()``.
+        """
         parts: ClassParts = cls.extra
         order = parts.order
         if after is not None:
@@ -135,6 +141,8 @@ class AttributeParts(NameParts):
     def _of_object(self, made: Object, name: str, node: ast.AST, frame: Frame) -> Value:
         held = self.heap.read((made.number, name)) if made.kind not in CONTAINERS else None
         if held:
+            if made.kind == "class":
+                return self.bind_method(self.bound(held), made, node, frame)
             if UNBOUND not in held:
                 return held
             # bound on some path: objects that a loop makes have their fields whenever they exist
@@ -161,24 +169,29 @@ class AttributeParts(NameParts):
         if found:
             return self.bind_method(found, made, node, frame)
         parts: ClassParts = cls.extra
-        if name in (
-            "__class__",
-            "__dict__",
-            "__name__",
-            "__module__",
-            "__doc__",
-            "__annotations__",
-        ):
+        if name in _GIVEN:
             return value(Ref(cls.number)) if name == "__class__" else SETTING
+        getter = self.method_of(made, "__getattr__")
         if parts.kinds or parts.foreign or parts.unknown or made.kind == "class":
             given = self.library.attribute(self, Ref(made.number), name, node, frame)
-            return given if given is not None else value(Method(Ref(made.number), name))
-        getter = self.method_of(made, "__getattr__")
+            if given is None:
+                given = value(Method(Ref(made.number), name))
+            return join(given, self._got(getter, name, node, frame)) if getter else given
         if getter is not None:
-            arguments = Arguments([value(Const("str", name))])
-            return self.call(value(getter), arguments, node, frame)
+            return self._got(getter, name, node, frame)
         elements = self.heap.read((made.number, ELEMENTS))  # set under a computed name
         return elements
+
+    def _got(self, getter: Bound, name: str, node: ast.AST, frame: Frame) -> Value:
+        """What ``__getattr__`` gives."""
+        if any(f is self.heap.objects[getter.function].node for f in self.under_way()):
+            return NOTHING  # it asks for what is not there yet, which its own attributes are
+        arguments = Arguments([value(Const("str", name))])
+        return self.call(value(getter), arguments, node, frame)
+
+    def under_way(self) -> list[ast.AST]:
+        """The functions that run; parts on calls define it."""
+        raise NotImplementedError
 
     def _of_super(self, atom: Super, name: str, node: ast.AST, frame: Frame) -> Value:
         made = self.object(atom.receiver)
@@ -190,7 +203,9 @@ class AttributeParts(NameParts):
         return value(Method(atom, name))
 
     def bind_method(self, found: Value, made: Object, node: ast.AST, frame: Frame) -> Value:
-        """What a class holds, seen through an instance: functions become methods, properties are called."""
+        """What a class holds, seen through an instance: functions become methods, properties are
+        called.
+        """
         results: list[Value] = []
         for atom in found:
             function = self.object(atom)
@@ -255,7 +270,7 @@ class AttributeParts(NameParts):
         if weak:
             self.heap.widen((made.number, name), join(new, self._absent(made, name)))
         else:
-            self.heap.write((made.number, name), new)
+            self.heap.put((made.number, name), new)
 
     def _absent(self, made: Object, name: str) -> Value:
         """A weak write of what was not there leaves it unbound on some path."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Arguments:
-    """What a call gives. ``star`` and ``stars`` are elements of ``*x`` and ``**x`` that are not known
-    one by one; they may be any parameter's.
+    """What a call gives. ``star`` and ``stars`` are elements of ``*x`` and ``**x`` that are not
+    known one by one; they may be any parameter's.
     """
 
     positional: list[Value] = field(default_factory=list)
@@ -91,12 +91,16 @@ class Library(Protocol):
         self, m: Machine, made: Object, kinds: frozenset[str], arguments: Arguments, node: ast.AST,
         frame: Frame,
     ) -> None:  # fmt: skip
-        """The constructor of a library's class runs for an instance of the program's (``super().__init__``)."""
+        """The constructor of a library's class runs for an instance of the program's
+        (``super().__init__``).
+        """
 
     def operator(
         self, m: Machine, word: str, operands: list[Value], node: ast.AST, frame: Frame
     ) -> Value | None:
-        """An operator on data (``@``), an index, a slice: words of Python's data model (``matmul``, ``getitem``)."""
+        """An operator on data (``@``), an index, a slice: words of Python's data model (``matmul``,
+        ``getitem``).
+        """
 
     def begun(self, m: Machine, iterable: Value, node: ast.AST, frame: Frame) -> None:
         """A loop over something begins: before its first element."""
@@ -114,4 +118,4 @@ class Library(Protocol):
         """What the instances of a library's class are: ``module``, ``optimizer``, ``dataset`` …"""
 
     def exported(self, module: str, name: str) -> bool | None:
-        """Whether a star import of a library's module brings a name; None where that is not known."""
+        """Whether a star import of a library's module brings a name; None: not known."""

@@ -1,7 +1,8 @@
 """The store: objects by where they were made, their fields, and an undo journal.
 
-A branch of the program is executed as: mark, run, roll back to what was written (a delta); the deltas of
-all branches are then joined. So a branch costs what it writes, and not the size of the store.
+A branch of the program is executed as: mark, run, roll back to what was written (a delta); the
+deltas of all branches are then joined. So a branch costs what it writes, and not the size of the
+store.
 """
 
 from __future__ import annotations
@@ -12,21 +13,34 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpmigrate.execution.values import NOTHING, UNBOUND, Unbound, Value, join, value
+from dpmigrate.execution.values import (
+    NOTHING,
+    UNBOUND,
+    Const,
+    Items,
+    Ref,
+    Unbound,
+    Value,
+    join,
+    value,
+)
 
 #: a place in the store: (owner, name)
 Location = tuple[int, Hashable]
 Delta = dict[Location, Value | None]
 #: the name of what a container holds under keys that are not known
 ELEMENTS = "*"
+#: the name of the number of fields that an object ever had: who goes through all of them reads it
+FIELDS = "#fields"
 
 
 @dataclass(slots=True, eq=False)
 class Object:
     """What never changes of an object; its fields are in the store.
 
-    ``kind`` is a word of the machine (``function``, ``class``, ``instance``, ``list`` …) or of a library
-    (``module``, ``loader``, ``optimizer`` …); ``many`` says that one place made several of them.
+    ``kind`` is a word of the machine (``function``, ``class``, ``instance``, ``list`` …) or of a
+    library (``module``, ``loader``, ``optimizer`` …); ``many`` says that one place made several of
+    them.
     """
 
     number: int
@@ -36,18 +50,15 @@ class Object:
     context: int
     extra: Any = None
     many: bool = False
+    #: something other than a local variable holds it, so that an earlier one may be alive
+    kept: bool = False
     marks: set[str] = field(default_factory=set)
 
 
-class Reads:
-    """What a call read before it wrote it itself: what its summary depends on."""
-
-    __slots__ = ("seen",)
-
-    def __init__(self) -> None:
-        self.seen: dict[Location, Value | None] = {}
-
-
+#: objects that are scopes: what they hold, names hold
+_SCOPES = ("function", "pymodule")
+#: objects of which several made at one place are told apart by their fields
+_WEAK = ("instance", "list", "dict", "set")
 _WRITTEN: Value = (Unbound("written"),)
 
 
@@ -59,9 +70,11 @@ class Heap:
         self.fields: dict[int, dict[Hashable, None]] = {}
         self._store: dict[Location, Value] = {}
         self._journals: list[Delta] = [{}]
+        self._first: list[list[Location]] = [[]]
         self._numbers: dict[Hashable, int] = {}
         self._reads: list[dict[Location, Value | None]] = []
         self._watches: list[dict[Location, Value]] = []
+        self._made: list[set[int]] = []
 
     # ------------------------------------------------------------ objects
 
@@ -73,21 +86,45 @@ class Heap:
         self, kind: str, name: str, node: ast.AST | None, context: int, *, extra: Any = None,
         key: Hashable = None,
     ) -> Object:  # fmt: skip
-        """The object that a place makes in a context. Made once more, it is empty again, and many."""
+        """The object that a place makes in a context; made once more, it is empty and many."""
         number = self.number(("object", id(node), context, kind, key))
+        if self._made:
+            self._made[-1].add(number)
         made = self.objects.get(number)
         if made is None:
             made = self.objects[number] = Object(number, kind, name, node, context, extra)
             return made
         made.extra = extra if extra is not None else made.extra
-        held = [f for f in self.fields.get(number, ()) if (number, f) in self._store]
         made.many = True
-        for f in held:
-            self.write((number, f), None)
+        # an earlier one may be alive: what is written into the new one is added to its fields
+        stays = made.kept and made.kind in _WEAK
+        for f in [f for f in self.fields.get(number, ()) if (number, f) in self._store]:
+            if not stays or (isinstance(f, str) and f.startswith("mode ")):
+                self.write((number, f), None)
         return made
 
+    def keep(self, v: Value) -> None:
+        """The objects of a value are held by more than local variables."""
+        for atom in v:
+            if isinstance(atom, Ref):
+                self.objects[atom.object].kept = True
+            elif isinstance(atom, Items):
+                for item in atom.items:
+                    self.keep(item)
+
+    def put(self, location: Location, new: Value) -> None:
+        """Store a value in a field of an object: added to what is there where there may be several."""
+        made = self.objects.get(location[0])
+        if made is not None and made.many and made.kept and made.kind in _WEAK:
+            self.widen(location, new)
+        else:
+            self.write(location, new)
+
     def names(self, owner: int) -> Iterator[tuple[Hashable, Value]]:
-        """The fields of an object that hold something, in the order in which they were first written."""
+        """The fields of an object that hold something, in the order in which they were first
+        written.
+        """
+        self.read((owner, FIELDS))
         for name in list(self.fields.get(owner, ())):
             found = self.read((owner, name))
             if found:
@@ -104,17 +141,24 @@ class Heap:
 
     def write(self, location: Location, new: Value | None) -> None:
         """Store a value, or take away what is stored."""
-        old = self._store.get(location)
-        self._journals[-1].setdefault(location, old)
-        if self._reads:
-            self._reads[-1].setdefault(location, _WRITTEN)
+        self._journals[-1].setdefault(location, self._store.get(location))
+        if self._reads and location not in self._reads[-1]:
+            self._reads[-1][location] = _WRITTEN
+            self._first[-1].append(location)
         for watch in self._watches:
             watch[location] = join(watch.get(location, NOTHING), new or value(UNBOUND))
+        owner, name = location
         if new is None:
             self._store.pop(location, None)
         else:
             self._store[location] = new
-        self.fields.setdefault(location[0], {}).setdefault(location[1])
+            holder = self.objects.get(owner)
+            if holder is not None and holder.kind not in _SCOPES:
+                self.keep(new)
+        known = self.fields.setdefault(owner, {})
+        if name not in known:
+            known[name] = None
+            self._store[(owner, FIELDS)] = value(Const("int", len(known)))
 
     def widen(self, location: Location, more: Value) -> None:
         """Store what was there or something else."""
@@ -130,10 +174,12 @@ class Heap:
     def mark(self) -> None:
         """Begin a branch."""
         self._journals.append({})
+        self._first.append([])
 
     def rollback(self) -> Delta:
         """End a branch: the store is as it was, and the result is what the branch wrote."""
         journal = self._journals.pop()
+        self._unmark()
         delta = {at: self._store.get(at) for at in journal}
         for at, old in journal.items():
             if old is None:
@@ -145,10 +191,21 @@ class Heap:
     def commit(self) -> Delta:
         """End a branch and keep what it wrote; the result is the journal: what was there before."""
         journal = self._journals.pop()
+        first = self._first.pop()
+        self._first[-1] += first
         outer = self._journals[-1]
         for at, old in journal.items():
             outer.setdefault(at, old)
         return journal
+
+    def _unmark(self) -> None:
+        """What only the branch has written first is not written, as far as what follows is concerned."""
+        first = self._first.pop()
+        if self._reads:
+            noted = self._reads[-1]
+            for at in first:
+                if noted.get(at) is _WRITTEN:
+                    del noted[at]
 
     def since(self, level: int) -> Delta:
         """What was written since there were ``level`` marks."""
@@ -160,16 +217,19 @@ class Heap:
         merged: Callable[[Value], Value] | None = None,
         widen: Callable[[Value], Value] | None = None,
     ) -> bool:
-        """Set the store to the join of several outcomes of one state; whether that changes anything.
+        """Set the store to the join of several outcomes of one state; whether that changes
+        anything.
 
-        ``merged`` is applied to what the outcomes do not agree on, ``widen`` to what is new. A name that
-        only some of them bind may be unbound afterwards.
+        ``merged`` is applied to what the outcomes do not agree on, ``widen`` to what is new then. A
+        name that only some of them bind may be unbound afterwards.
         """
         outcomes = list(deltas)
         changed = False
         for at in dict.fromkeys(at for d in outcomes for at in d):
             old = self._store.get(at)
             found = [d.get(at, old) for d in outcomes]
+            if self._reads and not all(at in d for d in outcomes):
+                self._reads[-1].setdefault(at, old)  # an outcome leaves it as it was
             first = found[0]
             if all(f == first for f in found[1:]):
                 new = first
@@ -188,28 +248,51 @@ class Heap:
 
     @contextmanager
     def outside(self) -> Iterator[None]:
-        """What is written here stays, whatever becomes of the branches under way: an import runs once."""
-        held = (self._journals, self._reads, self._watches)
-        self._journals, self._reads, self._watches = [{}], [], []
+        """What is written here stays, whatever becomes of the branches under way: an import runs
+        once.
+        """
+        held = (self._journals, self._first, self._reads, self._watches, self._made)
+        self._journals, self._first, self._reads, self._watches, self._made = [{}], [[]], [], [], []
         try:
             yield
         finally:
-            self._journals, self._reads, self._watches = held
+            self._journals, self._first, self._reads, self._watches, self._made = held
 
     # ------------------------------------------------------------ calls
 
     def reading(self) -> None:
-        """Begin to note what is read, for the summary of a call."""
+        """Begin to note what is read and which objects are made, for the summary of a call."""
         self._reads.append({})
+        self._first.append([])
+        self._made.append(set())
+
+    def made_since(self) -> frozenset[int]:
+        """The objects that were made since then."""
+        made = frozenset(self._made.pop())
+        if self._made:
+            self._made[-1].update(made)
+        return made
+
+    def remake(self, made: frozenset[int]) -> None:
+        """Take over which objects a summary has made."""
+        for number in made:
+            self.objects[number].many = True
+        if self._made:
+            self._made[-1].update(made)
 
     def read_since(self, own: int) -> Delta:
-        """End it: what was read before it was written, but for the fields of ``own``, the call's frame."""
+        """End it: what was read before it was written, but for the fields of ``own``, the call's
+        frame.
+        """
         noted = self._reads.pop()
+        self._first.pop()
         if self._reads:
             outer = self._reads[-1]
             for at, found in noted.items():
-                if at[0] != own:
-                    outer.setdefault(at, found)
+                if at[0] != own and at not in outer:
+                    outer[at] = found
+                    if found is _WRITTEN:
+                        self._first[-1].append(at)
         return {at: v for at, v in noted.items() if v is not _WRITTEN and at[0] != own}
 
     def unchanged(self, reads: Delta) -> bool:
@@ -223,24 +306,19 @@ class Heap:
             for at, found in reads.items():
                 self._reads[-1].setdefault(at, found)
 
-    def drop(self, owner: int) -> None:
-        """Forget the fields of a frame that has ended, in the store and the journal."""
-        journal = self._journals[-1]
-        for name in self.fields.pop(owner, ()):
-            self._store.pop((owner, name), None)
-            journal.pop((owner, name), None)
-
     # ------------------------------------------------------------ exceptions
 
-    def watch(self) -> None:
+    def watch(self) -> dict[Location, Value]:
         """Begin to note every value that is written: a handler may start after each of them."""
         self._watches.append({})
+        return self._watches[-1]
 
     @property
     def watching(self) -> bool:
         """Whether a ``try`` is under way."""
         return bool(self._watches)
 
-    def watched(self) -> dict[Location, Value]:
+    def watched(self, watch: dict[Location, Value]) -> dict[Location, Value]:
         """End it: all values that were written, by place."""
-        return self._watches.pop()
+        self._watches = [w for w in self._watches if w is not watch]
+        return watch

@@ -1,7 +1,8 @@
 """The state of an execution, and what its parts ask of each other.
 
-The parts are classes that derive from one another in a line: names, attributes, containers,
-expressions, functions, statements, modules. ``engine`` puts them together.
+The parts are classes that derive from one another in a line: names, attributes, containers, items,
+container_methods, literals, operators, comprehensions, expressions, definitions, calls, summaries,
+generators, branches, matching, loops, exceptions, statements, modules. ``engine`` puts them together.
 """
 
 from __future__ import annotations
@@ -46,9 +47,10 @@ class Exhausted(Exception):
 class Frame:
     """A scope while it runs.
 
-    ``outer`` are the function scopes round it, the innermost first, each with the names that it binds.
-    ``level`` is the heap's when it began; ``returns``, ``breaks`` and ``continues`` what each exit wrote
-    since then. ``consumer`` takes what a generator yields, and says whether it wants more.
+    ``outer`` are the function scopes round it, the innermost first, each with the names that it
+    binds. ``level`` is the heap's when it began; ``returns``, ``breaks`` and ``continues`` what
+    each exit wrote since then. ``consumer`` takes what a generator yields, and says whether it
+    wants more.
     """
 
     number: int
@@ -62,8 +64,9 @@ class Frame:
     cls: int | None = None
     receiver: Atom | None = None
     in_class: bool = False
+    #: what is bound is added to what an earlier call of the same place has bound
+    weak: bool = False
     returns: list[tuple[Value, Delta]] = field(default_factory=list)
-    yields: list[Value] = field(default_factory=list)
     consumer: Callable[[Value], bool] | None = None
     breaks: list[Delta] = field(default_factory=list)
     continues: list[Delta] = field(default_factory=list)
@@ -80,6 +83,8 @@ class Machine(ABC):
         self.steps = 0
         #: why not all ranks may be here: a slot for each branch, loop, turn and call under way
         self.control: list[Parting | None] = []
+        #: exceptions that only some ranks raise: how deep in ``control`` the reason stands
+        self.raised: list[tuple[int, Parting]] = []
 
     # ------------------------------------------------------------ budget and record
 
@@ -104,6 +109,14 @@ class Machine(ABC):
     def parted(self) -> Parting | None:
         """Why not all ranks may be at this point of the program."""
         return next((p for p in self.control if p is not None), None)
+
+    def raises(self) -> None:
+        """An exception is raised here: where only some ranks come here, only they raise it."""
+        for depth in range(len(self.control) - 1, -1, -1):
+            found = self.control[depth]
+            if found is not None:
+                self.raised.append((depth, found))
+                return
 
     def parting(self, condition: Value, node: ast.AST) -> Parting | None:
         """Why ranks may decide differently by this value, where they may."""

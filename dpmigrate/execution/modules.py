@@ -59,10 +59,9 @@ class ModuleParts(StatementParts):
         made = self._modules.get(index)
         if made is None:
             stack, self._stack = self._stack, []
-            control, self.control = self.control, []
             with self.heap.outside():
                 made = self.run_module(index, dotted)
-            self._stack, self.control = stack, control
+            self._stack = stack
         return value(Ref(made.number))
 
     def _importer(self, frame: Frame) -> int:

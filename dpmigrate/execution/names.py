@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 
-from dpmigrate.execution.heap import Location
+from dpmigrate.execution.heap import ELEMENTS, Location, Object
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.scopes import Names, names_of
 from dpmigrate.execution.trace import Call
@@ -89,7 +89,10 @@ class NameParts(Machine):
     def bind(self, name: str, new: Value, frame: Frame) -> None:
         """Bind a name in a scope."""
         at = self.place(name, frame)
-        self.heap.write(at, new or None)
+        if frame.weak and at[0] == frame.number and new:
+            self.heap.widen(at, new)
+        else:
+            self.heap.write(at, new or None)
 
     def assign(self, target: ast.expr, new: Value, node: ast.AST, frame: Frame) -> None:
         """Give a target a value."""
@@ -109,17 +112,20 @@ class NameParts(Machine):
 
     def _unpack(self, targets: list[ast.expr], new: Value, node: ast.AST, frame: Frame) -> None:
         stars = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
-        for atoms in (new,):
-            known = self.known_elements(atoms)
-            if known is not None and not stars and len(known) == len(targets):
-                given = known
-            elif known is not None and stars and len(known) >= len(targets) - 1:
-                first, last = stars[0], len(targets) - stars[0] - 1
-                middle = known[first : len(known) - last]
-                given = [*known[:first], self.listed(middle, targets[first], frame)]
-                given += known[len(known) - last :] if last else []
-            else:
-                given = [self._part(atoms, i, t, node, frame) for i, t in enumerate(targets)]
+        known = self.known_elements(new)
+        if known is not None and not stars and len(known) == len(targets):
+            given = known
+        elif known is not None and stars and len(known) >= len(targets) - 1:
+            first, last = stars[0], len(targets) - stars[0] - 1
+            middle = known[first : len(known) - last]
+            given = [*known[:first], self.listed(middle, targets[first], frame)]
+            given += known[len(known) - last :] if last else []
+        else:
+            behind = stars[0] if stars else len(targets)
+            given = []
+            for i, t in enumerate(targets):
+                index = i if i <= behind else i - len(targets)
+                given.append(self._part(new, index, t, node, frame))
         for target, part in zip(targets, given, strict=True):
             self.assign(target, part, node, frame)
 
@@ -130,23 +136,41 @@ class NameParts(Machine):
         return self.item(new, value(Const("int", index)), node, frame)
 
     def listed(
-        self, values: list[Value], node: ast.AST, frame: Frame, *, exact: bool = True, kind: str = "list"
-    ) -> Value:  # fmt: skip
+        self,
+        values: list[Value],
+        node: ast.AST,
+        frame: Frame,
+        *,
+        exact: bool = True,
+        kind: str = "list",
+    ) -> Value:
         """A new list of values; not ``exact``: any number of each."""
         made = self.heap.new(kind, kind, node, frame.context)
-        if exact and len(values) <= LISTED:
+        count = value(Const("int", len(values)))
+        before = self.heap.read((made.number, LENGTH)) if made.many else None
+        if exact and len(values) <= LISTED and before in (None, count):
             for i, v in enumerate(values):
-                self.heap.write((made.number, i), v)
-            self.heap.write((made.number, LENGTH), value(Const("int", len(values))))
-        elif values:
-            self.heap.write((made.number, "*"), join(*values))
+                self.heap.put((made.number, i), v)
+            if self.heap.read((made.number, ELEMENTS)) is None:
+                self.heap.write((made.number, LENGTH), count)
+        else:
+            if before is not None:
+                self.collapse(made)
+            if values:
+                self.heap.put((made.number, ELEMENTS), join(*values))
         return value(Ref(made.number))
 
     def turn_context(self, node: ast.AST, turn: int, frame: Frame) -> int:
-        """The context of one turn of a loop that is gone through item by item: what it makes is its own."""
+        """The context of one turn of a loop that is gone through item by item: what it makes is
+        its own.
+        """
         number = self.heap.number(("turn", frame.context, id(node), turn))
         self.trace.calls.setdefault(number, Call(frame.context, node, f"turn {turn}"))
         return number
+
+    def collapse(self, made: Object) -> None:
+        """From now on the items of a list are not kept one by one; parts on containers define it."""
+        raise NotImplementedError
 
     def scopes(self, frame: Frame) -> Iterator[tuple[int, Names]]:
         """The function scopes that a function defined here sees, the innermost first."""

@@ -1,8 +1,8 @@
 """How a value lies across the ranks: the lattice, its joins and its arithmetic.
 
-The names are those of sharding systems (torch's DTensor: ``Shard``, ``Replicate``, ``Partial``; GSPMD,
-https://arxiv.org/abs/2105.04663), with the placements added that eager programs need: a number of
-samples, a quotient of partial sums, and values that no reduction puts together again.
+The names are those of sharding systems (DTensor: ``Shard``, ``Replicate``, ``Partial``;
+GSPMD, https://arxiv.org/abs/2105.04663), with the placements added that eager programs need: a
+number of samples, a quotient of partial sums, and values that no reduction puts together again.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Kind(Enum):
 class Placement(NamedTuple):
     """A placement; which fields mean something depends on ``kind``.
 
-    ``axis`` counts from the front for ROWS; ``ragged`` says that the number of rows depends on what is
-    in them (a selection); ``times`` is how many rows a sample has, 0 for "not known", or the factor of
-    a SIZE; ``segments`` counts tensors of rows that were put end to end (two views of one batch);
-    ``how`` is the reduction of a PARTIAL: ``sum``, ``mean``, ``max`` or ``min``.
+    ``axis`` counts from the front for ROWS; ``ragged`` says that the number of rows depends on what
+    is in them (a selection); ``times`` is how many rows a sample has, 0 for "not known", or the
+    factor of a SIZE; ``segments`` counts tensors of rows that were put end to end (two views of one
+    batch); ``how`` is the reduction of a PARTIAL: ``sum``, ``mean``, ``max`` or ``min``.
     """
 
     kind: Kind
@@ -82,10 +82,11 @@ def size(times: int = 1) -> Placement:
 
 
 def join(a: Placement, b: Placement) -> Placement:
-    """What holds where a value is one of two: the least placement above both, UNKNOWN where there is none.
+    """What holds where a value is one of two: the least placement above both, UNKNOWN where there
+    is none.
 
-    Only 0 and the same number on all ranks lie below others: a uniform number is its own mean over the
-    ranks, and not its own sum.
+    Only 0 and the same number on all ranks lie below others: a uniform number is its own mean over
+    the ranks, and not its own sum.
     """
     if a == b:
         return a
@@ -179,7 +180,8 @@ def divide(a: Placement, b: Placement) -> Placement:
 
 
 def elementwise(placements: Iterable[Placement]) -> Placement:
-    """An operation on each element by itself: rows stay rows, what is reduced in part is not reduced by it.
+    """An operation on each element by itself: rows stay rows, what is reduced in part is not
+    reduced by it.
 
     A function of a partial sum is not a part of the function of the sum: it is PER_RANK.
     """

@@ -18,7 +18,7 @@ _CLOSURES = (*_FUNCTIONS, ast.ClassDef, *_COMPREHENSIONS)
 
 @dataclass(frozen=True)
 class Names:
-    """The names of a scope. ``closures``: something inside may keep them; ``generator``: it yields."""
+    """The names of a scope. ``closures``: something inside may keep them."""
 
     bound: frozenset[str] = frozenset()
     globals: frozenset[str] = frozenset()

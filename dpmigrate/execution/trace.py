@@ -13,8 +13,8 @@ from dpmigrate.execution.values import Origin, Value, join
 class Event:
     """Something that happened at a node in a context, on every path that comes there.
 
-    ``values`` are joined where it happened several times. ``parted`` says why not every rank may come
-    here, None where all do.
+    ``values`` are joined where it happened several times. ``parted`` says why not every rank may
+    come here, None where all do.
     """
 
     kind: str
@@ -27,7 +27,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """Why only some ranks may come to a place; not ``certain`` where a condition is not established."""
+    """Why only some ranks may come to a place; not ``certain`` where a condition is not
+    established.
+    """
 
     origin: Origin
     certain: bool

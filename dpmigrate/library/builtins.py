@@ -112,8 +112,8 @@ def wrapped(site: Site) -> Value:
     if source is None:
         return site.ref("iterator")
     listed = site.m.known_elements(source)
-    if listed is not None and site.word in ("reversed", "sorted", "list", "tuple"):
-        return site.m.listed(listed, site.node, site.frame)
+    if listed is not None and site.word == "reversed":
+        return site.m.listed(listed[::-1], site.node, site.frame)
     made = site.made("iterator", extra=1)
     site.m.heap.write((made.number, "source 0"), source)
     if site.word == "iter":

@@ -42,7 +42,7 @@ def decorated(site: Site, function: Value, flag: Value) -> Value:
     site.m.heap.write((made.number, "flag"), flag)
     for f in site.m.objects(function):
         if f.kind == "function":
-            f.marks.add("no grad" if flag == const(False) else "grad")
+            site.m.heap.write((f.number, GRAD[1]), flag)
             return function
     return value(Ref(made.number))
 

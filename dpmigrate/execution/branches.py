@@ -1,0 +1,162 @@
+"""Branches: ``if``, ``match``, and what a test says of the names in it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from dpmigrate.execution.generators import GeneratorParts
+from dpmigrate.execution.heap import Delta, Location
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.trace import Parting
+from dpmigrate.execution.values import (
+    UNBOUND,
+    Const,
+    Foreign,
+    Items,
+    Method,
+    Ref,
+    Setting,
+    Unknown,
+    Value,
+    value,
+)
+
+
+class BranchParts(GeneratorParts):
+    """Alternatives and how they join."""
+
+    def truth(self, v: Value) -> bool | None:
+        answers = {self._truth(a) for a in v}
+        return answers.pop() if len(answers) == 1 else None
+
+    def _truth(self, atom: object) -> bool | None:
+        match atom:
+            case Const():
+                return bool(atom.value)
+            case Foreign():
+                return True
+            case Items():
+                return bool(atom.items)
+            case Ref():
+                made = self.heap.objects[atom.object]
+                if made.kind in ("list", "set"):
+                    count = self.length(made)
+                    return bool(count) if count is not None else None
+                if made.kind == "dict":
+                    known = self.known_elements(value(atom))
+                    return bool(known) if known is not None else None
+                return True if made.kind not in ("opaque", "iterator") else None
+        return None
+
+    def branch(self, arms: list[Callable[[], bool]], parted: object) -> bool:
+        reason = parted if isinstance(parted, Parting) else None
+        self.control.append(reason)
+        outcomes: list[Delta] = []
+        try:
+            for arm in arms:
+                self.heap.mark()
+                alive = False
+                try:
+                    alive = arm()
+                finally:
+                    delta = self.heap.rollback()
+                if alive:
+                    outcomes.append(delta)
+        finally:
+            self.control.pop()
+        self.heap.apply(outcomes, self.merging(reason))
+        return bool(outcomes)
+
+    def _if(self, node: ast.If, frame: Frame) -> bool:
+        test = self.evaluate(node.test, frame)
+        if not test:
+            return False
+        truth = self.truth(test)
+        if truth is not None:
+            self.refine(node.test, truth, frame)
+            return self.block(node.body if truth else node.orelse, frame)
+        parted = self.parting(test, node.test)
+        self.event("branch", node, frame, test=test)
+
+        def arm(body: list[ast.stmt], yes: bool) -> Callable[[], bool]:
+            def run() -> bool:
+                self.refine(node.test, yes, frame)
+                return self.block(body, frame)
+
+            return run
+
+        return self.parted_arms([arm(node.body, True), arm(node.orelse, False)], parted, frame)
+
+    def parted_arms(
+        self, arms: list[Callable[[], bool]], parted: Parting | None, frame: Frame
+    ) -> bool:
+        """Alternatives; where ranks may choose differently and one of them leaves, ranks have
+        parted.
+        """
+        before = (len(frame.returns), len(frame.breaks), len(frame.continues))
+        alive = self.branch(arms, parted)
+        self.left_by_some(before, parted, frame)
+        return alive
+
+    def left_by_some(
+        self, before: tuple[int, int, int], parted: Parting | None, frame: Frame
+    ) -> None:
+        """Some ranks have left a function, a loop or a turn: the rest of it is parted."""
+        if parted is not None:
+            if len(frame.returns) > before[0]:
+                self._mark(frame.slot, parted)
+            if frame.loops and len(frame.breaks) > before[1]:
+                self._mark(frame.loops[-1][2], parted)
+            if frame.loops and len(frame.continues) > before[2]:
+                self._mark(frame.loops[-1][2] + 1, parted)
+
+    def _mark(self, slot: int, parted: Parting) -> None:
+        if slot < len(self.control) and self.control[slot] is None:
+            self.control[slot] = parted
+
+    def refine(self, test: ast.expr, yes: bool, frame: Frame) -> None:
+        match test:
+            case ast.UnaryOp(op=ast.Not()):
+                self.refine(test.operand, not yes, frame)
+            case ast.BoolOp():
+                if isinstance(test.op, ast.And) == yes:
+                    for part in test.values:
+                        self.refine(part, yes, frame)
+            case ast.Compare(ops=[ast.Is() | ast.Eq()], comparators=[ast.Constant(value=None)]):
+                self._keep(test.left, frame, lambda a: _none(a) is not (not yes))
+            case ast.Compare(
+                ops=[ast.IsNot() | ast.NotEq()], comparators=[ast.Constant(value=None)]
+            ):
+                self._keep(test.left, frame, lambda a: _none(a) is not yes)
+            case ast.Name() | ast.Attribute():
+                self._keep(test, frame, lambda a: not isinstance(a, Const) or bool(a.value) == yes)
+
+    def _keep(self, node: ast.expr, frame: Frame, keep: Callable[[object], bool]) -> None:
+        at = self.location(node, frame)
+        found = self.heap.read(at) if at is not None else None
+        if at is None or not found or len(found) < 2:
+            return
+        kept = tuple(a for a in found if keep(a))
+        if kept and kept != found:
+            self.heap.write(at, kept)
+
+    def location(self, node: ast.expr, frame: Frame) -> Location | None:
+        """Where a name or an attribute of one object is stored."""
+        if isinstance(node, ast.Name):
+            return self.place(node.id, frame)
+        if isinstance(node, ast.Attribute):
+            outer = self.location(node.value, frame)
+            found = self.heap.read(outer) if outer is not None else None
+            if found and len(found) == 1 and isinstance(found[0], Ref):
+                return (found[0].object, node.attr)
+        return None
+
+
+def _none(atom: object) -> bool | None:
+    """Whether an atom is None; None itself where that is not known."""
+    if isinstance(atom, Const):
+        return atom.value is None
+    if isinstance(atom, Setting | Unknown | Method) or atom == UNBOUND:
+        return None
+    return False

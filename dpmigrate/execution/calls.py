@@ -1,0 +1,230 @@
+"""Calls: of functions, classes, methods and of code that nobody knows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.attributes import ClassParts
+from dpmigrate.execution.definitions import DefinitionParts
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import ELEMENTS, Object
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Atom,
+    Bound,
+    Const,
+    Data,
+    Differs,
+    Foreign,
+    Method,
+    Ref,
+    Setting,
+    Super,
+    Unbound,
+    Unknown,
+    Value,
+    join,
+    unknown,
+    value,
+)
+
+
+class CallParts(DefinitionParts):
+    """What a call does, by what is called."""
+
+    def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
+        found: list[Value] = []
+        arms: list[Callable[[], bool]] = []
+        parted = self.parting(tuple(a for a in callee if isinstance(a, Differs)), node)
+        targets = [a for a in callee if not isinstance(a, Unbound | Differs)]
+        for atom in targets:
+            if len(targets) == 1:
+                found.append(self._call_atom(atom, arguments, node, frame))
+                break
+
+            def arm(atom: Atom = atom) -> bool:
+                found.append(self._call_atom(atom, arguments, node, frame))
+                return bool(found[-1])
+
+            arms.append(arm)
+        if arms:
+            self.branch(arms, parted)
+        out = join(*found)
+        return arithmetic.differing(out, parted.origin) if parted is not None and out else out
+
+    def _call_atom(self, atom: Atom, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
+        match atom:
+            case Ref():
+                return self._call_object(self.heap.objects[atom.object], arguments, node, frame)
+            case Bound():
+                function = self.heap.objects[atom.function]
+                return self.invoke(function, atom.receiver, arguments, node, frame)
+            case Foreign():
+                given = self.library.call(self, atom.name, arguments, node, frame)
+                self.trace.foreign.setdefault(atom.name, given is not None)
+                if given is not None:
+                    return given
+                return self.unknown_call(atom.name, arguments, node, frame)
+            case Method():
+                return self._call_method(atom, arguments, node, frame)
+            case Unknown():
+                self._callbacks(arguments, node, frame)
+                self._havoc(arguments, unknown(atom.word, atom.node))
+                return value(atom)
+            case Const(type="NoneType"):
+                return self.miss("None is called", node, frame)
+            case Data() | Setting() | Const():
+                given = self.library.called(self, atom, arguments, node, frame)
+                if given is not None:
+                    return given
+                return self.opaque_result([value(atom), *arguments.all()], "call", node, frame)
+        return self.unknown_call(type(atom).__name__, arguments, node, frame)
+
+    def _call_object(
+        self, made: Object, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> Value:
+        if made.kind == "function":
+            return self.invoke(made, None, arguments, node, frame)
+        if made.kind == "class":
+            return self.instantiate(made, arguments, node, frame)
+        if made.kind == "partial":
+            return self._call_partial(made, arguments, node, frame)
+        cls = self.class_of(made)
+        if cls is None or cls.extra.kinds:
+            given = self.library.called(self, Ref(made.number), arguments, node, frame)
+            if given is not None:
+                return given
+        method = self.method_of(made, "__call__")
+        if method is not None:
+            return self.call(value(method), arguments, node, frame)
+        return self.unknown_call(made.name, arguments, node, frame, receiver=made)
+
+    def _call_partial(
+        self, made: Object, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> Value:
+        first: Arguments = made.extra
+        keywords = {**first.keywords, **arguments.keywords}
+        both = Arguments(
+            [*first.positional, *arguments.positional], keywords,
+            join(first.star, arguments.star), join(first.stars, arguments.stars),
+        )  # fmt: skip
+        return self.call(self.heap.read((made.number, "function")) or NOTHING, both, node, frame)
+
+    def _call_method(
+        self, atom: Method, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> Value:
+        made = self.object(atom.receiver)
+        if made is not None:
+            own = self.container_method(made, atom.name, arguments, node, frame)
+            if own is not None:
+                return own
+            if made.kind == "instance" and atom.name == "__class__":
+                return self.instantiate(self.heap.objects[made.extra], arguments, node, frame)
+        given = self.library.method(self, atom.receiver, atom.name, arguments, node, frame)
+        word = f".{atom.name}"
+        self.trace.foreign.setdefault(word, given is not None)
+        if given is not None:
+            return given
+        if isinstance(atom.receiver, Super):
+            return NONE if atom.name == "__init__" else SETTING
+        if isinstance(atom.receiver, Const | Setting) or made is None:
+            operands = [value(atom.receiver), *arguments.all()]
+            return self.opaque_result(operands, word, node, frame)
+        return self.unknown_call(word, arguments, node, frame, receiver=made)
+
+    def unknown_call(
+        self, name: str, arguments: Arguments, node: ast.AST, frame: Frame,
+        receiver: Object | None = None,
+    ) -> Value:  # fmt: skip
+        """A call of code that nobody knows: it may call what it is given and change what it
+        reaches.
+        """
+        self._callbacks(arguments, node, frame)
+        operands = arguments.all()
+        if receiver is not None:
+            operands.append(value(Ref(receiver.number)))
+        if any(self.depends(v).kind not in placements.EQUAL for v in operands):
+            result = self.miss(f"no table has {name}", node, frame)
+            self._havoc(arguments, result)
+            if receiver is not None and receiver.kind not in ("class", "function", "pymodule"):
+                self.heap.widen((receiver.number, ELEMENTS), result)
+            return result
+        self.trace.miss(f"no table has {name}", node, frame.context)
+        made = self.heap.new("opaque", name, node, frame.context)
+        return value(Ref(made.number))
+
+    def _callbacks(self, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
+        """Functions that unknown code is given may be called, with what nobody knows."""
+        for v in arguments.all():
+            for atom in v:
+                made = self.object(atom)
+                if isinstance(atom, Bound) or (made is not None and made.kind == "function"):
+                    given = Arguments(star=unknown("given by code that is not known", node))
+                    self.heap.mark()
+                    self.call(value(atom), given, node, frame)
+                    self.heap.apply([self.heap.rollback(), {}])
+
+    def _havoc(self, arguments: Arguments, result: Value) -> None:
+        """Containers that unknown code is given may hold anything afterwards."""
+        for v in arguments.all():
+            for made in self.objects(v):
+                if made.kind in ("list", "dict", "set"):
+                    if made.kind != "dict":
+                        self.collapse(made)
+                    self.heap.widen((made.number, ELEMENTS), result)
+
+    def instantiate(self, cls: Object, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
+        """A call of a class of the program."""
+        parts: ClassParts = cls.extra
+        if parts.members:
+            return tuple(Ref(n) for n in parts.members)
+        made = self.heap.new(
+            "instance", cls.name, node, frame.context, extra=cls.number, key=cls.number
+        )
+        self.event("made", node, frame, object=value(Ref(made.number)))
+        init = self._initializer(cls, made)
+        if init is not None:
+            function = self.heap.objects[init.function]
+            if not self.invoke(function, Ref(made.number), arguments, node, frame):
+                return NOTHING
+        elif fields := [
+            f for n in reversed(parts.order) for f in self.heap.objects[n].extra.fields
+        ]:
+            for i, name in enumerate(dict.fromkeys(fields)):
+                given = arguments.get(i, name)
+                factory = self.in_class(cls, f"{name}.factory") if given is None else None
+                if factory:
+                    given = self.call(factory, Arguments(), node, frame)
+                elif given is None:
+                    given = self.in_class(cls, name)
+                if given is not None:
+                    self.heap.put((made.number, name), given)
+            post = self.method_of(made, "__post_init__")
+            if post is not None:
+                self.call(value(post), Arguments(), node, frame)
+        if parts.kinds and init is None:
+            self.library.constructed(self, made, parts.kinds, arguments, node, frame)
+        return value(Ref(made.number))
+
+    def _initializer(self, cls: Object, made: Object) -> Bound | None:
+        """``__init__``, unless a data class further down makes its own."""
+        for number in cls.extra.order:
+            if self.heap.read((number, "__init__")):
+                return self.method_of(made, "__init__")
+            if "dataclass" in self.heap.objects[number].marks:
+                return None
+        return None
+
+    # ------------------------------------------------------------ defined by later parts
+
+    def invoke(
+        self, function: Object, receiver: Atom | None, arguments: Arguments, node: ast.AST,
+        frame: Frame,
+    ) -> Value:  # fmt: skip
+        """Call a function of the program."""
+        raise NotImplementedError

@@ -1,0 +1,157 @@
+"""Comprehensions: loops that are expressions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.names import LENGTH, LISTED
+from dpmigrate.execution.operators import OperatorParts
+from dpmigrate.execution.scopes import Comprehension
+from dpmigrate.execution.trace import Parting
+from dpmigrate.execution.values import (
+    NOTHING,
+    Data,
+    Ref,
+    Value,
+    value,
+)
+from dpmigrate.execution.widening import TURNS, counted, widened
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """How the elements of a comprehension are known: one by one, and as many on every rank."""
+
+    exact: bool = True
+    parted: Parting | None = None
+
+    def and_(self, other: Partial) -> Partial:
+        """Both together."""
+        return Partial(self.exact and other.exact, self.parted or other.parted)
+
+
+class ComprehensionParts(OperatorParts):
+    """List, set and dictionary comprehensions, and generator expressions."""
+
+    def _comprehension(self, node: Comprehension, frame: Frame) -> Value:
+        inner = self._inner(node, frame)
+        if isinstance(node, ast.DictComp):
+            made = self.heap.new("dict", "dict", node, frame.context)
+            target = value(Ref(made.number))
+
+            def pair() -> Value:
+                key = self.evaluate(node.key, inner)
+                self.set_item(target, key, self.evaluate(node.value, inner), node, inner)
+                return NOTHING
+
+            self._generate(node.generators, 0, (frame, inner), pair, [])
+            return target
+        found: list[Value] = []
+        how = self._generate(
+            node.generators, 0, (frame, inner), lambda: self.evaluate(node.elt, inner), found
+        )
+        kind = "set" if isinstance(node, ast.SetComp) else "list"
+        exact = how.exact and (kind != "set" or len(found) < 2)
+        listed = self.listed(found, node, frame, exact=exact, kind=kind)
+        if how.parted is not None:
+            count = value(Data("number", placements.PER_RANK, origin=how.parted.origin))
+            self.heap.write((self.objects(listed)[0].number, LENGTH), count)
+        return listed
+
+    def _inner(self, node: Comprehension, frame: Frame) -> Frame:
+        number = self.heap.number(("comprehension", id(node), frame.number))
+        names = self.names_of(node)
+        inner = Frame(
+            number, names, tuple(self.scopes(frame)), frame.module, frame.context,
+            level=frame.level, slot=frame.slot, function=frame.function, cls=frame.cls,
+            receiver=frame.receiver,
+        )  # fmt: skip
+        inner.consumer = frame.consumer
+        if frame.in_class:
+            inner.outer = ((frame.number, frame.names), *frame.outer)
+        return inner
+
+    def _generate(
+        self,
+        generators: list[ast.comprehension],
+        index: int,
+        frames: tuple[Frame, Frame],
+        element: Callable[[], Value],
+        found: list[Value],
+    ) -> Partial:
+        """Run the loops of a comprehension and collect its elements.
+
+        ``frames`` are the scope round it, in which its first iterable is evaluated, and its own.
+        """
+        frame = frames[1]
+        if index == len(generators):
+            found.append(element())
+            self.heap.keep(found[-1])
+            return Partial()
+        generator = generators[index]
+        iterable = self.evaluate(generator.iter, frames[0] if index == 0 else frame)
+        self.library.begun(self, iterable, generator.iter, frame)
+        known = self.known_elements(iterable, LISTED)
+        if known is not None:
+            whole = Partial()
+            outside = frame.context
+            for turn, v in enumerate(known):
+                frame.context = outside
+                frame.context = self.turn_context(generator.target, turn, frame)
+                self.assign(generator.target, v, generator.target, frame)
+                whole = whole.and_(self._kept(generators, index, frames, element, found))
+            frame.context = outside
+            return whole
+        out = Partial(exact=False, parted=self.trips(iterable, generator.iter))
+        self.control.append(out.parted)
+        for turn in range(TURNS + 1):  # what an element leaves behind may change the next one
+            self.heap.mark()
+            taken = self.elements(iterable, generator.iter, frame)
+            self.assign(generator.target, taken, generator.target, frame)
+            out = out.and_(self._kept(generators, index, frames, element, found))
+            delta = self.heap.rollback()
+            late = turn >= TURNS - 1
+            merged = (lambda v: widened(v, generator.iter)) if late else counted
+            if not self.heap.apply([delta, {}], merged):
+                break
+        self.control.pop()
+        return out
+
+    def _kept(
+        self,
+        generators: list[ast.comprehension],
+        index: int,
+        frames: tuple[Frame, Frame],
+        element: Callable[[], Value],
+        found: list[Value],
+    ) -> Partial:
+        """One turn behind its conditions."""
+        generator, frame = generators[index], frames[1]
+        for i, test in enumerate(generator.ifs):
+            tested = self.evaluate(test, frame)
+            truth = self.truth(tested)
+            if truth is False:
+                return Partial()
+            self.refine(test, True, frame)
+            if truth is None:
+                parted = self.parting(tested, test)
+                inner = Partial(exact=False, parted=parted)
+
+                def arm(rest: list[ast.expr] = generator.ifs[i + 1 :]) -> bool:
+                    nonlocal inner
+                    cut = ast.comprehension(generator.target, generator.iter, rest, 0)
+                    chain = [*generators[:index], cut, *generators[index + 1 :]]
+                    inner = inner.and_(self._kept(chain, index, frames, element, found))
+                    return True
+
+                self.branch([arm, lambda: True], parted)
+                return inner
+        return self._generate(generators, index + 1, frames, element, found)
+
+    def trips(self, iterable: Value, node: ast.AST) -> Parting | None:
+        """Why the ranks may go through different numbers of turns; the part on loops defines it."""
+        raise NotImplementedError

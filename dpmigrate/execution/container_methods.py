@@ -1,0 +1,274 @@
+"""Methods of lists, dictionaries and sets."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from dpmigrate.execution.containers import FACTORY
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import ELEMENTS, Object
+from dpmigrate.execution.items import ItemParts
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.names import LENGTH, LISTED
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    UNBOUND,
+    Const,
+    Ref,
+    Value,
+    items,
+    join,
+    value,
+)
+
+
+class ContainerMethodParts(ItemParts):
+    """The methods of Python's own containers."""
+
+    def container_method(
+        self, made: Object, name: str, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        """A method of a list, a dictionary or a set; None where it is none."""
+        own: dict[str, Callable[..., Value | None]] = _METHODS.get(made.kind, {})
+        method = own.get(name)
+        return method(self, made, arguments, node, frame) if method is not None else None
+
+
+def _append(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    new = a.get(0) or SETTING
+    m.event("append", node, f, owner=value(Ref(made.number)), new=new)
+    m.append(made, new)
+    return NONE
+
+
+def _insert(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    new = a.get(1) or SETTING
+    m.event("append", node, f, owner=value(Ref(made.number)), new=new)
+    _put_at(m, made, a.get(0) or SETTING, new)
+    return NONE
+
+
+def _append_left(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    new = a.get(0) or SETTING
+    m.event("append", node, f, owner=value(Ref(made.number)), new=new)
+    _put_at(m, made, value(Const("int", 0)), new)
+    return NONE
+
+
+def _put_at(m: ItemParts, made: Object, index: Value, new: Value) -> None:
+    """A new item before the one at an index."""
+    held, at = _held(m, made), m.constant(index)
+    if held is None or at is None or not isinstance(at.value, int):
+        m.collapse(made)
+        m.heap.widen((made.number, ELEMENTS), new)
+        return
+    held.insert(at.value, new)
+    _replace(m, made, held)
+
+
+def _held(m: ItemParts, made: Object) -> list[Value] | None:
+    """The items where they are known one by one and no other list of the same place is alive."""
+    return None if made.many and made.kept else m.members(value(Ref(made.number)))
+
+
+def _replace(m: ItemParts, made: Object, held: list[Value]) -> None:
+    """Give a list other items."""
+    before = m.length(made) or 0
+    if len(held) > LISTED:
+        m.collapse(made)
+        m.heap.widen((made.number, ELEMENTS), join(*held))
+        return
+    for i, v in enumerate(held):
+        m.heap.write((made.number, i), v)
+    for i in range(len(held), before):
+        m.heap.write((made.number, i), None)
+    m.heap.write((made.number, LENGTH), value(Const("int", len(held))))
+
+
+def _add(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    new = a.get(0) or SETTING
+    m.event("append", node, f, owner=value(Ref(made.number)), new=new)
+    held = _held(m, made)
+    if held is not None and new in held and m.constant(new) is not None:
+        return NONE
+    if held is None or not all(m.constant(v) is not None for v in (*held, new)):
+        m.collapse(made)
+    m.append(made, new)
+    return NONE
+
+
+def _extend(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    given = a.get(0) or NOTHING
+    m.event("append", node, f, owner=value(Ref(made.number)), new=m.elements(given, node, f))
+    known = m.known_elements(given)
+    if known is not None:
+        for v in known:
+            if made.kind == "set":
+                _add(m, made, Arguments([v]), node, f)
+            else:
+                m.append(made, v)
+    else:
+        m.collapse(made)
+        m.heap.widen((made.number, ELEMENTS), m.elements(given, node, f) or NOTHING)
+    return NONE
+
+
+def _list_pop(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    return _taken(m, made, a.get(0) or value(Const("int", -1)))
+
+
+def _pop_left(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    return _taken(m, made, value(Const("int", 0)))
+
+
+def _set_pop(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    return _taken(m, made, SETTING)
+
+
+def _taken(m: ItemParts, made: Object, index: Value) -> Value:
+    """The item at an index, which is taken out."""
+    found = m.contents(made)
+    held, at = _held(m, made), m.constant(index)
+    if held and at is not None and isinstance(at.value, int) and -len(held) <= at.value < len(held):
+        taken = held.pop(at.value)
+        _replace(m, made, held)
+        return taken
+    m.collapse(made)
+    return found
+
+
+def _reverse(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    held = _held(m, made)
+    if held is None:
+        m.collapse(made)
+    else:
+        _replace(m, made, held[::-1])
+    return NONE
+
+
+def _union(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    others = [m.elements(v, node, f) for v in a.all()]
+    return m.listed([m.contents(made), *others], node, f, exact=False, kind="set")
+
+
+def _pop_item(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    found = items([m.elements(value(Ref(made.number)), node, f) or SETTING, m.contents(made)])
+    m.remove(made, SETTING)
+    return found
+
+
+def _clear(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    if made.many and made.kept:
+        if made.kind != "dict":
+            m.collapse(made)
+        return NONE
+    for k in list(m.heap.fields.get(made.number, ())):
+        if k != FACTORY:
+            m.heap.write((made.number, k), None)
+    if made.kind != "dict":
+        m.heap.write((made.number, LENGTH), value(Const("int", 0)))
+    return NONE
+
+
+def _nothing(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    return NONE
+
+
+def _reorder(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    m.collapse(made)
+    return NONE
+
+
+def _copy(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    new = m.heap.new(made.kind, made.name, node, f.context)
+    for k, v in m.heap.names(made.number):
+        m.heap.write((new.number, k), v)
+    return value(Ref(new.number))
+
+
+def _count(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    return m.opaque_result([m.contents(made)], "count", node, f)
+
+
+def _get(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    key = a.get(0) or SETTING
+    constant = m.constant(key)
+    default = a.get(1) or NONE
+    if constant is None:
+        return join(m.contents(made), default)
+    held = m.heap.read((made.number, constant))
+    rest = m.heap.read((made.number, ELEMENTS)) or NOTHING
+    if held is None:
+        return join(rest, default)
+    return join(m.bound(held), rest, default) if UNBOUND in held or rest else held
+
+
+def _setdefault(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    found = _get(m, made, a, node, f)
+    m._set_dict(made, a.get(0) or SETTING, found, False)
+    return found
+
+
+def _dict_pop(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    found = _get(m, made, Arguments([a.get(0) or SETTING, a.get(1) or NOTHING]), node, f)
+    m.remove(made, a.get(0) or SETTING)
+    return found or SETTING
+
+
+def _keys(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    known = m.known_elements(value(Ref(made.number)))
+    if known is not None:
+        return m.listed(known, node, f)
+    return m.listed([m.elements(value(Ref(made.number)), node, f)], node, f, exact=False)
+
+
+def _values(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    known = m.known_elements(value(Ref(made.number)))
+    if known is not None:
+        found = [m.heap.read((made.number, k)) or NOTHING for v in known for k in v]
+        return m.listed(found, node, f)
+    return m.listed([m.contents(made)], node, f, exact=False)
+
+
+def _items(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    known = m.known_elements(value(Ref(made.number)))
+    if known is not None:
+        found = [m.heap.read((made.number, k)) or NOTHING for v in known for k in v]
+        return m.listed([items(pair) for pair in zip(known, found, strict=True)], node, f)
+    keys = m.elements(value(Ref(made.number)), node, f) or SETTING
+    return m.listed([items([keys, m.contents(made)])], node, f, exact=False)
+
+
+def _update(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    if made.kind != "dict":
+        return _extend(m, made, a, node, f)
+    for v in (*a.positional, a.star):
+        m.merge(made, v, node, f)
+    for k, v in a.keywords.items():
+        m.heap.write((made.number, Const("str", k)), v)
+    if a.stars:
+        m.heap.widen((made.number, ELEMENTS), a.stars)
+    return NONE
+
+
+_METHODS: dict[str, dict[str, Callable[..., Value | None]]] = {
+    "list": {
+        "append": _append, "appendleft": _append_left, "insert": _insert, "extend": _extend,
+        "pop": _list_pop, "popleft": _pop_left, "clear": _clear, "sort": _reorder,
+        "reverse": _reverse, "remove": _reorder, "copy": _copy, "index": _count,
+        "count": _count, "rotate": _reorder,
+    },
+    "set": {
+        "add": _add, "update": _update, "discard": _reorder, "remove": _reorder,
+        "clear": _clear, "copy": _copy, "pop": _set_pop, "union": _union,
+        "intersection": _copy, "difference": _copy,
+    },
+    "dict": {
+        "get": _get, "setdefault": _setdefault, "pop": _dict_pop, "keys": _keys,
+        "values": _values, "items": _items, "update": _update, "clear": _clear,
+        "copy": _copy, "popitem": _pop_item, "move_to_end": _nothing,
+    },
+}  # fmt: skip

@@ -1,0 +1,251 @@
+"""``try``, ``with`` and the ways out of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import Delta, Location, Object
+from dpmigrate.execution.loops import LoopParts
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    UNBOUND,
+    Atom,
+    Differs,
+    Ref,
+    Unbound,
+    Value,
+    join,
+    value,
+)
+
+#: ways out of one statement that are kept apart
+APART = 4
+
+
+class ExceptionParts(LoopParts):
+    """Handlers, and what is done on the way out."""
+
+    def _try(self, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
+        exits = self._exits(frame)
+        depth, raised = len(self.control), len(self.raised)
+        watch = self.heap.watch()
+        self.heap.mark()
+        alive = self.block(node.body, frame)
+        written = self.heap.watched(watch)
+        reason = next((p for at, p in self.raised[raised:] if at >= depth), None)
+        if node.handlers:
+            del self.raised[raised:]
+        if alive and node.orelse:
+            alive = self.block(node.orelse, frame)
+        delta = self.heap.rollback()
+        outcomes = [delta] if alive else []
+        before = self._exits(frame)
+        self.control.append(reason)
+        for handler in node.handlers:
+            after = self._handler(handler, written, frame)
+            if after is not None:
+                outcomes.append(after)
+        self.control.pop()
+        self.left_by_some(before, reason, frame)
+        if outcomes:
+            self.heap.apply(outcomes, self.merging(reason))
+        if not node.finalbody:
+            return bool(outcomes)
+        ends = bool(outcomes) and self.block(node.finalbody, frame)
+        if not outcomes and exits == self._exits(frame):
+            self.heap.mark()
+            self._interrupted(written)
+            self.block(node.finalbody, frame)
+            self.heap.rollback()
+        self._leaving(exits, frame, lambda: self.block(node.finalbody, frame))
+        return ends
+
+    @staticmethod
+    def _exits(frame: Frame) -> tuple[int, int, int]:
+        """How many ways out of a scope, a loop and a turn there are so far."""
+        return (len(frame.returns), len(frame.breaks), len(frame.continues))
+
+    def _leaving(self, before: tuple[int, int, int], frame: Frame, run: Callable[[], bool]) -> None:
+        """What is done on the way out by ``return``, ``break`` and ``continue``."""
+        results = frame.returns[before[0] :]
+        del frame.returns[before[0] :]
+        if len(results) > APART:
+            merged = self._joined([d for _, d in results], frame, frame.level - 1)
+            results = [(v, merged) for v in dict.fromkeys(v for v, _ in results)]
+        kept: list[tuple[Value, Delta]] = []
+        done: dict[int, Delta | None] = {}
+        for given, delta in results:
+            if id(delta) not in done:
+                done[id(delta)] = self._left(delta, frame, frame.level - 1, run)
+            after = done[id(delta)]
+            if after is not None:
+                kept.append((given, after))
+        frame.returns += kept
+        if not frame.loops:
+            return
+        for held, first, level in (
+            (frame.breaks, before[1], frame.loops[-1][0] - 1),
+            (frame.continues, before[2], frame.loops[-1][1] - 1),
+        ):
+            deltas = held[first:]
+            del held[first:]
+            if len(deltas) > APART:
+                deltas = [self._joined(deltas, frame, level)]
+            after_each = [self._left(d, frame, level, run) for d in deltas]
+            held += [d for d in after_each if d is not None]
+
+    def _joined(self, deltas: list[Delta], frame: Frame, level: int) -> Delta:
+        """Several ways out as one."""
+        self.heap.mark()
+        self.heap.apply(deltas)
+        merged = self.heap.since(level)
+        self.heap.rollback()
+        return merged
+
+    def _left(
+        self, delta: Delta, frame: Frame, level: int, run: Callable[[], bool]
+    ) -> Delta | None:
+        """A way out behind what is done on it; None where that goes another way."""
+        self.heap.mark()
+        self.heap.apply([delta])
+        ends = run()
+        after = self.heap.since(level)
+        self.heap.rollback()
+        return after if ends else None
+
+    def _handler(
+        self, handler: ast.ExceptHandler, written: dict[Location, Value], frame: Frame
+    ) -> Delta | None:
+        """What a handler leaves; it may start after any write of the ``try``. None: it does not
+        end.
+        """
+        self.heap.mark()
+        self._interrupted(written)
+        kind = self.evaluate(handler.type, frame) if handler.type is not None else NOTHING
+        if handler.name:
+            self.bind(handler.name, SETTING, frame)
+        self.event("handler", handler, frame, caught=kind)
+        ends = self.block(handler.body, frame)
+        if handler.name and ends:
+            self.bind(handler.name, NOTHING, frame)
+        delta = self.heap.rollback()
+        return delta if ends else None
+
+    def _interrupted(self, written: dict[Location, Value]) -> None:
+        """The state after any of the writes of a ``try``."""
+        for at, seen in written.items():
+            held = self.heap.read(at)
+            self.heap.write(at, join(held if held is not None else value(UNBOUND), seen))
+
+    def _with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
+        return self._context(node, 0, frame)
+
+    def _context(self, node: ast.With | ast.AsyncWith, index: int, frame: Frame) -> bool:
+        """The items of a ``with`` from one on, and its body."""
+        if index == len(node.items):
+            return self.block(node.body, frame)
+        item = node.items[index]
+        manager = self.evaluate(item.context_expr, frame)
+        if not manager:
+            return False
+        generator = self._generator(manager)
+        if generator is not None:
+            return self._inside(node, index, generator, frame)
+        exits = self._exits(frame)
+        where = item.context_expr
+        found = self._each(manager, lambda atom: self._enter(atom, where, frame))
+        if item.optional_vars is not None:
+            self.assign(item.optional_vars, found or SETTING, node, frame)
+        watch = self.heap.watch()
+        self.heap.mark()
+        alive = self._context(node, index + 1, frame)
+        written = self.heap.watched(watch)
+        delta = self.heap.rollback()
+
+        def leave() -> bool:
+            self._each(manager, lambda atom: self._leave(atom, where, frame))
+            return True
+
+        self._leaving(exits, frame, leave)
+        outcomes: list[Delta] = []
+        if alive:
+            self.heap.mark()
+            self.heap.apply([delta])
+            leave()
+            outcomes.append(self.heap.rollback())
+        if any(self._method(a, "__exit__") for a in manager):
+            self.heap.mark()
+            self._interrupted(written)
+            answer = self._each(manager, lambda atom: self._leave(atom, where, frame, raised=True))
+            after = self.heap.rollback()
+            if self.truth(answer) is not False:
+                outcomes.append(after)  # the exception may end here
+        self.heap.apply(outcomes)
+        return bool(outcomes)
+
+    def _each(self, manager: Value, run: Callable[[Atom], Value]) -> Value:
+        """Do something with each of the atoms of a value; where there are several, as alternatives."""
+        atoms = [a for a in manager if not isinstance(a, Unbound | Differs)]
+        if len(atoms) == 1:
+            return run(atoms[0])
+        found: list[Value] = []
+
+        def arm(atom: Atom) -> Callable[[], bool]:
+            def alternative() -> bool:
+                found.append(run(atom))
+                return True
+
+            return alternative
+
+        self.branch([arm(a) for a in atoms], None)
+        return join(*found)
+
+    def _leave(self, atom: Atom, node: ast.AST, frame: Frame, *, raised: bool = False) -> Value:
+        method = self._method(atom, "__exit__")
+        if method is not None:
+            return self.call(method, Arguments([SETTING if raised else NONE] * 3), node, frame)
+        self.library.left(self, atom, node, frame)
+        return NONE
+
+    def _method(self, atom: Atom, name: str) -> Value | None:
+        made = self.object(atom) if isinstance(atom, Ref) else None
+        method = self.method_of(made, name) if made is not None else None
+        return value(method) if method is not None else None
+
+    def _enter(self, atom: Atom, node: ast.AST, frame: Frame) -> Value:
+        method = self._method(atom, "__enter__")
+        if method is not None:
+            return self.call(method, Arguments(), node, frame)
+        given = self.library.entered(self, atom, node, frame)
+        return given if given is not None else (atom,)
+
+    def _inside(
+        self, node: ast.With | ast.AsyncWith, index: int, generator: Object, frame: Frame
+    ) -> bool:
+        """A context manager written as a generator: the body runs where it yields."""
+        ends: list[bool] = []
+        exits = self._exits(frame)
+        watches: list[dict[Location, Value]] = []
+
+        def consume(given: Value) -> bool:
+            target = node.items[index].optional_vars
+            if target is not None:
+                self.assign(target, given or SETTING, node, frame)
+            ends.append(self._context(node, index + 1, frame))
+            watches.append(self.heap.watch())
+            return True
+
+        where = node.items[index].context_expr
+        self.generate(generator, consume, where, frame)
+        written = {at: None for w in watches for at in self.heap.watched(w)}
+        # what the generator does after its yield is done on every way out of the body
+        outs = [d for _, d in frame.returns[exits[0] :]]
+        outs += [*frame.breaks[exits[1] :], *frame.continues[exits[2] :]]
+        for out in outs:
+            out.update({at: self.heap.read(at) for at in written})
+        return any(ends) or not ends

@@ -1,0 +1,110 @@
+"""Generators of the program: their consumer runs where they yield."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from dpmigrate.execution.attributes import FunctionParts
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.summaries import SummaryParts, Suspended
+from dpmigrate.execution.trace import Parting
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Value,
+    const,
+    join,
+    value,
+)
+
+#: the field of a generator that has given all its values
+SPENT = "#spent"
+
+
+class GeneratorParts(SummaryParts):
+    """``yield``, and loops over what is yielded."""
+
+    def yields(self, given: Value, node: ast.AST, frame: Frame) -> bool:
+        return frame.consumer(given) if frame.consumer is not None else True
+
+    def yields_from(self, source: Value, node: ast.YieldFrom, frame: Frame) -> Value:
+        """``yield from``: each value of another iterable; the result is what a generator returns."""
+        made = self.object(source[0]) if len(source) == 1 else None
+        if made is not None and made.kind == "generator":
+            results: list[Value] = []
+            ended = self.generate(made, lambda v: self.yields(v, node, frame), node, frame, results)
+            return join(*results) if ended else NOTHING
+        listed = self.known_elements(source)
+        if listed is not None:
+            return NONE if all(self.yields(v, node, frame) for v in listed) else NOTHING
+
+        def turn() -> bool:
+            return self.yields(self.elements(source, node, frame) or SETTING, node, frame)
+
+        return NONE if self.repeat(turn, node, self.trips(source, node)) else NOTHING
+
+    def generate(
+        self,
+        made: Object,
+        consumer: Callable[[Value], bool],
+        node: ast.AST,
+        frame: Frame,
+        results: list[Value] | None = None,
+    ) -> bool:
+        """Run a generator; each value that it yields goes to the consumer, which may stop it.
+
+        Whether it may come to its own end. What it returns is added to ``results``.
+        """
+        suspended: Suspended = made.extra
+        function = suspended.function
+        parts: FunctionParts = function.extra
+        if self.heap.read((made.number, SPENT)) == const(True):
+            return True
+        if self._stack.count(parts.node) >= 2:
+            self.miss("a generator runs within itself", node, frame)
+            return True
+        context = self.context(function, suspended.receiver, node, frame)
+        given = suspended.arguments
+        if suspended.receiver is not None:
+            given = given.after(value(suspended.receiver))
+        inner = self.frame_of(function, suspended.receiver, context)
+        inner.consumer = consumer
+        self.heap.mark()
+        inner.level = self.heap.level
+        self._begin(inner, parts)
+        try:
+            self.bind_arguments(function, given, inner)
+            body = parts.node.body
+            alive = self.block(body, inner) if isinstance(body, list) else True
+        finally:
+            parted = self._end()
+            delta = self.heap.rollback()
+        if results is not None:
+            results += [*([NONE] if alive else []), *(v for v, _ in inner.returns)]
+        outcomes = [*([delta] if alive else []), *(d for _, d in inner.returns)]
+        self.heap.apply(outcomes or [delta], self.merging(parted))
+        if outcomes:
+            self.heap.write((made.number, SPENT), const(True))
+        return bool(outcomes)
+
+    def yielded(self, made: Object, node: ast.AST, frame: Frame) -> Value:
+        found: list[Value] = []
+
+        def take(v: Value) -> bool:
+            found.append(v)
+            return True
+
+        spent = self.heap.read((made.number, SPENT))
+        self.generate(made, take, node, frame)
+        # it may be asked for its next value, so that it is not known to be spent
+        self.heap.write((made.number, SPENT), spent)
+        return join(*found)
+
+    # ------------------------------------------------------------ defined by later parts
+
+    def repeat(self, turn: Callable[[], bool], node: ast.AST, parted: Parting | None) -> bool:
+        """Turns of a loop until nothing changes."""
+        raise NotImplementedError

@@ -1,0 +1,250 @@
+"""Items of containers: ``owner[key]``, read and written."""
+
+from __future__ import annotations
+
+import ast
+
+from dpmigrate.execution.containers import FACTORY, KEYS, ContainerParts
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import ELEMENTS, Object
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.names import LENGTH, LISTED
+from dpmigrate.execution.values import (
+    NOTHING,
+    SETTING,
+    UNBOUND,
+    Atom,
+    Const,
+    Data,
+    Foreign,
+    Items,
+    Ref,
+    Setting,
+    Unknown,
+    Value,
+    items,
+    join,
+    only,
+    value,
+)
+
+
+class ItemParts(ContainerParts):
+    """``owner[key]``."""
+
+    def item(self, owner: Value, key: Value, node: ast.AST, frame: Frame) -> Value:
+        found = [self._item(a, key, node, frame) for a in owner if a != UNBOUND]
+        return join(*found) if found else NOTHING
+
+    def _item(self, atom: Atom, key: Value, node: ast.AST, frame: Frame) -> Value:
+        match atom:
+            case Items():
+                return self._tuple_item(atom, key, node, frame)
+            case Const() | Setting():
+                return SETTING
+            case Unknown():
+                return value(atom)
+            case Ref():
+                made = self.heap.objects[atom.object]
+                if made.kind == "list":
+                    return self._list_item(made, key, node, frame)
+                if made.kind == "dict":
+                    return self._dict_item(made, key, node, frame)
+                method = self.method_of(made, "__getitem__")
+                if method is not None:
+                    return self.call(value(method), Arguments([key]), node, frame)
+                held = self._held_item(made, key)
+                if held is not None:
+                    return held
+            case Foreign():
+                return value(atom)  # list[int], nn.Module generics
+        given = self.library.operator(self, "getitem", [value(atom), key], node, frame)
+        if given is not None:
+            return given
+        return self.opaque_result([value(atom), key], "an index", node, frame)
+
+    def _held_item(self, made: Object, key: Value) -> Value | None:
+        """What was stored in a library's object by index."""
+        constant = self.constant(key)
+        if constant is not None:
+            return self.heap.read((made.number, constant))
+        return None
+
+    @staticmethod
+    def constant(key: Value) -> Const | None:
+        """The key where it is one constant."""
+        if len(key) == 1:
+            (atom,) = key
+            if isinstance(atom, Const):
+                return atom
+        return None
+
+    def _tuple_item(self, atom: Items, key: Value, node: ast.AST, frame: Frame) -> Value:
+        constant = self.constant(key)
+        if constant is not None and isinstance(constant.value, int):
+            if -len(atom.items) <= constant.value < len(atom.items):
+                return atom.items[constant.value]
+            return NOTHING
+        cut = self._slice(key, len(atom.items))
+        if cut is not None:
+            return items(atom.items[cut])
+        return self._chosen(join(*atom.items), key, node)
+
+    def _list_item(self, made: Object, key: Value, node: ast.AST, frame: Frame) -> Value:
+        constant, count = self.constant(key), self.length(made)
+        if constant is not None and isinstance(constant.value, int) and count is not None:
+            index = constant.value + (count if constant.value < 0 else 0)
+            return self.heap.read((made.number, index)) or NOTHING
+        if any(self.is_slice(a) for a in key):
+            cut = self._slice(key, count) if count is not None else None
+            if cut is not None and count is not None:
+                part = [self.heap.read((made.number, i)) or NOTHING for i in range(count)[cut]]
+                return self.listed(part, node, frame)
+            return self.listed([self.contents(made)], node, frame, exact=False)
+        return self._chosen(self.contents(made), key, node)
+
+    def is_slice(self, atom: Atom) -> bool:
+        """Whether an atom is a slice."""
+        made = self.object(atom)
+        return made is not None and made.kind == "slice"
+
+    def _slice(self, key: Value, count: int | None) -> slice | None:
+        """A slice with constant bounds."""
+        made = next((o for o in self.objects(key) if o.kind == "slice"), None)
+        if made is None or count is None:
+            return None
+        bounds: list[int | None] = []
+        for name in ("lower", "upper", "step"):
+            held = self.heap.read((made.number, name))
+            try:
+                bounds.append(only(held) if held else None)
+            except LookupError:
+                return None
+        return slice(*bounds) if all(b is None or isinstance(b, int) for b in bounds) else None
+
+    def _dict_item(self, made: Object, key: Value, node: ast.AST, frame: Frame) -> Value:
+        rest = self.heap.read((made.number, ELEMENTS)) or NOTHING
+        constant = self.constant(key)
+        if constant is None:
+            found = self._chosen(self.contents(made), key, node)
+        else:
+            held = self.heap.read((made.number, constant)) or NOTHING
+            found = join(self.bound(held), rest)
+        factory = self.heap.read((made.number, FACTORY))
+        if factory and (not found or constant is None or UNBOUND in found):
+            fresh = self.call(factory, Arguments(), node, frame)
+            if constant is not None:
+                self.heap.widen((made.number, constant), fresh)
+            else:
+                self.heap.widen((made.number, ELEMENTS), fresh)
+            found = join(found, fresh)
+        return found or self.miss("the dictionary has no such key here", node, frame)
+
+    def _chosen(self, found: Value, key: Value, node: ast.AST) -> Value:
+        """One of several, by a key: where the key differs between ranks, so does the choice."""
+        parted = self.parting(key, node)
+        if parted is None or not found:
+            return found
+        from dpmigrate.execution.arithmetic import differing
+
+        return differing(found, parted.origin)
+
+    # ------------------------------------------------------------ writing
+
+    def set_item(self, owner: Value, key: Value, new: Value, node: ast.AST, frame: Frame) -> None:
+        targets = [a for a in owner if a != UNBOUND]
+        for atom in targets:
+            made = self.object(atom)
+            if made is None:
+                operands = [value(atom), key, new]
+                self.library.operator(self, "setitem", operands, node, frame)
+            elif made.kind == "list":
+                self._set_list(made, key, new, len(targets) > 1)
+            elif made.kind == "dict":
+                self._set_dict(made, key, new, len(targets) > 1)
+            else:
+                method = self.method_of(made, "__setitem__")
+                if method is not None:
+                    self.call(value(method), Arguments([key, new]), node, frame)
+                    continue
+                operands = [value(atom), key, new]
+                if self.library.operator(self, "setitem", operands, node, frame) is None:
+                    constant = self.constant(key)
+                    self.heap.widen((made.number, constant or ELEMENTS), new)
+            self.event("item", node, frame, owner=value(atom), key=key, new=new)
+
+    def _set_list(self, made: Object, key: Value, new: Value, weak: bool) -> None:
+        constant, count = self.constant(key), self.length(made)
+        if constant is not None and isinstance(constant.value, int) and count is not None:
+            index = constant.value + (count if constant.value < 0 else 0)
+            if 0 <= index < count:
+                (self.heap.widen if weak else self.heap.put)((made.number, index), new)
+            return
+        self.collapse(made)
+        self.heap.widen((made.number, ELEMENTS), new)
+
+    def _set_dict(self, made: Object, key: Value, new: Value, weak: bool) -> None:
+        constant = self.constant(key)
+        if constant is None:
+            self.heap.widen((made.number, ELEMENTS), new)
+            self.heap.widen((made.number, KEYS), key)
+        elif weak:
+            held = self.heap.read((made.number, constant))
+            self.heap.write((made.number, constant), join(held or value(UNBOUND), new))
+        elif made.many and made.kept and self.heap.read((made.number, constant)) is None:
+            self.heap.write((made.number, constant), (*new, UNBOUND))
+        else:
+            self.heap.put((made.number, constant), new)
+
+    def collapse(self, made: Object) -> None:
+        """From now on the items of a list are not kept one by one."""
+        held = [(k, v) for k, v in self.heap.names(made.number) if isinstance(k, int)]
+        for k, v in held:
+            self.heap.widen((made.number, ELEMENTS), self.bound(v))
+            self.heap.write((made.number, k), None)
+        count = self.heap.read((made.number, LENGTH))
+        if count is not None:
+            differs = tuple(a for a in count if isinstance(a, Data))
+            self.heap.write((made.number, LENGTH), differs or SETTING)
+
+    def remove(self, made: Object, key: Value) -> None:
+        """``del made[key]``."""
+        if made.kind != "dict":
+            self.collapse(made)
+            return
+        constant = self.constant(key)
+        if constant is not None and not (made.many and made.kept):
+            self.heap.write((made.number, constant), None)
+            return
+        for k, v in list(self.heap.names(made.number)):
+            if isinstance(k, Const) and UNBOUND not in v and constant in (None, k):
+                self.heap.write((made.number, k), (*v, UNBOUND))
+
+    def append(self, made: Object, new: Value) -> None:
+        """One more item at the end."""
+        count = self.length(made)
+        if count is not None and count < LISTED:
+            if not (made.many and made.kept):
+                self.heap.write((made.number, count), new)
+                self.heap.write((made.number, LENGTH), value(Const("int", count + 1)))
+                return
+        self.collapse(made)
+        self.heap.widen((made.number, ELEMENTS), new)
+
+    def merge(self, made: Object, other: Value, node: ast.AST, frame: Frame) -> None:
+        """``made.update(other)``, ``{**other}``."""
+        for atom in other:
+            source = self.object(atom)
+            if source is not None and source.kind == "dict":
+                for k, v in self.heap.names(source.number):
+                    if isinstance(k, Const) and UNBOUND not in v:
+                        self.heap.write((made.number, k), v)
+                    elif k != LENGTH:
+                        self.heap.widen((made.number, k), self.bound(v))
+            else:
+                pairs = self.elements(value(atom), node, frame)
+                one = value(Const("int", 1))
+                self.heap.widen(
+                    (made.number, ELEMENTS), self.item(pairs, one, node, frame) or SETTING
+                )
+                self.heap.widen((made.number, KEYS), SETTING)

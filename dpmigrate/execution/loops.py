@@ -1,0 +1,283 @@
+"""Loops: turns until nothing changes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from dpmigrate.execution import arithmetic
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import Delta, Location, Object
+from dpmigrate.execution.machine import PROCESS, Frame
+from dpmigrate.execution.matching import MatchParts
+from dpmigrate.execution.names import LENGTH
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.trace import Parting
+from dpmigrate.execution.values import (
+    NOTHING,
+    SETTING,
+    Data,
+    Origin,
+    Value,
+    value,
+)
+from dpmigrate.execution.widening import TURNS, counted, widened
+
+#: turns in which a loop must settle; from ``TURNS`` on what changes is widened
+ROUNDS = 12
+#: literal sequences up to this length are gone through one by one
+UNROLLED = 6
+
+
+class LoopParts(MatchParts):
+    """``for`` and ``while``."""
+
+    def _for(self, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
+        iterable = self.evaluate(node.iter, frame)
+        if not iterable:
+            return False
+        iterable = self._iterator(iterable, node, frame)
+        known = self.known_elements(iterable, UNROLLED)
+        generator = self._generator(iterable)
+        parted = self.trips(iterable, node)
+        self.event("loop", node, frame, iterable=iterable)
+        self.library.begun(self, iterable, node.iter, frame)
+        if known is not None:
+            return self._loop(node, frame, known=known)
+        if generator is not None:
+            return self._loop_over(node, generator, frame)
+
+        def take() -> bool:
+            element = self.elements(iterable, node.iter, frame)
+            self.assign(node.target, element or SETTING, node, frame)
+            return True
+
+        return self._loop(node, frame, take=take, parted=parted)
+
+    def _iterator(self, iterable: Value, node: ast.For | ast.AsyncFor, frame: Frame) -> Value:
+        """Of an instance whose ``__iter__`` is a generator, that generator."""
+        made = self.object(iterable[0]) if len(iterable) == 1 else None
+        method = self.method_of(made, "__iter__") if made is not None else None
+        if method is None or not self.heap.objects[method.function].extra.names.generator:
+            return iterable
+        return self.call(value(method), Arguments(), node.iter, frame)
+
+    def _generator(self, iterable: Value) -> Object | None:
+        """The generator of the program that a loop goes through."""
+        if len(iterable) == 1:
+            made = self.object(iterable[0])
+            if made is not None and made.kind == "generator":
+                return made
+        return None
+
+    def trips(self, iterable: Value, node: ast.AST) -> Parting | None:
+        """Why the ranks may go through different numbers of turns."""
+        for atom in iterable:
+            made = self.object(atom)
+            if made is not None:
+                count = self.heap.read((made.number, LENGTH))
+                parted = self.parting(count, node) if count else None
+            elif isinstance(atom, Data) and atom.placement.kind is Kind.ROWS:
+                ragged = atom.placement.ragged
+                parted = Parting(atom.origin or Origin(node, "rows"), True) if ragged else None
+            else:
+                parted = self.parting((atom,), node)
+            if parted is not None:
+                return parted
+        return None
+
+    def _while(self, node: ast.While, frame: Frame) -> bool:
+        return self._loop(node, frame)
+
+    def _loop(
+        self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, *,
+        known: list[Value] | None = None, take: Callable[[], bool] | None = None,
+        parted: Parting | None = None,
+    ) -> bool:  # fmt: skip
+        """Turns of a loop until nothing changes; literal sequences item by item."""
+        outer = (frame.breaks, frame.continues)
+        frame.breaks = []
+        slot = len(self.control)
+        self.control += [parted, None]
+        self.heap.mark()
+        level = self.heap.level
+        frame.loops.append((level, level, slot))
+        alive, endless = True, False
+        try:
+            turns = known if known is not None else [NOTHING] * ROUNDS
+            for turn, element in enumerate(turns):
+                if known is None:
+                    frame.breaks = []
+                frame.continues = []
+                if isinstance(node, ast.While):
+                    test = self.evaluate(node.test, frame)
+                    truth = self.truth(test)
+                    if truth is False or not test:
+                        alive = bool(test)
+                        break
+                    endless = truth is True
+                    doubt = self.parting(test, node.test)
+                    if doubt is not None:
+                        self._mark(slot, doubt)
+                    self.event("branch", node, frame, test=test)
+                changed = self._turn(node, frame, turn, element, known, take)
+                if changed is None:
+                    alive = known is None  # no turn ends; without any the loop is passed by
+                    break
+                if known is None and not changed:
+                    break
+        finally:
+            frame.loops.pop()
+            reason = self.control[slot]
+            del self.control[slot:]
+            breaks, (frame.breaks, frame.continues) = frame.breaks, outer
+            delta = self.heap.rollback()
+        outcomes: list[Delta] = []
+        if alive and not endless:
+            outcomes += self._otherwise(node, delta, frame)
+        outcomes += breaks
+        self.heap.apply(outcomes, self.merging_turns(reason))
+        return bool(outcomes)
+
+    def merging_turns(self, parted: Parting | None) -> Callable[[Value], Value] | None:
+        """What becomes of values of a loop with another number of turns on each rank: sums of the
+        rank's part stay what they are.
+        """
+        if parted is None:
+            return None
+        return lambda v: arithmetic.differing(v, parted.origin, keep_sums=True)
+
+    def _otherwise(
+        self, node: ast.For | ast.AsyncFor | ast.While, delta: Delta, frame: Frame
+    ) -> list[Delta]:
+        """What the loop leaves where it ends by itself, after its ``else``."""
+        if not node.orelse:
+            return [delta]
+        self.heap.mark()
+        self.heap.apply([delta])
+        alive = self.block(node.orelse, frame)
+        after = self.heap.rollback()
+        return [after] if alive else []
+
+    def _turn(
+        self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, turn: int, element: Value,
+        known: list[Value] | None, take: Callable[[], bool] | None,
+    ) -> bool | None:  # fmt: skip
+        """One turn; whether it changed anything, None where none comes to its end."""
+        outside = frame.context
+        if known is not None:
+            frame.context = self.turn_context(node, turn, frame)
+        try:
+            return self._one_turn(node, frame, turn, element, known, take)
+        finally:
+            frame.context = outside
+
+    def _one_turn(
+        self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, turn: int, element: Value,
+        known: list[Value] | None, take: Callable[[], bool] | None,
+    ) -> bool | None:  # fmt: skip
+        level, _, slot = frame.loops[-1]
+        self.heap.mark()
+        frame.loops[-1] = (level, self.heap.level, slot)
+        if isinstance(node, ast.While):
+            self.refine(node.test, True, frame)
+        elif known is not None:
+            self.assign(node.target, element, node, frame)
+        elif take is not None:
+            take()
+        ends = self.block(node.body, frame)
+        delta = self.heap.rollback()
+        reason = self.control[slot + 1]
+        self.control[slot + 1] = None
+        outcomes = [*([delta] if ends else []), *frame.continues]
+        if not outcomes:
+            return None
+        if known is not None:
+            return self.heap.apply(outcomes, self.merging(reason))
+        if reason is not None:
+            self.heap.mark()
+            self.heap.apply(outcomes, self.merging(reason))
+            outcomes = [self.heap.rollback()]
+        return self._settle([{}, *outcomes], turn, self.control[slot], node)
+
+    def _loop_over(self, node: ast.For | ast.AsyncFor, generator: Object, frame: Frame) -> bool:
+        """A loop over a generator of the program: its body runs where the generator yields."""
+        outer = (frame.breaks, frame.continues)
+        frame.breaks, frame.continues = [], []
+        slot = len(self.control)
+        self.control += [None, None]
+        self.heap.mark()
+        level = self.heap.level
+        frame.loops.append((level, level, slot))
+
+        def consume(given: Value) -> bool:
+            self.heap.mark()
+            frame.loops[-1] = (level, self.heap.level, slot)
+            frame.continues = []
+            self.control[slot + 1] = None
+            self.assign(node.target, given or SETTING, node, frame)
+            ends = self.block(node.body, frame)
+            delta = self.heap.rollback()
+            outcomes = [*([delta] if ends else []), *frame.continues]
+            self.heap.apply(outcomes, self.merging(self.control[slot + 1]))
+            self.control[slot + 1] = None
+            return bool(outcomes)
+
+        returns = len(frame.returns)
+        modes = self._modes()
+        try:
+            ended = self.generate(generator, consume, node, frame)
+        finally:
+            frame.loops.pop()
+            reason = self.control[slot]
+            del self.control[slot:]
+            breaks, (frame.breaks, frame.continues) = frame.breaks, outer
+            delta = self.heap.rollback()
+        # a generator that is left at a yield is closed, which ends what it has entered
+        for left in (*breaks, *(d for _, d in frame.returns[returns:])):
+            left.update({at: v for at, v in modes.items() if at in left})
+        outcomes = [*(self._otherwise(node, delta, frame) if ended else []), *breaks]
+        self.heap.apply(outcomes, self.merging(reason))
+        return bool(outcomes)
+
+    def _modes(self) -> dict[Location, Value | None]:
+        """The modes of the process, which ``with`` changes."""
+        names = self.heap.fields.get(PROCESS, {})
+        return {
+            (PROCESS, n): self.heap.read((PROCESS, n))
+            for n in names
+            if isinstance(n, str) and n.startswith("mode ")
+        }
+
+    def repeat(self, turn: Callable[[], bool], node: ast.AST, parted: Parting | None) -> bool:
+        """Turns without ``break`` until nothing changes; whether one of them comes to its end."""
+        self.control.append(parted)
+        alive = True
+        for n in range(ROUNDS):
+            self.heap.mark()
+            alive = turn()
+            delta = self.heap.rollback()
+            if not alive or not self._settle([delta, {}], n, parted, node):
+                break
+        self.control.pop()
+        return alive
+
+    def _settle(
+        self, outcomes: list[Delta], turn: int, parted: Parting | None, node: ast.AST
+    ) -> bool:
+        """Join what a turn leaves with what was; whether that changes anything."""
+
+        def widen(v: Value) -> Value:
+            return counted(v) if turn < TURNS - 1 else widened(v, node)
+
+        return self.heap.apply(outcomes, self.merging_turns(parted), widen)
+
+    def _break(self, node: ast.Break, frame: Frame) -> bool:
+        if frame.loops:
+            frame.breaks.append(self.heap.since(frame.loops[-1][0] - 1))
+        return False
+
+    def _continue(self, node: ast.Continue, frame: Frame) -> bool:
+        if frame.loops:
+            frame.continues.append(self.heap.since(frame.loops[-1][1] - 1))
+        return False

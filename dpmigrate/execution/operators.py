@@ -1,0 +1,269 @@
+"""Operators, comparisons and choices."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.literals import LiteralParts
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.names import LISTED
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Const,
+    Data,
+    Differs,
+    Items,
+    Method,
+    Ref,
+    Setting,
+    Unknown,
+    Value,
+    const,
+    data,
+    items,
+    join,
+    known,
+    only,
+    value,
+)
+
+
+class OperatorParts(LiteralParts):
+    """One method for each kind of operator."""
+
+    def _either(self, node: ast.IfExp, frame: Frame) -> Value:
+        test = self.evaluate(node.test, frame)
+        truth = self.truth(test)
+        if truth is not None:
+            return self.evaluate(node.body if truth else node.orelse, frame)
+        parted = self.parting(test, node.test)
+        self.event("choice", node, frame, test=test)
+        found: list[Value] = []
+
+        def arm(side: ast.expr, yes: bool) -> Callable[[], bool]:
+            def run() -> bool:
+                self.refine(node.test, yes, frame)
+                found.append(self.evaluate(side, frame))
+                return bool(found[-1])
+
+            return run
+
+        self.branch([arm(node.body, True), arm(node.orelse, False)], parted)
+        out = join(*found)
+        if parted is not None and len(found) == 2 and found[0] != found[1]:
+            return arithmetic.differing(out, parted.origin)
+        return out
+
+    def _both(self, node: ast.BoolOp, frame: Frame) -> Value:
+        return self._from(node, 0, frame)
+
+    def _from(self, node: ast.BoolOp, index: int, frame: Frame) -> Value:
+        """The operands from one on; those behind it are evaluated where it does not decide."""
+        part, stops = node.values[index], isinstance(node.op, ast.Or)
+        v = self.evaluate(part, frame)
+        truth = self.truth(v) if v else stops
+        if index == len(node.values) - 1 or truth is stops:
+            return v
+        if truth is not None:
+            return self._from(node, index + 1, frame)
+        parted = self.parting(v, part)
+        first, rest = self._side(v, stops), NOTHING
+
+        def further() -> bool:
+            nonlocal rest
+            self.refine(part, not stops, frame)
+            rest = self._from(node, index + 1, frame)
+            return bool(rest)
+
+        self.branch([lambda: True, further], parted)
+        out = join(first, rest)
+        if parted is not None and first != rest:
+            if all(self.depends(x).kind not in placements.EQUAL for x in (first, rest)):
+                return arithmetic.elementwise("and/or", [first, rest], node)
+            return arithmetic.differing(out, parted.origin)
+        return out
+
+    @staticmethod
+    def _side(v: Value, yes: bool) -> Value:
+        """What of a value is true, or false."""
+        return tuple(a for a in v if not isinstance(a, Const) or bool(a.value) == yes)
+
+    def _unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
+        v = self.evaluate(node.operand, frame)
+        if isinstance(node.op, ast.Not):
+            truth = self.truth(v)
+            if truth is not None:
+                return const(not truth)
+            if data(v):
+                return arithmetic.elementwise("not", [v], node, kind="number")
+            return self.plain([v], "not", node, frame)
+        try:
+            operand = only(v)
+            return const(-operand if isinstance(node.op, ast.USub) else +operand)
+        except (LookupError, TypeError):
+            pass
+        if data(v):
+            if isinstance(node.op, ast.Invert):
+                return arithmetic.elementwise("~", [v], node)
+            return arithmetic.binary("mul", v, const(-1), node)
+        return self.plain([v], "-", node, frame)
+
+    def _compare(self, node: ast.Compare, frame: Frame) -> Value:
+        left = self.evaluate(node.left, frame)
+        rights = [self.evaluate(c, frame) for c in node.comparators]
+        if len(rights) == 1:
+            answer = self._comparison(node.ops[0], left, rights[0], node, frame)
+            if answer is not None:
+                return answer
+        operands = [left, *rights]
+        if any(data(v) for v in operands):
+            if all(_size(d) for v in operands for d in data(v)):
+                return SETTING  # ranks have batches of one size
+            return arithmetic.elementwise("comparison", operands, node)
+        return self.plain(operands, "comparison", node, frame)
+
+    def _comparison(
+        self, op: ast.cmpop, left: Value, right: Value, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        known = arithmetic.compared(op, left, right)
+        if known is not None:
+            return const(known)
+        same = isinstance(op, ast.Is | ast.Eq)
+        if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and NONE in (left, right):
+            other = left if right == NONE else right
+            if other and not any(isinstance(a, Setting | Unknown | Method) for a in other):
+                if all(not (isinstance(a, Const) and a.value is None) for a in other):
+                    return const(not same)
+            differs = tuple(a for a in other if isinstance(a, Differs))
+            return differs or SETTING
+        same_object = self._identical(left, right)
+        if same_object is not None and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+            return const(same_object == same)
+        if isinstance(op, ast.In | ast.NotIn):
+            keys = self.members(right)
+            if keys is not None:
+                try:
+                    return const((only(left) in [only(k) for k in keys]) == isinstance(op, ast.In))
+                except LookupError:
+                    return None
+        return None
+
+    def _identical(self, left: Value, right: Value) -> bool | None:
+        """Whether two values are one object, where each is one that exists once."""
+        a, b = (self.object(v[0]) if len(v) == 1 else None for v in (left, right))
+        if a is None or b is None or a.many or b.many:
+            return None
+        if any(o.kind == "instance" and self.method_of(o, "__eq__") for o in (a, b)):
+            return None
+        if {a.kind, b.kind} <= {"instance", "class", "function"}:
+            return a is b
+        return None
+
+    def plain(self, operands: list[Value], word: str, node: ast.AST, frame: Frame) -> Value:
+        """A plain result of operands that are no data: uniform, unless one of them is not."""
+        found = next((v for v in operands if self.depends(v).kind not in placements.EQUAL), None)
+        if found is None:
+            return SETTING
+        parted = self.parting(found, node)
+        if parted is not None and parted.certain:
+            return arithmetic.differing(SETTING, parted.origin)
+        return self.opaque_result(operands, word, node, frame)
+
+    def _binary(self, node: ast.BinOp, frame: Frame) -> Value:
+        left = self.evaluate(node.left, frame)
+        right = self.evaluate(node.right, frame)
+        return self.operate(node.op, left, right, node, frame)
+
+    def operate(
+        self, op: ast.operator, left: Value, right: Value, node: ast.AST, frame: Frame
+    ) -> Value:
+        """``left op right``."""
+        folded = arithmetic.folded(op, left, right)
+        if folded is not None:
+            return folded
+        word = arithmetic.word_of(op)
+        own = self._containers(op, left, right, node, frame)
+        if own is not None:
+            return own
+        if word == "mod" and all(isinstance(a, Const | Setting) for a in left) and _texts(left):
+            known = self.known_elements(right)
+            return self.text([left, *(known if known is not None else [right])], node)
+        if data(left) or data(right):
+            given = self.library.operator(self, word, [left, right], node, frame)
+            return given if given is not None else arithmetic.binary(word, left, right, node)
+        for v, dunder in ((left, f"__{word}__"), (right, f"__r{word}__")):
+            for made in self.instances_of(v):
+                method = self.method_of(made, dunder)
+                if method is not None:
+                    other = right if v is left else left
+                    return self.call(value(method), Arguments([other]), node, frame)
+        given = self.library.operator(self, word, [left, right], node, frame)
+        if given is not None:
+            return given
+        return self.plain([left, right], word, node, frame)
+
+    def _containers(
+        self, op: ast.operator, left: Value, right: Value, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        """Lists and tuples added and repeated, dictionaries and sets merged."""
+        if not isinstance(op, ast.Add | ast.Mult | ast.BitOr):
+            return None
+        sequences = [
+            a
+            for a in (*left, *right)
+            if isinstance(a, Items)
+            or (isinstance(a, Ref) and self.heap.objects[a.object].kind in ("list", "dict", "set"))
+        ]
+        if not sequences:
+            return None
+        if isinstance(op, ast.Mult):
+            other = right if sequences[0] in left else left
+            held = left if sequences[0] in left else right
+            known = self.known_elements(held)
+            try:
+                times = only(other)
+            except LookupError:
+                times = None
+            if known is not None and isinstance(times, int) and len(known) * times <= LISTED:
+                return self.listed(known * times, node, frame)
+            return self.listed([self.elements(held, node, frame)], node, frame, exact=False)
+        a, b = self.known_elements(left), self.known_elements(right)
+        if isinstance(op, ast.Add) and a is not None and b is not None:
+            both = [*a, *b]
+            if all(isinstance(x, Items) for x in (*left, *right)):
+                return items(both)
+            return self.listed(both, node, frame)
+        first = self.object(sequences[0])
+        if first is not None and first.kind == "dict":
+            made = self.heap.new("dict", "dict", node, frame.context)
+            self.merge(made, left, node, frame)
+            self.merge(made, right, node, frame)
+            return value(Ref(made.number))
+        both_of = [self.elements(v, node, frame) for v in (left, right)]
+        return self.listed(both_of, node, frame, exact=False)
+
+    # ------------------------------------------------------------ defined by later parts
+
+    def branch(self, arms: list[Callable[[], bool]], parted: object) -> bool:
+        """Run alternatives and join what they leave."""
+        raise NotImplementedError
+
+    def refine(self, test: ast.expr, yes: bool, frame: Frame) -> None:
+        """What a test says of the names in it."""
+        raise NotImplementedError
+
+
+def _size(d: Data) -> bool:
+    """Whether it is a number of samples, or a shape."""
+    kind = d.placement.kind
+    return kind in (*placements.EQUAL, Kind.SIZE) or (d.kind == "shape" and not d.placement.ragged)
+
+
+def _texts(v: Value) -> bool:
+    return any(isinstance(known((a,)), str) for a in v)

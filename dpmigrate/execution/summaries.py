@@ -1,0 +1,373 @@
+"""Functions of the program while they run, and summaries of what they did."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpmigrate.execution import arithmetic
+from dpmigrate.execution.attributes import FunctionParts
+from dpmigrate.execution.calls import CallParts
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import ELEMENTS, Delta, Object
+from dpmigrate.execution.machine import DEPTH, PROCESS, Frame
+from dpmigrate.execution.trace import Call, Parting
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    UNBOUND,
+    Atom,
+    Const,
+    Ref,
+    Unknown,
+    Value,
+    items,
+    join,
+    unknown,
+    value,
+)
+from dpmigrate.execution.widening import counted, widened
+
+#: contexts of one function that are kept apart
+CONTEXTS = 40
+#: summaries of one function in one context with the same arguments
+SUMMARIES = 4
+#: rounds in which a function that calls itself must settle
+ROUNDS = 8
+#: executions of one function, after which a summary of all stands for the rest
+EXECUTIONS = 400
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a call did: what it read, what it wrote, and its result."""
+
+    reads: Delta
+    writes: Delta
+    result: Value
+    made: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class Suspended:
+    """A generator that has not run yet."""
+
+    function: Object
+    receiver: Atom | None
+    arguments: Arguments
+
+
+class SummaryParts(CallParts):
+    """A function is executed once for each context, and again where what it read has changed."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self._summaries: dict[object, list[Summary]] = {}
+        self._contexts: dict[ast.AST, set[object]] = {}
+        self._executions: dict[int, int] = {}
+        self._last: dict[int, Summary] = {}
+        self._stack: list[ast.AST] = []
+        #: what a call of a function that is under way already is taken to do
+        self._assumed: dict[int, Summary] = {}
+        #: what the inner calls of such a function are given
+        self._given: dict[int, Arguments] = {}
+        self._round = 0
+        #: functions whose results rest on such an assumption
+        self._cut: set[int] = set()
+        #: the closures that were made in a frame
+        self._closures: dict[int, list[Object]] = {}
+
+    def context(self, function: Object, receiver: Atom | None, node: ast.AST, frame: Frame) -> int:
+        """The number of the call chain that ends here; beyond a bound, one for a function."""
+        key: object = ("call", frame.context, id(node), function.number, receiver)
+        assert function.node is not None
+        seen = self._contexts.setdefault(function.node, set())
+        if key not in seen and len(seen) >= CONTEXTS:
+            key = ("call", function.number, receiver if len(seen) < 2 * CONTEXTS else None)
+        seen.add(key)
+        number = self.heap.number(key)
+        self.trace.calls.setdefault(number, Call(frame.context, node, function.name))
+        return number
+
+    def invoke(
+        self, function: Object, receiver: Atom | None, arguments: Arguments, node: ast.AST,
+        frame: Frame,
+    ) -> Value:  # fmt: skip
+        """Call a function of the program."""
+        parts: FunctionParts = function.extra
+        if "staticmethod" in function.marks:
+            receiver = None
+        if parts.names.generator:
+            made = self.heap.new(
+                "generator", function.name, node, frame.context, key=function.number
+            )
+            made.extra = Suspended(function, receiver, arguments)
+            return value(Ref(made.number))
+        if len(self._stack) > DEPTH:
+            return self.miss("calls are nested too deeply", node, frame)
+        depth = self._stack.count(parts.node)
+        if depth >= 2:
+            self._general(function, arguments, node)
+            return self._assume(function)
+        if depth and function.number in self._given:
+            arguments = _wider(self._given[function.number], arguments)
+        context = self.context(function, receiver, node, frame)
+        given = arguments if receiver is None else arguments.after(value(receiver))
+        key = (function.number, context, given.key(), self.parted is None)
+        summary = self._known(key)
+        if summary is None:
+            summary = self._summarised(function, receiver, given, node, context)
+            held = self._summaries.setdefault(key, [])
+            if not self._cut:
+                held[:] = [summary, *held[: SUMMARIES - 1]]
+        return summary.result
+
+    def _general(self, function: Object, given: Arguments, node: ast.AST) -> None:
+        """What inner calls of a function that calls itself are given, all of them together."""
+        before = self._given.get(function.number)
+        both = given if before is None else _wider(before, given)
+        if before is not None and both.key() != before.key():
+            both = _mapped(both, counted if self._round < ROUNDS - 3 else lambda v: widened(v, node))
+        self._given[function.number] = both
+
+    def _assume(self, function: Object) -> Value:
+        """What is known so far of a function that calls itself, taken for what the inner call does."""
+        self._cut.add(function.number)
+        assumed = self._assumed.get(function.number)
+        if assumed is None:
+            return NOTHING
+        for at, new in assumed.writes.items():
+            self.heap.widen(at, new if new is not None else value(UNBOUND))
+        self.heap.remake(assumed.made)
+        return assumed.result
+
+    def _known(self, key: object) -> Summary | None:
+        """A summary that holds here, carried out."""
+        for summary in self._summaries.get(key, ()):
+            if self.heap.unchanged(summary.reads):
+                self.heap.note(summary.reads)
+                for at, new in summary.writes.items():
+                    self.heap.write(at, new)
+                self.heap.remake(summary.made)
+                return summary
+        return None
+
+    def _summarised(
+        self, function: Object, receiver: Atom | None, given: Arguments, node: ast.AST, context: int
+    ) -> Summary:
+        count = self._executions[function.number] = self._executions.get(function.number, 0) + 1
+        last = self._last.get(function.number)
+        if count > EXECUTIONS and last is not None:
+            self._havoc(given, unknown(function.name, node))
+            return self._not_followed(function, last, node, context)
+        outermost = function.extra.node not in self._stack
+        given_key: object = None
+        for turn in range(ROUNDS):
+            summary = self._executed(function, receiver, given, node, context)
+            if function.number not in self._cut or not outermost:
+                break
+            self._cut.discard(function.number)
+            self._round = turn
+            before = given_key
+            given_key = self._given[function.number].key()
+            settled = self._settled(function, summary, node, turn)
+            if settled and before == given_key:
+                break
+        if outermost:
+            self._assumed.pop(function.number, None)
+            self._given.pop(function.number, None)
+        self._last[function.number] = _added(last, summary)
+        return summary
+
+    def _settled(self, function: Object, summary: Summary, node: ast.AST, turn: int) -> bool:
+        """Whether a function that calls itself does no more than was assumed; else assume more."""
+        assumed = self._assumed.get(function.number)
+        both = _both(assumed, summary) if assumed is not None else summary
+        if assumed is not None and both.result == assumed.result and both.writes == assumed.writes:
+            return True
+        if turn >= ROUNDS - 3:
+            writes = {at: widened(v, node) if v else v for at, v in both.writes.items()}
+            both = Summary({}, writes, widened(both.result, node), both.made)
+        elif turn:
+            writes = {at: counted(v) if v else v for at, v in both.writes.items()}
+            both = Summary({}, writes, counted(both.result), both.made)
+        self._assumed[function.number] = both
+        return False
+
+    def _not_followed(
+        self, function: Object, last: Summary, node: ast.AST, context: int
+    ) -> Summary:
+        """A function that is called too often: what it did so far, and what nobody knows."""
+        word = f"{function.name} is called too often to be followed"
+        self.trace.miss(word, node, context)
+        doubt = Unknown(word, node)
+        for at, new in last.writes.items():
+            old = self.heap.read(at)
+            if new != old:
+                self.heap.write(at, join(old or NOTHING, new or value(UNBOUND), value(doubt)))
+        self.heap.remake(last.made)
+        return Summary({}, {}, join(last.result, value(doubt)))
+
+    def _executed(
+        self, function: Object, receiver: Atom | None, given: Arguments, node: ast.AST, context: int
+    ) -> Summary:
+        parts: FunctionParts = function.extra
+        heap = self.heap
+        heap.reading()
+        inner = self.frame_of(function, receiver, context)
+        results: list[Value] = []
+        heap.mark()
+        inner.level = heap.level
+        self._begin(inner, parts)
+        modes = self._modes_of(function)
+        try:
+            self.bind_arguments(function, given, inner)
+            if isinstance(parts.node, ast.Lambda):
+                results.append(self.evaluate(parts.node.body, inner))
+                alive = bool(results[-1])
+            else:
+                alive = self.block(parts.node.body, inner)
+                if alive:
+                    results.append(NONE)
+        finally:
+            parted = self._end()
+            delta = heap.rollback()
+        result = join(*results, *[v for v, _ in inner.returns])
+        if parted is not None and len({*results, *(v for v, _ in inner.returns)}) > 1:
+            result = arithmetic.differing(result, parted.origin)
+        outcomes = [*([delta] if alive else []), *(d for _, d in inner.returns)]
+        for outcome in outcomes:
+            outcome.update({at: v for at, v in modes.items() if at in outcome})
+        keep = parts.names.closures
+        outcomes = [
+            {at: v for at, v in d.items() if keep or at[0] != inner.number} for d in outcomes
+        ]
+        heap.apply(outcomes, self.merging(parted))
+        writes = {at: heap.read(at) for d in outcomes for at in d}
+        made = heap.made_since()
+        reads = heap.read_since(inner.number)
+        return Summary(reads, writes, result, made)
+
+    def frame_of(self, function: Object, receiver: Atom | None, context: int) -> Frame:
+        """The scope of a call."""
+        parts: FunctionParts = function.extra
+        number = self.heap.number(("frame", context, function.number))
+        return Frame(
+            number, parts.names, parts.outer, parts.module, context, function=function,
+            cls=parts.cls, receiver=receiver if receiver is not None else parts.receiver,
+        )  # fmt: skip
+
+    def _begin(self, inner: Frame, parts: FunctionParts) -> None:
+        self._stack.append(parts.node)
+        self.trace.reached.add(parts.node)
+        inner.slot = len(self.control)
+        self.control.append(None)
+        if parts.names.closures:
+            if any(f.kept for f in self._closures.get(inner.number, ())):
+                inner.weak = True  # a closure of an earlier call still sees these variables
+                return
+            for name in list(self.heap.fields.get(inner.number, ())):
+                self.heap.write((inner.number, name), None)
+
+    def _modes_of(self, function: Object) -> Delta:
+        """Set the modes of the process that a decorator gives a function; what they were before."""
+        names = [n for n in self.heap.fields.get(function.number, ()) if isinstance(n, str)]
+        before: Delta = {}
+        for name in names:
+            held = self.heap.read((function.number, name)) if name.startswith("mode ") else None
+            if held:
+                before[(PROCESS, name)] = self.heap.read((PROCESS, name))
+                self.heap.write((PROCESS, name), held)
+        return before
+
+    def _end(self) -> Parting | None:
+        self._stack.pop()
+        return self.control.pop()
+
+    def merging(self, parted: Parting | None) -> Callable[[Value], Value] | None:
+        """What becomes of values on which the outcomes of parted ranks differ."""
+        if parted is None:
+            return None
+        return lambda v: arithmetic.differing(v, parted.origin)
+
+    def give(self, inner: Frame, name: str, new: Value) -> None:
+        """Give a parameter its value."""
+        (self.heap.widen if inner.weak else self.heap.write)((inner.number, name), new)
+
+    def under_way(self) -> list[ast.AST]:
+        return self._stack
+
+    def bind_arguments(self, function: Object, given: Arguments, inner: Frame) -> None:
+        """Give the parameters their values."""
+        parts: FunctionParts = function.extra
+        args = parts.node.args
+        keywords = dict(given.keywords)
+        loose = join(given.star, given.stars)
+        positional = [*args.posonlyargs, *args.args]
+        for i, parameter in enumerate(positional):
+            name = parameter.arg
+            if i < len(given.positional):
+                new = given.positional[i]
+            elif name in keywords:
+                new = keywords.pop(name)
+            else:
+                default = self.heap.read((function.number, f"={name}"))
+                new = join(default or NOTHING, loose) or SETTING
+            self.give(inner, name, new)
+        for parameter in args.kwonlyargs:
+            name = parameter.arg
+            default = self.heap.read((function.number, f"={name}"))
+            new = keywords.pop(name, NOTHING) or join(default or NOTHING, given.stars) or SETTING
+            self.give(inner, name, new)
+        if args.vararg is not None:
+            rest = given.positional[len(positional) :]
+            held = items(rest)
+            if given.star:
+                held = self.listed([given.star, *rest], args.vararg, inner, exact=False)
+            self.give(inner, args.vararg.arg, held)
+        if args.kwarg is not None:
+            made = self.heap.new("dict", "keywords", args.kwarg, inner.context)
+            for name, new in keywords.items():
+                self.heap.write((made.number, Const("str", name)), new)
+            if given.stars:
+                self.heap.widen((made.number, ELEMENTS), given.stars)
+            self.give(inner, args.kwarg.arg, value(Ref(made.number)))
+
+
+def _wider(a: Arguments, b: Arguments) -> Arguments:
+    """Either of what two calls give."""
+    if len(a.positional) != len(b.positional) or set(a.keywords) != set(b.keywords):
+        return Arguments(star=join(a.joined(), b.joined()), stars=join(a.joined(), b.joined()))
+    return Arguments(
+        [join(x, y) for x, y in zip(a.positional, b.positional, strict=True)],
+        {k: join(v, b.keywords[k]) for k, v in a.keywords.items()},
+        join(a.star, b.star),
+        join(a.stars, b.stars),
+    )
+
+
+def _mapped(a: Arguments, change: Callable[[Value], Value]) -> Arguments:
+    return Arguments(
+        [change(v) for v in a.positional],
+        {k: change(v) for k, v in a.keywords.items()},
+        change(a.star),
+        change(a.stars),
+    )
+
+
+def _both(a: Summary, b: Summary) -> Summary:
+    """Either of two summaries of one function."""
+    return _added(_added(None, a), b)
+
+
+def _added(a: Summary | None, b: Summary) -> Summary:
+    """Either of two summaries of one function; the first is changed."""
+    if a is None:
+        return Summary({}, dict(b.writes), b.result, b.made)
+    for at, new in b.writes.items():
+        held = a.writes.get(at)
+        a.writes[at] = join(held or value(UNBOUND), new or value(UNBOUND)) if held != new else new
+    a.result, a.made = join(a.result, b.result), a.made | b.made
+    return a

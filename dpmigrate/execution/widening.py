@@ -1,0 +1,30 @@
+"""What becomes of values that change from turn to turn: bounds under which every loop settles."""
+
+from __future__ import annotations
+
+import ast
+
+from dpmigrate.execution.values import SETTING, Const, Data, Items, Setting, Unknown, Value, unknown
+
+#: turns of a loop, after which what still changes is not understood
+TURNS = 4
+
+
+def counted(v: Value) -> Value:
+    """Numbers that change from turn to turn are not kept one by one."""
+    numbers = [a for a in v if isinstance(a, Const) and a.type in ("int", "float")]
+    if len(numbers) < 2:
+        return v
+    return (*(a for a in v if a not in numbers), *([] if _has_setting(v) else SETTING))
+
+
+def _has_setting(v: Value) -> bool:
+    return any(isinstance(a, Setting) for a in v)
+
+
+def widened(v: Value, node: ast.AST) -> Value:
+    """What does not settle is not understood; objects stay what they may be."""
+    kept = tuple(a for a in counted(v) if not isinstance(a, Data | Items | Unknown))
+    if len(kept) == len(v):
+        return kept
+    return (*kept, *unknown("changes from turn to turn", node))
