@@ -12,7 +12,7 @@ NAME = "all ranks reach what they do together"
 
 def faults(trial: Trial) -> Iterator[Fault]:
     """Collectives, backward passes and steps where ranks may have gone different ways."""
-    for event in trial.result.trace.of("collective", "backward", "step"):
+    for event in trial.result.trace.of("collective", "backward", "step", "forward"):
         parted = event.parted
         if parted is not None and _together(trial, event):
             sure = "" if parted.certain else "may "
@@ -25,4 +25,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
 
 def _together(trial: Trial, event: Event) -> bool:
     """Whether the event is one for all ranks: a collective, or training of what is wrapped."""
+    if event.kind == "forward":
+        # a wrapper sends its buffers in forward, also in an evaluation
+        made = trial.object(event.values["module"])
+        return made is not None and made.kind == "wrapper"
     return event.kind == "collective" or bool(trial.trained)

@@ -21,9 +21,34 @@ def faults(trial: Trial) -> Iterator[Fault]:
         words = _wrong(trial, made)
         if words:
             yield trial.fault(made.node, NAME, words)
+    before = trial.original_loaders()
+    if len(before) == len(found):
+        for old, new in zip(before, found, strict=True):
+            words = _order(trial, old, new)
+            if words:
+                yield trial.fault(new.node, NAME, words)
     if not found and any(True for _ in trial.losses()):
         node, _ = next(iter(trial.losses()))
         yield trial.fault(node, NAME, "the loader of the training batches is not seen")
+
+
+def _order(trial: Trial, old: Object, new: Object) -> str:
+    """What is wrong with the order of a loader, against that of the original."""
+    assert trial.original is not None
+    heap = trial.original.heap
+    shuffled = heap.read((old.number, "shuffle")) or const(False)
+    own = heap.read((old.number, "sampler")) or heap.read((old.number, "batch_sampler")) or NONE
+    sampler = trial.object(trial.held(new.number, "sampler"))
+    if own != NONE or sampler is None or sampler.name != "DistributedSampler":
+        return ""
+    if trial.held(new.number, "dealt"):
+        return ""
+    now = trial.held(sampler.number, "shuffle") or const(True)
+    if shuffled == const(False) and now != const(False):
+        return "the original goes through the samples in their order, this loader shuffles"
+    if shuffled == const(True) and now == const(False):
+        return "the original shuffles, this loader does not"
+    return ""
 
 
 def _wrong(trial: Trial, made: Object) -> str:

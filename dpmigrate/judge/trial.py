@@ -88,6 +88,12 @@ class Trial:
                 assert node is not None
                 yield node, d
 
+    def original_loaders(self) -> list[Object]:
+        """The loaders of the original's training batches, in the order in which they were made."""
+        if self.original is None:
+            return []
+        return list(Trial(self.original).loaders())
+
     @cached_property
     def sources(self) -> set[int]:
         """What training is made of: the loaders of the losses."""

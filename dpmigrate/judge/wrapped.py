@@ -19,6 +19,11 @@ def faults(trial: Trial) -> Iterator[Fault]:
     if trial.result.trace.ended is not None:
         yield trial.fault(None, NAME, f"the program is not understood: {trial.result.trace.ended}")
         return
+    for event in trial.result.trace.of("no attribute"):
+        name = event.values["name"][0].value  # type: ignore[union-attr]
+        yield trial.fault(
+            event.node, NAME, f"the wrapper has no attribute {name}: .module is missing"
+        )
     seen = False
     for node, loss in trial.losses():
         seen = True

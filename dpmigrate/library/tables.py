@@ -175,6 +175,8 @@ class Tables:
             row = ATTRIBUTES.get(("data", name))
             return row.effect(site) if row is not None else None
         made = m.object(receiver)
+        if made is not None and made.kind == "wrapper" and ("wrapper", name) not in OF_KIND:
+            m.event("no attribute", node, frame, owner=value(receiver), name=(Const("str", name),))
         known = ("module", name) in OF_KIND
         if made is not None and made.kind == "module" and made.extra == torch_nn.MODEL and not known:
             return torch_nn.part(site)

@@ -289,7 +289,8 @@ def subset(site: Site) -> Value:
 
 def split(site: Site) -> Value:
     """``random_split(dataset, lengths)``."""
-    site.event("draw", stream=const("torch"))
+    own = site.get(2, "generator") is not None
+    site.event("draw", stream=const("a generator" if own else "torch"))
     given = site.get(0, "dataset")
     lengths = site.get(1, "lengths")
     listed = site.m.known_elements(lengths) if lengths else None

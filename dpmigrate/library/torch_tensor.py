@@ -263,7 +263,8 @@ def drawn(effect: Effect) -> Effect:
     """A draw from torch's stream."""
 
     def draw(site: Site) -> Value | None:
-        site.event("draw", stream=const("torch"))
+        own = "generator" in site.arguments.keywords
+        site.event("draw", stream=const("a generator" if own else "torch"))
         return effect(site)
 
     return draw
