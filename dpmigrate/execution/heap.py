@@ -33,6 +33,10 @@ ELEMENTS = "*"
 #: the name of the number of fields that an object ever had: who goes through all of them reads it
 FIELDS = "#fields"
 
+#: the field that an object has from the moment it is made
+EXISTS = "#exists"
+_EXISTING: Value = (Unbound("made"),)
+
 
 @dataclass(slots=True, eq=False)
 class Object:
@@ -93,6 +97,7 @@ class Heap:
         made = self.objects.get(number)
         if made is None:
             made = self.objects[number] = Object(number, kind, name, node, context, extra)
+            self.write((number, EXISTS), _EXISTING)
             return made
         made.extra = extra if extra is not None else made.extra
         made.many = True
@@ -101,6 +106,7 @@ class Heap:
         for f in [f for f in self.fields.get(number, ()) if (number, f) in self._store]:
             if not stays or (isinstance(f, str) and f.startswith("mode ")):
                 self.write((number, f), None)
+        self.write((number, EXISTS), _EXISTING)
         return made
 
     def keep(self, v: Value) -> None:
@@ -127,7 +133,7 @@ class Heap:
         self.read((owner, FIELDS))
         for name in list(self.fields.get(owner, ())):
             found = self.read((owner, name))
-            if found:
+            if found and name != EXISTS:
                 yield name, found
 
     # ------------------------------------------------------------ fields
@@ -234,7 +240,7 @@ class Heap:
             if all(f == first for f in found[1:]):
                 new = first
             else:
-                new = join(*[f if f is not None else value(UNBOUND) for f in found])
+                new = join(*self._found(at, found, outcomes))
                 if merged is not None:
                     new = merged(new)
             if new != old and new and old and len(new) == len(old) and set(new) == set(old):
@@ -245,6 +251,20 @@ class Heap:
                 changed = True
                 self.write(at, new)
         return changed
+
+    def _found(
+        self, at: Location, found: list[Value | None], outcomes: list[Delta]
+    ) -> Iterator[Value]:
+        """What the outcomes hold at a place: a field of an object that one of them has not made is
+        not unbound there.
+        """
+        made = (at[0], EXISTS)
+        there = self._store.get(made)
+        for held, outcome in zip(found, outcomes, strict=True):
+            if held is not None:
+                yield held
+            elif at[0] not in self.objects or outcome.get(made, there) is not None:
+                yield value(UNBOUND)
 
     @contextmanager
     def outside(self) -> Iterator[None]:

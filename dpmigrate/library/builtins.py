@@ -129,7 +129,8 @@ def iterate(site: Site) -> Value | None:
     if not isinstance(count, int):
         held = site.m.heap.read((made.number, "*"))
         return held or SETTING
-    sources = [site.m.heap.read((made.number, f"source {i}")) or NOTHING for i in range(count)]
+    given = (site.m.heap.read((made.number, f"source {i}")) or NOTHING for i in range(count))
+    sources = [site.m.bound(g) for g in given]
     each = [SETTING if s == SETTING else site.m.elements(s, site.node, site.frame) for s in sources]
     return each[0] if count == 1 and site.m.heap.objects[made.number].name != "zip" else items(each)
 

@@ -213,8 +213,24 @@ def gathered(site: Site) -> Value:
     found: list[Value] = []
     for v in site.arguments.positional:
         site.event("reduce", how=const("rows"), given=v)
-        found.append(_uniform(v))
+        found.append(_uniform_in(site, v))
     return found[0] if len(found) == 1 else items(found)
+
+
+def _uniform_in(site: Site, v: Value) -> Value:
+    """The same, with what lists hold."""
+    found: list[Value] = []
+    for atom in v:
+        made = site.m.object(atom)
+        if made is None or made.kind not in ("list", "dict"):
+            found.append(_uniform((atom,)))
+            continue
+        new = site.m.heap.new(made.kind, made.kind, site.node, site.frame.context, key=made.number)
+        inner = site.m.contents(made)
+        if inner:
+            site.m.heap.write((new.number, "*"), _uniform(inner))
+        found.append(value(Ref(new.number)))
+    return join(*found)
 
 
 def _uniform(v: Value) -> Value:
