@@ -92,6 +92,13 @@ def test_the_tables_know_the_execution_alone(path: Path) -> None:
     assert not {m for m in own if not m.startswith(("dpmigrate.execution", "dpmigrate.library"))}
 
 
+@pytest.mark.parametrize("path", [p for p in TOOL if p.parent == ROOT / "dpmigrate" / "judge"], ids=of)
+def test_the_judge_knows_the_execution_and_no_fact(path: Path) -> None:
+    own = {m for m in imported(path) if m.split(".")[0] == "dpmigrate"}
+    rooms = ("execution", "library", "judge", "program", "model")
+    assert not {m for m in own if m.split(".")[1] not in rooms}
+
+
 @pytest.mark.parametrize("path", [p for p in TOOL if p.parent.name == "execution"], ids=of)
 def test_parts_of_the_execution_import_each_other_in_one_direction(path: Path) -> None:
     """Imports for types alone apart, no module of the room comes back to itself."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from dpmigrate.execution.foreign import Arguments
@@ -221,16 +222,20 @@ class Tables:
         return None
 
     def begun(self, m: Machine, iterable: Value, node: ast.AST, frame: Frame) -> None:
+        for atom in dict.fromkeys(self._sources(m, iterable)):
+            self._about(m, atom, "begun", node, frame)
+
+    def _sources(self, m: Machine, iterable: Value) -> Iterator[Atom]:
+        """What a loop goes over, behind progress bars, ``enumerate`` and ``zip``."""
         for atom in iterable:
             made = m.object(atom)
             if made is None or (made.kind == "iterator" and made.name == "iter"):
                 continue  # iter() has begun it
-            self._about(m, atom, "begun", node, frame)
-            if made.kind in ("iterator", "bar"):
-                count = made.extra if isinstance(made.extra, int) else 0
-                for i in range(count):
+            yield atom
+            if made.kind in ("iterator", "bar") and isinstance(made.extra, int):
+                for i in range(made.extra):
                     held = m.heap.read((made.number, f"source {i}"))
-                    self.begun(m, held or (), node, frame)
+                    yield from self._sources(m, held or ())
 
     def elements(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
         return self._about(m, atom, "__iter__", node, frame)

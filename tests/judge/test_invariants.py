@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.judge import bound, epochs, faults, files, group, parted, sharded, streams, totals
-from dpmigrate.judge import unused, wrapped
+from dpmigrate.judge import bound, epochs, faults, files, group, parted, sharded, streams, totals, unused, wrapped
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
 
