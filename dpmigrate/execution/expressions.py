@@ -29,7 +29,8 @@ class ExpressionParts(ComprehensionParts):
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         self.step()
-        return _EVALUATE[type(node)](self, node, frame)
+        found = _EVALUATE[type(node)](self, node, frame)
+        return self.bound(found)  # what is read is there: fields of libraries' objects may be missing
 
     def _name(self, node: ast.Name, frame: Frame) -> Value:
         return self.name(node, frame)
