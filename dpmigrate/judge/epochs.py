@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution.values import Const
@@ -13,12 +14,16 @@ NAME = "every pass has an order of its own"
 def faults(trial: Trial) -> Iterator[Fault]:
     """Training passes that may begin without a word of the epoch since the last one."""
     training = {o.number for o in trial.loaders()}
+    told: dict[
+        ast.AST, set[str]
+    ] = {}  # turns of a loop that is gone through one by one are one place
     for event in trial.result.trace.of("judge pass"):
         made = trial.object(event.values["loader"])
-        if made is None or made.number not in training:
-            continue
-        told = {a.value for a in event.values["told"] if isinstance(a, Const)}
-        # one pass alone needs no word; a first one that is not told, and later ones that are, tell it too late
-        if "used" in told or {"fresh", "told"} <= told:
-            words = "the sampler is not told the epoch before this pass begins"
-            yield trial.fault(event.node, NAME, words)
+        if made is not None and made.number in training:
+            words = {a.value for a in event.values["told"] if isinstance(a, Const)}
+            told.setdefault(event.node, set()).update(words)
+    for node, words in told.items():
+        # one pass alone needs no word; a first one that is not told, and later ones that are, tell it late
+        if "used" in words or {"fresh", "told"} <= words:
+            sentence = "the sampler is not told the epoch before this pass begins"
+            yield trial.fault(node, NAME, sentence)

@@ -8,10 +8,10 @@ from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, const, data
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.judge.watching import SAMPLERS
 from dpmigrate.library.runtime import BLOCKS, SHARED, WHOLE
 
 NAME = "training passes are sharded"
-_SAMPLERS = ("DistributedSampler", "shard_sampler")
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
@@ -61,7 +61,7 @@ def _wrong(trial: Trial, made: Object) -> str:
     own = trial.object(sampler)
     if own is None or sampler == NONE:
         return "every rank would train on the whole data set: the loader has no sampler that divides it"
-    if own.name not in _SAMPLERS:
+    if own.name not in SAMPLERS:
         return f"every rank would train on the whole data set: its sampler is {own.name}"
     if trial.held(made.number, "shuffle") == const(True):
         return "a loader with a sampler cannot shuffle as well"

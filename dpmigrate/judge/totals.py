@@ -25,7 +25,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for event in trial.result.trace.of("print", "write", "schedule"):
         for v in event.values.values():
             for d in data(v, deep=True):
-                part = d.placement.kind in (Kind.PARTIAL, Kind.RATIO, Kind.SIZE)
+                part = d.placement.kind not in (*placements.EQUAL, Kind.UNKNOWN, Kind.ROWS)
                 if part and d.sources & shares:
                     yield trial.fault(
                         event.node,

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import ast
 
+from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import Location, Object
 from dpmigrate.execution.machine import PROCESS, Frame, Machine
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import NOTHING, Atom, Ref, Value, const, join, value
+from dpmigrate.execution.values import (
+    NOTHING,
+    Atom,
+    Data,
+    Items,
+    Ref,
+    Value,
+    const,
+    join,
+    value,
+)
 from dpmigrate.library.tables import Tables
 
 #: a field of a sampler: whether it was told which epoch comes, since its last pass began
@@ -19,6 +30,8 @@ FRESH, SET, USED = const("fresh"), const("told"), const("used")
 
 #: fields of the process: whether the process group is up, and whether each rank draws its own numbers
 GROUP, STREAMS = (PROCESS, "judge group"), (PROCESS, "judge streams")
+#: samplers that give each rank its share
+SAMPLERS = ("DistributedSampler", "shard_sampler")
 BEGUN = (PROCESS, "judge begun")
 BEFORE, UP, DOWN = const("before"), const("up"), const("down")
 SAME, OWN = const("same"), const("own")
@@ -88,7 +101,37 @@ class Watching(Tables):
             m.heap.write(BEGUN, const(True))
             for at in samplers(m, atom):
                 m.heap.write(at, USED)
-        return super()._about(m, atom, name, node, frame)
+        found = super()._about(m, atom, name, node, frame)
+        if name == "__iter__" and found and made is not None and is_loader(m, made):
+            if not dealt(m, made):
+                return alike(m, found, node, frame)  # every rank goes through all of it
+        return found
+
+
+def dealt(m: Machine, made: Object) -> bool:
+    """Whether each rank gets its share of a loader."""
+    how = m.heap.read((made.number, "dealt"))
+    if how:
+        return const("whole")[0] not in how
+    held = m.heap.read((made.number, "sampler")) or m.heap.read((made.number, "batch_sampler"))
+    return any(o.name in SAMPLERS for o in m.objects(held or NOTHING))
+
+
+def alike(m: Machine, v: Value, node: ast.AST, frame: Frame) -> Value:
+    """The same batch on every rank."""
+    found: list[Atom] = []
+    for atom in v:
+        made = m.object(atom)
+        if isinstance(atom, Data):
+            atom = atom._replace(placement=placements.UNIFORM, origin=None)
+        elif isinstance(atom, Items):
+            atom = Items(tuple(alike(m, i, node, frame) for i in atom.items))
+        elif made is not None and made.kind in ("list", "dict"):
+            for name, held in m.heap.names(made.number):
+                if not (isinstance(name, str) and name.startswith("#")):
+                    m.heap.write((made.number, name), alike(m, held, node, frame))
+        found.append(atom)
+    return tuple(found)
 
 
 def is_loader(m: Machine, made: Object) -> bool:

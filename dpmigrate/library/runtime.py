@@ -162,6 +162,9 @@ def reduced(wanted: placements.Placement) -> Effect:
         given = list(site.arguments.positional)
         if site.arguments.star:
             given.append(site.arguments.star)
+        over = site.arguments.keywords.get("over")
+        if over and not any(_divided(site, o) for o in site.m.objects(over)):
+            return given[0] if len(given) == 1 else items(given)
         for v in given:
             flat = site.flat(v)
             if flat:
@@ -170,6 +173,13 @@ def reduced(wanted: placements.Placement) -> Effect:
         return found[0] if len(found) == 1 else items(found)
 
     return effect
+
+
+def _divided(site: Site, made: Object) -> bool:
+    """Whether each rank goes through its share of a loader only."""
+    sampler = site.m.heap.read((made.number, "sampler")) or NOTHING
+    own = any(o.name in ("DistributedSampler", "shard_sampler") for o in site.m.objects(sampler))
+    return own or bool(site.m.heap.read((made.number, "dealt")))
 
 
 def _whole(site: Site, v: Value, wanted: placements.Placement) -> Value:
