@@ -23,6 +23,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(node, NAME, f"the loss is {loss.placement}{since}")
     shares = {o.number for o in trial.result.heap.objects.values() if o.name == "shard"}
     for event in trial.result.trace.of("print", "write", "schedule"):
+        if event.parted is not None:
+            continue  # progress, in the loop over the share
         for v in event.values.values():
             for d in data(v, deep=True):
                 part = d.placement.kind not in (*placements.EQUAL, Kind.UNKNOWN, Kind.ROWS)

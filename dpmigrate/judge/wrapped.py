@@ -1,6 +1,7 @@
 """Every parameter that is trained gets its gradient through a wrapper.
 
-Gradients are averaged over the ranks by DistributedDataParallel, in the backward of what its forward gave
+Gradients are averaged over the ranks by DistributedDataParallel, in the backward of what its
+forward gave
 (https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html).
 """
 

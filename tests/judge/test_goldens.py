@@ -20,7 +20,6 @@ NOT_YET = frozenset(
         "loaders_of_another_file",  # files that are not there
         "imports_where_needed",  # a fault of the result: it drops, and seed_ranks() is missing
         "options_and_factories",  # classes named by a JSON file
-        "solver_factories",
         "trainer_of_sequences",
     }
 )
