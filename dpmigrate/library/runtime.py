@@ -11,7 +11,9 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    Atom,
     Data,
+    Differs,
     Items,
     Origin,
     Ref,
@@ -244,12 +246,17 @@ def _uniform_in(site: Site, v: Value) -> Value:
 
 
 def _uniform(v: Value) -> Value:
-    return tuple(
-        a._replace(placement=placements.UNIFORM, origin=None, gradient="none", reached=frozenset())
-        if isinstance(a, Data)
-        else a
-        for a in v
-    )
+    found: list[Atom] = []
+    for a in v:
+        if isinstance(a, Data):
+            a = a._replace(
+                placement=placements.UNIFORM, origin=None, gradient="none", reached=frozenset()
+            )
+        elif isinstance(a, Items):
+            a = Items(tuple(_uniform(i) for i in a.items))
+        if not isinstance(a, Differs):
+            found.append(a)
+    return tuple(found)
 
 
 def decided(site: Site) -> Value:
