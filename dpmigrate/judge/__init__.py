@@ -1,6 +1,7 @@
 """Judges a migrated program by executing it on paper: what must hold before anything is written.
 
-Each module holds one invariant: a function ``faults`` from a ``Trial`` to what breaks it. The judge reads
+Each module holds one invariant: a function ``faults`` from a ``Trial`` to what breaks it. The
+judge reads
 the trace alone and knows neither facts nor rules, so that a fault in those cannot hide here.
 """
 
@@ -29,7 +30,8 @@ _INVARIANTS = (
 
 
 def faults(result: Program, original: Program | None = None) -> Iterator[Fault]:
-    """What would be wrong with a migrated program; ``original`` is the program before, where there is one.
+    """What would be wrong with a migrated program; ``original`` is the program before, where there
+    is one.
 
     What the engine cannot establish is a fault as well: it says which knowledge was missing.
     """

@@ -1,4 +1,6 @@
-"""Every training pass has an order of its own: its sampler is told the epoch before the iterator is made."""
+"""Every training pass has an order of its own: its sampler is told the epoch before the iterator
+is made.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
             words = {a.value for a in event.values["told"] if isinstance(a, Const)}
             told.setdefault(event.node, set()).update(words)
     for node, words in told.items():
-        # one pass alone needs no word; a first one that is not told, and later ones that are, tell it late
+        # one pass alone needs no word; a first one that is not told, and later ones that are,
+        # tell it late
         if "used" in words or {"fresh", "told"} <= words:
             sentence = "the sampler is not told the epoch before this pass begins"
             yield trial.fault(node, NAME, sentence)

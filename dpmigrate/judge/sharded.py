@@ -1,4 +1,5 @@
-"""Every training pass goes over the rank's share of the samples, in batches divided by the ranks."""
+"""Every training pass goes over the rank's share of the samples, in batches divided by the ranks.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ def _wrong(trial: Trial, made: Object) -> str:
     sampler = trial.held(made.number, "sampler") or trial.held(made.number, "batch_sampler")
     own = trial.object(sampler)
     if own is None or sampler == NONE:
-        return "every rank would train on the whole data set: the loader has no sampler that divides it"
+        words = "the loader has no sampler that divides it"
+        return f"every rank would train on the whole data set: {words}"
     if own.name not in SAMPLERS:
         return f"every rank would train on the whole data set: its sampler is {own.name}"
     if trial.held(made.number, "shuffle") == const(True):

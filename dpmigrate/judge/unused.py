@@ -1,4 +1,5 @@
-"""Every parameter of a wrapped model gets a gradient in every backward, or ``find_unused`` is written.
+"""Every parameter of a wrapped model gets a gradient in every backward, or ``find_unused`` is
+written.
 
 A parameter without one makes DistributedDataParallel stop in the next forward
 (https://docs.pytorch.org/docs/stable/notes/ddp.html).

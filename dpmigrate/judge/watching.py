@@ -28,7 +28,8 @@ TOLD = "judge told"
 FRESH, SET, USED = const("fresh"), const("told"), const("used")
 
 
-#: fields of the process: whether the process group is up, and whether each rank draws its own numbers
+#: fields of the process: whether the process group is up, and whether each rank draws its own
+#: numbers
 GROUP, STREAMS = (PROCESS, "judge group"), (PROCESS, "judge streams")
 #: samplers that give each rank its share
 SAMPLERS = ("DistributedSampler", "shard_sampler")
@@ -51,7 +52,9 @@ class Judged(Execution):
 
 
 class Watching(Tables):
-    """Notes what the judge wants to know: the epochs of samplers, the process group, the random streams."""
+    """Notes what the judge wants to know: the epochs of samplers, the process group, the random
+    streams.
+    """
 
     def call(
         self, m: Machine, name: str, arguments: Arguments, node: ast.AST, frame: Frame

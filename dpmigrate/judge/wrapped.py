@@ -15,7 +15,9 @@ NAME = "trained parameters are wrapped"
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
-    """Losses that come to trained parameters past a wrapper; programs in which no training is seen."""
+    """Losses that come to trained parameters past a wrapper; programs in which no training is
+    seen.
+    """
     objects = trial.result.heap.objects
     if trial.result.trace.ended is not None:
         yield trial.fault(None, NAME, f"the program is not understood: {trial.result.trace.ended}")
@@ -38,7 +40,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
                 made = objects[number]
                 yield trial.fault(
                     node, NAME,
-                    f"the gradient of {made.name} (made in {trial.line(made.node)}) goes past every wrapper",
+                    f"the gradient of {made.name} (made in {trial.line(made.node)}) goes past "
+                    "every wrapper",
                 )  # fmt: skip
                 break
     if not seen:
