@@ -65,7 +65,9 @@ class Items(NamedTuple):
 class Data(NamedTuple):
     """A tensor, an array, a number or a text whose placement matters.
 
-    ``kind`` is ``tensor``, ``array``, ``number`` or ``text``. ``gradient`` says how a gradient flows back
+    ``kind`` is ``tensor``, ``array``, ``number`` or ``text``; a tensor or array may be known to be a
+    ``mask`` (the result of a comparison), ``places`` of rows in the rank's own batch, or their whole
+    ``order`` (``arange(len(x))``). ``gradient`` says how a gradient flows back
     through it: ``none``, ``whole`` (as on one process) or ``part`` (a rank's part is lost on the way).
     ``sources`` are the passes and the random streams that it is made of; ``reached`` the modules and
     parameters that a gradient comes to. ``axes`` is the number of its axes, where known.
