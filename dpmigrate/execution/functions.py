@@ -192,6 +192,9 @@ class CallParts(ExpressionParts):
     def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         found: list[Value] = []
         targets = [a for a in callee if not isinstance(a, Unbound | Differs)]
+        if len(targets) > 1:  # a call of plain data raises: that path ends here
+            able = [a for a in targets if not isinstance(a, Const | Setting)]
+            targets = able or targets
         for atom in targets:
             if len(targets) == 1:
                 found.append(self._call_atom(atom, arguments, node, frame))

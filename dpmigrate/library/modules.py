@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import placements
+from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import (
@@ -21,7 +21,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import none, same, uniform
-from dpmigrate.library.sites import GRAD, Row, Site, methods
+from dpmigrate.library.sites import GRAD, Effect, Row, Site, methods
 
 _DOC = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"
 #: kinds of objects that hold parameters
@@ -246,7 +246,54 @@ def no_sync(site: Site) -> Value:
     return site.ref("no_sync", of=site.get(0))
 
 
+def unseen(effect: Effect) -> Effect:
+    """A method that shows of an object of unseen code that it is a model."""
+
+    def shown(site: Site) -> Value | None:
+        if site.object is not None:
+            site.object.marks.add("module")
+        return effect(site)
+
+    return shown
+
+
+def unseen_called(site: Site) -> Value | None:
+    """A model whose code is not seen is called: it is taken to treat each sample by itself."""
+    made = site.object
+    if made is None or "module" not in made.marks:
+        return None
+    site.m.trace.miss("a model whose code is not seen", site.node, site.frame.context)
+    forward(site, made)
+    operands = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
+    p = placements.elementwise(arithmetic.aligned(operands))
+    kept = {} if site.grad() else {"gradient": "none"}
+    found = arithmetic.derived("a model", p, operands, site.node, kind="batch", keep_axes=False, **kept)  # type: ignore[arg-type]
+    if not site.grad():
+        return found
+    return tuple(
+        a._replace(gradient="whole" if a.gradient == "none" else a.gradient,
+                   reached=a.reached | {made.number}) if isinstance(a, Data) else a
+        for a in found
+    )
+
+
+def named(site: Site) -> Value:
+    """``model.__getattr__(name)``."""
+    made = site.object
+    name = site.m.constant(site.get(1) or NOTHING)
+    if made is None:
+        return SETTING
+    if name is not None and isinstance(name.value, str):
+        return site.m.attribute(value(Ref(made.number)), name.value, site.node, site.frame)
+    held = site.m.heap.read((made.number, "*"))
+    if held:
+        return held
+    inside = owned(site.m, made.number) - {made.number}
+    return join(*[value(Ref(n)) for n in sorted(inside)]) or SETTING
+
+
 _ANY = "module|wrapper|container|criterion"
+_MODEL = "opaque"
 ROWS = (
     Row("""
 torch.nn.DataParallel torch.nn.parallel.DataParallel
@@ -275,6 +322,17 @@ register_forward_hook register_full_backward_hook register_forward_pre_hook
 register_backward_hook extra_repr __repr__ register_load_state_dict_post_hook
 """), uniform, source=_DOC),
     Row("<module>.__getitem__ <module>.__iter__", part, source=_DOC),
+    Row(methods(_ANY, "__getattr__"), named, source=_DOC),
+    Row(methods(_MODEL, "to cuda cpu float double half"), itself, source=_DOC),
+    Row(methods(_MODEL, "train eval"), unseen(mode), source=_DOC),
+    Row(methods(_MODEL, "parameters named_parameters"), unseen(parameters), source=_DOC),
+    Row(methods(_MODEL, "modules named_modules children named_children"), unseen(modules), source=_DOC),
+    Row(methods(_MODEL, "state_dict"), state, source=_DOC),
+    Row(methods(_MODEL, "load_state_dict"), state_loaded, source=_DOC),
+    Row(methods(_MODEL, "zero_grad"), none, source=_DOC),
+    Row(methods(_MODEL, "requires_grad_"), frozen, source=_DOC),
+    Row(methods(_MODEL, "apply"), unseen(applied), source=_DOC),
+    Row(methods(_MODEL, "__call__ forward"), unseen_called, source=_DOC),
     Row("<wrapper>.__call__ <wrapper>.forward", wrapper_called, source=_DOC),
     Row("<wrapper>.no_sync", no_sync, source=_DOC),
     Row("<no_sync>.__enter__", same),
@@ -286,7 +344,7 @@ register_backward_hook extra_repr __repr__ register_load_state_dict_post_hook
     Row("<state>.update <state>.__setitem__", none, source=_DOC),
 )  # fmt: skip
 ATTRIBUTES = (
-    Row(methods("module", """
+    Row(methods("module|opaque", """
 weight bias weight_ih_l0 weight_hh_l0 bias_ih_l0 bias_hh_l0 in_proj_weight in_proj_bias
 weight_orig weight_g weight_v
 """), submodule_at, source=_DOC),

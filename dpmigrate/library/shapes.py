@@ -24,6 +24,8 @@ from dpmigrate.library.sites import Effect, Site, dims_of, on_axis, one_dim, row
 def plain(site: Site) -> Value:
     """The result of a change of shape where no axis runs over samples: it lies as before."""
     first = site.flat(site.get(0) or ())
+    if not first:
+        return value(Data(site.kind, placements.UNIFORM))
     return arithmetic.derived(site.word, placement_of(first), [first], site.node, keep_axes=False)
 
 
@@ -452,3 +454,20 @@ def unflatten(site: Site) -> Value:
         return site.unknown("which axis is parted")
     axes = found.axes + len(sizes) - 1 if found.axes is not None else None
     return site.data(found.placement, axes=axes, keep_axes=False)
+
+
+def windows(site: Site) -> Value:
+    """``x.unfold(dim, size, step)``: windows along an axis, on an axis more."""
+    found = rows_of(site.get(0) or ())
+    if found is None:
+        return plain(site)
+    try:
+        dim = one_dim(site, 1, 0, "dimension")
+    except LookupError:
+        return site.unknown("the axis of unfold")
+    hit = on_axis(dim, found)
+    if hit is None:
+        return site.unknown("the axis of unfold")
+    axes = found.axes + 1 if found.axes is not None else None
+    placement = placements.PER_RANK if hit else found.placement
+    return site.data(placement, axes=axes, keep_axes=False)

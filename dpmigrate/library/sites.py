@@ -106,11 +106,16 @@ class Site:
     def data(self, placement: Placement, *, kind: str = "", **more: Any) -> Value:
         """Data made of the operands."""
         operands = self.operands()
+        kind = kind or ("" if operands else self.kind)
         return arithmetic.derived(self.word, placement, operands, self.node, kind=kind, **more)
 
     def each(self, *, kind: str = "") -> Value:
         """A function of each element of the operands, which are put beside each other."""
-        return arithmetic.elementwise(self.word, self.operands(), self.node, kind=kind)
+        operands = self.operands()
+        kind = kind or ("" if operands else self.kind)
+        if not operands and kind != "number":
+            return value(Data(kind, placements.UNIFORM))
+        return arithmetic.elementwise(self.word, operands, self.node, kind=kind)
 
     def unknown(self, word: str) -> Value:
         """The result is not established."""
@@ -144,6 +149,13 @@ class Site:
     def word(self) -> str:
         """The last word of the name, for messages."""
         return self.name.rsplit(".", 1)[-1]
+
+    @property
+    def kind(self) -> str:
+        """What a function of this library makes where nothing is known of what it is given."""
+        if self.name.startswith("torch"):
+            return "tensor"
+        return "array" if self.name.startswith("numpy.") else "number"
 
     @property
     def object(self) -> Object | None:

@@ -33,6 +33,12 @@ def weights_drawn(site: Site) -> Value:
     return site.get(0) or NONE
 
 
+def pretrained(site: Site) -> Value:
+    """``nn.Embedding.from_pretrained(weights)``: the layer itself."""
+    name = site.name.rpartition(".")[0]
+    return layer(Site(site.m, name, site.arguments, site.node, site.frame))
+
+
 def recomputed(site: Site) -> Value:
     """``checkpoint(f, x)``: the function is called, and called again in backward."""
     given = Arguments(site.arguments.positional[1:], {
@@ -160,7 +166,7 @@ def pattern(name: str) -> Row | None:
     if head == "torch.nn" and word[:1].isupper():
         return Row(name, layer, source=_DOC)
     if head.startswith("torch.nn.") and word in ("from_pretrained", "from_float"):
-        return Row(name, layer, source=_DOC)
+        return Row(name, pretrained, source=_DOC)
     return None
 
 

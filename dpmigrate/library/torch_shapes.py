@@ -39,6 +39,7 @@ from dpmigrate.library.shapes import (
     squeeze,
     unflatten,
     unsqueeze,
+    windows,
 )
 from dpmigrate.library.sites import Row, examples
 from dpmigrate.library.torch_math import both
@@ -67,6 +68,7 @@ x.sum(0).view(2, 2)
 x.view(y.shape)
 x[x[:, 0] > 0].view(-1, 4)
 """), _DOC),
+    Row(".unfold", windows, ("x.unfold(1, 2, 1)", "x.unfold(0, 2, 2)"), _DOC),
     Row(".view_as .reshape_as", kept(like_another), ("x.view_as(y)",), _DOC),
     Row(both("flatten ravel"), kept(flatten), examples("""
 x.flatten(1)
