@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -141,7 +142,7 @@ def total(site: Site) -> Value:
     """``sum(xs)``: of a list the sum of its items, of rows their sum."""
     source = site.get(0) or NOTHING
     if any(d.kind in ("tensor", "array") for d in data(source)):
-        return reduce("sum")(site) or SETTING
+        return reduce("sum", at=9, default=0)(site) or SETTING
     listed = site.m.known_elements(source)
     parts = listed if listed is not None else [site.m.elements(source, site.node, site.frame)]
     out: Value = const(0)
@@ -160,8 +161,15 @@ def converted(site: Site) -> Value:
     except (LookupError, ValueError, TypeError, OverflowError):
         pass
     if data(given):
-        moved = tuple(a._replace(kind="number") if isinstance(a, Data) else a for a in cut(given))
-        return moved
+        moved = cut(given)
+        if site.word != "float" and placement_of(moved).kind in (Kind.PARTIAL, Kind.RATIO):
+            # what is added up is taken to be a count, which int leaves as it is
+            kept = (placements.SUM, placements.MAX, placements.MIN)
+            if site.word == "bool" or placement_of(moved) not in kept:
+                moved = site.data(placements.PER_RANK, gradient="none")
+        return tuple(
+            a._replace(kind="number", axes=0) if isinstance(a, Data) else a for a in moved
+        )
     guess = known(given)
     if isinstance(guess, int | float):
         return value(Setting("", Const(site.word, guess)))
@@ -242,6 +250,7 @@ int(x.size(0) / 2)
 int((x > 0).sum())
 float(x.max())
 int(x.mean() * 100)
+int(x.size(0) * 2)
 bool(x.max() > 0)
 """),
         _DOC,

@@ -157,8 +157,15 @@ def scalar(v: Value) -> bool:
 def coupled(site: Site) -> Value:
     """Rows meet each other: what comes out is made of the rank's samples alone."""
     if not any(rows_of(v) for v in site.operands()):
-        return site.each()
-    return site.data(placements.PER_RANK, keep_axes=False)
+        return shapeless(site)
+    lost = any(placement_of(v).kind is Kind.UNKNOWN for v in site.operands())
+    return site.data(placements.UNKNOWN if lost else placements.PER_RANK, keep_axes=False)
+
+
+def shapeless(site: Site) -> Value:
+    """A function of its operands whose result has axes of its own."""
+    p = placements.elementwise(placement_of(v) for v in site.operands())
+    return site.data(p, keep_axes=False)
 
 
 def batched(least: int) -> Effect:
@@ -170,7 +177,7 @@ def batched(least: int) -> Effect:
             return site.each()
         if found.axes is None:
             return site.unknown(f"whether samples meet in {site.word}")
-        beside = found.placement.axis <= found.axes - least
+        beside = found.placement.axis < found.axes - least
         return site.data(found.placement if beside else placements.PER_RANK, keep_axes=False)
 
     return effect
@@ -181,7 +188,7 @@ def unestablished(word: str) -> Effect:
 
     def effect(site: Site) -> Value:
         moving = [v for v in site.operands() if placement_of(v).kind not in placements.EQUAL]
-        return site.unknown(word) if moving else site.each()
+        return site.unknown(word) if moving else shapeless(site)
 
     return effect
 

@@ -143,7 +143,10 @@ def literal(site: Site) -> Value:
         return value(Data(kind, placements.UNIFORM, axes=None))
     listed = site.m.known_elements(given)
     keep = listed is None and bool(data(given))
-    rows = rows_of(found)
+    lying = placement_of(found)
+    if listed is not None:
+        lying = placements.joined(placement_of(site.flat(v) or v) for v in listed)
+    rows = rows_of(found) if lying.kind is Kind.ROWS else None
     if listed is not None and rows is not None:  # a list of rows is stacked
         axes = rows.axes + 1 if rows.axes is not None else None
         p = rows.placement._replace(axis=rows.placement.axis + 1)
@@ -152,7 +155,7 @@ def literal(site: Site) -> Value:
         )
     return arithmetic.derived(
         site.word,
-        placement_of(found),
+        lying,
         [found],
         site.node,
         kind=kind,

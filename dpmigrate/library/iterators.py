@@ -21,6 +21,7 @@ from dpmigrate.execution.values import (
     only,
     value,
 )
+from dpmigrate.library.shapes import size_of
 from dpmigrate.library.sites import Effect, Row, Site, examples, rows_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
@@ -35,13 +36,15 @@ def length(site: Site) -> Value:
         listed = site.m.known_elements((atom,))
         if isinstance(atom, Data):
             rows = rows_of((atom,))
-            p = placements.UNIFORM if rows is None else placements.size(rows.placement.segments)
-            if rows is not None and rows.placement.ragged:
-                p = placements.SUM
-            if atom.placement.kind is Kind.UNKNOWN:
-                p = placements.UNKNOWN
+            if rows is not None:
+                found.append(size_of(site, rows, 0))
+                continue
+            lost = atom.placement.kind in (Kind.UNKNOWN, Kind.PER_RANK)
+            p = atom.placement if lost else placements.UNIFORM
             found.append(
-                arithmetic.derived("len", p, [(atom,)], site.node, kind="number", gradient="none")
+                arithmetic.derived(
+                    "len", p, [(atom,)], site.node, kind="number", gradient="none", keep_axes=False
+                )
             )
         elif listed is not None:
             found.append(const(len(listed)))

@@ -193,7 +193,7 @@ def padded(site: Site) -> Value:
     if found is None:
         return site.each()
     listed = site.m.known_elements(site.get(1, "pad") or ())
-    if listed is None or (found.axes is None and len(listed) > 6):
+    if listed is None or found.axes is None:
         return site.unknown("which axes are padded")
     if found.axes is not None and found.placement.axis >= found.axes - len(listed) // 2:
         return site.data(placements.PER_RANK)
@@ -224,6 +224,8 @@ def attention(site: Site) -> Value:
     """``F.scaled_dot_product_attention(q, k, v)``: over the last axis but one."""
     made = site.each()
     found = rows_of(made)
+    if found is not None and found.axes is None:
+        return site.unknown("whether attention goes over the samples")
     if found is not None and found.axes is not None and found.placement.axis >= found.axes - 2:
         return site.data(placements.PER_RANK, keep_axes=False)
     return made

@@ -98,7 +98,7 @@ np.full((x.shape[0],), 3.0)
 array asarray float32 float64 int64 int32 uint8 int8 int16 bool_ float16 asanyarray
 float_ int_ fromiter
 """), array(literal), examples("""
-np.array(x)
+np.array(x.numpy())
 np.asarray([1.0, 2.0])
 np.float32(x.mean())
 np.array([x.sum().item(), y.sum().item()])
@@ -140,7 +140,7 @@ np.repeat(x.numpy(), 2, axis=0)
 x.numpy().repeat(2, 1)
 x.numpy().repeat(2)
 """), _DOC),
-    Row("numpy.dot numpy.matmul numpy.inner numpy.vdot", array(matmul), ("np.dot(x.numpy(), w.numpy())", "np.dot(x.numpy(), y.numpy().T)"), _DOC),
+    Row("numpy.dot numpy.matmul numpy.inner numpy.vdot", array(matmul), ("np.dot(x.numpy(), w.detach().numpy())", "np.dot(x.numpy(), y.numpy().T)"), _DOC),
     Row("numpy.size <array>.__len__", elements_count, ("np.size(x.numpy())",), _DOC),
     Row(".fill .put", filled, source=_DOC),
     Row(".tobytes .dumps .tofile", uniform, source=_DOC),

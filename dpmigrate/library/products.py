@@ -39,7 +39,7 @@ def _product(site: Site, operands: list[Value]) -> Value:
             return site.unknown("whether the samples meet in a product of tensors")
     ours, theirs = first - 1 - a.placement.axis, second - 1 - b.placement.axis  # from the last
     contracted = 0 if second == 1 or site.word == "inner" else 1
-    axes = max(first, second) - (first == 1) - (second == 1)
+    axes = max(first, second) - (first == 1) - (second == 1) if max(first, second) > 1 else 0
     if ours == 0 and theirs == contracted:
         return site.data(placements.SUM, axes=axes, keep_axes=False)
     if ours == theirs >= 2 and site.word not in ("inner", "dot"):
@@ -72,7 +72,7 @@ def _one_sided(site: Site, operands: list[Value], a: Data | None, b: Data | None
         return site.unknown("whether a product of matrices adds up over the samples")
     if plain is None:
         return site.data(found.placement, keep_axes=False)
-    made = max(axes, plain) - (axes == 1) - (plain == 1)
+    made = max(axes, plain) - (axes == 1) - (plain == 1) if max(axes, plain) > 1 else 0
     if a is None and axis == axes - 1:  # the columns of the second are those of the result
         axis = made - 1
     else:

@@ -185,7 +185,8 @@ def compared_rows(pairwise: bool) -> Effect:
         both = arithmetic.elementwise(site.word, operands, site.node)
         found = rows_of(both)
         if found is None:
-            return both
+            p = placement_of(both)
+            return arithmetic.derived(site.word, p, operands, site.node, keep_axes=False)
         try:
             dim = -1 if pairwise else one_dim(site, 2, 1)
         except LookupError:

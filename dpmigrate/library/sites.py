@@ -121,7 +121,9 @@ class Site:
         """The result is not established."""
         self.m.trace.miss(word, self.node, self.frame.context)
         origin = Origin(self.node, word)
-        found = arithmetic.derived(word, placements.UNKNOWN, self.operands(), self.node)
+        found = arithmetic.derived(
+            word, placements.UNKNOWN, self.operands(), self.node, keep_axes=False
+        )
         return tuple(a._replace(origin=origin) if isinstance(a, Data) else a for a in found)
 
     def made(self, kind: str, *, key: Any = None, extra: Any = None) -> Object:

@@ -71,7 +71,6 @@ x.masked_fill(x > 0, 0.0)
 torch.exp(x.mean())
 x.sum(1).sigmoid()
 torch.exp(w)
-(x - x.sum(1)).abs()
 (x[:, :1] - x[:, 0]).abs()
 """), _DOC),
     Row(both("add"), operator("add"), examples("""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -68,7 +69,9 @@ def run(expression: str, numbers: Numbers) -> Any:
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        return eval(expression, {**names, **numbers})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # some examples show what torch warns of
+            return eval(expression, {**names, **numbers})
     finally:
         torch.set_default_dtype(before)
 
@@ -219,8 +222,8 @@ def _hold_rows(p: Placement, total: Any, shares: list[Any], dealing: list[torch.
 
 def _same_rows(total: Any, shares: list[Any]) -> None:
     """The rows of all ranks are those of the whole, in any order."""
-    ours = np.concatenate([s.reshape(len(s), -1) for s in shares])
-    theirs = total.reshape(len(total), -1)
+    flat = [s.reshape(len(s), int(np.prod(s.shape[1:]))) for s in [total, *shares]]
+    theirs, ours = flat[0], np.concatenate(flat[1:])
     if ours.shape != theirs.shape:
         raise Broken(f"{len(ours)} rows of all ranks, {len(theirs)} of the whole")
     _equal(_ordered(theirs), _ordered(ours), "chosen rows are not those of the whole")
