@@ -519,6 +519,8 @@ class ExpressionParts(ContainerParts):
 def _size(d: Data) -> bool:
     """Whether it is a number of samples, or a shape."""
     kind = d.placement.kind
+    if d.kind not in ("number", "shape", "text"):
+        return False
     return kind in (*_EQUAL, Kind.SIZE) or (d.kind == "shape" and not d.placement.ragged)
 
 

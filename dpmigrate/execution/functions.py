@@ -301,7 +301,8 @@ class CallParts(ExpressionParts):
         operands = arguments.all()
         if receiver is not None:
             operands.append(value(Ref(receiver.number)))
-        if any(self.depends(v).kind not in placements.EQUAL for v in operands):
+        drawn = any(self._draws(v) for v in operands)
+        if drawn or any(self.depends(v).kind not in placements.EQUAL for v in operands):
             result = self.miss(f"no table has {name}", node, frame)
             self._havoc(arguments, result)
             if receiver is not None and receiver.kind not in ("class", "function", "pymodule"):
@@ -310,6 +311,13 @@ class CallParts(ExpressionParts):
         self.trace.miss(f"no table has {name}", node, frame.context)
         made = self.heap.new("opaque", name, node, frame.context)
         return value(Ref(made.number))
+
+    def _draws(self, v: Value) -> bool:
+        """Whether unknown code that is given it may draw batches: a loader, or an iterator over one."""
+        found = self.objects(v)
+        found += [o for made in found if made.kind in ("iterator", "bar", "list", "dict")
+                  for o in self.objects(self.contents(made))]  # fmt: skip
+        return any(self.is_a(Ref(o.number), "loader") for o in found)
 
     def _callbacks(self, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
         """Functions that unknown code is given may be called, with what nobody knows."""

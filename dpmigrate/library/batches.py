@@ -137,7 +137,7 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
             case Data():
                 plain = a.kind in ("samples", "any")
                 kind = "batch" if plain else "tensor" if collated or a.kind != "array" else "array"
-                axes = 1 if a.kind == "number" else a.axes + 1 if a.axes is not None else None
+                axes = a.axes + 1 if a.axes is not None else None
                 found.append(_batch(kind, loader_number, axes, origin))
             case Const(value=None):
                 found.append(a)

@@ -250,5 +250,6 @@ len(x.mean(0))
     Row("builtins.set builtins.frozenset", collected("set"), source=_DOC),
     Row("builtins.dict collections.OrderedDict", dictionary, ("dict(a=x)['a']",), _DOC),
     Row("builtins.next", next_, source=_DOC),
+    Row("<iterator|bar|loader>.next <iterator|bar|loader>.__next__", next_, source=_DOC),
     Row("<iterator>.__iter__", iterate, source=_DOC),
 )
