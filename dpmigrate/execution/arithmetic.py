@@ -109,26 +109,83 @@ def compared(op: ast.cmpop, left: Value, right: Value) -> bool | None:
 
 def binary(word: str, left: Value, right: Value, node: ast.AST) -> Value:
     """An operator on data."""
-    a, b = placement_of(left), placement_of(right)
+    a, b = aligned([left, right])
     match word:
-        case "add" | "sub":
+        case "add":
             placement = placements.add(a, b)
+        case "sub":
+            placement = placements.subtract(a, b)
         case "mul":
-            placement = placements.multiply(a, b)
+            placement = _product(a, b, left, right)
         case "truediv":
             placement = placements.divide(a, b)
         case _:
             placement = placements.elementwise((a, b))
-    return derived(_WORDS.get(word, word), placement, [left, right], node)
+    return derived(
+        _WORDS.get(word, word), placement, [left, right], node, axes=axes_of([left, right]),
+        keep_axes=False,
+    )  # fmt: skip
 
 
 _WORDS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**"}
 
 
+def _product(a: Placement, b: Placement, left: Value, right: Value) -> Placement:
+    """``a * b``; a number of samples times a whole number that is known is one as well."""
+    placement = placements.multiply(a, b)
+    for p, other in ((a, right), (b, left)):
+        if p.kind is Kind.SIZE and len(other) == 1 and isinstance(other[0], Const):
+            factor = other[0].value
+            if not isinstance(factor, int):
+                return placements.SUM
+            return placements.size(p.times * factor)
+        if other == const(-1):
+            return placements.negate(p)
+    return placement
+
+
 def elementwise(word: str, operands: list[Value], node: ast.AST, *, kind: str = "") -> Value:
     """A function of each element."""
-    placement = placements.elementwise(placement_of(v) for v in operands)
-    return derived(word, placement, operands, node, kind=kind)
+    placement = placements.elementwise(aligned(operands))
+    axes = axes_of(operands)
+    return derived(word, placement, operands, node, kind=kind, axes=axes, keep_axes=False)
+
+
+def aligned(operands: Iterable[Value]) -> list[Placement]:
+    """How operands lie in what is made of them element by element.
+
+    Axes are aligned from the last one (https://docs.pytorch.org/docs/stable/notes/broadcasting.html). An
+    operand whose number of axes is not known is taken to have as many as the others. Where the axes of
+    the samples come to lie beside each other, every sample meets every other one: PER_RANK.
+    """
+    counts = [_axes(v) for v in operands]
+    most = max((n for n in counts if n is not None), default=None)
+    found: list[Placement] = []
+    known_rows: set[int] = set()
+    for v, n in zip(operands, counts, strict=True):
+        p = placement_of(v)
+        if p.kind is Kind.ROWS and n is not None and most is not None:
+            p = p._replace(axis=p.axis + most - n)
+            known_rows.add(p.axis)
+        found.append(p)
+    if len(known_rows) > 1:
+        return [placements.PER_RANK if p.kind is Kind.ROWS else p for p in found]
+    return found
+
+
+def axes_of(operands: Iterable[Value]) -> int | None:
+    """The number of axes of what is made of operands element by element."""
+    counts = [_axes(v) for v in operands]
+    return None if None in counts else max((n for n in counts if n is not None), default=0)
+
+
+def _axes(v: Value) -> int | None:
+    """The number of axes of a value; a plain number has none."""
+    counts = {0 if d.kind == "number" and d.placement.kind is not Kind.ROWS else d.axes
+              for d in _data([v])}  # fmt: skip
+    if len(counts) > 1:
+        return None
+    return next(iter(counts), 0)
 
 
 def derived(
@@ -148,7 +205,7 @@ def derived(
     if axes is None and keep_axes and len(known_axes) == 1:
         (axes,) = known_axes
     made = Data(
-        kind or kind_of(found),
+        kind or _kind_made(word, found),
         placement,
         flows,
         frozenset().union(*(d.sources for d in found)),
@@ -157,6 +214,13 @@ def derived(
         origin,
     )
     return value(made)
+
+
+def _kind_made(word: str, found: list[Data]) -> str:
+    """What an operation makes: comparisons make masks, and so do operations on masks alone."""
+    kind = kind_of(found)
+    masks = word == "comparison" or all(d.kind == "mask" for d in found)
+    return "mask" if kind == "tensor" and word in _MASKS and masks else kind
 
 
 def _origin(
@@ -180,8 +244,14 @@ def _reasoned(placement: Placement, operands: Iterable[Value]) -> Placement:
 
 def kind_of(found: list[Data]) -> str:
     """A tensor makes a tensor of all, an array an array of numbers."""
-    kinds = {"tensor" if d.kind == "batch" else d.kind for d in found}
+    kinds = {"tensor" if d.kind in _TENSORS else d.kind for d in found}
     return next((k for k in ("tensor", "array", "text") if k in kinds), "number")
+
+
+#: kinds of data that are tensors when something is made of them
+_TENSORS = ("batch", "mask", "places", "order")
+#: operations on tensors that make a mask
+_MASKS = ("comparison", "~", "and", "or", "xor", "not")
 
 
 def _data(operands: Iterable[Value]) -> Iterable[Data]:

@@ -160,6 +160,8 @@ class AttributeParts(NameParts):
     def _else_of(self, made: Object, name: str, node: ast.AST, frame: Frame) -> Value | None:
         """An attribute that the object itself does not hold."""
         if made.kind == "pymodule":
+            if name == "__dict__":
+                return self.namespace(made, node, frame)
             return self.submodule(made, name, frame)
         cls = self.class_of(made)
         if cls is None:
@@ -228,6 +230,14 @@ class AttributeParts(NameParts):
     def _descriptor(self, atom: Atom, made: Object, node: ast.AST, frame: Frame) -> Value:
         """An object in a class that is no function: an attribute all instances share."""
         return value(atom)
+
+    def namespace(self, made: Object, node: ast.AST, frame: Frame) -> Value:
+        """``module.__dict__``: a dictionary of what the module binds."""
+        new = self.heap.new("dict", "__dict__", node, frame.context, key=made.number)
+        for name, held in self.heap.names(made.number):
+            if isinstance(name, str):
+                self.heap.write((new.number, Const("str", name)), held)
+        return value(Ref(new.number))
 
     def submodule(self, made: Object, name: str, frame: Frame) -> Value | None:
         """A name of a module of the program that it does not bind: what a star import brings."""

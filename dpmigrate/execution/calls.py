@@ -41,7 +41,10 @@ class CallParts(DefinitionParts):
         found: list[Value] = []
         arms: list[Callable[[], bool]] = []
         parted = self.parting(tuple(a for a in callee if isinstance(a, Differs)), node)
-        targets = [a for a in callee if not isinstance(a, Unbound | Differs)]
+        targets: list[Atom] = [a for a in callee if not isinstance(a, Unbound | Differs)]
+        if len(targets) > 1:  # a call of plain data raises: that path ends here
+            able: list[Atom] = [a for a in targets if not isinstance(a, Const | Setting)]
+            targets = able or targets
         for atom in targets:
             if len(targets) == 1:
                 found.append(self._call_atom(atom, arguments, node, frame))
@@ -137,6 +140,15 @@ class CallParts(DefinitionParts):
             return self.opaque_result(operands, word, node, frame)
         return self.unknown_call(word, arguments, node, frame, receiver=made)
 
+    def _draws(self, v: Value) -> bool:
+        """Whether unknown code that is given it may draw batches: a loader, or what goes over one."""
+        found = self.objects(v)
+        inside = ("iterator", "bar", "list", "dict")
+        found += [
+            o for made in found if made.kind in inside for o in self.objects(self.contents(made))
+        ]
+        return any(self.is_a(Ref(o.number), "loader") for o in found)
+
     def unknown_call(
         self, name: str, arguments: Arguments, node: ast.AST, frame: Frame,
         receiver: Object | None = None,
@@ -148,7 +160,8 @@ class CallParts(DefinitionParts):
         operands = arguments.all()
         if receiver is not None:
             operands.append(value(Ref(receiver.number)))
-        if any(self.depends(v).kind not in placements.EQUAL for v in operands):
+        drawn = any(self._draws(v) for v in operands)
+        if drawn or any(self.depends(v).kind not in placements.EQUAL for v in operands):
             result = self.miss(f"no table has {name}", node, frame)
             self._havoc(arguments, result)
             if receiver is not None and receiver.kind not in ("class", "function", "pymodule"):

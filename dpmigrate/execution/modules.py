@@ -121,9 +121,10 @@ class ModuleParts(StatementParts):
         if inner is not None:
             return inner
         for made in self.objects(loaded or NOTHING):
-            return self.submodule(made, name, frame) or self.miss(
-                f"{base} does not bind {name} when it is imported", node, frame
-            )
+            held = self.submodule(made, name, frame)
+            if held is None:  # what of a file seems unused is not among what is executed
+                self.miss(f"{base} does not bind {name} when it is imported", node, frame)
+            return held or value(Foreign(whole.lstrip(".")))
         if base.startswith("."):
             return unknown(f"{base} is not among the files of the program", node)
         return value(Foreign(whole))

@@ -262,6 +262,8 @@ class OperatorParts(LiteralParts):
 def _size(d: Data) -> bool:
     """Whether it is a number of samples, or a shape."""
     kind = d.placement.kind
+    if d.kind not in ("number", "shape", "text"):
+        return False
     return kind in (*placements.EQUAL, Kind.SIZE) or (d.kind == "shape" and not d.placement.ragged)
 
 

@@ -1,8 +1,8 @@
 """How a value lies across the ranks: the lattice, its joins and its arithmetic.
 
-The names are those of sharding systems (DTensor: ``Shard``, ``Replicate``, ``Partial``;
-GSPMD, https://arxiv.org/abs/2105.04663), with the placements added that eager programs need: a
-number of samples, a quotient of partial sums, and values that no reduction puts together again.
+The names are those of sharding systems (torch's DTensor: ``Shard``, ``Replicate``, ``Partial``; GSPMD,
+https://arxiv.org/abs/2105.04663), with the placements added that eager programs need: a number of
+samples, a quotient of partial sums, and values that no reduction puts together again.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ class Kind(Enum):
 class Placement(NamedTuple):
     """A placement; which fields mean something depends on ``kind``.
 
-    ``axis`` counts from the front for ROWS; ``ragged`` says that the number of rows depends on what
-    is in them (a selection); ``times`` is how many rows a sample has, 0 for "not known", or the
-    factor of a SIZE; ``segments`` counts tensors of rows that were put end to end (two views of one
-    batch); ``how`` is the reduction of a PARTIAL: ``sum``, ``mean``, ``max`` or ``min``.
+    ``axis`` counts from the front for ROWS; ``ragged`` says that the number of rows depends on what is
+    in them (a selection); ``times`` is how many rows a sample has, 0 for "not known", or the factor of
+    a SIZE, 0 as well for "not known"; ``segments`` counts tensors of rows that were put end to end (two
+    views of one batch), 0 for "not known". Rows of a sample lie together within each segment;
+    ``how`` is the reduction of a PARTIAL: ``sum``, ``mean``, ``max`` or ``min``.
     """
 
     kind: Kind
@@ -82,11 +83,10 @@ def size(times: int = 1) -> Placement:
 
 
 def join(a: Placement, b: Placement) -> Placement:
-    """What holds where a value is one of two: the least placement above both, UNKNOWN where there
-    is none.
+    """What holds where a value is one of two: the least placement above both, UNKNOWN where there is none.
 
-    Only 0 and the same number on all ranks lie below others: a uniform number is its own mean over
-    the ranks, and not its own sum.
+    Only 0 and the same number on all ranks lie below others: a uniform number is its own mean, maximum
+    and minimum over the ranks, and not its own sum.
     """
     if a == b:
         return a
@@ -95,15 +95,14 @@ def join(a: Placement, b: Placement) -> Placement:
         return high
     if high.kind is Kind.PER_RANK and low.kind is not Kind.UNKNOWN:
         return high
-    if low.kind is Kind.UNIFORM and high == MEAN:
+    if low.kind is Kind.UNIFORM and high in (MEAN, MAX, MIN):
         return high
     if low.kind is high.kind is Kind.ROWS and low.axis == high.axis:
-        same = low.times if low.times == high.times else 0
         return rows(
             low.axis,
             ragged=low.ragged or high.ragged,
-            times=same,
-            segments=max(low.segments, high.segments),
+            times=low.times if low.times == high.times else 0,
+            segments=low.segments if low.segments == high.segments else 0,
         )
     if low.kind is Kind.SIZE and (high.kind is Kind.SIZE or high == SUM):
         return SUM  # numbers of samples are added up over the ranks, whatever their factor
@@ -129,7 +128,7 @@ def _rank(p: Placement) -> int:
 
 
 def add(a: Placement, b: Placement) -> Placement:
-    """``a + b`` and ``a - b``, and where tensors are put beside each other element by element."""
+    """``a + b``."""
     if a.kind is Kind.ZERO:
         return b
     if b.kind is Kind.ZERO:
@@ -140,13 +139,27 @@ def add(a: Placement, b: Placement) -> Placement:
         # the greatest of sums is not the sum of the greatest
         return a if a == b and a.how in ("sum", "mean") else PER_RANK
     if a.kind is b.kind is Kind.SIZE:
-        return size(a.times + b.times)
+        return size(a.times + b.times if a.times and b.times else 0)
     if Kind.SIZE in (a.kind, b.kind) and SUM in (a, b):
         return SUM
     for p, q in ((a, b), (b, a)):
         if p.kind is Kind.UNIFORM and q.kind is Kind.PARTIAL:
             return q if q.how != "sum" else PER_RANK  # neither a part nor the whole
+        if p.kind is Kind.UNIFORM and q.kind is Kind.RATIO:
+            return RATIO
     return elementwise((a, b))
+
+
+def negate(a: Placement) -> Placement:
+    """``-a``: the greatest becomes the least."""
+    if a.kind is Kind.SIZE:
+        return size(-a.times)
+    return MIN if a == MAX else MAX if a == MIN else a
+
+
+def subtract(a: Placement, b: Placement) -> Placement:
+    """``a - b``."""
+    return add(a, negate(b))
 
 
 def multiply(a: Placement, b: Placement) -> Placement:
@@ -155,11 +168,9 @@ def multiply(a: Placement, b: Placement) -> Placement:
         if p.kind is Kind.ZERO:
             return ZERO if q.kind is not Kind.ROWS else q
         if p.kind is Kind.UNIFORM:
-            if q.kind in (Kind.SIZE, Kind.RATIO) or (
-                q.kind is Kind.PARTIAL and q.how in ("max", "min")
-            ):
-                return SUM if q.kind is Kind.SIZE else PER_RANK if q.kind is Kind.PARTIAL else RATIO
-            return q
+            if q.kind is Kind.SIZE:
+                return size(0)  # the factor is not known here
+            return PER_RANK if q in (MAX, MIN) else q
         if p.kind is Kind.SIZE and q == MEAN:
             return SUM  # a mean over the rank's samples times their number is their sum
     return elementwise((a, b))
@@ -167,36 +178,34 @@ def multiply(a: Placement, b: Placement) -> Placement:
 
 def divide(a: Placement, b: Placement) -> Placement:
     """``a / b``."""
-    if b.kind in EQUAL:
-        return multiply(a, UNIFORM) if a.kind is not Kind.ZERO else ZERO
     if a.kind is Kind.ZERO:
         return ZERO
-    if a == SUM and b.kind is Kind.SIZE:
+    if b.kind in EQUAL:
+        return SUM if a.kind is Kind.SIZE else multiply(a, UNIFORM)
+    if b.kind is Kind.SIZE and a == SUM:
         return MEAN  # every rank has as many samples
+    if a.kind is b.kind is Kind.SIZE:
+        return UNIFORM
     parts = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
-    if a.kind in parts and b.kind in parts and MAX not in (a, b) and MIN not in (a, b):
+    if a.kind in parts and b.kind in parts and not {MAX, MIN} & {a, b}:
         return RATIO
     return elementwise((a, b))
 
 
 def elementwise(placements: Iterable[Placement]) -> Placement:
-    """An operation on each element by itself: rows stay rows, what is reduced in part is not
-    reduced by it.
+    """An operation on each element by itself: rows stay rows.
 
-    A function of a partial sum is not a part of the function of the sum: it is PER_RANK.
+    A function of a partial sum is not a part of the function of the sum: it is PER_RANK. So are rows that
+    meet a statistic of the rank's rows alone.
     """
     ps = [p for p in placements if p.kind not in EQUAL]
     if not ps:
         return UNIFORM
     if any(p.kind is Kind.UNKNOWN for p in ps):
         return UNKNOWN
-    over = [p for p in ps if p.kind is Kind.ROWS]
-    if len(over) == len(ps):
-        out = over[0]
-        for p in over[1:]:
-            out = join(out, p)
-        return out
-    if over:
-        # rows that meet a statistic of this rank's rows alone
+    if any(p.kind is not Kind.ROWS for p in ps):
         return PER_RANK
-    return PER_RANK
+    out = ps[0]
+    for p in ps[1:]:
+        out = join(out, p)
+    return out

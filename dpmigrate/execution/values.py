@@ -1,10 +1,10 @@
 """What a variable may hold: a set of atoms.
 
-A value is a tuple of atoms without duplicates, each one thing that the variable may be on some
-path: a constant, an object of the heap, a function of a library, or data with a placement. The
-empty one is a value that no path gives (the result of a call that never returns). Sets stay small:
-data is joined into one atom, and what grows too large is cut to a coarser atom. Tuples keep the
-order in which atoms came, so that results do not depend on hash seeds.
+A value is a tuple of atoms without duplicates, each one thing that the variable may be on some path: a constant, an
+object of the heap, a function of a library, or data with a placement. The empty one is a value that no
+path gives (the result of a call that never returns). Sets stay small: data is joined into one atom, and
+what grows too large is cut to a coarser atom. Tuples keep the order in which atoms came, so that results
+do not depend on hash seeds.
 """
 
 from __future__ import annotations
@@ -65,11 +65,12 @@ class Items(NamedTuple):
 class Data(NamedTuple):
     """A tensor, an array, a number or a text whose placement matters.
 
-    ``kind`` is ``tensor``, ``array``, ``number`` or ``text``. ``gradient`` says how a gradient
-    flows back through it: ``none``, ``whole`` (as on one process) or ``part`` (a rank's part is
-    lost on the way). ``sources`` are the passes and the random streams that it is made of;
-    ``reached`` the modules and parameters that a gradient comes to. ``axes`` is the number of its
-    axes, where known.
+    ``kind`` is ``tensor``, ``array``, ``number`` or ``text``; a tensor or array may be known to be a
+    ``mask`` (the result of a comparison), ``places`` of rows in the rank's own batch, or their whole
+    ``order`` (``arange(len(x))``). ``gradient`` says how a gradient flows back
+    through it: ``none``, ``whole`` (as on one process) or ``part`` (a rank's part is lost on the way).
+    ``sources`` are the passes and the random streams that it is made of; ``reached`` the modules and
+    parameters that a gradient comes to. ``axes`` is the number of its axes, where known.
     """
 
     kind: str
@@ -221,9 +222,7 @@ def normal(*values: Value) -> Value:
 
 
 def data_join(a: Data, b: Data) -> Data:
-    """Two atoms of one kind as one; where the placements have no join, the reason is where they
-    meet.
-    """
+    """Two atoms of one kind as one; where the placements have no join, the reason is where they meet."""
     if a == b:
         return a
     placement = placements.join(a.placement, b.placement)
@@ -252,9 +251,7 @@ def placement_of(v: Value) -> Placement:
 
 
 def atom_placement(atom: Atom) -> Placement:
-    """How one atom lies across the ranks; an object is the same one on every rank unless it
-    differs.
-    """
+    """How one atom lies across the ranks; an object is the same one on every rank unless it differs."""
     match atom:
         case Const(value=0 | 0.0 | False):
             return placements.ZERO
@@ -286,7 +283,7 @@ def only(v: Value) -> Any:
 
 
 def known(v: Value) -> Any:
-    """The constant that it is for certain or by default; None where there is neither."""
+    """The constant that it is for certain, or that it is by default; None where there is neither."""
     for atom in v:
         if isinstance(atom, Const) and len(v) == 1:
             return atom.value

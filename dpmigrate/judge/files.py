@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.values import Ref, Value
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.torch_nn import MODULES
+from dpmigrate.library.modules import MODULES
 
 NAME = "rank 0 writes the state of the bare model"
 

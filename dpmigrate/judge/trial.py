@@ -12,7 +12,7 @@ from dpmigrate.execution.heap import Object
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import NOTHING, Data, Ref, Value, data
 from dpmigrate.judge.watching import Judged, Watching, is_loader
-from dpmigrate.library.torch_nn import owned
+from dpmigrate.library.modules import owned
 from dpmigrate.model import Span
 from dpmigrate.program import Program
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.values import Const, const
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.torch_nn import BARE
+from dpmigrate.library.layers import BARE
 
 NAME = "every parameter of a wrapped model is used"
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.foreign import Arguments
-from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -20,204 +18,17 @@ from dpmigrate.execution.values import (
     Value,
     const,
     data,
-    items,
     join,
     known,
     only,
     placement_of,
     value,
 )
-from dpmigrate.library.effects import cut, none, number, reduce, uniform
-from dpmigrate.library.sites import Effect, Row, Site, rows_of, table
+from dpmigrate.library.effects import cut, none, number, uniform
+from dpmigrate.library.reductions import reduce
+from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed
 
-
-def length(site: Site) -> Value:
-    """``len(x)``: of rows their number, of a container what is known of it."""
-    given = site.get(0) or ()
-    found: list[Value] = []
-    for atom in given:
-        made = site.m.object(atom)
-        listed = site.m.known_elements((atom,))
-        if isinstance(atom, Data):
-            rows = rows_of((atom,))
-            p = placements.UNIFORM if rows is None else placements.size(rows.placement.segments)
-            if rows is not None and rows.placement.ragged:
-                p = placements.SUM
-            if atom.placement.kind is Kind.UNKNOWN:
-                p = placements.UNKNOWN
-            found.append(
-                arithmetic.derived("len", p, [(atom,)], site.node, kind="number", gradient="none")
-            )
-        elif listed is not None:
-            found.append(const(len(listed)))
-        elif made is not None and (method := site.m.method_of(made, "__len__")) is not None:
-            found.append(site.m.call(value(method), Arguments(), site.node, site.frame))
-        elif made is not None:
-            held = site.m.heap.read((made.number, LENGTH))
-            own = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
-            found.append(held or own or SETTING)
-        else:
-            found.append(SETTING)
-    return join(*found)
-
-
-def range_(site: Site) -> Value:
-    """``range(n)``: as many numbers as its bounds say."""
-    given = site.arguments.all()
-    try:
-        bounds = [only(v) for v in given]
-        exact = range(*bounds)
-        if len(exact) <= 12:
-            return site.m.listed([const(i) for i in exact], site.node, site.frame)
-    except (LookupError, TypeError, ValueError):
-        pass
-    made = site.made("iterator")
-    count = arithmetic.elementwise("range", given, site.node) if any(map(data, given)) else SETTING
-    if len(given) == 1:
-        count = given[0]
-    site.m.heap.write((made.number, LENGTH), count)
-    site.m.heap.write((made.number, "*"), SETTING)
-    return value(Ref(made.number))
-
-
-def enumerate_(site: Site) -> Value:
-    """``enumerate(x)``."""
-    return _paired(site, [None, site.get(0) or NOTHING])
-
-
-def zip_(site: Site) -> Value:
-    """``zip(a, b)``."""
-    return _paired(site, list(site.arguments.positional))
-
-
-def _paired(site: Site, sources: list[Value | None]) -> Value:
-    listed = [site.m.known_elements(s) if s is not None else None for s in sources]
-    real = [x for x in listed if x is not None]
-    if real and all(x is not None or s is None for x, s in zip(listed, sources, strict=True)):
-        count = min(len(x) for x in real)
-        if count <= 12:
-            rows = [
-                items(x[i] if x is not None else const(i) for x in listed) for i in range(count)
-            ]
-            return site.m.listed(rows, site.node, site.frame)
-    made = site.made("iterator", extra=len(sources))
-    for i, s in enumerate(sources):
-        site.m.heap.write((made.number, f"source {i}"), s if s is not None else SETTING)
-    return value(Ref(made.number))
-
-
-def wrapped(site: Site) -> Value:
-    """An iterator over what something else gives: ``iter``, ``reversed``, a progress bar."""
-    source = site.get(0, "iterable")
-    if source is None:
-        return site.ref("iterator")
-    listed = site.m.known_elements(source)
-    if listed is not None and site.word == "reversed":
-        return site.m.listed(listed[::-1], site.node, site.frame)
-    made = site.made("iterator", extra=1)
-    site.m.heap.write((made.number, "source 0"), source)
-    if site.word == "iter":
-        site.m.library.begun(site.m, source, site.node, site.frame)
-    return value(Ref(made.number))
-
-
-def iterate(site: Site) -> Value | None:
-    """The elements of an iterator, taken from what it goes over."""
-    made = site.object
-    assert made is not None
-    count = made.extra
-    if not isinstance(count, int):
-        held = site.m.heap.read((made.number, "*"))
-        return held or SETTING
-    given = (site.m.heap.read((made.number, f"source {i}")) or NOTHING for i in range(count))
-    sources = [site.m.bound(g) for g in given]
-    each = [SETTING if s == SETTING else site.m.elements(s, site.node, site.frame) for s in sources]
-    return each[0] if count == 1 and site.m.heap.objects[made.number].name != "zip" else items(each)
-
-
-def mapped(site: Site) -> Value:
-    """``map(f, xs)``: the function is called for each element."""
-    function, *sources = site.arguments.positional or [NOTHING]
-    listed = [site.m.known_elements(s, 12) for s in sources]
-    known_all = [x for x in listed if x is not None]
-    if known_all and len(known_all) == len(listed):
-        rows = list(zip(*known_all, strict=False))
-        found = [_call(site, function, list(r)) for r in rows]
-        return site.m.listed(found, site.node, site.frame)
-    elements = [site.m.elements(s, site.node, site.frame) for s in sources]
-    return site.m.listed([_call(site, function, elements)], site.node, site.frame, exact=False)
-
-
-def _call(site: Site, function: Value, given: list[Value]) -> Value:
-    return site.m.call(function, Arguments(given), site.node, site.frame)
-
-
-def filtered(site: Site) -> Value:
-    """``filter(f, xs)``: of parameters some, of rows some."""
-    function, source = site.get(0) or NOTHING, site.get(1) or NOTHING
-    elements = site.m.elements(source, site.node, site.frame)
-    if function != NONE:
-        _call(site, function, [elements])
-    return site.m.listed([elements], site.node, site.frame, exact=False)
-
-
-def collected(kind: str) -> Effect:
-    """``list(x)``, ``tuple(x)``, ``set(x)``, ``sorted(x)``."""
-
-    def effect(site: Site) -> Value:
-        source = site.get(0)
-        if source is None:
-            return site.m.listed([], site.node, site.frame, kind=kind)
-        listed = site.m.known_elements(source)
-        if listed is not None:
-            if site.word == "tuple":
-                return items(listed)
-            exact = site.word not in ("set", "frozenset", "sorted")
-            return site.m.listed(listed, site.node, site.frame, exact=exact, kind=kind)
-        site.m.library.begun(site.m, source, site.node, site.frame)
-        elements = site.m.elements(source, site.node, site.frame)
-        made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
-        for atom in source:
-            other = site.m.object(atom)
-            count = site.m.heap.read((other.number, LENGTH)) if other is not None else None
-            if count and data(count):
-                site.m.heap.write((site.m.objects(made)[0].number, LENGTH), count)
-        return made
-
-    return effect
-
-
-def dictionary(site: Site) -> Value:
-    """``dict(a=1)``, ``dict(other)``, ``dict(pairs)``."""
-    made = site.made("dict")
-    for v in site.arguments.positional:
-        listed = site.m.known_elements(v)
-        pairs = [site.m.known_elements(p) for p in listed] if listed is not None else []
-        if (
-            listed is not None
-            and all(p is not None and len(p) == 2 for p in pairs)
-            and not _dicts(site, v)
-        ):
-            for p in pairs:
-                assert p is not None
-                site.m.set_item(value(Ref(made.number)), p[0], p[1], site.node, site.frame)
-        else:
-            site.m.merge(made, v, site.node, site.frame)
-    for name, v in site.arguments.keywords.items():
-        site.m.heap.write((made.number, Const("str", name)), v)
-    if site.arguments.stars:
-        site.m.heap.widen((made.number, "*"), site.arguments.stars)
-    return value(Ref(made.number))
-
-
-def _dicts(site: Site, v: Value) -> bool:
-    return any(o.kind == "dict" for o in site.m.objects(v))
-
-
-def next_(site: Site) -> Value:
-    """``next(it)``, ``next(it, default)``."""
-    source = site.get(0) or NOTHING
-    return join(site.m.elements(source, site.node, site.frame), site.get(1) or NOTHING)
+_DOC = "https://docs.python.org/3/library/functions.html"
 
 
 def attribute(site: Site) -> Value:
@@ -349,7 +160,7 @@ def total(site: Site) -> Value:
     """``sum(xs)``: of a list the sum of its items, of rows their sum."""
     source = site.get(0) or NOTHING
     if any(d.kind in ("tensor", "array") for d in data(source)):
-        return reduce("sum")(site) or SETTING
+        return reduce("sum", at=9, default=0)(site) or SETTING
     listed = site.m.known_elements(source)
     parts = listed if listed is not None else [site.m.elements(source, site.node, site.frame)]
     out: Value = const(0)
@@ -368,8 +179,15 @@ def converted(site: Site) -> Value:
     except (LookupError, ValueError, TypeError, OverflowError):
         pass
     if data(given):
-        moved = tuple(a._replace(kind="number") if isinstance(a, Data) else a for a in cut(given))
-        return moved
+        moved = cut(given)
+        if site.word != "float" and placement_of(moved).kind in (Kind.PARTIAL, Kind.RATIO):
+            # what is added up is taken to be a count, which int leaves as it is
+            kept = (placements.SUM, placements.MAX, placements.MIN)
+            if site.word == "bool" or placement_of(moved) not in kept:
+                moved = site.data(placements.PER_RANK, gradient="none")
+        return tuple(
+            a._replace(kind="number", axes=0) if isinstance(a, Data) else a for a in moved
+        )
     guess = known(given)
     if isinstance(guess, int | float):
         return value(Setting("", Const(site.word, guess)))
@@ -411,58 +229,77 @@ def type_of(site: Site) -> Value:
     return join(*found) or SETTING
 
 
-_PLAIN = """
-id hash callable issubclass repr ascii chr ord hex oct bin format vars dir globals locals
-input slice object memoryview bytes bytearray complex divmod help
-"""
 ROWS = (
-    Row("builtins.len", length),
-    Row("builtins.range", range_),
-    Row("builtins.enumerate", enumerate_),
-    Row("builtins.zip", zip_),
-    Row("builtins.iter builtins.reversed", wrapped),
-    Row("builtins.map", mapped),
-    Row("builtins.filter", filtered),
-    Row("builtins.list builtins.tuple", collected("list")),
-    Row("builtins.sorted", collected("list")),
-    Row("builtins.set builtins.frozenset", collected("set")),
-    Row("builtins.dict", dictionary),
-    Row("builtins.next", next_),
-    Row("builtins.getattr", attribute),
-    Row("builtins.setattr", set_attribute),
-    Row("builtins.hasattr", has_attribute),
-    Row("builtins.isinstance", is_instance),
-    Row("builtins.max builtins.min", extreme("max")),
-    Row("builtins.sum", total),
-    Row("builtins.abs builtins.round builtins.pow", number),
-    Row("builtins.any builtins.all", number),
-    Row("builtins.int builtins.float builtins.bool", converted),
-    Row("builtins.str", text),
-    Row("builtins.open", opened),
-    Row("builtins.print", printed),
-    Row("builtins.exit builtins.quit", ended),
-    Row("builtins.type", type_of),
-    Row("builtins.delattr", none),
-    Row(" ".join(f"builtins.{w}" for w in _PLAIN.split()), uniform),
+    Row("builtins.getattr", attribute, source=_DOC),
+    Row("builtins.setattr", set_attribute, source=_DOC),
+    Row("builtins.hasattr", has_attribute, source=_DOC),
+    Row("builtins.isinstance", is_instance, source=_DOC),
+    Row(
+        "builtins.max builtins.min",
+        extreme("max"),
+        ("max(1, 2)", "max(x.mean().item(), 2.0)"),
+        _DOC,
+    ),
+    Row(
+        "builtins.sum",
+        total,
+        examples("""
+sum([x.mean(), y.mean()])
+sum([x, y])
+sum(x)
+sum([x.sum(), w.sum()])
+"""),
+        _DOC,
+    ),
+    Row(
+        "builtins.abs builtins.round builtins.pow",
+        number,
+        ("abs(x)", "pow(x, 2)", "round(x.mean().item(), 3)"),
+        _DOC,
+    ),
+    Row("builtins.any builtins.all", number, source=_DOC),
+    Row(
+        "builtins.int builtins.float builtins.bool",
+        converted,
+        examples("""
+float(x.mean())
+float(x.sum())
+int(x.size(0) / 2)
+int((x > 0).sum())
+float(x.max())
+int(x.mean() * 100)
+int(x.size(0) * 2)
+bool(x.max() > 0)
+"""),
+        _DOC,
+    ),
+    Row("builtins.str", text, source=_DOC),
+    Row("builtins.open", opened, source=_DOC),
+    Row("builtins.print", printed, source=_DOC),
+    Row("builtins.exit builtins.quit", ended, source=_DOC),
+    Row("builtins.type", type_of, source=_DOC),
+    Row("builtins.delattr", none, source=_DOC),
+    Row(
+        prefixed(
+            "builtins.",
+            """
+id hash callable issubclass repr ascii chr ord hex oct bin format vars dir globals locals
+input slice object memoryview bytes bytearray complex divmod help eval exec compile
+""",
+        ),
+        uniform,
+        source=_DOC,
+    ),
 )
-FUNCTIONS = table(ROWS)
-OF_KIND = {("iterator", "__iter__"): Row("", iterate)}
-
-
-def classes(name: str) -> str | None:
-    """Exceptions and enumerations."""
-    last = name.rsplit(".", 1)[-1]
-    if name in ("enum.Enum", "enum.IntEnum", "enum.Flag", "enum.StrEnum"):
-        return None
-    if name.startswith("builtins.") and last.endswith(("Error", "Exception", "Warning")):
-        return "exception"
-    return None
-
-
-def _exception(site: Site) -> Value:
-    return SETTING
 
 
 def pattern(name: str) -> Row | None:
     """Exceptions are plain."""
-    return Row(name, _exception) if classes(name) else None
+    last = name.rsplit(".", 1)[-1]
+    plain = name.startswith("builtins.") and last.endswith(("Error", "Exception", "Warning"))
+    return Row(name, uniform, source=_DOC) if plain else None
+
+
+def classes(name: str) -> str | None:
+    """Exceptions."""
+    return "exception" if pattern(name) is not None else None

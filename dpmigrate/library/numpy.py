@@ -1,70 +1,158 @@
-"""numpy (https://numpy.org/doc/stable/reference/): arrays of the host, with the rules of tensors."""
+"""numpy: arrays of the host (https://numpy.org/doc/stable/reference/).
+
+What numpy calls as torch does has torch's rows; the rest is written here.
+"""
 
 from __future__ import annotations
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.values import Data, Value, cast_kind, const, data, placement_of, value
-from dpmigrate.library import torch_tensor
-from dpmigrate.library.effects import none, uniform
-from dpmigrate.library.sites import Row, Site, table
+from dpmigrate.execution.values import Data, Value, cast_kind, const, placement_of, value
+from dpmigrate.library import torch_math, torch_shapes
+from dpmigrate.library.effects import (
+    coupled,
+    elementwise,
+    filled,
+    none,
+    same,
+    unestablished,
+    uniform,
+)
+from dpmigrate.library.factories import counted, drawn, factory, literal, permuted
+from dpmigrate.library.joining import cat, stack
+from dpmigrate.library.products import matmul
+from dpmigrate.library.reductions import along, quantile, reduce
+from dpmigrate.library.shapes import elements_count, repeat, repeat_interleave
+from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, table
 from dpmigrate.library.stdlib import loaded, saved
 
 _DOC = "https://numpy.org/doc/stable/reference/"
-#: functions that have torch's name and meaning
-_LIKE_TORCH = {
-    "concatenate": "cat", "absolute": "abs", "power": "pow", "argmax": "argmax", "amax": "max", "amin": "min",
-    "vstack": "stack", "hstack": "cat", "array": "tensor", "asarray": "tensor", "expand_dims": "unsqueeze",
-    "random.rand": "rand", "random.randn": "randn", "random.randint": "randint", "random.normal": "normal",
-    "random.uniform": "rand", "random.random": "rand", "random.permutation": "randperm", "average": "mean",
-    "reshape": "reshape", "random.standard_normal": "randn", "stack": "stack", "random.random_sample": "rand",
-    "linalg.norm": "norm", "nanmean": "mean", "nansum": "sum", "ravel": "flatten", "matmul": "matmul", "dot": "dot",
-    "float_power": "pow", "copy": "clone", "float32": "tensor", "float64": "tensor", "int64": "tensor", "int32": "tensor",
-    "ascontiguousarray": "clone", "random.binomial": "rand", "random.poisson": "rand", "random.exponential": "rand",
-    "random.beta": "rand", "uint8": "tensor", "bool_": "tensor", "squeeze": "squeeze", "append": "cat",
+#: functions that have another name in torch, with torch's meaning
+_TORCH = {
+    "power": "pow", "concatenate": "cat", "amax": "max", "amin": "min", "expand_dims": "unsqueeze",
+    "array_split": "split", "rint": "round", "invert": "logical_not", "bitwise_and": "logical_and",
+    "negative": "neg", "subtract": "sub", "multiply": "mul", "divide": "div",
+    "around": "round", "round_": "round", "fabs": "abs", "degrees": "rad2deg", "radians": "deg2rad",
 }  # fmt: skip
+_SHARED = {
+    **{n: r for n, r in table(torch_math.ROWS).items() if n.startswith("torch.")},
+    **{n: r for n, r in table(torch_shapes.ROWS).items() if n.startswith("torch.")},
+}
+
+
+def array(effect: Effect) -> Effect:
+    """An effect whose result is an array."""
+
+    def made(site: Site) -> Value | None:
+        v = effect(site)
+        return cast_kind(v, "tensor", "array") if v else v
+
+    return made
+
+
+def chosen(site: Site) -> Value:
+    """``numpy.random.choice(xs)``: a draw from numpy's stream."""
+    site.event("draw", stream=const("numpy"))
+    given = site.flat(site.get(0) or ())
+    if given and placement_of(given).kind not in placements.EQUAL:
+        return site.data(placements.PER_RANK, keep_axes=False)
+    return value(Data("array", placements.UNIFORM))
+
+
+def generator(site: Site) -> Value:
+    """``numpy.random.default_rng(seed)``."""
+    return site.ref("random_stream")
+
+
+ROWS = (
+    Row("numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile", loaded, source=_DOC),
+    Row("numpy.save numpy.savez numpy.savetxt numpy.savez_compressed", saved, source=_DOC),
+    Row("""
+numpy.random.shuffle numpy.set_printoptions numpy.seterr numpy.random.set_state
+numpy.testing.assert_allclose numpy.testing.assert_array_equal numpy.fill_diagonal
+""", none, source=_DOC),
+    Row("numpy.random.choice", chosen, source=_DOC),
+    Row("numpy.random.RandomState numpy.random.default_rng", generator, source=_DOC),
+    Row(prefixed("numpy.random.", """
+rand randn random random_sample randint uniform normal standard_normal binomial poisson
+exponential beta gamma multivariate_normal dirichlet laplace lognormal
+"""), array(drawn(factory)), ("np.random.rand(3)",), _DOC),
+    Row("numpy.random.permutation", array(drawn(permuted)), source=_DOC),
+    Row(" ".join(f"<random_stream>.{n}" for n in (
+        "rand randn random uniform normal randint integers choice permutation standard_normal"
+    ).split()), array(chosen), source=_DOC),
+    Row("<random_stream>.shuffle <random_stream>.seed", none, source=_DOC),
+    Row("""
+numpy.iinfo numpy.finfo numpy.dtype numpy.random.get_state numpy.frombuffer numpy.isscalar
+numpy.version numpy.shares_memory numpy.result_type numpy.ndindex numpy.errstate numpy.issubdtype
+""", uniform, source=_DOC),
+    Row(prefixed("numpy.", """
+arange linspace eye identity logspace tri mgrid ogrid indices
+"""), array(counted), ("np.arange(4)", "np.arange(x.shape[0])"), _DOC),
+    Row("numpy.zeros numpy.ones numpy.empty numpy.full", array(factory), examples("""
+np.zeros((x.shape[0], 2))
+np.zeros(x.shape)
+np.ones((2, 3))
+np.full((x.shape[0],), 3.0)
+"""), _DOC),
+    Row(prefixed("numpy.", """
+array asarray float32 float64 int64 int32 uint8 int8 int16 bool_ float16 asanyarray
+float_ int_ fromiter
+"""), array(literal), examples("""
+np.array(x.numpy())
+np.asarray([1.0, 2.0])
+np.float32(x.mean())
+np.array([x.sum().item(), y.sum().item()])
+"""), _DOC),
+    Row("numpy.copy numpy.ascontiguousarray numpy.asfortranarray .astype .copy", array(same), examples("""
+x.numpy().astype(np.float32)
+x.numpy().copy()
+"""), _DOC),
+    Row(prefixed("numpy.", """
+vectorize frompyfunc interp digitize cbrt exp sinh nan_to_num clip rint sqrt
+polyval convolve_ deg2rad true_divide_ modf_ conjugate spacing trapz_
+"""), array(elementwise), ("np.clip(x.numpy(), 0, 1)", "np.exp(x.numpy())"), _DOC),
+    Row("numpy.average", array(reduce("mean")), ("np.average(x.numpy())", "np.average(x.numpy(), axis=1)"), _DOC),
+    Row("numpy.ptp .ptp", array(reduce("")), ("np.ptp(x.numpy(), axis=1)",), _DOC),
+    Row("numpy.percentile numpy.nanpercentile numpy.nanquantile", array(quantile), examples("""
+np.percentile(x.numpy(), 50)
+np.percentile(x.numpy(), 50, axis=1)
+"""), _DOC),
+    Row("numpy.nanstd numpy.nanvar numpy.nanmedian_ numpy.nanargmax numpy.nanargmin", array(reduce("")),
+        ("np.nanstd(x.numpy(), 1)",), _DOC),
+    Row("numpy.nanmax", array(reduce("max")), ("np.nanmax(x.numpy())",), _DOC),
+    Row("numpy.nanmin", array(reduce("min")), ("np.nanmin(x.numpy(), 0)",), _DOC),
+    Row("numpy.cumsum numpy.cumprod numpy.nancumsum <array>.cumsum <array>.cumprod", array(along(default=None)), examples("""
+np.cumsum(x.numpy(), 1)
+np.cumsum(x.numpy())
+x.numpy().cumsum(axis=0)
+"""), _DOC),
+    Row("numpy.hstack", array(cat(-1, 1)), ("np.hstack([x.numpy(), y.numpy()])",), _DOC),
+    Row("numpy.vstack numpy.row_stack", array(cat(-1, 0)), ("np.vstack([x.numpy(), y.numpy()])",), _DOC),
+    Row("numpy.column_stack numpy.c_", array(cat(-1, 1)), source=_DOC),
+    Row("numpy.stack", array(stack), ("np.stack([x.numpy(), y.numpy()], 1)",), _DOC),
+    Row("numpy.append numpy.insert numpy.delete numpy.pad numpy.gradient numpy.apply_along_axis numpy.put numpy.choose",
+        array(unestablished("which axis of an array is changed")), ("np.pad(np.ones(3), 1)",), _DOC),
+    Row("numpy.rot90 numpy.meshgrid numpy.histogram numpy.histogram2d numpy.intersect1d numpy.setdiff1d numpy.union1d numpy.in1d numpy.polyfit numpy.lexsort numpy.partition numpy.argpartition numpy.convolve numpy.correlate",
+        array(coupled), ("np.histogram(x.numpy())[0]", "np.rot90(x.numpy())"), _DOC),
+    Row("numpy.tile", array(repeat), ("np.tile(x.numpy(), (1, 2))", "np.tile(x.numpy(), (2, 1))"), _DOC),
+    Row("numpy.repeat <array>.repeat", array(repeat_interleave), examples("""
+np.repeat(x.numpy(), 2, axis=0)
+x.numpy().repeat(2, 1)
+x.numpy().repeat(2)
+"""), _DOC),
+    Row("numpy.dot numpy.matmul numpy.inner numpy.vdot", array(matmul), ("np.dot(x.numpy(), w.detach().numpy())", "np.dot(x.numpy(), y.numpy().T)"), _DOC),
+    Row("numpy.size <array>.__len__", elements_count, ("np.size(x.numpy())",), _DOC),
+    Row(".fill .put", filled, source=_DOC),
+    Row(".tobytes .dumps .tofile", uniform, source=_DOC),
+)  # fmt: skip
 
 
 def pattern(name: str) -> Row | None:
     """What numpy calls as torch does."""
     if not name.startswith("numpy."):
         return None
-    word = name[len("numpy.") :]
-    row = torch_tensor.FUNCTIONS.get(f"torch.{_LIKE_TORCH.get(word, word)}")
+    word = name[len("numpy.") :].removeprefix("linalg.").removeprefix("ma.")
+    row = _SHARED.get(f"torch.{_TORCH.get(word, word)}")
     if row is None:
         return None
-    return Row(name, lambda site: as_array(row.effect(site)))
-
-
-def as_array(v: Value | None) -> Value | None:
-    """The same data as an array."""
-    return cast_kind(v, "tensor", "array") if v else v
-
-
-def drawn(site: Site) -> Value:
-    """A draw from numpy's stream."""
-    site.event("draw", stream=const("numpy"))
-    chosen = site.get(0)
-    if site.word == "choice" and chosen and data(chosen):
-        return site.data(placement_of(chosen))
-    return value(Data("array", placements.UNIFORM))
-
-
-ROWS = (
-    Row("numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile", loaded),
-    Row("numpy.save numpy.savez numpy.savetxt numpy.savez_compressed", saved),
-    Row("numpy.random.shuffle numpy.set_printoptions numpy.seterr numpy.random.set_state", none),
-    Row("""
-numpy.random.choice numpy.random.RandomState numpy.random.default_rng
-numpy.random.multivariate_normal numpy.random.dirichlet
-""", drawn),
-    Row("""
-numpy.prod numpy.iinfo numpy.finfo numpy.dtype numpy.random.get_state numpy.frombuffer
-""", uniform),
-    Row("numpy.arange numpy.linspace numpy.eye", torch_tensor.counted, (), _DOC),
-)  # fmt: skip
-FUNCTIONS = table(ROWS)
-OF_KIND = {
-    ("array", n): Row("", lambda s: as_array(torch_tensor.METHODS[f".{s.word}"].effect(s)))
-    for n in ("mean", "sum")
-}
-ATTRIBUTES: dict[tuple[str, str], Row] = {}
+    return Row(name, array(row.effect), source=_DOC)

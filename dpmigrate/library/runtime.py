@@ -25,7 +25,7 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library import torch_data, torch_nn
+from dpmigrate.library import modules, torch_data
 from dpmigrate.library.effects import same
 from dpmigrate.library.sites import Effect, Row, Site, table
 
@@ -94,11 +94,11 @@ def method_called(site: Site) -> Value:
         made = site.m.object(atom)
         inner = _inside(site, value(atom))
         if made is not None and made.kind == "wrapper":
-            torch_nn.forward(site, made)
+            modules.forward(site, made)
         called = site.m.attribute(inner, str(name), site.node, site.frame)
         given = site.m.call(called, site.arguments, site.node, site.frame)
         if made is not None and made.kind == "wrapper" and site.grad():
-            given = torch_nn.through(given, made, site)
+            given = modules.through(given, made, site)
         result.append(given)
     return join(*result)
 

@@ -18,9 +18,11 @@ from dpmigrate.execution.values import (
     Atom,
     Const,
     Data,
+    Differs,
     Items,
     Origin,
     Ref,
+    Unknown,
     Value,
     const,
     data,
@@ -71,11 +73,11 @@ class Site:
 
     def operands(self) -> list[Value]:
         """The arguments that hold data, those in tuples and lists taken out."""
-        return [v for v in (self.flat(a) for a in self.all()) if data(v)]
+        return [v for v in (self.flat(a) for a in self.all()) if v]
 
     def flat(self, v: Value, depth: int = 3) -> Value:
-        """The data in a value and in the containers that it may be."""
-        found: list[Atom] = [a for a in v if isinstance(a, Data)]
+        """The data in a value and in the containers that it may be, with what is not known of it."""
+        found: list[Atom] = [a for a in v if isinstance(a, _MATTER)]
         for a in v:
             if isinstance(a, Items):
                 found += [d for i in a.items for d in self.flat(i, depth)]
@@ -104,18 +106,24 @@ class Site:
     def data(self, placement: Placement, *, kind: str = "", **more: Any) -> Value:
         """Data made of the operands."""
         operands = self.operands()
+        kind = kind or ("" if operands else self.kind)
         return arithmetic.derived(self.word, placement, operands, self.node, kind=kind, **more)
 
-    def each(self, *, kind: str = "", **more: Any) -> Value:
-        """A function of each element of the operands."""
-        placement = placements.elementwise(placement_of(v) for v in self.operands())
-        return self.data(placement, kind=kind, **more)
+    def each(self, *, kind: str = "") -> Value:
+        """A function of each element of the operands, which are put beside each other."""
+        operands = self.operands()
+        kind = kind or ("" if operands else self.kind)
+        if not operands and kind != "number":
+            return value(Data(kind, placements.UNIFORM))
+        return arithmetic.elementwise(self.word, operands, self.node, kind=kind)
 
     def unknown(self, word: str) -> Value:
         """The result is not established."""
         self.m.trace.miss(word, self.node, self.frame.context)
         origin = Origin(self.node, word)
-        found = arithmetic.derived(word, placements.UNKNOWN, self.operands(), self.node)
+        found = arithmetic.derived(
+            word, placements.UNKNOWN, self.operands(), self.node, keep_axes=False
+        )
         return tuple(a._replace(origin=origin) if isinstance(a, Data) else a for a in found)
 
     def made(self, kind: str, *, key: Any = None, extra: Any = None) -> Object:
@@ -145,6 +153,13 @@ class Site:
         return self.name.rsplit(".", 1)[-1]
 
     @property
+    def kind(self) -> str:
+        """What a function of this library makes where nothing is known of what it is given."""
+        if self.name.startswith("torch"):
+            return "tensor"
+        return "array" if self.name.startswith("numpy.") else "number"
+
+    @property
     def object(self) -> Object | None:
         """The receiver where it is an object."""
         return self.m.object(self.receiver) if self.receiver is not None else None
@@ -154,16 +169,21 @@ class Site:
         return self.m.heap.read(GRAD) != const(False)
 
 
+#: atoms that decide how a value lies: None and plain constants beside data are left out
+_MATTER = (Data, Unknown, Differs)
+
 Effect = Callable[[Site], Value | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a function of a library does.
+    """What a function of a library does; docs/tables.md tells how to write one.
 
-    ``names`` are dotted, several with a space between them; a name with a leading dot is a method.
+    ``names`` are separated by spaces: ``torch.exp`` is a function, ``.exp`` a method of data,
+    ``<loader>.set_epoch`` a method of an object of a kind and ``<module|wrapper>.train`` of several.
     ``examples`` are expressions over ``x`` and ``y`` (rows by 4 features), ``t`` (a label each) and ``w``
-    (the same on all ranks); the tests hold what the engine says of them against what they give.
+    (4 by 4, the same on all ranks); the tests run them whole and sharded and hold against the result what
+    ``effect`` says. ``source`` is where the semantics are written down.
     """
 
     names: str
@@ -172,18 +192,40 @@ class Row:
     source: str = ""
 
 
+def examples(text: str) -> tuple[str, ...]:
+    """The lines of a text: an example each."""
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
+def methods(kinds: str, names: str) -> str:
+    """The names of methods or attributes of kinds of objects: ``<kind>.name`` for each."""
+    return " ".join(f"<{kinds}>.{name}" for name in names.split())
+
+
+def prefixed(prefix: str, names: str) -> str:
+    """Names with a prefix before each."""
+    return " ".join(f"{prefix}{name}" for name in names.split())
+
+
 def dims_of(site: Site, index: int, name: str = "dim") -> list[int] | None:
-    """The axes that an argument names; None where it is left out.
+    """The axes that an argument names (``dim``, ``axis`` or ``dims``); None where it is left out.
 
     Raises:
         LookupError: they are not constants.
     """
-    given = site.get(index, name)
-    if given is None and name == "dim":
-        given = site.arguments.keywords.get("axis")
+    given = None
+    if name == "dim":
+        words = ("dim", "axis", "dims")
+        given = next(
+            (site.arguments.keywords[w] for w in words if w in site.arguments.keywords), None
+        )
+    if given is None:
+        given = site.get(index, name)
     if given is None or given == const(None):
         return None
-    if len(given) == 1 and isinstance(given[0], Const) and isinstance(given[0].value, int):
+    if len(given) == 1 and isinstance(given[0], Const):
+        if type(given[0].value) is not int:
+            raise LookupError
         return [given[0].value]
     listed = site.m.known_elements(given)
     if listed is None:
@@ -191,11 +233,28 @@ def dims_of(site: Site, index: int, name: str = "dim") -> list[int] | None:
     return [int(only(v)) for v in listed]
 
 
+def one_dim(site: Site, index: int, default: int, name: str = "dim") -> int:
+    """The one axis that an argument names.
+
+    Raises:
+        LookupError: it is no constant, or several.
+    """
+    found = dims_of(site, index, name)
+    if found is None:
+        return default
+    (dim,) = found if len(found) == 1 else _several()
+    return dim
+
+
+def _several() -> list[int]:
+    raise LookupError
+
+
 def on_axis(dim: int, found: Data) -> bool | None:
     """Whether ``dim`` is the axis of the rows; None where that depends on the number of axes.
 
-    A negative axis of a tensor whose number of axes is not known counts as one of the others, unless it
-    reaches far: a tensor of samples alone is rarely given a negative axis.
+    The last axis (-1) of a tensor whose number of axes is not known counts as one of the others: a
+    tensor of samples alone is rarely given a negative axis.
     """
     axis = found.placement.axis
     if dim >= 0:
@@ -206,8 +265,19 @@ def on_axis(dim: int, found: Data) -> bool | None:
 
 
 def rows_of(v: Value) -> Data | None:
-    """The data of a value whose axis runs over samples."""
-    return next((d for d in data(v) if d.placement.kind is Kind.ROWS), None)
+    """The data of a value whose axis runs over samples, whichever of its atoms it is."""
+    found = tuple(a for a in v if isinstance(a, _MATTER))
+    p = placement_of(found)
+    if p.kind is not Kind.ROWS:
+        return None
+    rows = [d for d in data(found) if d.placement.kind is Kind.ROWS]
+    axes = rows[0].axes if len({d.axes for d in rows}) == 1 else None
+    return rows[0]._replace(placement=p, axes=axes)
+
+
+def is_rows(v: Value) -> bool:
+    """Whether an axis of it runs over samples."""
+    return rows_of(v) is not None
 
 
 def class_parts(made: Object, m: Execution) -> ClassParts | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from dpmigrate.execution.foreign import Arguments
@@ -22,41 +24,77 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import (
+    batches,
     builtins,
+    collections,
+    command_line,
+    distributed,
+    gradients,
+    iterators,
+    losses,
+    metrics,
+    module_lists,
+    modules,
     numpy,
-    others,
+    progress,
     runtime,
     stdlib,
+    texts,
     torch_data,
+    torch_math,
     torch_nn,
     torch_optim,
     torch_process,
+    torch_shapes,
     torch_tensor,
+    vision,
 )
-from dpmigrate.library.sites import Row, Site
+from dpmigrate.library.sites import Row, Site, table
 
 if TYPE_CHECKING:
     from dpmigrate.execution.engine import Execution
 
-_MODULES = (
-    builtins, stdlib, numpy, others, torch_tensor, torch_nn, torch_optim, torch_data, torch_process,
-    runtime,
+#: the tables; where two have a row of one name the later one counts, and the earlier ``pattern``
+TABLES: tuple[ModuleType, ...] = (
+    builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math, torch_shapes,
+    torch_tensor, gradients, modules, losses, module_lists, torch_nn, torch_optim, torch_data,
+    batches, torch_process, distributed, runtime, progress, vision, metrics,
 )  # fmt: skip
-#: functions by their dotted names
+_OF_KIND = re.compile(r"<([\w|]+)>\.(\w+)")
+
+
+def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
+    """Each name of each row; ``<a|b>.c`` stands for (a, c) and (b, c)."""
+    for name, row in table(rows).items():
+        found = _OF_KIND.fullmatch(name)
+        if found is None:
+            yield name, row
+            continue
+        for kind in found[1].split("|"):
+            yield (kind.replace("_", " ") if kind in _SPACED else kind, found[2]), row
+
+
+#: kinds that are written with a space elsewhere
+_SPACED = ("list_of_texts", "tuple_class")
+#: functions by their dotted names, and methods of data (with a leading dot)
 FUNCTIONS: dict[str, Row] = {}
-#: methods of data by their names
 METHODS: dict[str, Row] = {}
-#: methods of objects: (kind, name)
+#: methods and attributes of objects and data: (kind, name)
 OF_KIND: dict[tuple[str, str], Row] = {}
-#: attributes of data and objects: (kind, name)
 ATTRIBUTES: dict[tuple[str, str], Row] = {}
 #: what classes are: dotted name -> kinds
 KINDS: dict[str, frozenset[str]] = {}
-for _m in _MODULES:
-    FUNCTIONS.update(_m.FUNCTIONS)
-    METHODS.update(getattr(_m, "METHODS", {}))
-    OF_KIND.update(getattr(_m, "OF_KIND", {}))
-    ATTRIBUTES.update(getattr(_m, "ATTRIBUTES", {}))
+for _m in TABLES:
+    for _name, _row in _named((*getattr(_m, "CHANGING", ()), *_m.ROWS)):
+        if isinstance(_name, tuple):
+            OF_KIND[_name] = _row
+        elif _name.startswith("."):
+            METHODS[_name] = _row
+        else:
+            FUNCTIONS[_name] = _row
+    for _name, _row in _named(getattr(_m, "ATTRIBUTES", ())):
+        if isinstance(_name, tuple):
+            ATTRIBUTES[_name] = _row
     KINDS.update(getattr(_m, "KINDS", {}))
 
 #: other names of the same library
@@ -65,23 +103,33 @@ _ALIASES = (
     ("torch.cpu.amp.", "torch.amp."),
     ("torch.nn.modules.", "torch.nn."),
     ("torch.functional.F.", "torch.nn.functional."),
+    ("torch.functional.", "torch."),
     ("torch.Tensor.", "."),
     ("torch.autograd.Variable", "torch.Variable"),
+    ("torch.autograd.variable.Variable", "torch.Variable"),
     ("torch.special.", "torch."),
     ("torch.linalg.", "torch."),
     ("torch.utils.data.dataloader.", "torch.utils.data."),
     ("torch.utils.data.dataset.", "torch.utils.data."),
+    ("torch.utils.data.sampler.", "torch.utils.data."),
     ("torch.utils.data.distributed.", "torch.utils.data."),
     ("torch.optim.adam.", "torch.optim."),
     ("torch.nn.parallel.distributed.", "torch.nn.parallel."),
+    ("torchvision.transforms.transforms.", "torchvision.transforms."),
+    ("torchvision.transforms.v2.", "torchvision.transforms."),
 )
+_LOSSES = ("torch.nn.loss.", "torch.nn.container.", "torch.nn.module.")
 
 
 def canonical(name: str) -> str:
     """The name that the tables use."""
     for before, after in _ALIASES:
         if name.startswith(before):
-            return after + name[len(before) :]
+            name = after + name[len(before) :]
+            break
+    for before in _LOSSES:
+        if name.startswith(before) and name not in KINDS:
+            return "torch.nn." + name[len(before) :]
     return name
 
 
@@ -102,7 +150,7 @@ class Tables:
         return row.effect(_site(m, name, arguments, node, frame))
 
     def _by_pattern(self, name: str) -> Row | None:
-        for module in _MODULES:
+        for module in TABLES:
             pattern = getattr(module, "pattern", None)
             if pattern is not None:
                 row = cast("Row | None", pattern(name))
@@ -179,8 +227,8 @@ class Tables:
         if made is not None and made.kind == "wrapper" and ("wrapper", name) not in OF_KIND:
             m.event("no attribute", node, frame, owner=value(receiver), name=(Const("str", name),))
         known = ("module", name) in OF_KIND
-        if made is not None and made.kind == "module" and made.extra == torch_nn.MODEL and not known:
-            return torch_nn.part(site)
+        if made is not None and made.kind == "module" and made.extra == modules.MODEL and not known:
+            return modules.part(site)
         if made is not None and made.kind == "opaque":
             held = cast("Execution", m).contents(made)
             return (*held, Method(receiver, name)) if held else value(Method(receiver, name))
@@ -263,7 +311,7 @@ class Tables:
         found = KINDS.get(name)
         if found is not None:
             return found
-        for module in _MODULES:
+        for module in TABLES:
             classes = getattr(module, "classes", None)
             kind = classes(name) if classes is not None else None
             if kind is not None:

@@ -7,6 +7,7 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    Const,
     Data,
     Ref,
     Value,
@@ -14,11 +15,12 @@ from dpmigrate.execution.values import (
     join,
     value,
 )
-from dpmigrate.library import torch_nn
+from dpmigrate.library import modules
 from dpmigrate.library.effects import none, same, uniform
-from dpmigrate.library.sites import Row, Site, table, words
+from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.pytorch.org/docs/stable/optim.html"
+_AMP = "https://docs.pytorch.org/docs/stable/amp.html"
 
 
 def optimizer(site: Site) -> Value:
@@ -69,7 +71,7 @@ def cleared(site: Site) -> Value:
     assert owner is not None
     site.event("zero grad", optimizer=value(Ref(owner.number)))
     parameters = site.m.heap.read((owner.number, "parameters")) or NOTHING
-    torch_nn.clear(site, stepped(site, parameters))
+    modules.clear(site, stepped(site, parameters))
     return NONE
 
 
@@ -78,7 +80,7 @@ def stepped(site: Site, parameters: Value) -> list[int]:
     found: set[int] = set()
     for d in data(parameters):
         for number in d.reached:
-            found |= torch_nn.owned(site.m, number)
+            found |= modules.owned(site.m, number)
     return sorted(found)
 
 
@@ -130,8 +132,6 @@ def groups(site: Site) -> Value:
     if held:
         return held
     made = site.m.heap.new("dict", "group", site.node, site.frame.context, key=owner.number)
-    from dpmigrate.execution.values import Const
-
     for name in ("lr", "weight_decay", "momentum", "betas", "eps", "initial_lr"):
         site.m.heap.write((made.number, Const("str", name)), SETTING)
     parameters = site.m.heap.read((owner.number, "parameters")) or NOTHING
@@ -152,65 +152,80 @@ def precision(site: Site) -> Value:
     return site.ref("context")
 
 
+def state(site: Site) -> Value:
+    """``state_dict()``."""
+    return site.ref("state", of=site.get(0))
+
+
+def rates(site: Site) -> Value:
+    """``get_last_lr()``: a list of learning rates."""
+    return site.m.listed([SETTING], site.node, site.frame, exact=False)
+
+
 ROWS = (
-    Row("torch.amp.GradScaler torch.GradScaler", scaler, (), "https://docs.pytorch.org/docs/stable/amp.html"),
-    Row("torch.amp.autocast torch.autocast", precision, (), "https://docs.pytorch.org/docs/stable/amp.html"),
-    Row("torch.amp.custom_fwd torch.amp.custom_bwd", same),
-)  # fmt: skip
-FUNCTIONS = table(ROWS)
-_NAMES = frozenset(
-    words(
-        """
-Adam AdamW SGD RMSprop Adagrad Adadelta Adamax ASGD LBFGS NAdam RAdam Rprop SparseAdam
-Adafactor Muon
-"""
-    )
+    Row("torch.amp.GradScaler torch.GradScaler", scaler, source=_AMP),
+    Row(
+        "torch.amp.autocast torch.autocast torch.amp.autocast_mode.autocast", precision, source=_AMP
+    ),
+    Row("torch.amp.custom_fwd torch.amp.custom_bwd <context>.__call__", same, source=_AMP),
+    Row("<optimizer>.__init__", constructed, source=_DOC),
+    Row("<optimizer>.step", step, source=_DOC),
+    Row("<optimizer>.zero_grad", cleared, source=_DOC),
+    Row("<optimizer>.state_dict <scheduler>.state_dict <scaler>.state_dict", state, source=_DOC),
+    Row("<optimizer>.load_state_dict", loaded, source=_DOC),
+    Row("<optimizer>.add_param_group <optimizer>.train <optimizer>.eval", none, source=_DOC),
+    Row("<scheduler>.step <scheduler>.step_update", scheduled, source=_DOC),
+    Row("<scheduler>.load_state_dict <scheduler>.__init__ <scheduler>.print_lr", none, source=_DOC),
+    Row("<scheduler>.get_last_lr <scheduler>.get_lr", rates, source=_DOC),
+    Row("<scaler>.scale", scaled, source=_AMP),
+    Row("<scaler>.step", scaler_step, source=_AMP),
+    Row("<scaler>.update <scaler>.unscale_ <scaler>.load_state_dict", none, source=_AMP),
+    Row("<scaler>.get_scale <scaler>.is_enabled", uniform, source=_AMP),
+)
+ATTRIBUTES = (
+    Row("<optimizer>.param_groups", groups, source=_DOC),
+    Row("<optimizer>.state <optimizer>.defaults", uniform, source=_DOC),
+    Row("<scheduler>.last_epoch <scheduler>.base_lrs <scheduler>.best", uniform, source=_DOC),
 )
 
 
-def pattern(name: str) -> Row | None:
-    """Schedulers, and optimizers of torch."""
+def _last(name: str) -> tuple[str, str]:
     head, _, word = name.rpartition(".")
-    if head == "torch.optim.lr_scheduler":
-        return Row(name, scheduler, (), _DOC)
-    if head.startswith("torch.optim") and word[:1].isupper():
-        return Row(name, optimizer, (), _DOC)
-    return None
+    return head, word
+
+
+def pattern(name: str) -> Row | None:
+    """Schedulers and optimizers, of torch and of libraries that follow it."""
+    kind = classes(name)
+    if kind == "scheduler":
+        return Row(name, scheduler, source=_DOC)
+    return Row(name, optimizer, source=_DOC) if kind == "optimizer" else None
+
+
+#: libraries of optimizers and schedulers with the interface of torch's
+_LIKE_TORCH = (
+    "torch_optimizer", "adabelief_pytorch", "bitsandbytes.optim", "apex.optimizers", "timm.optim",
+    "transformers.optimization", "lion_pytorch", "ranger", "adamp", "madgrad", "radam", "lamb",
+    "pytorch_optimizer",
+)  # fmt: skip
 
 
 def classes(name: str) -> str | None:
-    """What a class of torch.optim makes."""
-    head, _, word = name.rpartition(".")
-    if head == "torch.optim.lr_scheduler" and word[:1].isupper():
-        return "scheduler"
+    """What a class of torch.optim, or of a library of the same interface, makes."""
+    head, word = _last(name)
+    if head in ("torch.optim.lr_scheduler", "torch.optim.swa_utils") and word[:1].isupper():
+        return "scheduler" if word != "AveragedModel" else "module"
     if head.startswith("torch.optim") and word[:1].isupper():
         return "optimizer"
+    if any(head == p or head.startswith(f"{p}.") for p in _LIKE_TORCH) and word[:1].isupper():
+        return (
+            "scheduler" if word.endswith(("LR", "Scheduler", "Restarts", "Warmup")) else "optimizer"
+        )
+    if (
+        head == "warmup_scheduler"
+        or head == "transformers"
+        and word.startswith("get_")
+        and (word.endswith(("schedule", "warmup", "scheduler")))
+    ):
+        return "scheduler"
     return None
-
-
-OF_KIND: dict[tuple[str, str], Row] = {
-    ("optimizer", "__init__"): Row("", constructed),
-    ("optimizer", "step"): Row("", step),
-    ("optimizer", "zero_grad"): Row("", cleared),
-    ("optimizer", "state_dict"): Row("", lambda s: s.ref("state", of=s.get(0))),
-    ("optimizer", "load_state_dict"): Row("", loaded),
-    ("optimizer", "add_param_group"): Row("", none),
-    ("scheduler", "step"): Row("", scheduled),
-    ("scheduler", "state_dict"): Row("", lambda s: s.ref("state", of=s.get(0))),
-    ("scheduler", "load_state_dict"): Row("", none),
-    ("scheduler", "get_last_lr"): Row("", lambda s: s.m.listed([SETTING], s.node, s.frame, exact=False)),
-    ("scheduler", "get_lr"): Row("", lambda s: s.m.listed([SETTING], s.node, s.frame, exact=False)),
-    ("scheduler", "__init__"): Row("", none),
-    ("scaler", "scale"): Row("", scaled),
-    ("scaler", "step"): Row("", scaler_step),
-    ("scaler", "update"): Row("", none),
-    ("scaler", "unscale_"): Row("", none),
-    ("scaler", "get_scale"): Row("", uniform),
-    ("scaler", "state_dict"): Row("", lambda s: s.ref("state", of=s.get(0))),
-    ("scaler", "load_state_dict"): Row("", none),
-}  # fmt: skip
-ATTRIBUTES = {
-    ("optimizer", "param_groups"): Row("", groups),
-    ("optimizer", "state"): Row("", lambda s: SETTING),
-    ("optimizer", "defaults"): Row("", lambda s: SETTING),
-}

@@ -1,0 +1,224 @@
+"""Batches: what a pass over a loader gives (https://docs.pytorch.org/docs/stable/data.html)."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Atom,
+    Const,
+    Data,
+    Items,
+    Origin,
+    Ref,
+    Value,
+    const,
+    items,
+    join,
+    known,
+    value,
+)
+from dpmigrate.library.effects import uniform
+from dpmigrate.library.sites import Row, Site
+
+_DOC = "https://docs.pytorch.org/docs/stable/data.html"
+
+
+def batches(site: Site) -> Value:
+    """A pass over a loader: each batch is rows of the rank's share."""
+    made = site.object
+    assert made is not None
+    dataset = site.m.heap.read((made.number, "dataset")) or NOTHING
+    batch = site.m.heap.read((made.number, "batch_size"))
+    if batch == NONE and not site.m.heap.read((made.number, "batch_sampler")):
+        return as_rows(site, sample(site, dataset), made.number)
+    collate = site.m.heap.read((made.number, "collate_fn"))
+    one = sample(site, dataset)
+    if collate and collate != NONE:
+        given = site.m.listed([one], site.node, site.frame, exact=False)
+        result = site.m.call(collate, Arguments([given]), site.node, site.frame)
+        return as_rows(site, result or SETTING, made.number, collated=False)
+    return as_rows(site, one, made.number)
+
+
+def begun(site: Site) -> Value:
+    """A pass over a loader begins."""
+    if site.object is not None:
+        site.event("pass", loader=value(Ref(site.object.number)))
+    return NONE
+
+
+def sample(site: Site, dataset: Value) -> Value:
+    """One sample of a data set, as its ``__getitem__`` gives it."""
+    found: list[Value] = []
+    for atom in dataset:
+        made = site.m.object(atom)
+        if made is None:
+            found.append(SETTING)
+            continue
+        method = site.m.method_of(made, "__getitem__") or site.m.method_of(made, "__iter__")
+        if made.kind == "instance" and method is not None:
+            found.append(_item_of(site, method))
+            continue
+        inner = site.m.heap.read((made.number, "dataset"))
+        tensors = site.m.heap.read((made.number, "tensors"))
+        if tensors:
+            found.append(_unbatched(tensors))
+        elif inner:
+            found.append(sample(site, inner))
+        elif made.kind == "list":
+            found.append(site.m.contents(made) or SETTING)
+        else:
+            found.append(value(Data("samples", placements.UNIFORM)))
+    return join(*found) or SETTING
+
+
+def _item_of(site: Site, method: object) -> Value:
+    """``dataset[i]``, run for an index that nobody knows; draws in it come from worker streams."""
+    site.m.heap.mark()
+    result = site.m.call(value(method), Arguments([SETTING]), site.node, site.frame)  # type: ignore[arg-type]
+    result = site.m.elements(result, site.node, site.frame) if _generator(site, result) else result
+    frozen = _frozen(site, result, 4)
+    site.m.heap.rollback()
+    return frozen or SETTING
+
+
+def _generator(site: Site, v: Value) -> bool:
+    return any(o.kind == "generator" for o in site.m.objects(v))
+
+
+def _frozen(site: Site, v: Value, depth: int) -> Value:
+    """A sample as a value that outlives the branch: dictionaries and lists become tuples with names."""
+    found: list[Atom] = []
+    for a in v:
+        made = site.m.object(a)
+        if isinstance(a, Items):
+            found.append(Items(tuple(_frozen(site, i, depth - 1) for i in a.items)))
+        elif made is not None and made.kind in ("list", "dict") and depth:
+            held = [(n, site.m.bound(x)) for n, x in site.m.heap.names(made.number)]
+            fields = tuple(
+                items(
+                    [(n,) if isinstance(n, Const) else const(str(n)), _frozen(site, x, depth - 1)]
+                )
+                for n, x in held
+            )
+            found.append(Items((const(f"<{made.kind}>"), *fields)))
+        else:
+            found.append(a)
+    return tuple(found)
+
+
+def _unbatched(v: Value) -> Value:
+    """A sample of tensors that lie side by side."""
+    found: list[Atom] = []
+    for a in v:
+        if isinstance(a, Items):
+            found.append(Items(tuple(_unbatched(i) for i in a.items)))
+        elif isinstance(a, Data):
+            axes = a.axes - 1 if a.axes else None
+            found.append(a._replace(axes=axes))
+        else:
+            found.append(a)
+    return tuple(found)
+
+
+def _batch(kind: str, loader: int, axes: int | None, origin: Origin) -> Data:
+    return Data(kind, placements.rows(), "none", frozenset([loader]), frozenset(), axes, origin)
+
+
+def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) -> Value:
+    """A batch made of samples: whatever a sample holds is rows; ``collated`` by torch as tensors."""
+    origin = Origin(site.node, "batch")
+    found: list[Atom] = []
+    for a in v:
+        match a:
+            case Items() if a.items and _tag(a.items[0]):
+                found += _container(site, a, loader_number)
+            case Items():
+                parts = (as_rows(site, i, loader_number, collated=collated) for i in a.items)
+                found.append(Items(tuple(parts)))
+            case Data():
+                plain = a.kind in ("samples", "any")
+                kind = "batch" if plain else "tensor" if collated or a.kind != "array" else "array"
+                axes = a.axes + 1 if a.axes is not None else None
+                found.append(_batch(kind, loader_number, axes, origin))
+            case Const(value=None):
+                found.append(a)
+            case Const():
+                kind = "list of texts" if isinstance(a.value, str) else "tensor"
+                found.append(_batch(kind, loader_number, 1, origin))
+            case Ref() if site.m.heap.objects[a.object].kind in ("list", "dict"):
+                made = site.m.heap.objects[a.object]
+                for name, held in site.m.heap.names(made.number):
+                    if not (isinstance(name, str) and name.startswith("#")):
+                        site.m.heap.write((made.number, name), as_rows(site, held, loader_number))
+                found.append(a)
+            case _:
+                found.append(_batch("batch", loader_number, None, origin))
+    return join(*[(a,) for a in found])
+
+
+def _tag(v: Value) -> bool:
+    return v in (const("<list>"), const("<dict>"))
+
+
+def _container(site: Site, a: Items, loader_number: int) -> list[Atom]:
+    kind = "dict" if a.items[0] == const("<dict>") else "list"
+    made = site.m.heap.new(kind, kind, site.node, site.frame.context, key=("batch", loader_number))
+    for pair in a.items[1:]:
+        (both,) = pair
+        assert isinstance(both, Items)
+        name, held = both.items
+        key = name[0]
+        place = (
+            key if kind == "dict" and not str(known(name)).startswith(("#", "*")) else known(name)
+        )
+        if kind == "list" and isinstance(place, str) and place.isdigit():
+            place = int(place)
+        rows = (
+            held
+            if isinstance(place, str) and place.startswith("#")
+            else as_rows(site, held, loader_number)
+        )
+        site.m.heap.write((made.number, place), rows)
+    return [Ref(made.number)]
+
+
+def batch_attribute(site: Site) -> Value:
+    """A field of a batch whose class is not known: rows as well."""
+    return value(site.receiver._replace(axes=None)) if isinstance(site.receiver, Data) else SETTING
+
+
+def batch_item(site: Site) -> Value:
+    """``batch[0]``, ``batch["image"]``: a part of a batch."""
+    if isinstance(site.receiver, Data):
+        key = site.m.constant(site.get(1) or NOTHING)
+        if key is not None and isinstance(key.value, int | str):
+            return value(site.receiver._replace(kind="batch", axes=None))
+        return value(site.receiver._replace(kind="tensor", axes=None))
+    return SETTING
+
+
+def batch_length(site: Site) -> Value:
+    """``len(batch)``: of a tuple its parts, of a tensor its rows; not known which."""
+    return SETTING
+
+
+def batch_pairs(site: Site) -> Value:
+    """``batch.items()``."""
+    return site.m.listed(
+        [items([SETTING, batch_attribute(site)])], site.node, site.frame, exact=False
+    )
+
+
+ROWS = (
+    Row("<loader>.__iter__", batches, source=_DOC),
+    Row("<loader>.begun", begun, source=_DOC),
+    Row("<batch>.__getitem__ <batch>.get <batch>.pop", batch_item, source=_DOC),
+    Row("<batch>.__iter__ <list_of_texts>.__iter__ <batch>.values", batch_attribute, source=_DOC),
+    Row("<batch>.items", batch_pairs, source=_DOC),
+    Row("<batch>.keys", uniform, source=_DOC),
+)

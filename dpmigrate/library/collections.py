@@ -1,0 +1,162 @@
+"""Containers and functions of the standard library: collections, itertools, functools, copy."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import arithmetic
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.values import (
+    NOTHING,
+    SETTING,
+    Const,
+    Foreign,
+    Ref,
+    Value,
+    items,
+    join,
+    known,
+    value,
+)
+from dpmigrate.library.sites import Row, Site
+
+_DOC = "https://docs.python.org/3/library/"
+
+
+def partial(site: Site) -> Value:
+    """``functools.partial(f, …)``."""
+    made = site.made("partial")
+    a = site.arguments
+    if a.positional:
+        site.m.heap.write((made.number, "function"), a.positional[0])
+    made.extra = Arguments(a.positional[1:], dict(a.keywords), a.star, a.stars)
+    return value(Ref(made.number))
+
+
+def wraps(site: Site) -> Value:
+    """``functools.wraps(f)``: a decorator that changes nothing."""
+    return value(Foreign("dpmigrate.identity"))
+
+
+def identity(site: Site) -> Value:
+    """A decorator that gives back what it is given."""
+    return site.get(0) or NOTHING
+
+
+def default_dict(site: Site) -> Value:
+    """``defaultdict(list)``."""
+    made = site.made("dict")
+    factory = site.get(0)
+    if factory:
+        site.m.heap.write((made.number, "#factory"), factory)
+    return value(Ref(made.number))
+
+
+def counter(site: Site) -> Value:
+    """``Counter()``."""
+    made = site.made("dict")
+    for v in site.arguments.positional:
+        elements = site.m.elements(v, site.node, site.frame)
+        held = (
+            arithmetic.elementwise("count", [elements], site.node)
+            if site.flat(elements)
+            else SETTING
+        )
+        site.m.heap.widen((made.number, "*"), held)
+        site.m.heap.widen((made.number, "#keys"), elements or SETTING)
+    return value(Ref(made.number))
+
+
+def chained(site: Site) -> Value:
+    """``chain(a, b)``: the elements of all."""
+    sources = site.arguments.positional
+    if site.word == "from_iterable" and sources:
+        sources = site.m.known_elements(sources[0]) or [
+            site.m.elements(sources[0], site.node, site.frame)
+        ]
+    found = [site.m.elements(s, site.node, site.frame) for s in sources]
+    return site.m.listed([join(*found)], site.node, site.frame, exact=False)
+
+
+def product(site: Site) -> Value:
+    """``itertools.product(a, b)``."""
+    parts = [site.m.elements(s, site.node, site.frame) for s in site.arguments.positional]
+    return site.m.listed([items(parts)], site.node, site.frame, exact=False)
+
+
+def named_tuple(site: Site) -> Value:
+    """``namedtuple("P", "a b")``: a class of tuples with names."""
+    made = site.made("tuple class")
+    fields = site.get(1)
+    listed = site.m.known_elements(fields) if fields else None
+    words = known(fields) if fields else None
+    if isinstance(words, str):
+        made.extra = words.replace(",", " ").split()
+    elif listed is not None:
+        made.extra = [str(known(v)) for v in listed]
+    return value(Ref(made.number))
+
+
+def tuple_made(site: Site) -> Value:
+    """A call of a namedtuple class."""
+    cls = site.object
+    made = site.made("namespace")
+    for i, name in enumerate(cls.extra or () if cls is not None else ()):
+        held = site.arguments.get(i, name)
+        if held is not None:
+            site.m.heap.write((made.number, name), held)
+            site.m.heap.write((made.number, Const("int", i)), held)
+    return value(Ref(made.number))
+
+
+def copied(site: Site) -> Value:
+    """``copy.deepcopy(x)``: another object of the same kind with the same fields."""
+    given = site.get(0) or NOTHING
+    found: list[Value] = []
+    for atom in given:
+        made = site.m.object(atom)
+        if made is None or made.kind in ("function", "class", "pymodule"):
+            found.append((atom,))
+            continue
+        new = site.m.heap.new(
+            made.kind, made.name, site.node, site.frame.context, key=made.number, extra=made.extra
+        )
+        for name, held in site.m.heap.names(made.number):
+            site.m.heap.write((new.number, name), held)
+        site.event("made", object=value(Ref(new.number)))
+        found.append(value(Ref(new.number)))
+    return join(*found)
+
+
+def folded(site: Site) -> Value:
+    """``functools.reduce(f, xs, start)``: the function is called with two of them."""
+    each = site.m.elements(site.get(1) or NOTHING, site.node, site.frame)
+    return site.m.call(
+        site.get(0) or NOTHING, Arguments([site.get(2) or each, each]), site.node, site.frame
+    )
+
+
+ROWS = (
+    Row("functools.partial functools.partialmethod", partial, source=_DOC),
+    Row("functools.wraps", wraps, source=_DOC),
+    Row(
+        """
+dpmigrate.identity functools.lru_cache functools.cache functools.total_ordering typing.cast
+abc.abstractmethod
+""",
+        identity,
+        source=_DOC,
+    ),
+    Row("functools.reduce", folded, source=_DOC),
+    Row("collections.defaultdict", default_dict, source=_DOC),
+    Row("collections.Counter", counter, source=_DOC),
+    Row("collections.namedtuple", named_tuple, source=_DOC),
+    Row("<tuple_class>.__call__", tuple_made, source=_DOC),
+    Row("itertools.chain itertools.chain.from_iterable", chained, source=_DOC),
+    Row(
+        """
+itertools.product itertools.combinations itertools.permutations itertools.zip_longest
+""",
+        product,
+        source=_DOC,
+    ),
+    Row("copy.deepcopy copy.copy", copied, ("copy.deepcopy(x)",), _DOC),
+)

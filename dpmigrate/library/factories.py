@@ -1,0 +1,185 @@
+"""New tensors: of given sizes, like others, of literals, drawn."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.values import NOTHING, Data, Value, const, data, placement_of, value
+from dpmigrate.library.sites import Effect, Site, rows_of
+
+
+def factory(site: Site) -> Value:
+    """A tensor of given sizes: rows where one of them is the number of samples."""
+    sizes, filled = _given_sizes(site)
+    placement, axes = placements.UNIFORM, len(sizes)
+    for i, s in enumerate(sizes):
+        shaped = rows_of(s)
+        if shaped is not None and shaped.kind == "shape":  # torch.zeros(x.shape)
+            return _made(site, shaped.placement, [s, *filled], shaped.axes if axes == 1 else None)
+        p = placement_of(s)
+        if p.kind not in placements.EQUAL:
+            placement = _sized(p, i) if placement.kind is Kind.UNIFORM else placements.PER_RANK
+    if site.word in ("zeros", "new_zeros") and placement.kind is Kind.UNIFORM:
+        placement = placements.ZERO
+    return _made(site, placement, [*sizes, *filled], axes)
+
+
+def _made(site: Site, p: Placement, given: list[Value], axes: int | None) -> Value:
+    sources = [v for v in (site.flat(g) for g in given) if v]
+    kind = "array" if site.name.startswith("numpy.") else "tensor"
+    others = [q for v in given if (q := placement_of(v)).kind not in (Kind.SIZE, Kind.ROWS)]
+    if p.kind is Kind.ROWS and any(q.kind not in (*placements.EQUAL, *_SIZES) for q in others):
+        p = placements.PER_RANK
+    return arithmetic.derived(
+        site.word, p, sources, site.node, kind=kind, axes=axes, gradient="none", keep_axes=False
+    )
+
+
+_SIZES = (Kind.SIZE, Kind.PARTIAL)
+
+
+def _sized(p: Placement, axis: int) -> Placement:
+    """How a tensor lies whose axis has a size that is no setting."""
+    if p.kind is Kind.SIZE:
+        return placements.rows(axis, times=max(p.times, 0))
+    if p == placements.SUM:
+        return placements.rows(axis, ragged=True, times=0)
+    return placements.UNKNOWN if p.kind is Kind.UNKNOWN else placements.PER_RANK
+
+
+def _given_sizes(site: Site) -> tuple[list[Value], list[Value]]:
+    """The sizes that a factory is given, one by one, and what it is filled with."""
+    named = site.arguments.keywords.get("size") or site.arguments.keywords.get("shape")
+    positional = list(site.arguments.positional)
+    filled: list[Value] = []
+    if site.word in ("full", "new_full"):
+        fill = site.arguments.keywords.get("fill_value") or (positional[-1] if positional else ())
+        filled = [fill]
+        positional = positional[:1]
+    if site.word in ("randint", "normal", "uniform") and named is None:
+        # the sizes are the last argument that is a sequence
+        lists = [
+            v for v in positional
+            if site.m.known_elements(v) is not None or ((r := rows_of(v)) and r.kind == "shape")
+        ]  # fmt: skip
+        filled = [v for v in positional if v not in lists[-1:]]
+        if not lists:
+            third = site.get(2, "size")
+            return ([third] if third and site.name.startswith("numpy.") else []), filled
+        positional = lists[-1:]
+    found: list[Value] = []
+    for v in [named] if named is not None else positional:
+        listed = site.m.known_elements(v)
+        found += listed if listed is not None else [v]
+    return found, filled
+
+
+def drawn(effect: Effect, stream: str = "torch") -> Effect:
+    """A draw from a stream of random numbers."""
+
+    def draw(site: Site) -> Value | None:
+        name = "numpy" if site.name.startswith("numpy.") else stream
+        name = "a generator" if "generator" in site.arguments.keywords else name
+        site.event("draw", stream=const(name))
+        return effect(site)
+
+    return draw
+
+
+def like(site: Site) -> Value:
+    """A tensor of the shape of another one."""
+    given = site.flat(site.get(0) or ())
+    p = placement_of(given)
+    if p.kind not in (Kind.ROWS, Kind.PER_RANK, Kind.UNKNOWN):
+        p = placements.ZERO if site.word == "zeros_like" else placements.UNIFORM
+    fill = site.get(1, "fill_value") if site.word == "full_like" else None
+    if fill and placement_of(fill).kind not in placements.EQUAL:
+        p = placements.elementwise([p, placement_of(fill)])
+    return arithmetic.derived(site.word, p, [given], site.node, gradient="none")
+
+
+def permuted(site: Site) -> Value:
+    """``randperm(n)``: an order of the rank's own samples where n is their number."""
+    given = site.flat(site.get(0) or ())
+    p = placement_of(given)
+    kind = "array" if site.name.startswith("numpy.") else "tensor"
+    if rows_of(given) is not None:  # numpy.random.permutation(x)
+        return site.data(placements.PER_RANK)
+    if p.kind not in placements.EQUAL:
+        p = placements.UNKNOWN if p.kind is Kind.UNKNOWN else placements.PER_RANK
+    return arithmetic.derived(
+        "an order of the samples", p if p.kind is not Kind.ZERO else placements.UNIFORM, [given],
+        site.node, kind=kind, axes=1, gradient="none", keep_axes=False,
+    )  # fmt: skip
+
+
+def counted(site: Site) -> Value:
+    """``arange(n)``, ``linspace``: numbers by their places; of the rank's samples they are their order."""
+    kind = "array" if site.name.startswith("numpy.") else "tensor"
+    lying = [placement_of(v) for v in site.arguments.positional]
+    moving = [p for p in lying if p.kind not in placements.EQUAL]
+    axes = 2 if site.word in ("eye", "tri", "identity") else 1
+    if not moving:
+        return value(Data(kind, placements.UNIFORM, axes=axes))
+    lost = any(p.kind is Kind.UNKNOWN for p in moving)
+    whole = site.word == "arange" and len(lying) == 1 and moving[0].kind is Kind.SIZE
+    return arithmetic.derived(
+        "places in the batch",
+        placements.UNKNOWN if lost else placements.PER_RANK,
+        list(site.arguments.positional),
+        site.node,
+        kind="order" if whole else kind,
+        axes=axes,
+        gradient="none",
+        keep_axes=False,
+    )
+
+
+def literal(site: Site) -> Value:
+    """``torch.tensor(x)``, ``np.array(x)``: data of what a list holds."""
+    given = site.get(0, "data") or site.get(0, "object") or ()
+    found = site.flat(given)
+    kind = "array" if site.name.startswith("numpy.") else "tensor"
+    if not found:
+        return value(Data(kind, placements.UNIFORM, axes=None))
+    listed = site.m.known_elements(given)
+    keep = listed is None and bool(data(given))
+    lying = placement_of(found)
+    if listed is not None:
+        lying = placements.joined(placement_of(site.flat(v) or v) for v in listed)
+    rows = rows_of(found) if lying.kind is Kind.ROWS else None
+    if listed is not None and rows is not None:  # a list of rows is stacked
+        axes = rows.axes + 1 if rows.axes is not None else None
+        p = rows.placement._replace(axis=rows.placement.axis + 1)
+        return arithmetic.derived(
+            site.word, p, [found], site.node, kind=kind, gradient="none", axes=axes, keep_axes=False
+        )
+    return arithmetic.derived(
+        site.word,
+        lying,
+        [found],
+        site.node,
+        kind=kind,
+        gradient="none",
+        keep_axes=keep,
+    )
+
+
+def literal_or_sizes(site: Site) -> Value:
+    """``torch.Tensor(2, 3)`` has sizes, ``torch.Tensor([2, 3])`` has elements."""
+    given = site.arguments.positional
+    plain = all(not site.m.objects(v) and site.m.known_elements(v) is None for v in given)
+    numbers = all(d.kind in ("number", "shape") for v in given for d in data(v))
+    return factory(site) if given and plain and numbers else literal(site)
+
+
+def converted(site: Site) -> Value | None:
+    """``torch.from_numpy``, ``torch.as_tensor``: the same data as a tensor."""
+    given = site.get(0) or NOTHING
+    if data(given):
+        kinds = ("mask", "places", "order")
+        return tuple(
+            a._replace(kind="tensor") if isinstance(a, Data) and a.kind not in kinds else a
+            for a in given
+        )
+    return literal(site)

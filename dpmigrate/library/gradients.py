@@ -1,0 +1,122 @@
+"""Gradients: backward, ``autograd.grad``, ``.grad`` and parameters."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Data,
+    Ref,
+    Value,
+    const,
+    data,
+    gradient_join,
+    items,
+    join,
+    placement_of,
+    value,
+)
+from dpmigrate.library.effects import cut, none
+from dpmigrate.library.sites import Row, Site, rows_of
+
+_DOC = "https://docs.pytorch.org/docs/stable/autograd.html"
+
+
+def backward(site: Site) -> Value:
+    """``loss.backward()``: gradients come to everything that the loss has reached."""
+    loss = site.flat(site.get(0) or NOTHING)
+    site.event("backward", loss=loss)
+    made = site.m.heap.new("backward", "backward", site.node, site.frame.context)
+    site.m.heap.write((made.number, "loss"), loss)
+    for d in data(loss):
+        for number in sorted(d.reached):
+            site.m.heap.widen((number, "grad"), value(Ref(made.number)))
+    return NONE
+
+
+def gradient(site: Site) -> Value:
+    """``torch.autograd.grad(outputs, inputs)``: not averaged over the ranks by DDP."""
+    outputs, inputs = site.get(0, "outputs") or NOTHING, site.get(1, "inputs") or NOTHING
+    site.event("gradient", outputs=site.flat(outputs), inputs=site.flat(inputs))
+    p = placements.elementwise([placement_of(site.flat(inputs)), placement_of(site.flat(outputs))])
+    rows = rows_of(site.flat(inputs))
+    placement = rows.placement if rows is not None else p
+    made = arithmetic.derived("grad", placement, [site.flat(inputs), site.flat(outputs)], site.node)
+    return items([made])
+
+
+def grad_of(site: Site) -> Value:
+    """``x.grad``: of parameters what backward left."""
+    found: list[Value] = []
+    for d in data(site.get(0) or NOTHING):
+        for number in sorted(d.reached):
+            held = site.m.heap.read((number, "grad"))
+            if held:
+                found.append(value(Data("tensor", placements.UNIFORM, origin=None, axes=d.axes)))
+        if not d.reached:
+            found.append(value(d._replace(gradient="none")))
+    return join(*found) or NONE
+
+
+def wants_grad(site: Site) -> Value:
+    """``requires_grad_(True)``."""
+    flag = site.constant(1, "requires_grad", True)
+    given = site.get(0) or NOTHING
+    site.event("requires grad", target=given, flag=const(bool(flag)))
+    if flag is False:
+        return cut(given)
+    return tuple(
+        a._replace(gradient="whole") if isinstance(a, Data) and a.gradient == "none" else a
+        for a in given
+    )
+
+
+def parameter(site: Site) -> Value:
+    """``nn.Parameter(x)``: a parameter of the model it is put into."""
+    made = site.made("parameter")
+    found = data(site.flat(site.get(0, "data") or NOTHING))
+    axes = found[0].axes if found else None
+    return value(
+        Data("tensor", placements.UNIFORM, "whole", reached=frozenset([made.number]), axes=axes)
+    )
+
+
+def function_applied(site: Site) -> Value | None:
+    """``Function.apply(x)`` of a class of the program: its ``forward`` with a context."""
+    cls = site.object
+    forward = site.m.in_class(cls, "forward") if cls is not None else None
+    if not forward:
+        return None
+    result = site.m.call(forward, site.arguments.after(SETTING), site.node, site.frame)
+    given = site.operands()
+    return tuple(
+        a._replace(
+            gradient=gradient_join(*(d.gradient for v in given for d in data(v))),
+            reached=a.reached.union(*(d.reached for v in given for d in data(v))),
+        )
+        if isinstance(a, Data)
+        else a
+        for a in result
+    )
+
+
+def clip_norm(site: Site) -> Value:
+    """``clip_grad_norm_``: the norm of synchronised gradients."""
+    site.event("clip", parameters=site.flat(site.get(0) or NOTHING))
+    return value(Data("tensor", placements.UNIFORM))
+
+
+ROWS = (
+    Row(".backward torch.autograd.backward", backward, source=_DOC),
+    Row("torch.autograd.grad", gradient, source=_DOC),
+    Row("<class>.apply", function_applied, source=_DOC),
+    Row(".requires_grad_", wants_grad, source=_DOC),
+    Row("torch.nn.Parameter torch.nn.parameter.Parameter", parameter, source=_DOC),
+    Row("""
+torch.nn.utils.clip_grad_norm_ torch.nn.utils.clip_grad_norm torch.nn.utils.clip_grad_value_
+""", clip_norm, source=_DOC),
+    Row("torch.autograd.set_detect_anomaly .retain_grad .register_hook", none, source=_DOC),
+)  # fmt: skip
+ATTRIBUTES = (Row("<data>.grad", grad_of, source=_DOC),)

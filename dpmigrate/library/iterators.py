@@ -1,0 +1,259 @@
+"""Python's iterators and containers: range, zip, list, map (https://docs.python.org/3/library/functions.html)."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.names import LENGTH
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Const,
+    Data,
+    Ref,
+    Value,
+    const,
+    data,
+    items,
+    join,
+    only,
+    value,
+)
+from dpmigrate.library.shapes import size_of
+from dpmigrate.library.sites import Effect, Row, Site, examples, rows_of
+
+_DOC = "https://docs.python.org/3/library/functions.html"
+
+
+def length(site: Site) -> Value:
+    """``len(x)``: of rows their number, of a container what is known of it."""
+    given = site.get(0) or ()
+    found: list[Value] = []
+    for atom in given:
+        made = site.m.object(atom)
+        listed = site.m.known_elements((atom,))
+        if isinstance(atom, Data):
+            rows = rows_of((atom,))
+            if rows is not None:
+                found.append(size_of(site, rows, 0))
+                continue
+            lost = atom.placement.kind in (Kind.UNKNOWN, Kind.PER_RANK)
+            p = atom.placement if lost else placements.UNIFORM
+            found.append(
+                arithmetic.derived(
+                    "len", p, [(atom,)], site.node, kind="number", gradient="none", keep_axes=False
+                )
+            )
+        elif listed is not None:
+            found.append(const(len(listed)))
+        elif made is not None and (method := site.m.method_of(made, "__len__")) is not None:
+            found.append(site.m.call(value(method), Arguments(), site.node, site.frame))
+        elif made is not None:
+            held = site.m.heap.read((made.number, LENGTH))
+            own = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
+            found.append(held or own or SETTING)
+        else:
+            found.append(SETTING)
+    return join(*found)
+
+
+def range_(site: Site) -> Value:
+    """``range(n)``: as many numbers as its bounds say."""
+    given = site.arguments.all()
+    try:
+        bounds = [only(v) for v in given]
+        exact = range(*bounds)
+        if len(exact) <= 12:
+            return site.m.listed([const(i) for i in exact], site.node, site.frame)
+    except (LookupError, TypeError, ValueError):
+        pass
+    made = site.made("iterator")
+    count = arithmetic.elementwise("range", given, site.node) if any(map(data, given)) else SETTING
+    if len(given) == 1:
+        count = given[0]
+    site.m.heap.write((made.number, LENGTH), count)
+    site.m.heap.write((made.number, "*"), SETTING)
+    return value(Ref(made.number))
+
+
+def enumerate_(site: Site) -> Value:
+    """``enumerate(x)``."""
+    return _paired(site, [None, site.get(0) or NOTHING])
+
+
+def zip_(site: Site) -> Value:
+    """``zip(a, b)``."""
+    return _paired(site, list(site.arguments.positional))
+
+
+def _paired(site: Site, sources: list[Value | None]) -> Value:
+    listed = [site.m.known_elements(s) if s is not None else None for s in sources]
+    real = [x for x in listed if x is not None]
+    if real and all(x is not None or s is None for x, s in zip(listed, sources, strict=True)):
+        count = min(len(x) for x in real)
+        if count <= 12:
+            rows = [
+                items(x[i] if x is not None else const(i) for x in listed) for i in range(count)
+            ]
+            return site.m.listed(rows, site.node, site.frame)
+    made = site.made("iterator", extra=len(sources))
+    for i, s in enumerate(sources):
+        site.m.heap.write((made.number, f"source {i}"), s if s is not None else SETTING)
+    return value(Ref(made.number))
+
+
+def wrapped(site: Site) -> Value:
+    """An iterator over what something else gives: ``iter``, ``reversed``, a progress bar."""
+    source = site.get(0, "iterable")
+    if source is None:
+        return site.ref("iterator")
+    listed = site.m.known_elements(source)
+    if listed is not None and site.word == "reversed":
+        return site.m.listed(listed[::-1], site.node, site.frame)
+    made = site.made("iterator", extra=1)
+    site.m.heap.write((made.number, "source 0"), source)
+    if site.word == "iter":
+        site.m.library.begun(site.m, source, site.node, site.frame)
+    return value(Ref(made.number))
+
+
+def iterate(site: Site) -> Value | None:
+    """The elements of an iterator, taken from what it goes over."""
+    made = site.object
+    assert made is not None
+    count = made.extra
+    if not isinstance(count, int):
+        held = site.m.heap.read((made.number, "*"))
+        return held or SETTING
+    given = (site.m.heap.read((made.number, f"source {i}")) or NOTHING for i in range(count))
+    sources = [site.m.bound(g) for g in given]
+    each = [SETTING if s == SETTING else site.m.elements(s, site.node, site.frame) for s in sources]
+    return each[0] if count == 1 and site.m.heap.objects[made.number].name != "zip" else items(each)
+
+
+def mapped(site: Site) -> Value:
+    """``map(f, xs)``: the function is called for each element."""
+    function, *sources = site.arguments.positional or [NOTHING]
+    listed = [site.m.known_elements(s, 12) for s in sources]
+    known_all = [x for x in listed if x is not None]
+    if known_all and len(known_all) == len(listed):
+        rows = list(zip(*known_all, strict=False))
+        found = [_call(site, function, list(r)) for r in rows]
+        return site.m.listed(found, site.node, site.frame)
+    elements = [site.m.elements(s, site.node, site.frame) for s in sources]
+    return site.m.listed([_call(site, function, elements)], site.node, site.frame, exact=False)
+
+
+def _call(site: Site, function: Value, given: list[Value]) -> Value:
+    return site.m.call(function, Arguments(given), site.node, site.frame)
+
+
+def filtered(site: Site) -> Value:
+    """``filter(f, xs)``: of parameters some, of rows some."""
+    function, source = site.get(0) or NOTHING, site.get(1) or NOTHING
+    elements = site.m.elements(source, site.node, site.frame)
+    if function != NONE:
+        _call(site, function, [elements])
+    return site.m.listed([elements], site.node, site.frame, exact=False)
+
+
+def collected(kind: str) -> Effect:
+    """``list(x)``, ``tuple(x)``, ``set(x)``, ``sorted(x)``."""
+
+    def effect(site: Site) -> Value:
+        source = site.get(0)
+        if source is None:
+            return site.m.listed([], site.node, site.frame, kind=kind)
+        listed = site.m.known_elements(source)
+        if listed is not None:
+            if site.word == "tuple":
+                return items(listed)
+            exact = site.word not in ("set", "frozenset", "sorted")
+            return site.m.listed(listed, site.node, site.frame, exact=exact, kind=kind)
+        site.m.library.begun(site.m, source, site.node, site.frame)
+        elements = site.m.elements(source, site.node, site.frame)
+        made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
+        for atom in source:
+            other = site.m.object(atom)
+            count = site.m.heap.read((other.number, LENGTH)) if other is not None else None
+            if count and data(count):
+                site.m.heap.write((site.m.objects(made)[0].number, LENGTH), count)
+        return made
+
+    return effect
+
+
+def dictionary(site: Site) -> Value:
+    """``dict(a=1)``, ``dict(other)``, ``dict(pairs)``."""
+    made = site.made("dict")
+    for v in site.arguments.positional:
+        listed = site.m.known_elements(v)
+        pairs = [site.m.known_elements(p) for p in listed] if listed is not None else []
+        if (
+            listed is not None
+            and all(p is not None and len(p) == 2 for p in pairs)
+            and not _dicts(site, v)
+        ):
+            for p in pairs:
+                assert p is not None
+                site.m.set_item(value(Ref(made.number)), p[0], p[1], site.node, site.frame)
+        else:
+            site.m.merge(made, v, site.node, site.frame)
+    for name, v in site.arguments.keywords.items():
+        site.m.heap.write((made.number, Const("str", name)), v)
+    if site.arguments.stars:
+        site.m.heap.widen((made.number, "*"), site.arguments.stars)
+    return value(Ref(made.number))
+
+
+def _dicts(site: Site, v: Value) -> bool:
+    return any(o.kind == "dict" for o in site.m.objects(v))
+
+
+def next_(site: Site) -> Value:
+    """``next(it)``, ``next(it, default)``."""
+    source = site.get(0) or NOTHING
+    return join(site.m.elements(source, site.node, site.frame), site.get(1) or NOTHING)
+
+
+ROWS = (
+    Row(
+        "builtins.len",
+        length,
+        examples("""
+len(x)
+len(torch.cat([x, y]))
+len(x[x[:, 0] > 0])
+len([x, y])
+len(x.t())
+len(x.mean(0))
+"""),
+        _DOC,
+    ),
+    Row("builtins.range", range_, source=_DOC),
+    Row("builtins.enumerate", enumerate_, source=_DOC),
+    Row("builtins.zip", zip_, source=_DOC),
+    Row("builtins.iter builtins.reversed", wrapped, source=_DOC),
+    Row("itertools.cycle itertools.islice itertools.tee itertools.repeat", wrapped, source=_DOC),
+    Row("builtins.map", mapped, ("list(map(torch.exp, [x, y]))[0]",), _DOC),
+    Row("builtins.filter", filtered, source=_DOC),
+    Row(
+        "builtins.list builtins.tuple",
+        collected("list"),
+        ("list([x, y])[1]", "tuple([x, y])[0]"),
+        _DOC,
+    ),
+    Row(
+        "collections.deque",
+        collected("list"),
+        source="https://docs.python.org/3/library/collections.html",
+    ),
+    Row("builtins.sorted", collected("list"), source=_DOC),
+    Row("builtins.set builtins.frozenset", collected("set"), source=_DOC),
+    Row("builtins.dict collections.OrderedDict", dictionary, ("dict(a=x)['a']",), _DOC),
+    Row("builtins.next", next_, source=_DOC),
+    Row("<iterator|bar|loader>.next <iterator|bar|loader>.__next__", next_, source=_DOC),
+    Row("<iterator>.__iter__", iterate, source=_DOC),
+)

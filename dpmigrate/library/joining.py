@@ -1,0 +1,171 @@
+"""Tensors put together, and parted along an axis."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.values import Data, Value, join, placement_of
+from dpmigrate.library.sites import Effect, Site, on_axis, one_dim, rows_of
+
+
+def parts_of(site: Site) -> tuple[list[Value], bool]:
+    """The tensors of a list argument, and whether they are known one by one."""
+    given = site.get(0, "tensors") or ()
+    listed = site.m.known_elements(given)
+    if listed is None:
+        return [site.flat(site.m.elements(given, site.node, site.frame))], False
+    return [site.flat(v) for v in listed], True
+
+
+def joined_rows(parts: list[Value]) -> tuple[Placement, Data | None]:
+    """How parts lie that are put beside each other, and one of those that are rows."""
+    found = next((r for v in parts if (r := rows_of(v)) is not None), None)
+    if found is None:
+        return placement_of(join(*parts)) if parts else placements.UNIFORM, None
+    lying = [placement_of(v) for v in parts]
+    if any(p.kind is Kind.UNKNOWN for p in lying):
+        return placements.UNKNOWN, found
+    if all(p.kind is Kind.ROWS for p in lying):
+        return placements.joined(lying), found
+    # what is beside rows has as many elements as the rank has samples
+    mixed = any(p.kind in placements.EQUAL for p in lying)
+    return placements.UNKNOWN if mixed else placements.PER_RANK, found
+
+
+def cat(at: int = 1, default: int = 0) -> Effect:
+    """Tensors put end to end along an axis; ``at`` is the place of the argument, -1 for none."""
+
+    def effect(site: Site) -> Value:
+        parts, exact = parts_of(site)
+        p, found = joined_rows(parts)
+        if found is None:
+            return arithmetic.derived(site.word, p, parts, site.node, keep_axes=False)
+        try:
+            dim = one_dim(site, at, default) if at >= 0 else default
+        except LookupError:
+            return site.unknown(f"the axis of {site.word}")
+        if site.word in ("hstack", "column_stack") and found.axes == 1:
+            return (
+                stack(site)
+                if site.word == "column_stack"
+                else _end_to_end(site, parts, exact, found)
+            )
+        if site.word in ("hstack", "vstack", "column_stack") and found.axes is None:
+            return site.unknown(f"the axis of {site.word}")
+        if site.word == "vstack" and found.axes == 1:
+            return _stacked(site, parts, 0)
+        hit = on_axis(dim, found)
+        if hit is None:
+            return site.unknown(f"the axis of {site.word}")
+        if hit:
+            return _end_to_end(site, parts, exact, found)
+        return arithmetic.derived(site.word, p, parts, site.node, axes=found.axes)
+
+    return effect
+
+
+def _end_to_end(site: Site, parts: list[Value], exact: bool, found: Data) -> Value:
+    """Rows behind rows: segments. Rows behind what is the same on all ranks are no shares of one tensor."""
+    lying = [placement_of(v) for v in parts]
+    p = placements.joined(lying)
+    if p.kind is Kind.ROWS:
+        same = all(q.times == lying[0].times and q.segments for q in lying)
+        segments = sum(q.segments for q in lying) if exact and same else 0
+        p = p._replace(segments=segments)
+        return arithmetic.derived(site.word, p, parts, site.node, axes=found.axes)
+    lost = any(q.kind is Kind.UNKNOWN for q in lying)
+    p = placements.UNKNOWN if lost else placements.PER_RANK
+    return arithmetic.derived(site.word, p, parts, site.node, keep_axes=False)
+
+
+def stack(site: Site) -> Value:
+    """Tensors put side by side along a new axis."""
+    parts, _ = parts_of(site)
+    try:
+        dim = one_dim(site, 1, 0)
+    except LookupError:
+        return site.unknown(f"the axis of {site.word}")
+    return _stacked(site, parts, -1 if site.word == "column_stack" else dim)
+
+
+def _stacked(site: Site, parts: list[Value], dim: int) -> Value:
+    p, found = joined_rows(parts)
+    if found is None or p.kind is not Kind.ROWS:
+        return arithmetic.derived(site.word, p, parts, site.node, keep_axes=False)
+    axes = found.axes + 1 if found.axes is not None else None
+    if dim < 0:
+        if axes is None and dim != -1:
+            return site.unknown(f"the axis of {site.word}")
+        dim = dim + axes if axes is not None else p.axis + 1
+    p = p._replace(axis=p.axis + (1 if dim <= p.axis else 0))
+    return arithmetic.derived(site.word, p, parts, site.node, axes=axes, keep_axes=False)
+
+
+def chunk(site: Site) -> Value:
+    """``split``, ``chunk``: parts along an axis."""
+    first = site.flat(site.get(0) or ())
+    found = rows_of(first)
+    if found is None:
+        made = arithmetic.derived(
+            site.word, placement_of(first), [first], site.node, keep_axes=False
+        )
+        return site.m.listed([made], site.node, site.frame, exact=False)
+    try:
+        dim = one_dim(site, 2, 0)
+    except LookupError:
+        return site.unknown(f"the axis of {site.word}")
+    hit = on_axis(dim, found)
+    if hit is None:
+        return site.unknown(f"the axis of {site.word}")
+    p, count = found.placement, _count(site, found.placement)
+    if hit and count == p.segments > 1:
+        part = arithmetic.derived(
+            "one view", p._replace(segments=1), [first], site.node, axes=found.axes
+        )
+        return site.m.listed([part] * p.segments, site.node, site.frame)
+    if hit:
+        made = arithmetic.derived("part of a batch", placements.PER_RANK, [first], site.node)
+        return site.m.listed([made], site.node, site.frame, exact=False)
+    part = arithmetic.derived(site.word, p, [first], site.node, axes=found.axes)
+    if site.word == "chunk" and isinstance(count, int) and 0 < count <= 8:
+        return site.m.listed([part] * count, site.node, site.frame)
+    sizes = site.get(1)
+    listed = site.m.known_elements(sizes) if sizes else None
+    if site.word == "split" and listed is not None and not site.name.startswith("numpy."):
+        return site.m.listed([part] * len(listed), site.node, site.frame)
+    return site.m.listed([part], site.node, site.frame, exact=False)
+
+
+def _count(site: Site, p: Placement) -> int | None:
+    """How many parts are made: of ``chunk`` as it says, of ``split`` by the number of samples."""
+    given = site.get(1, "chunks") or site.get(1, "split_size_or_sections") or ()
+    if site.word == "chunk" or site.name.startswith("numpy."):
+        count = site.m.constant(given)
+        return count.value if count is not None and isinstance(count.value, int) else None
+    listed = site.m.known_elements(given)
+    sizes = [placement_of(v) for v in listed] if listed is not None else [placement_of(given)]
+    if sizes and all(s.kind is Kind.SIZE and s.times == p.times > 0 for s in sizes):
+        return len(sizes) if listed is not None else p.segments
+    return None
+
+
+def unbind(site: Site) -> Value:
+    """``unbind(dim)``: the slices along an axis."""
+    first = site.flat(site.get(0) or ())
+    found = rows_of(first)
+    p = placement_of(first)
+    axes = None
+    if found is not None:
+        try:
+            dim = one_dim(site, 1, 0)
+        except LookupError:
+            return site.unknown(f"the axis of {site.word}")
+        hit = on_axis(dim, found)
+        if hit is None:
+            return site.unknown(f"the axis of {site.word}")
+        axes = found.axes - 1 if found.axes is not None else None
+        before = dim >= 0 and dim < p.axis or (found.axes is not None and 0 > dim >= -found.axes
+                                              and dim + found.axes < p.axis)  # fmt: skip
+        p = placements.PER_RANK if hit else p._replace(axis=p.axis - int(before))
+    part = arithmetic.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False)
+    return site.m.listed([part], site.node, site.frame, exact=False)

@@ -1,0 +1,190 @@
+"""torch's losses (https://docs.pytorch.org/docs/stable/nn.html#loss-functions)."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    Value,
+    const,
+    data,
+    known,
+    placement_of,
+)
+from dpmigrate.library.sites import Row, Site, examples, prefixed, rows_of
+
+_DOC = "https://docs.pytorch.org/docs/stable/nn.html#loss-functions"
+_MODULES = """
+CrossEntropyLoss NLLLoss NLLLoss2d MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss
+BCEWithLogitsLoss KLDivLoss PoissonNLLLoss GaussianNLLLoss CosineEmbeddingLoss
+MarginRankingLoss TripletMarginLoss HingeEmbeddingLoss MultiLabelMarginLoss
+MultiLabelSoftMarginLoss MultiMarginLoss SoftMarginLoss CTCLoss TripletMarginWithDistanceLoss
+"""
+_FUNCTIONS = """
+cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy
+binary_cross_entropy_with_logits kl_div poisson_nll_loss gaussian_nll_loss
+cosine_embedding_loss margin_ranking_loss triplet_margin_loss hinge_embedding_loss
+multilabel_margin_loss multilabel_soft_margin_loss multi_margin_loss soft_margin_loss
+ctc_loss triplet_margin_with_distance_loss
+"""
+#: losses whose mean is over the weights of the labels
+_WEIGHTED = ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss")
+#: losses whose operands are no tensors of one shape: a row of one belongs to a row of the other
+_BY_ROW = (
+    *_WEIGHTED, "CosineEmbeddingLoss", "cosine_embedding_loss", "MultiMarginLoss",
+    "multi_margin_loss", "TripletMarginLoss", "triplet_margin_loss", "GaussianNLLLoss",
+    "gaussian_nll_loss",
+)  # fmt: skip
+_CTC = ("CTCLoss", "ctc_loss")
+#: losses with a number for each row
+_OF_ROWS = (
+    *_BY_ROW, *_CTC, "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+)  # fmt: skip
+
+
+def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str) -> Value:
+    """A loss by its reduction: the mean over the batch is the mean of the ranks' means.
+
+    Weights of classes, and labels that are left out, make it a quotient of sums over the batch.
+    """
+    reduction = known(fields.get("reduction") or const("mean"))
+    for flag, other in (("size_average", "sum"), ("reduce", "none")):
+        if fields.get(flag) and known(fields[flag]) is False:
+            reduction = other
+    p = _over_rows(operands, name)
+    weight = fields.get("weight")
+    skewed = name in _WEIGHTED and weight is not None and weight != NONE
+    ignoring = name in _WEIGHTED and fields.get("ignore_index") is not None
+    elements = _elements(operands, name)
+    if p.kind is Kind.ROWS:
+        match reduction:
+            case "mean":
+                p = placements.RATIO if p.ragged or skewed or ignoring else placements.MEAN
+            case "sum":
+                p = placements.SUM
+            case "batchmean":
+                whole = placements.MEAN if p.axis == 0 else placements.SUM
+                p = placements.RATIO if p.ragged else whole
+            case "none":
+                pass
+            case _:
+                return site.unknown("the reduction of a loss")
+    axes = 0 if reduction != "none" else elements
+    return arithmetic.derived(
+        name, p, operands, site.node, kind="tensor", axes=axes, keep_axes=False
+    )
+
+
+def _over_rows(operands: list[Value], name: str) -> Placement:
+    """How the losses of the elements lie."""
+    lying = [placement_of(v) for v in operands]
+    if name in _CTC:
+        lying = [p._replace(axis=0) if p.kind is Kind.ROWS else p for p in lying]
+    elif name not in _BY_ROW:
+        lying = arithmetic.aligned(operands)
+    return placements.elementwise(lying)
+
+
+def _elements(operands: list[Value], name: str) -> int | None:
+    """The number of axes of the losses of the elements."""
+    if name not in _OF_ROWS:
+        return arithmetic.axes_of(operands)
+    targets = rows_of(operands[1]) if len(operands) > 1 else None
+    return targets.axes if targets is not None and name in _WEIGHTED else None
+
+
+def loss_function(site: Site) -> Value:
+    """``F.cross_entropy(x, t)``."""
+    operands = [v for v in (site.flat(a) for a in site.arguments.positional[:4]) if v]
+    for v in site.arguments.keywords.values():
+        if data(site.flat(v)):
+            operands.append(site.flat(v))
+    fields = dict(site.arguments.keywords)
+    third = site.arguments.get(2)
+    if third and site.word in _WEIGHTED:
+        fields["weight"] = third
+    return lossy(site, fields, operands, site.word)
+
+
+def criterion(site: Site) -> Value:
+    """``nn.CrossEntropyLoss()``."""
+    made = site.ref("criterion", **site.arguments.keywords)
+    if site.arguments.positional:
+        weighted = ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "BCELoss", "BCEWithLogitsLoss")
+        first = "weight" if site.word in weighted else "size_average"
+        number = site.m.objects(made)[0].number
+        site.m.heap.write((number, first), site.arguments.positional[0])
+    return made
+
+
+def criterion_called(site: Site) -> Value:
+    """A call of a loss module."""
+    made = site.object
+    assert made is not None
+    fields = {str(k): v for k, v in site.m.heap.names(made.number)}
+    operands = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
+    operands += [
+        site.flat(fields[n]) for n in ("weight", "pos_weight") if data(fields.get(n, NOTHING))
+    ]
+    return lossy(site, fields, operands, made.name)
+
+
+ROWS = (
+    Row(prefixed("torch.nn.", _MODULES), criterion, examples("""
+nn.CrossEntropyLoss()(x @ w, t)
+nn.CrossEntropyLoss(reduction='sum')(x @ w, t)
+nn.CrossEntropyLoss(w[0].detach().abs() + 0.1)(x @ w, t)
+nn.CrossEntropyLoss(label_smoothing=0.1)(x @ w, t)
+nn.MSELoss()(x @ w, y)
+nn.MSELoss(size_average=False)(x @ w, y)
+nn.BCEWithLogitsLoss(pos_weight=torch.tensor(2.0))(x @ w, y.sigmoid())
+nn.L1Loss(reduction='none')(x, y)
+nn.KLDivLoss(reduction='batchmean')((x @ w).log_softmax(1), y.softmax(1))
+nn.TripletMarginLoss()(x @ w, y, x.flip(1))
+"""), _DOC),
+    Row("<criterion>.__call__ <criterion>.forward", criterion_called, ("nn.MSELoss()(x, y)",), _DOC),
+    Row(prefixed("torch.nn.functional.", _FUNCTIONS), loss_function, examples("""
+F.cross_entropy(x @ w, t)
+F.cross_entropy(x @ w, t, reduction='sum')
+F.cross_entropy(x @ w, t, reduction='none')
+F.cross_entropy(x @ w, t, ignore_index=1)
+F.cross_entropy(x @ w, t, label_smoothing=0.2)
+F.cross_entropy(x @ w, y.softmax(1))
+F.cross_entropy(x @ w, t, weight=w[0].detach().abs() + 0.1)
+F.nll_loss((x @ w).log_softmax(1), t)
+F.mse_loss(x @ w, y)
+F.mse_loss(x @ w, y, reduction='sum')
+F.mse_loss((x @ w)[:, :1], y[:, :1], reduction='none')
+F.mse_loss(x[:, 0], y[:, :1])
+F.mse_loss(x.mean(0), y.mean(0))
+F.l1_loss(x @ w, y, reduction='none')
+F.smooth_l1_loss(x @ w, y)
+F.huber_loss(x @ w, y)
+F.binary_cross_entropy(x.sigmoid(), y.sigmoid())
+F.binary_cross_entropy((x @ w).sigmoid(), y.sigmoid(), weight=y.abs())
+F.binary_cross_entropy_with_logits(x @ w, y.sigmoid())
+F.binary_cross_entropy_with_logits(x @ w, y.sigmoid(), weight=x.detach().abs().mean(0))
+F.kl_div((x @ w).log_softmax(1), y.softmax(1))
+F.kl_div((x @ w).log_softmax(1), y.softmax(1), reduction='batchmean')
+F.kl_div((x @ w).log_softmax(1), y.softmax(1), reduction='sum')
+F.cosine_embedding_loss(x @ w, y, t * 2 - 1)
+F.margin_ranking_loss(x @ w, y, x.sign())
+F.triplet_margin_loss(x @ w, y, x)
+F.multi_margin_loss(x @ w, t)
+F.poisson_nll_loss(x @ w, y.abs())
+F.gaussian_nll_loss(x @ w, y, y.abs() + 1)
+F.soft_margin_loss(x @ w, x.sign())
+F.hinge_embedding_loss(x @ w, x.sign())
+F.mse_loss(torch.cat([x, y]) @ w, torch.cat([y, x]))
+F.cross_entropy((x @ w)[x[:, 0] > 0], t[x[:, 0] > 0])
+"""), _DOC),
+)  # fmt: skip
+
+
+def classes(name: str) -> str | None:
+    """What the instances of a class are."""
+    head, _, word = name.rpartition(".")
+    return "criterion" if head == "torch.nn" and word in _MODULES.split() else None

@@ -1,0 +1,91 @@
+"""scikit-learn, scipy and metrics over predictions (https://scikit-learn.org/stable/api/)."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.values import SETTING, Value, items, placement_of
+from dpmigrate.library.effects import coupled, elementwise, uniform
+from dpmigrate.library.reductions import along
+from dpmigrate.library.sites import Row, Site, prefixed
+
+_DOC = "https://scikit-learn.org/stable/api/sklearn.metrics.html"
+
+
+def metric(site: Site) -> Value:
+    """A metric over what it is given: of the rank's samples, and no sum over them."""
+    return coupled(site)
+
+
+def divided(site: Site) -> Value:
+    """``train_test_split(a, b)``: two parts of each, the same on every rank if what is split is."""
+    found = []
+    for v in site.arguments.positional:
+        flat = site.flat(v)
+        moving = flat and placement_of(flat).kind not in placements.EQUAL
+        part = site.data(placements.PER_RANK, keep_axes=False) if moving else flat or SETTING
+        if not moving and site.m.objects(v):
+            part = v
+        found += [part, part]
+    return items(found)
+
+
+def folds(site: Site) -> Value:
+    """``KFold(n)``."""
+    return site.ref("folds")
+
+
+def fold(site: Site) -> Value:
+    """``folds.split(x)``: pairs of places."""
+    return site.m.listed([items([SETTING, SETTING])], site.node, site.frame, exact=False)
+
+
+def estimator(site: Site) -> Value:
+    """An estimator, or an object of pandas: plain, the same on every rank."""
+    return site.ref("opaque")
+
+
+ROWS = (
+    Row("sklearn.model_selection.train_test_split", divided, source=_DOC),
+    Row(
+        prefixed(
+            "sklearn.model_selection.",
+            """
+KFold StratifiedKFold GroupKFold ShuffleSplit StratifiedShuffleSplit
+""",
+        ),
+        folds,
+        source=_DOC,
+    ),
+    Row("<folds>.split", fold, source=_DOC),
+    Row("<folds>.get_n_splits", uniform, source=_DOC),
+    Row(
+        """
+scipy.special.expit scipy.special.logit scipy.stats.norm.cdf scipy.stats.norm.pdf
+""",
+        elementwise,
+    ),
+    Row("scipy.special.softmax scipy.special.logsumexp", along(), ()),
+    Row(
+        "pandas.read_csv pandas.DataFrame pandas.read_pickle pandas.concat pandas.Series pandas.read_excel pandas.merge pandas.read_json pandas.read_parquet",
+        estimator,
+    ),
+)
+
+
+def pattern(name: str) -> Row | None:
+    """Families of names."""
+    if name.startswith(
+        (
+            "sklearn.metrics.",
+            "torchmetrics.functional.",
+            "scipy.stats.",
+            "scipy.spatial.",
+            "scipy.linalg.",
+            "skimage.metrics.",
+            "scipy.optimize.",
+        )
+    ):
+        return Row(name, metric, source=_DOC)
+    if name.startswith(("sklearn.", "scipy.io.", "scipy.sparse.")):
+        return Row(name, metric if name.startswith("scipy.sparse.") else estimator)
+    return None

@@ -1,0 +1,174 @@
+"""Containers of modules: Sequential, ModuleList, ModuleDict (https://docs.pytorch.org/docs/stable/nn.html)."""
+
+from __future__ import annotations
+
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Const,
+    Ref,
+    Value,
+    const,
+    items,
+    join,
+    known,
+    value,
+)
+from dpmigrate.library.effects import uniform
+from dpmigrate.library.modules import forward
+from dpmigrate.library.sites import Row, Site, methods, prefixed
+
+_DOC = "https://docs.pytorch.org/docs/stable/nn.html#containers"
+CONTAINERS = "Sequential ModuleList ModuleDict ParameterList ParameterDict"
+
+
+def container(site: Site) -> Value:
+    """``nn.Sequential(a, b)``, ``nn.ModuleList([…])``, ``nn.ModuleDict({…})``."""
+    made = site.made("container")
+    given = site.arguments.positional
+    listed: list[Value] | None = list(given)
+    if site.arguments.star:
+        listed = None
+    if len(given) == 1 and site.word in (
+        "ModuleList",
+        "ParameterList",
+        "Sequential",
+        "ModuleDict",
+        "ParameterDict",
+    ):
+        inner = site.m.known_elements(given[0])
+        owner = next(iter(site.m.objects(given[0])), None)
+        if owner is not None and owner.kind == "dict":
+            for k, v in site.m.heap.names(owner.number):
+                site.m.heap.write((made.number, k.value if isinstance(k, Const) else "*"), v)
+            return value(Ref(made.number))
+        if owner is not None and owner.kind == "list":
+            listed = inner
+            if inner is None:
+                site.m.heap.write((made.number, "*"), site.m.contents(owner))
+                return value(Ref(made.number))
+        elif owner is None and inner is not None:
+            listed = inner
+    if listed is None:
+        site.m.heap.write((made.number, "*"), site.arguments.star)
+    for i, v in enumerate(listed or []):
+        site.m.heap.write((made.number, str(i)), v)
+    return value(Ref(made.number))
+
+
+def children(site: Site, made: Object) -> list[Value]:
+    """The layers of a container, in order."""
+    return [
+        site.m.bound(v)
+        for k, v in site.m.heap.names(made.number)
+        if isinstance(k, str) and not k.startswith(("=", "mode ", "grad", "training"))
+    ]
+
+
+def container_called(site: Site) -> Value:
+    """``Sequential`` calls one layer after the other."""
+    made = site.object
+    assert made is not None
+    forward(site, made)
+    out = site.get(1, "input") or NOTHING
+    layers = [
+        (k, v)
+        for k, v in site.m.heap.names(made.number)
+        if isinstance(k, str)
+        and (k == "*" or k.isdigit() or not k.startswith(("=", "mode", "grad", "training")))
+    ]
+    for name, each in layers:
+        if name == "*":
+            for _ in range(2):
+                result = site.m.call(each, Arguments([out]), site.node, site.frame)
+                out = join(out, result) if out != result else out
+                out = result or out
+            continue
+        out = site.m.call(each, Arguments([out]), site.node, site.frame)
+        if not out:
+            return NOTHING
+    return out
+
+
+def container_item(site: Site) -> Value:
+    """``layers[i]``, ``layers["a"]``."""
+    made = site.object
+    assert made is not None
+    key = site.m.constant(site.get(1) or NOTHING)
+    if key is not None:
+        word = str(key.value)
+        held = site.m.heap.read((made.number, word))
+        if held:
+            return held
+        if isinstance(key.value, int) and key.value < 0:
+            every = children(site, made)
+            if -len(every) <= key.value:
+                return every[key.value]
+    return join(*children(site, made)) or SETTING
+
+
+def container_elements(site: Site) -> Value:
+    """A loop over a ModuleList."""
+    made = site.object
+    assert made is not None
+    if made.name in ("ModuleDict", "ParameterDict"):
+        return SETTING
+    return join(*children(site, made)) or NOTHING
+
+
+def container_append(site: Site) -> Value:
+    """``layers.append(x)``, ``add_module(name, x)``."""
+    made = site.object
+    assert made is not None
+    if site.word in ("add_module", "register_module", "update", "__setitem__"):
+        name = known(site.get(1) or NOTHING)
+        held = site.get(2) or NOTHING
+        if isinstance(name, str | int):
+            site.m.heap.write((made.number, str(name)), held)
+        else:
+            site.m.heap.widen((made.number, "*"), held)
+        return NONE
+    site.m.heap.widen((made.number, "*"), site.get(1) or NOTHING)
+    return value(Ref(made.number))
+
+
+def container_pairs(site: Site) -> Value:
+    """``items()`` and ``values()`` of a ModuleDict."""
+    made = site.object
+    assert made is not None
+    every = join(*children(site, made)) or NOTHING
+    each = items([SETTING, every]) if site.word in ("items", "named_children") else every
+    return site.m.listed([each], site.node, site.frame, exact=False)
+
+
+def container_length(site: Site) -> Value:
+    """``len(layers)``."""
+    made = site.object
+    if made is None or site.m.heap.read((made.number, "*")):
+        return SETTING
+    return const(len(children(site, made)))
+
+
+ROWS = (
+    Row(prefixed("torch.nn.", CONTAINERS), container, source=_DOC),
+    Row(methods("container", "__call__ forward"), container_called, source=_DOC),
+    Row(methods("container", "__getitem__"), container_item, source=_DOC),
+    Row(methods("container", "__iter__"), container_elements, source=_DOC),
+    Row(
+        methods("container", "append insert extend add_module __setitem__"),
+        container_append,
+        source=_DOC,
+    ),
+    Row(methods("container", "items values"), container_pairs, source=_DOC),
+    Row(methods("container", "keys"), uniform, source=_DOC),
+    Row(methods("container", "__len__"), container_length, source=_DOC),
+)
+
+
+def classes(name: str) -> str | None:
+    """What the instances of a class are."""
+    head, _, word = name.rpartition(".")
+    return "container" if head == "torch.nn" and word in CONTAINERS.split() else None

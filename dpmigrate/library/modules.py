@@ -1,0 +1,388 @@
+"""Models: what a module, a wrapper and their methods do (https://docs.pytorch.org/docs/stable/nn.html)."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Atom,
+    Data,
+    Items,
+    Ref,
+    Value,
+    const,
+    items,
+    join,
+    known,
+    value,
+)
+from dpmigrate.library.effects import none, same, uniform
+from dpmigrate.library.sites import GRAD, Effect, Row, Site, methods
+
+_DOC = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"
+#: kinds of objects that hold parameters
+MODULES = frozenset({"module", "wrapper", "criterion", "container"})
+
+
+def forward(site: Site, made: Object) -> None:
+    """A module is called."""
+    mode = site.m.heap.read((made.number, "mode training")) or const(True)
+    grad = site.m.heap.read(GRAD) or const(True)
+    given = join(*[site.flat(v) for v in site.arguments.all()])
+    site.event("forward", module=value(Ref(made.number)), given=given, training=mode, grad=grad)
+
+
+def parameters(site: Site) -> Value:
+    """``model.parameters()``: tensors that are the module's, all of them."""
+    made = site.object
+    assert made is not None
+    each = value(Data("tensor", placements.UNIFORM, "whole", reached=frozenset([made.number])))
+    listed = items([SETTING, each]) if site.word.startswith("named") else each
+    return site.m.listed([listed], site.node, site.frame, exact=False)
+
+
+def modules(site: Site) -> Value:
+    """``model.modules()``, ``children()``: modules in it."""
+    made = site.object
+    assert made is not None
+    inside = [value(Ref(n)) for n in sorted(owned(site.m, made.number))]
+    each = join(*inside)
+    listed = items([SETTING, each]) if site.word.startswith("named") else each
+    return site.m.listed([listed], site.node, site.frame, exact=False)
+
+
+def owned(m: object, top: int) -> set[int]:
+    """The modules and parameters that a module holds, itself included."""
+    heap = m.heap  # type: ignore[attr-defined]
+    seen: set[int] = set()
+    todo = [top]
+    while todo:
+        number = todo.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        for name in heap.fields.get(number, ()):
+            held = heap._store.get((number, name)) or NOTHING
+            todo += _inside(m, held, 3)
+    return seen
+
+
+def _inside(m: object, v: Value, depth: int) -> list[int]:
+    found: list[int] = []
+    heap = m.heap  # type: ignore[attr-defined]
+    for a in v:
+        if isinstance(a, Ref):
+            made = heap.objects[a.object]
+            if m.kinds(made) & (MODULES | {"parameter"}):  # type: ignore[attr-defined]
+                found.append(a.object)
+            elif made.kind in ("list", "dict") and depth:
+                for name in heap.fields.get(a.object, ()):
+                    found += _inside(m, heap._store.get((a.object, name)) or NOTHING, depth - 1)
+        elif isinstance(a, Items) and depth:
+            for v2 in a.items:
+                found += _inside(m, v2, depth - 1)
+        elif isinstance(a, Data) and a.gradient == "whole":
+            found += [n for n in a.reached if heap.objects[n].kind == "parameter"]
+    return found
+
+
+def itself(site: Site) -> Value:
+    """``model.to(device)``: the same module."""
+    if site.word in ("to", "cuda", "cpu"):
+        site.event("move", module=value(site.receiver) if site.receiver else NOTHING)
+    return value(site.receiver) if site.receiver is not None else NOTHING
+
+
+def mode(site: Site) -> Value:
+    """``model.train()``, ``model.eval()``."""
+    made = site.object
+    assert made is not None
+    flag = site.get(1, "mode") or const(True) if site.word == "train" else const(False)
+    for number in sorted(owned(site.m, made.number)):
+        site.m.heap.write((number, "mode training"), flag)
+    return value(Ref(made.number))
+
+
+def frozen(site: Site) -> Value:
+    """``module.requires_grad_(False)``."""
+    made = site.object
+    assert made is not None
+    flag = site.get(1, "requires_grad") or const(True)
+    if flag in (const(True), const(False)):
+        for number in sorted(owned(site.m, made.number)):
+            site.m.heap.write((number, "mode frozen"), const(flag == const(False)))
+    return value(Ref(made.number))
+
+
+def registered(site: Site) -> Value:
+    """``register_buffer(name, x)``, ``register_parameter``, ``add_module``: a field."""
+    made = site.object
+    assert made is not None
+    name = known(site.get(1, "name") or NOTHING)
+    held = site.get(2) or site.arguments.get(1, "tensor") or NONE
+    if isinstance(name, str):
+        site.m.heap.write((made.number, name), held)
+    else:
+        site.m.heap.widen((made.number, "*"), held)
+    return NONE
+
+
+def state(site: Site) -> Value:
+    """``model.state_dict()``: named tensors, the same on every rank."""
+    made = site.ref("state", of=value(site.receiver) if site.receiver else None)
+    return made
+
+
+def state_loaded(site: Site) -> Value:
+    """``load_state_dict(d)``."""
+    site.event(
+        "load state",
+        target=value(site.receiver) if site.receiver else NOTHING,
+        given=site.get(1) or NOTHING,
+    )
+    return SETTING
+
+
+def applied(site: Site) -> Value:
+    """``model.apply(f)``: the function is called with every module in it."""
+    made = site.object
+    assert made is not None
+    inside = tuple(Ref(n) for n in sorted(owned(site.m, made.number)))
+    site.m.call(site.get(1) or NOTHING, Arguments([inside]), site.node, site.frame)
+    return value(Ref(made.number))
+
+
+def submodule_at(site: Site) -> Value:
+    """``module.weight``, ``module.bias``: parameters of a layer."""
+    made = site.object
+    assert made is not None
+    held = site.m.heap.read((made.number, site.word))
+    if held:
+        return held
+    return value(Data("tensor", placements.UNIFORM, "whole", reached=frozenset([made.number])))
+
+
+def clear(site: Site, numbers: list[int]) -> None:
+    """Gradients are set to None."""
+    for number in numbers:
+        if site.m.heap.read((number, "grad")) is not None:
+            site.m.heap.write((number, "grad"), None)
+
+
+def gradients_cleared(site: Site) -> Value:
+    """``model.zero_grad()``."""
+    made = site.object
+    assert made is not None
+    clear(site, sorted(owned(site.m, made.number)))
+    return NONE
+
+
+#: what is kept of a model of a library, whose parts are modules as well
+MODEL = "model of a library"
+
+
+def part(site: Site) -> Value:
+    """A part of a library's module, by its name or place: a module as well."""
+    made = site.object
+    assert made is not None
+    key = site.m.constant(site.get(1) or NOTHING)
+    word = site.word if key is None else f"[{key.value}]"
+    held = site.m.heap.read((made.number, word))
+    if held:
+        return held
+    inner = site.m.heap.new(
+        "module", f"{made.name}.{word}", made.node, made.context, key=(made.number, word)
+    )
+    inner.many, inner.extra = False, MODEL
+    found = value(Ref(inner.number))
+    site.m.heap.write((made.number, word), found)
+    return found
+
+
+def wrapper(site: Site) -> Value:
+    """``DataParallel(model)``, ``DistributedDataParallel(model)``."""
+    return site.ref(
+        "wrapper",
+        module=site.get(0, "module"),
+        find_unused=site.arguments.keywords.get("find_unused_parameters"),
+    )
+
+
+def wrapper_called(site: Site) -> Value:
+    """A call of a wrapper: its module is called, and what comes out has passed through the wrapper."""
+    made = site.object
+    assert made is not None
+    forward(site, made)
+    inner = site.m.heap.read((made.number, "module")) or NOTHING
+    result = site.m.call(inner, site.arguments, site.node, site.frame)
+    return through(result, made, site) if site.grad() else result
+
+
+def through(v: Value, made: Object, site: Site) -> Value:
+    """Data that has passed through a wrapper."""
+    found: list[Atom] = []
+    for a in v:
+        if isinstance(a, Data) and a.gradient != "none":
+            a = a._replace(reached=a.reached | {made.number})
+        elif isinstance(a, Items):
+            a = Items(tuple(through(i, made, site) for i in a.items))
+        found.append(a)
+    return tuple(found)
+
+
+def wrapper_attribute(site: Site) -> Value:
+    """``wrapped.module``."""
+    made = site.object
+    assert made is not None
+    return site.m.heap.read((made.number, "module")) or SETTING
+
+
+def training(site: Site) -> Value:
+    """``model.training``."""
+    made = site.object
+    return (site.m.heap.read((made.number, "mode training")) if made else None) or SETTING
+
+
+def tensor(site: Site) -> Value:
+    """A tensor that is the same on every rank: a buffer, an entry of a state."""
+    return value(Data("tensor", placements.UNIFORM))
+
+
+def tensors(site: Site) -> Value:
+    """The tensors of a state, with their names where asked for."""
+    each = (
+        items([SETTING, tensor(site)]) if site.word in ("items", "named_buffers") else tensor(site)
+    )
+    return site.m.listed([each], site.node, site.frame, exact=False)
+
+
+def no_sync(site: Site) -> Value:
+    """``model.no_sync()``."""
+    return site.ref("no_sync", of=site.get(0))
+
+
+def unseen(effect: Effect) -> Effect:
+    """A method that shows of an object of unseen code that it is a model."""
+
+    def shown(site: Site) -> Value | None:
+        if site.object is not None:
+            site.object.marks.add("module")
+        return effect(site)
+
+    return shown
+
+
+def unseen_called(site: Site) -> Value | None:
+    """A model whose code is not seen is called: it is taken to treat each sample by itself."""
+    made = site.object
+    if made is None or "module" not in made.marks:
+        return None
+    site.m.trace.miss("a model whose code is not seen", site.node, site.frame.context)
+    forward(site, made)
+    operands = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
+    p = placements.elementwise(arithmetic.aligned(operands))
+    kept = {} if site.grad() else {"gradient": "none"}
+    found = arithmetic.derived("a model", p, operands, site.node, kind="batch", keep_axes=False, **kept)  # type: ignore[arg-type]
+    if not site.grad():
+        return found
+    return tuple(
+        a._replace(gradient="whole" if a.gradient == "none" else a.gradient,
+                   reached=a.reached | {made.number}) if isinstance(a, Data) else a
+        for a in found
+    )
+
+
+def named(site: Site) -> Value:
+    """``model.__getattr__(name)``."""
+    made = site.object
+    name = site.m.constant(site.get(1) or NOTHING)
+    if made is None:
+        return SETTING
+    if name is not None and isinstance(name.value, str):
+        return site.m.attribute(value(Ref(made.number)), name.value, site.node, site.frame)
+    held = site.m.heap.read((made.number, "*"))
+    if held:
+        return held
+    inside = owned(site.m, made.number) - {made.number}
+    return join(*[value(Ref(n)) for n in sorted(inside)]) or SETTING
+
+
+_ANY = "module|wrapper|container|criterion"
+_MODEL = "opaque"
+ROWS = (
+    Row("""
+torch.nn.DataParallel torch.nn.parallel.DataParallel
+torch.nn.parallel.DistributedDataParallel torch.nn.DistributedDataParallel
+""", wrapper, source=_DOC),
+    Row(methods(_ANY, """
+to cuda cpu float double half type share_memory compile bfloat16 to_empty
+"""), itself, source=_DOC),
+    Row(methods(_ANY, "train eval"), mode, source=_DOC),
+    Row(methods(_ANY, "parameters named_parameters get_parameter"), parameters, source=_DOC),
+    Row(methods(_ANY, """
+modules named_modules children named_children get_submodule
+"""), modules, source=_DOC),
+    Row(methods(_ANY, "buffers named_buffers"), tensors, source=_DOC),
+    Row(methods(_ANY, "get_buffer"), tensor, source=_DOC),
+    Row(methods(_ANY, "state_dict"), state, source=_DOC),
+    Row(methods(_ANY, "load_state_dict"), state_loaded, source=_DOC),
+    Row(methods(_ANY, "zero_grad"), gradients_cleared, source=_DOC),
+    Row(methods(_ANY, "__init__ flatten_parameters"), none, source=_DOC),
+    Row(methods(_ANY, "requires_grad_"), frozen, source=_DOC),
+    Row(methods(_ANY, """
+register_buffer register_parameter add_module register_module
+"""), registered, source=_DOC),
+    Row(methods(_ANY, "apply"), applied, source=_DOC),
+    Row(methods(_ANY, """
+register_forward_hook register_full_backward_hook register_forward_pre_hook
+register_backward_hook extra_repr __repr__ register_load_state_dict_post_hook
+"""), uniform, source=_DOC),
+    Row("<module>.__getitem__ <module>.__iter__", part, source=_DOC),
+    Row(methods(_ANY, "__getattr__"), named, source=_DOC),
+    Row(methods(_MODEL, "to cuda cpu float double half"), itself, source=_DOC),
+    Row(methods(_MODEL, "train eval"), unseen(mode), source=_DOC),
+    Row(methods(_MODEL, "parameters named_parameters"), unseen(parameters), source=_DOC),
+    Row(methods(_MODEL, "modules named_modules children named_children"), unseen(modules), source=_DOC),
+    Row(methods(_MODEL, "state_dict"), state, source=_DOC),
+    Row(methods(_MODEL, "load_state_dict"), state_loaded, source=_DOC),
+    Row(methods(_MODEL, "zero_grad"), none, source=_DOC),
+    Row(methods(_MODEL, "requires_grad_"), frozen, source=_DOC),
+    Row(methods(_MODEL, "apply"), unseen(applied), source=_DOC),
+    Row(methods(_MODEL, "__call__ forward"), unseen_called, source=_DOC),
+    Row("<wrapper>.__call__ <wrapper>.forward", wrapper_called, source=_DOC),
+    Row("<wrapper>.no_sync", no_sync, source=_DOC),
+    Row("<no_sync>.__enter__", same),
+    Row("<no_sync>.__exit__", none),
+    Row("<state>.items <state>.values", tensors, source=_DOC),
+    Row("<state>.keys <state>.__len__ <state>.__iter__", uniform, source=_DOC),
+    Row("<state>.__getitem__ <state>.pop <state>.get", tensor, source=_DOC),
+    Row("<state>.copy", same, source=_DOC),
+    Row("<state>.update <state>.__setitem__", none, source=_DOC),
+)  # fmt: skip
+ATTRIBUTES = (
+    Row(methods("module|opaque|container|wrapper", """
+weight bias weight_ih_l0 weight_hh_l0 bias_ih_l0 bias_hh_l0 in_proj_weight in_proj_bias
+weight_orig weight_g weight_v
+"""), submodule_at, source=_DOC),
+    Row(methods("module|wrapper|container", "training"), training, source=_DOC),
+    Row("<wrapper>.module", wrapper_attribute, source=_DOC),
+    Row(methods("module", """
+in_features out_features in_channels out_channels num_features kernel_size stride padding
+hidden_size num_layers device embedding_dim num_embeddings input_size momentum eps dtype
+"""), uniform, source=_DOC),
+    Row(methods("module", "running_mean running_var num_batches_tracked"), tensor, source=_DOC),
+)  # fmt: skip
+KINDS = {
+    "torch.nn.Module": frozenset({"module"}),
+    "torch.jit.ScriptModule": frozenset({"module"}),
+    "torch.nn.modules.loss._Loss": frozenset({"module"}),
+    "torch.nn.loss._Loss": frozenset({"module"}),
+    "torch.nn._Loss": frozenset({"module"}),
+    "torch.nn.DataParallel": frozenset({"wrapper"}),
+    "torch.nn.parallel.DataParallel": frozenset({"wrapper"}),
+    "torch.nn.parallel.DistributedDataParallel": frozenset({"wrapper"}),
+}

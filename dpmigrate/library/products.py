@@ -1,0 +1,146 @@
+"""Products of matrices, and einsum."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import Data, Value, data, placement_of
+from dpmigrate.library.sites import Site, rows_of
+
+
+def matmul(site: Site) -> Value:
+    """A product of matrices: contracts the last axis of the first with the one before last of the second."""
+    operands = [site.flat(v) for v in site.all()]
+    if site.word in ("addmm", "baddbmm", "addmv", "addbmm"):
+        bias, *rest = operands
+        made = _product(site, rest[:2])
+        return arithmetic.binary("add", bias, made, site.node)
+    return _product(site, operands[:2])
+
+
+def _product(site: Site, operands: list[Value]) -> Value:
+    if len(operands) < 2:
+        return site.unknown("the operands of a product")
+    a, b = (rows_of(v) for v in operands)
+    if a is None or b is None:
+        return _one_sided(site, operands, a, b)
+    p = placements.join(a.placement._replace(axis=0), b.placement._replace(axis=0))
+    if site.word in ("bmm", "baddbmm"):
+        a, b = a._replace(axes=3), b._replace(axes=3)
+    if site.word == "mm":
+        a, b = a._replace(axes=2), b._replace(axes=2)
+    first, second = a.axes or b.axes, b.axes or a.axes
+    if first is None or second is None:
+        if {a.placement.axis, b.placement.axis} == {0}:
+            return site.unknown("whether the samples meet in a product of tensors")
+        return site.data(placements.PER_RANK, keep_axes=False)
+    if a.axes is None or b.axes is None:
+        if a.placement.axis == b.placement.axis == 0 and first == 2:
+            return site.unknown("whether the samples meet in a product of tensors")
+    ours, theirs = first - 1 - a.placement.axis, second - 1 - b.placement.axis  # from the last
+    contracted = 0 if second == 1 or site.word == "inner" else 1
+    axes = max(first, second) - (first == 1) - (second == 1) if max(first, second) > 1 else 0
+    if ours == 0 and theirs == contracted:
+        return site.data(placements.SUM, axes=axes, keep_axes=False)
+    if ours == theirs >= 2 and site.word not in ("inner", "dot"):
+        made = p._replace(axis=axes - 1 - ours)
+        return site.data(made, axes=axes, keep_axes=False)
+    return site.data(placements.PER_RANK, keep_axes=False)
+
+
+def _one_sided(site: Site, operands: list[Value], a: Data | None, b: Data | None) -> Value:
+    """A product in which one operand at most is rows."""
+    left, right = (placement_of(v) for v in operands)
+    found, other = (a, right) if a is not None else (b, left)
+    if found is None:
+        p = placements.multiply(left, right)
+        if placements.ZERO not in (left, right) and Kind.SIZE in (left.kind, right.kind):
+            p = placements.SUM
+        return arithmetic.derived(site.word, p, operands, site.node, keep_axes=False)
+    if other.kind not in placements.EQUAL:
+        lost = other.kind is Kind.UNKNOWN
+        p = placements.UNKNOWN if lost else placements.PER_RANK
+        return site.data(p, keep_axes=False)
+    axis, axes = found.placement.axis, found.axes
+    plain = next((d.axes for d in data(operands[1] if a is not None else operands[0])), None)
+    if axes is None:
+        if a is None and site.word not in ("bmm", "baddbmm"):
+            return site.unknown("whether a product of matrices adds up over the samples")
+        return site.data(found.placement, keep_axes=False)
+    last = axes - 1 if a is not None or axes == 1 or site.word == "inner" else axes - 2
+    if axis == last:
+        return site.unknown("whether a product of matrices adds up over the samples")
+    if plain is None:
+        return site.data(found.placement, keep_axes=False)
+    made = max(axes, plain) - (axes == 1) - (plain == 1) if max(axes, plain) > 1 else 0
+    if a is None and axis == axes - 1:  # the columns of the second are those of the result
+        axis = made - 1
+    else:
+        axis += max(plain - axes, 0)
+    return site.data(found.placement._replace(axis=axis), axes=made, keep_axes=False)
+
+
+def with_weights(site: Site) -> Value:
+    """``F.linear``, ``F.conv2d``: rows meet weights that are the same on all ranks."""
+    first, *rest = [site.flat(v) for v in site.all()] or [()]
+    found = rows_of(first)
+    others = [placement_of(v).kind for v in rest]
+    if found is None or all(k in placements.EQUAL for k in others):
+        if found is not None and site.word == "linear" and found.axes is not None:
+            if found.placement.axis == found.axes - 1:
+                return site.unknown("whether a product of matrices adds up over the samples")
+        return site.each() if found is None else site.data(found.placement, axes=found.axes)
+    lost = Kind.UNKNOWN in others
+    return site.data(placements.UNKNOWN if lost else placements.PER_RANK, keep_axes=False)
+
+
+def tensordot(site: Site) -> Value:
+    """``tensordot(a, b, dims)``: not followed where one of them is rows."""
+    operands = [site.flat(v) for v in site.all()[:2]]
+    if any(rows_of(v) for v in operands):
+        return site.unknown("which axes of tensordot are added up")
+    return _one_sided(site, operands, None, None)
+
+
+def einsum(site: Site) -> Value:
+    """``einsum(rule, …)``: by the letter of the samples' axis."""
+    rule = site.constant(0, "equation")
+    operands = [site.flat(v) for v in site.arguments.positional[1:]]
+    if len(operands) == 1:
+        listed = site.m.known_elements(site.arguments.positional[1])
+        operands = [site.flat(v) for v in listed] if listed is not None else operands
+    if not isinstance(rule, str) or "->" not in rule:
+        return site.unknown("the rule of einsum")
+    left, right = rule.replace(" ", "").split("->")
+    words = left.split(",")
+    rows = [(w, r) for w, v in zip(words, operands, strict=False) if (r := rows_of(v))]
+    others = [placement_of(v) for v in operands if rows_of(v) is None]
+    if len(words) != len(operands) or any(p.kind is Kind.UNKNOWN for p in others):
+        return site.unknown("the operands of einsum")
+    if not rows:
+        p = others[0]
+        for q in others[1:]:
+            p = placements.multiply(p, q)
+        return site.data(p, keep_axes=False)
+    if any(p.kind not in placements.EQUAL for p in others):
+        return site.data(placements.PER_RANK, keep_axes=False)
+    letters = {_letter(w, r.placement.axis) for w, r in rows}
+    if "" in letters:
+        return site.unknown("the rule of einsum")
+    if len(letters) > 1:
+        return site.data(placements.PER_RANK, keep_axes=False)
+    (letter,) = letters
+    p = placements.joined(r.placement._replace(axis=0) for _, r in rows)
+    if letter not in right:
+        return site.data(placements.SUM, axes=None if "." in right else len(right), keep_axes=False)
+    if "." in right.split(letter)[0]:
+        return site.unknown("the rule of einsum")
+    axes = None if "." in right else len(right)
+    return site.data(p._replace(axis=right.index(letter)), axes=axes, keep_axes=False)
+
+
+def _letter(word: str, axis: int) -> str:
+    """The letter of an axis, "" where the rule leaves that open."""
+    if axis >= len(word) or "." in word[: axis + 1]:
+        return ""
+    return word[axis]

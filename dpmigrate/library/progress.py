@@ -1,0 +1,139 @@
+"""Progress bars, trackers of experiments, plots, and starters of functions."""
+
+from __future__ import annotations
+
+from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Ref,
+    Value,
+    join,
+    value,
+)
+from dpmigrate.library.effects import none, same, uniform
+from dpmigrate.library.sites import Row, Site, methods
+
+_TQDM = "https://tqdm.github.io/"
+
+
+def bar(site: Site) -> Value:
+    """``tqdm(iterable)``: the elements of what it goes over, with methods of a bar."""
+    source = site.get(0, "iterable")
+    made = site.made("bar", extra=1)
+    if source is not None:
+        site.m.heap.write((made.number, "source 0"), source)
+        for other in site.m.objects(source):
+            held = site.m.heap.read((other.number, "#length"))
+            if held:
+                site.m.heap.write((made.number, "#length"), held)
+    return value(Ref(made.number))
+
+
+def bar_range(site: Site) -> Value:
+    """``trange(n)``."""
+    made = site.made("bar", extra=0)
+    site.m.heap.write((made.number, "#length"), site.get(0) or SETTING)
+    return value(Ref(made.number))
+
+
+def bar_elements(site: Site) -> Value:
+    """A loop over a bar."""
+    made = site.object
+    assert made is not None
+    source = site.m.heap.read((made.number, "source 0"))
+    if source is None:
+        return SETTING
+    return site.m.elements(source, site.node, site.frame)
+
+
+def shown(site: Site) -> Value:
+    """``bar.set_postfix(loss=…)``: printed."""
+    site.event("print", values=site.arguments.joined() or NONE)
+    return NONE
+
+
+def tracked(site: Site) -> Value:
+    """``wandb.log({…})``: sent to a tracker."""
+    site.event("write", values=site.arguments.joined() or NONE)
+    return NONE
+
+
+def image_saved(site: Site) -> Value:
+    """``save_image(x, path)``; a grid of images is one tensor."""
+    site.event("save", what=site.get(0) or NOTHING, path=site.get(1) or NOTHING)
+    return site.get(0) or NONE
+
+
+def started(site: Site) -> Value:
+    """``fire.Fire(main)``: the function is called with options, or any function of the module."""
+    target = site.get(0, "component")
+    if not target:
+        module = site.m.heap.objects[site.frame.module]
+        names = [v for n, v in site.m.heap.names(module.number) if isinstance(n, str)]
+        functions = [o for v in names for o in site.m.objects(v) if o.kind == "function"]
+        own = [o for o in functions if o.extra.module == module.number]
+        target = join(*[value(Ref(o.number)) for o in own])
+    return site.m.call(target, Arguments(), site.node, site.frame)
+
+
+def opaque(site: Site) -> Value:
+    """An object of which nothing is known."""
+    return site.ref("opaque")
+
+
+def writer(site: Site) -> Value:
+    """``SummaryWriter(path)``."""
+    return site.ref("writer")
+
+
+ROWS = (
+    Row("""
+tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.tqdm_notebook tqdm.autonotebook.tqdm
+tqdm.rich.tqdm rich.progress.track alive_progress.alive_it fastprogress.progress_bar
+progressbar.progressbar tqdm.asyncio.tqdm tqdm.std.tqdm
+""", bar, source=_TQDM),
+    Row("tqdm.trange tqdm.auto.trange tqdm.notebook.trange tqdm.tnrange", bar_range, source=_TQDM),
+    Row("tqdm.tqdm.write tqdm.write", shown, source=_TQDM),
+    Row("<bar>.__iter__", bar_elements, source=_TQDM),
+    Row("<bar>.__enter__", same, source=_TQDM),
+    Row("<bar>.__exit__", none, source=_TQDM),
+    Row("<bar>.__len__", uniform, source=_TQDM),
+    Row(methods("bar", """
+set_description set_postfix set_postfix_str write set_description_str update close refresh
+reset clear display
+"""), shown, source=_TQDM),
+    Row("""
+wandb.log mlflow.log_metric mlflow.log_metrics neptune.log tensorboard_logger.log_value
+tensorboard_logger.log_histogram wandb.run.log wandb.summary.update mlflow.log_artifact
+mlflow.pytorch.log_model comet_ml.log_metric wandb.log_artifact wandb.alert clearml.Logger.report_scalar
+""", tracked),
+    Row("""
+wandb.init wandb.watch wandb.finish wandb.save wandb.login mlflow.start_run mlflow.log_param
+mlflow.log_params mlflow.set_experiment wandb.config.update wandb.define_metric
+mlflow.set_tracking_uri tensorboard_logger.configure wandb.Artifact wandb.Api visdom.Visdom
+wandb.Settings wandb.setup wandb.unwatch mlflow.end_run wandb.agent wandb.sweep
+""", opaque),
+    Row("wandb.Image wandb.Histogram wandb.Table wandb.Video wandb.Html wandb.plot", same),
+    Row("torch.utils.tensorboard.SummaryWriter tensorboardX.SummaryWriter tensorboard_logger.Logger tensorboardX.writer.SummaryWriter", writer),
+    Row(methods("writer", """
+add_scalar add_scalars add_image add_images add_histogram add_graph add_text add_figure
+add_embedding add_hparams add_pr_curve add_video add_audio export_scalars_to_json log_value
+scalar_summary add_mesh add_scalar_dict
+"""), tracked, source="https://docs.pytorch.org/docs/stable/tensorboard.html"),
+    Row("torchvision.utils.save_image torchvision.utils.make_grid", image_saved, source="https://docs.pytorch.org/vision/stable/utils.html"),
+    Row("""
+torchsummary.summary torchinfo.summary thop.profile ptflops.get_model_complexity_info
+torchsummaryX.summary fvcore.nn.FlopCountAnalysis thop.clever_format prettytable.PrettyTable
+""", uniform),
+    Row("fire.Fire typer.run tyro.cli absl.app.run", started),
+)  # fmt: skip
+
+
+def pattern(name: str) -> Row | None:
+    """Plots: calls of matplotlib and seaborn draw and give nothing."""
+    if not name.startswith(("matplotlib.", "seaborn.", "plotly.")):
+        return None
+    opens = name.rsplit(".", 1)[-1] in ("subplots", "figure", "gca", "gcf", "axes", "subplot")
+    return Row(name, opaque if opens or name.startswith("plotly.") else tracked)

@@ -1,0 +1,204 @@
+"""Reductions over axes, and functions along one axis."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.values import Data, Value, const, data, items, placement_of
+from dpmigrate.library.effects import cut
+from dpmigrate.library.sites import Effect, Site, dims_of, on_axis, one_dim, rows_of
+
+#: reductions that give values and their places when they are given an axis
+_PAIRS = ("max", "min", "median", "nanmedian", "mode", "kthvalue")
+
+
+def reduce(how: str, at: int = 1, keep: int = 2, default: int | None = None) -> Effect:
+    """A reduction over axes, over all of them where none is named.
+
+    ``how`` is what the parts of the ranks are reduced by, "" for a statistic that has no parts (std).
+    ``at`` and ``keep`` are the places of the arguments ``dim`` and ``keepdim``; ``default`` is the axis
+    where none is given, None for all axes.
+    """
+
+    def effect(site: Site) -> Value:
+        first = site.flat(site.get(0) or ())
+        second = site.get(at) if at == 1 else None
+        if second and any(d.kind != "number" for d in data(second)):
+            return site.each()  # torch.max(x, y)
+        try:
+            dims = dims_of(site, at)
+        except LookupError:
+            return site.unknown(f"the axes of {site.word}")
+        if dims is None and default is not None:
+            dims = [default]
+        found = rows_of(first)
+        if found is None:
+            return _pair(site, dims, _not_rows(site, first, how))
+        if dims is None:
+            return site.data(_over(found.placement, how), axes=0)
+        hits = [on_axis(d, found) for d in dims]
+        kept = _keeps(site, keep)
+        if None in hits or kept is None:
+            return site.unknown(f"which axis of {site.word} runs over the samples")
+        left = found.axes
+        if left is not None and not kept:
+            left -= len(dims)
+        if any(hits):
+            over = _over(found.placement, how)
+            made = site.data(over, axes=left, keep_axes=False)
+            if _paired(site, dims):
+                places = site.data(placements.PER_RANK, axes=left, keep_axes=False)
+                return items([made, cut(places)])
+            return made
+        placement = found.placement
+        if not kept:
+            before = [d for d in dims if _place(d, found) < placement.axis]
+            placement = placement._replace(axis=placement.axis - len(before))
+        return _pair(site, dims, site.data(placement, axes=left, keep_axes=False))
+
+    return effect
+
+
+def _place(dim: int, found: Data) -> int:
+    """An axis counted from the front; one of unknown place lies behind the samples."""
+    if dim >= 0:
+        return dim
+    return dim + found.axes if found.axes is not None else found.placement.axis + 1
+
+
+def _keeps(site: Site, at: int) -> bool | None:
+    """``keepdim``; None where it is not known."""
+    given = site.arguments.keywords.get("keepdims") or site.get(at, "keepdim")
+    if given is None:
+        return False
+    return given == const(True) if given in (const(True), const(False)) else None
+
+
+def _paired(site: Site, dims: list[int] | None) -> bool:
+    first = site.get(0) or ()
+    arrays = any(d.kind == "array" for d in data(first)) or site.name.startswith("numpy.")
+    return dims is not None and site.word in _PAIRS and not arrays
+
+
+def _pair(site: Site, dims: list[int] | None, v: Value) -> Value:
+    """``x.max(dim)`` gives values and their places."""
+    return items([v, cut(v)]) if _paired(site, dims) else v
+
+
+def _over(p: Placement, how: str) -> Placement:
+    """A reduction over the samples."""
+    match how:
+        case "mean":
+            return placements.RATIO if p.ragged else placements.MEAN
+        case "sum":
+            return placements.SUM
+        case "max":
+            return placements.MAX
+        case "min":
+            return placements.MIN
+        case _:
+            return placements.PER_RANK
+
+
+def _not_rows(site: Site, first: Value, how: str) -> Value:
+    """A reduction of what has no rows: sums and means of parts are parts, and so on."""
+    p = placement_of(first)
+    if p.kind is Kind.PARTIAL:
+        linear = how in ("sum", "mean") and p.how in ("sum", "mean")
+        p = p if linear or how == p.how else placements.PER_RANK
+    elif p.kind is Kind.SIZE:
+        p = placements.SUM if how in ("sum", "mean") else placements.PER_RANK
+    elif p.kind is Kind.RATIO and how not in ("sum", "mean"):
+        p = placements.PER_RANK
+    elif p.kind is Kind.ZERO and not how:
+        p = placements.UNIFORM
+    return arithmetic.derived(site.word, p, [first], site.node, keep_axes=False)
+
+
+def several(*effects: Effect) -> Effect:
+    """A tuple of reductions: ``aminmax``, ``var_mean``."""
+
+    def effect(site: Site) -> Value:
+        return items([e(site) or () for e in effects])
+
+    return effect
+
+
+def norm(site: Site) -> Value | None:
+    """``x.norm(p, dim)``: a number of all elements, or one for each row."""
+    return reduce("", at=2, keep=3)(site)
+
+
+def quantile(site: Site) -> Value | None:
+    """``x.quantile(q, dim)``, ``numpy.percentile(x, q, axis)``."""
+    return reduce("", at=2, keep=3)(site)
+
+
+def along(at: int = 1, default: int | None = -1) -> Effect:
+    """A function along one axis (softmax, sort, cumsum): coupled where that axis runs over the samples.
+
+    ``default`` is the axis where none is given, None for all of them.
+    """
+
+    def effect(site: Site) -> Value:
+        first = site.flat(site.get(0) or ())
+        found = rows_of(first)
+        if found is None:
+            p = placement_of(first)
+            made = _unlike_parts(site, first) if p.kind is Kind.PARTIAL else site.each()
+            return _with_places(site, made)
+        try:
+            dims = dims_of(site, at)
+        except LookupError:
+            return site.unknown(f"the axis of {site.word}")
+        if dims is None and default is None:
+            return site.data(placements.PER_RANK, keep_axes=False)
+        dims = dims if dims is not None else [default if default is not None else 0]
+        hits = [on_axis(d, found) for d in dims]
+        if None in hits:
+            return site.unknown(f"which axis of {site.word} runs over the samples")
+        placement = placements.PER_RANK if any(hits) else found.placement
+        return _with_places(site, site.data(placement, axes=found.axes, keep_axes=False))
+
+    return effect
+
+
+def _unlike_parts(site: Site, first: Value) -> Value:
+    return arithmetic.derived(site.word, placements.PER_RANK, [first], site.node)
+
+
+def _with_places(site: Site, made: Value) -> Value:
+    """``sort``, ``topk`` and the like give values and their places; numpy gives the values."""
+    if site.word not in ("sort", "topk", "cummax", "cummin") or site.name.startswith("numpy."):
+        return made
+    if site.receiver is not None and isinstance(site.receiver, Data):
+        if site.receiver.kind == "array":
+            return made
+    return items([made, cut(made)])
+
+
+def compared_rows(pairwise: bool) -> Effect:
+    """``cosine_similarity(x, y, dim)``, ``pairwise_distance(x, y)``: a number for each pair of rows."""
+
+    def effect(site: Site) -> Value:
+        operands = [site.flat(site.get(i) or ()) for i in range(2)]
+        both = arithmetic.elementwise(site.word, operands, site.node)
+        found = rows_of(both)
+        if found is None:
+            p = placement_of(both)
+            return arithmetic.derived(site.word, p, operands, site.node, keep_axes=False)
+        try:
+            dim = -1 if pairwise else one_dim(site, 2, 1)
+        except LookupError:
+            return site.unknown(f"the axis of {site.word}")
+        hit = on_axis(dim, found)
+        if hit is None:
+            return site.unknown(f"the axis of {site.word}")
+        if hit:
+            return site.data(placements.PER_RANK, keep_axes=False)
+        axis = found.placement.axis - (1 if 0 <= dim < found.placement.axis else 0)
+        axes = found.axes - 1 if found.axes is not None else None
+        made = found.placement._replace(axis=axis)
+        return arithmetic.derived(site.word, made, operands, site.node, axes=axes, keep_axes=False)
+
+    return effect

@@ -1,0 +1,345 @@
+"""torch's arithmetic, reductions and products (https://docs.pytorch.org/docs/stable/torch.html)."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.values import Value
+from dpmigrate.library.effects import (
+    batched,
+    coupled,
+    elementwise,
+    in_place,
+    mask,
+    negated,
+    operator,
+    unestablished,
+)
+from dpmigrate.library.products import einsum, matmul, tensordot
+from dpmigrate.library.reductions import along, compared_rows, norm, quantile, reduce, several
+from dpmigrate.library.sites import Effect, Row, Site, examples, on_axis, rows_of
+
+_DOC = "https://docs.pytorch.org/docs/stable/torch.html"
+
+
+def both(names: str) -> str:
+    """Names of functions of torch that are methods of tensors as well."""
+    return " ".join(f"torch.{w} .{w}" for w in names.split())
+
+
+def diagonal(site: Site) -> Value:
+    """``diagonal``: rows where both axes lie behind that of the samples."""
+    found = rows_of(site.get(0) or ())
+    if found is None:
+        return site.each()
+    beside = [
+        on_axis(site.constant(i, n, d), found) for i, n, d in ((2, "dim1", 0), (3, "dim2", 1))
+    ]
+    if None in beside or found.axes is None or found.placement.axis:
+        return site.unknown("which axes of a diagonal run over the samples")
+    if any(beside):
+        return site.data(placements.PER_RANK, keep_axes=False)
+    return site.data(found.placement, axes=found.axes - 1)
+
+
+_ELEMENT = """
+abs absolute exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square pow float_power
+reciprocal sin cos tan asin acos atan atan2 arcsin arccos arctan arctan2 sinh cosh tanh
+asinh acosh atanh sigmoid logit sign sgn ceil floor round trunc fix frac erf erfc erfinv
+lgamma digamma clamp clip clamp_min clamp_max relu maximum minimum fmax fmin floor_divide
+remainder fmod lerp addcmul addcdiv nan_to_num masked_fill rad2deg deg2rad hypot copysign
+heaviside sinc xlogy logaddexp logaddexp2 angle expit softplus log_ndtr ldexp frexp_ gcd
+bitwise_left_shift bitwise_right_shift conj_physical conj real imag positive signbit_ hardshrink
+bucketize nextafter i0 bessel_j0 bessel_j1 view_as_real view_as_complex type_as
+"""
+_MASK = """
+eq ne lt le gt ge greater less greater_equal less_equal not_equal isnan isinf isfinite
+isclose isneginf isposinf logical_not logical_and logical_or logical_xor bitwise_and
+bitwise_or bitwise_not bitwise_xor signbit isreal isin
+"""
+_COUPLED = """
+cdist pdist cov corrcoef unique unique_consecutive bincount histc histogram allclose equal
+combinations cartesian_prod outer ger kron multinomial trace meshgrid
+"""
+
+ROWS = (
+    Row(both(_ELEMENT), elementwise, examples("""
+torch.exp(x)
+x.clamp(0, 1)
+x.pow(2)
+torch.maximum(x, y)
+x.masked_fill(x > 0, 0.0)
+torch.exp(x.mean())
+x.sum(1).sigmoid()
+torch.exp(w)
+(x[:, :1] - x[:, 0]).abs()
+"""), _DOC),
+    Row(both("add"), operator("add"), examples("""
+torch.add(x, y)
+x.mean().add(y.mean())
+x.sum().add(w.sum())
+torch.add(x.sum(1), y.sum(1, keepdim=True))
+"""), _DOC),
+    Row(both("sub subtract"), operator("sub"), examples("""
+torch.sub(x, y, alpha=2)
+x.max().sub(y.max())
+torch.sub(w.sum(), x.max())
+"""), _DOC),
+    Row(both("mul multiply"), operator("mul"), examples("""
+x.mul(2)
+x.mean().mul(3)
+torch.mul(x, x.mean(0))
+"""), _DOC),
+    Row(both("div divide true_divide"), operator("truediv"), examples("""
+x.sum().div(x.size(0))
+x.div(2.0)
+x.div(x.size(0))
+torch.div(x.sum(), (x > 0).sum())
+"""), _DOC),
+    Row(both("neg negative"), negated, examples("""
+torch.neg(x)
+x.max().neg()
+-x.mean()
+-x.min()
+"""), _DOC),
+    Row(both(_MASK), mask, examples("""
+x.eq(y)
+torch.isnan(x)
+x[x[:, 0].gt(0)]
+x[torch.logical_and(x[:, 0] > 0, y[:, 0] > 0)]
+"""), _DOC),
+    Row(both("sum nansum"), reduce("sum"), examples("""
+x.sum()
+x.sum(0)
+x.sum(1)
+x.sum(-1, keepdim=True)
+x.sum((0, 1))
+x.unsqueeze(0).sum(1)
+x.t().sum(0)
+x.sum(0).sum()
+x[x[:, 0] > 0].sum()
+torch.cat([x, y]).sum(0)
+w.sum(0)
+"""), _DOC),
+    Row(both("count_nonzero"), reduce("sum"), examples("""
+torch.count_nonzero(x > 0)
+(x > 0).count_nonzero(0)
+(x > 0).count_nonzero(dim=1)
+"""), _DOC),
+    Row(both("mean nanmean"), reduce("mean"), examples("""
+x.mean()
+x.mean(0)
+x.mean(1)
+x.mean(dim=(0, 1))
+x.mean(0, keepdim=True)
+x[x[:, 0] > 0].mean()
+torch.cat([x, y]).mean()
+x.sum(0).mean()
+x.max(0)[0].mean()
+x.view(-1, 2, 2).mean([1, 2])
+"""), _DOC),
+    Row(both("max amax"), reduce("max"), examples("""
+x.max()
+x.max(1)[0]
+x.max(1)[1]
+x.max(dim=0)[0]
+x.max(dim=0)[1]
+x.amax(0)
+x.amax(-1)
+torch.max(x, y)
+x.amax(1).sum()
+x.max(0)[0].max()
+x.max().max()
+x.max().min()
+w.max(1)[0]
+"""), _DOC),
+    Row(both("min amin"), reduce("min"), examples("""
+x.min()
+x.min(1, True)[0]
+torch.min(x, 0)[0]
+torch.min(x, y)
+"""), _DOC),
+    Row(both("any"), reduce("max"), examples("""
+(x > 1).any()
+(x > 1).any(1)
+(x > 1).any(0)
+"""), _DOC),
+    Row(both("all"), reduce("min"), examples("""
+(x > -1).all()
+(x > -1).all(dim=1)
+"""), _DOC),
+    Row(both("prod std var logsumexp median nanmedian argmax argmin"), reduce(""), examples("""
+x.std()
+x.std(0)
+x.std(1)
+x.var(dim=1)
+x.logsumexp(1)
+x.median()
+x.median(1)[0]
+x.median(dim=0)[1]
+x.argmax(1)
+x.argmax(0)
+x.argmax(dim=1, keepdim=True)
+x.prod(1)
+"""), _DOC),
+    Row(both("mode"), reduce("", default=-1), examples("""
+x.mode(1)[0]
+x.mode()[0]
+"""), _DOC),
+    Row(both("kthvalue"), reduce("", at=2, keep=3, default=-1), examples("""
+x.kthvalue(1, 1)[0]
+x.kthvalue(2)[1]
+x.kthvalue(1, 0)[0]
+"""), _DOC),
+    Row(both("aminmax"), several(reduce("min", at=9), reduce("max", at=9)), examples("""
+x.aminmax()[0]
+x.aminmax(dim=1)[1]
+"""), _DOC),
+    Row(both("std_mean var_mean"), several(reduce(""), reduce("mean")), examples("""
+torch.std_mean(x, 1)[0]
+torch.var_mean(x, 0)[1]
+torch.var_mean(x, 0)[0]
+"""), _DOC),
+    Row(both("norm renorm_ vector_norm"), norm, examples("""
+x.norm()
+x.norm(2, 1)
+x.norm(2, 0)
+x.norm(dim=1, keepdim=True)
+x.norm(p=2, dim=-1)
+torch.linalg.vector_norm(x, dim=1)
+"""), _DOC),
+    Row(both("quantile nanquantile"), quantile, examples("""
+x.quantile(0.5)
+x.quantile(0.5, 1)
+x.quantile(0.5, dim=0)
+"""), _DOC),
+    Row(both("dist"), coupled, ("torch.dist(x, y)",), _DOC),
+    Row(both("softmax log_softmax cumsum cumprod logcumsumexp cummax cummin renorm"), along(), examples("""
+x.softmax(1)
+x.softmax(0)
+torch.log_softmax(x, -1)
+torch.cumsum(x, 1)
+torch.cumsum(x, 0)
+x.cummax(1)[0]
+x.cummax(1)[1]
+torch.softmax(x.mean(0), 0)
+x.t().softmax(0)
+"""), _DOC),
+    Row(both("argsort sort msort"), along(), examples("""
+x.sort(1)[0]
+x.sort()[1]
+x.sort(0)[0]
+x.argsort(1)
+x.argsort(dim=0)
+"""), _DOC),
+    Row(both("topk"), along(2), examples("""
+x.topk(2, 1)[0]
+x.topk(2)[1]
+x.topk(2, dim=0)[0]
+"""), _DOC),
+    Row(both("flip"), along(default=None), examples("""
+x.flip(1)
+x.flip([0])
+x.flip((0, 1))
+torch.flip(x, dims=[1])
+"""), _DOC),
+    Row(both("fliplr"), along(9, 1), ("torch.fliplr(x)",), _DOC),
+    Row(both("flipud"), along(9, 0), ("torch.flipud(x)",), _DOC),
+    Row(both("roll"), along(2, None), examples("""
+x.roll(1, 1)
+x.roll(1, 0)
+x.roll(1)
+torch.roll(x, shifts=1, dims=1)
+"""), _DOC),
+    Row(both("rot90"), unestablished("which axes are turned"), ("torch.rot90(w)",), _DOC),
+    Row(both("diff"), along(2), ("torch.diff(x, dim=1)", "torch.diff(x, dim=0)"), _DOC),
+    Row(both("cosine_similarity"), compared_rows(False), examples("""
+torch.cosine_similarity(x, y)
+torch.cosine_similarity(x, y, dim=0)
+torch.cosine_similarity(x, y, dim=-1)
+torch.cosine_similarity(x[:, None], y[None], dim=2)
+"""), _DOC),
+    Row(both(_COUPLED), coupled, examples("""
+torch.cdist(x, y)
+torch.cdist(x, w)
+x.unique()
+torch.cov(x)
+torch.bincount(t)
+torch.outer(x[:, 0], x[:, 0])
+"""), _DOC),
+    Row(both("""
+inverse pinverse det logdet slogdet svd svdvals eig eigh eigvals eigvalsh qr cholesky
+matrix_rank matrix_exp inv triu tril
+"""), batched(2), examples("""
+torch.svd(x)[1]
+(x[:, :, None] * x[:, None]).add(torch.eye(4)).inverse()
+x.triu()
+w.inverse()
+"""), _DOC),
+    Row(both("solve lstsq pca_lowrank"), unestablished("which samples meet"), ("torch.linalg.solve(w, w)",), _DOC),
+    Row(both("diagonal"), diagonal, examples("""
+x.diagonal()
+(x[:, :, None] * x[:, None]).diagonal(dim1=1, dim2=2)
+(x @ x.t()).diagonal()
+"""), _DOC),
+    Row(both("diag diag_embed"), coupled, ("(x @ x.t()).diag()", "w.diag()"), _DOC),
+    Row(both("cross"), along(2), ("torch.cross(x[:, :3], y[:, :3], dim=1)",), _DOC),
+    Row(f"{both('matmul mm bmm addmm baddbmm mv dot inner vdot addmv')} .__matmul__ .__rmatmul__", matmul, examples("""
+x @ w
+torch.mm(x, w)
+w @ x.t()
+x.t() @ y
+x @ y.t()
+x[:, 0] @ y[:, 0]
+x[:, None] @ y[:, :, None]
+torch.bmm(x[:, None], y[:, :, None])
+torch.addmm(w[0], x, w)
+x.mv(w[0])
+x.mean(0) @ w
+x.sum(0) @ x.sum(0)
+torch.inner(x, w)
+torch.inner(x, y)
+torch.cat([x, y]) @ w
+x[None] @ w
+x @ x.mean(0)
+w[None] @ x[:, :, None]
+"""), _DOC),
+    Row(both("tensordot"), tensordot, ("torch.tensordot(w, w)",), _DOC),
+    Row("torch.einsum", einsum, examples("""
+torch.einsum('nf,nf->n', x, y)
+torch.einsum('nf,fg->ng', x, w)
+torch.einsum('nf,ng->fg', x, y)
+torch.einsum('nf,mf->nm', x, y)
+torch.einsum('fg,nf->gn', w, x)
+torch.einsum('f,fg->g', x.mean(0), w)
+torch.einsum('...f,fg->...g', x, w)
+"""), _DOC),
+    Row("torch.fft.fft torch.fft.rfft torch.fft.irfft torch.fft.ifft torch.fft.hfft", along(2), examples("""
+torch.fft.fft(x, dim=1).abs()
+torch.fft.fft(x, dim=0).abs()
+torch.fft.rfft(x).abs()
+"""), "https://docs.pytorch.org/docs/stable/fft.html"),
+    Row("torch.fft.fft2 torch.fft.ifft2 torch.fft.rfft2 torch.fft.irfft2 torch.stft torch.istft", batched(2), examples("""
+torch.fft.fft2(x.view(-1, 2, 2)).abs()
+torch.fft.fft2(x).abs()
+"""), "https://docs.pytorch.org/docs/stable/fft.html"),
+    Row("torch.fft.fftn torch.fft.ifftn torch.fft.fftshift torch.fft.ifftshift", along(2, None), examples("""
+torch.fft.fftn(x, dim=(1,)).abs()
+torch.fft.fftn(x).abs()
+"""), "https://docs.pytorch.org/docs/stable/fft.html"),
+)  # fmt: skip
+
+
+def changing() -> tuple[Row, ...]:
+    """The methods that store their result in their receiver: ``add_`` of ``add``."""
+    names = f"{_ELEMENT} {_MASK} add sub mul div neg cumsum renorm".replace("where", "").split()
+    effects: dict[str, Effect] = {}
+    for row in ROWS:
+        effects |= {n: row.effect for n in row.names.split()}
+    return tuple(
+        Row(f".{n}_", in_place(effects[f".{n}"]), source=_DOC)
+        for n in dict.fromkeys(names)
+        if not n.endswith("_")
+    )
+
+
+CHANGING = changing()
