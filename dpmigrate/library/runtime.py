@@ -12,6 +12,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     Atom,
+    Const,
     Data,
     Differs,
     Items,
@@ -27,7 +28,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library import modules, torch_data
 from dpmigrate.library.effects import same
-from dpmigrate.library.sites import Effect, Row, Site, table
+from dpmigrate.library.sites import Effect, Row, Site
 
 _DOC = "docs/runtime.md"
 #: what a batch size is that was divided by the number of ranks
@@ -80,7 +81,7 @@ def unwrapped(site: Site) -> Value:
 
 def method(site: Site) -> Value:
     """``ddp.method(model, name)``: a method of the model that goes through the wrapper."""
-    return site.ref("method through", model=site.get(0, "model"), name=site.get(1, "name"))
+    return site.ref("through", model=site.get(0, "model"), name=site.get(1, "name"))
 
 
 def method_called(site: Site) -> Value:
@@ -238,9 +239,11 @@ def _uniform_in(site: Site, v: Value) -> Value:
             found.append(_uniform((atom,)))
             continue
         new = site.m.heap.new(made.kind, made.kind, site.node, site.frame.context, key=made.number)
-        inner = site.m.contents(made)
-        if inner:
-            site.m.heap.write((new.number, "*"), _uniform(inner))
+        for name, held in site.m.heap.names(made.number):
+            if name == "*" or isinstance(name, Const):
+                site.m.heap.write((new.number, name), _uniform_in(site, held))
+            elif isinstance(name, int):
+                site.m.heap.widen((new.number, "*"), _uniform_in(site, site.m.bound(held)))
         found.append(value(Ref(new.number)))
     return join(*found)
 
@@ -383,6 +386,5 @@ ROWS = (
     _row("main_path", path),
     _row("common_seed same_hash", equal),
     _row("rank_generator", same),
+    Row("<through>.__call__", method_called, (), _DOC),
 )
-FUNCTIONS = table(ROWS)
-OF_KIND = {("method through", "__call__"): Row("", method_called)}
