@@ -1,5 +1,4 @@
-"""Every training pass goes over the rank's share of the samples, in batches divided by the ranks.
-"""
+"""Every training pass goes over the rank's share of the samples, in batches divided by the ranks."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ def _wrong(trial: Trial, made: Object) -> str:
         return f"every rank would train on the whole data set: {words}"
     if own.name not in SAMPLERS:
         return f"every rank would train on the whole data set: its sampler is {own.name}"
-    if trial.held(made.number, "shuffle") == const(True):
+    if trial.held(made.number, "shuffle") not in ((), const(False), NONE):
         return "a loader with a sampler cannot shuffle as well"
     size = trial.held(made.number, "batch_size")
     if size and not any(d.placement.kind is Kind.SIZE for d in data(size)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import cast
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
@@ -21,6 +22,7 @@ from dpmigrate.execution.values import (
     join,
     value,
 )
+from dpmigrate.library.modules import MODULES
 from dpmigrate.library.tables import Tables
 
 #: a field of a sampler: whether it was told which epoch comes, since its last pass began
@@ -31,6 +33,9 @@ FRESH, SET, USED = const("fresh"), const("told"), const("used")
 #: fields of the process: whether the process group is up, and whether each rank draws its own
 #: numbers
 GROUP, STREAMS = (PROCESS, "judge group"), (PROCESS, "judge streams")
+#: whether a module or a wrapper is being called
+INSIDE = (PROCESS, "mode judge inside")
+_THROUGH = frozenset({"wrapper", "through"})
 #: samplers that give each rank its share
 SAMPLERS = ("DistributedSampler", "shard_sampler")
 BEGUN = (PROCESS, "judge begun")
@@ -94,6 +99,19 @@ class Watching(Tables):
             m.heap.write((made.number, TOLD), SET)
         return super().method(m, receiver, name, arguments, node, frame)
 
+    def called(
+        self, m: Machine, receiver: Atom, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        made = m.object(receiver)
+        kinds = cast("Execution", m).kinds(made) if made is not None else frozenset()
+        through = bool(kinds & _THROUGH)
+        if made is None or not (through or kinds & MODULES) or m.heap.read(INSIDE) == const(True):
+            return super().called(m, receiver, arguments, node, frame)
+        m.heap.write(INSIDE, const(True))
+        result = super().called(m, receiver, arguments, node, frame)
+        m.heap.write(INSIDE, const(False))
+        return result if through or result is None else bare(m, result, made, node, frame)
+
     def _about(
         self, m: Machine, atom: Atom, name: str, node: ast.AST, frame: Frame
     ) -> Value | None:
@@ -109,6 +127,19 @@ class Watching(Tables):
             if not dealt(m, made):
                 return alike(m, found, node, frame)  # every rank goes through all of it
         return found
+
+
+def bare(m: Machine, v: Value, made: Object, node: ast.AST, frame: Frame) -> Value:
+    """What a module gives that is called by itself, and not by a wrapper: that is noted in its data."""
+    mark = m.heap.new("bare", made.name, node, frame.context, key=made.number, extra=made.number)
+    found: list[Atom] = []
+    for atom in v:
+        if isinstance(atom, Data) and atom.gradient != "none":
+            atom = atom._replace(reached=atom.reached | {mark.number})
+        elif isinstance(atom, Items):
+            atom = Items(tuple(bare(m, i, made, node, frame) for i in atom.items))
+        found.append(atom)
+    return tuple(found)
 
 
 def dealt(m: Machine, made: Object) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from dpmigrate.judge.trial import Fault, Trial
 
+_SYNCHRONISED = ("wrap", "DistributedDataParallel")
 NAME = "trained parameters are wrapped"
 
 
@@ -25,15 +26,23 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for event in trial.result.trace.of("no attribute"):
         name = event.values["name"][0].value  # type: ignore[union-attr]
         yield trial.fault(
-            event.node, NAME, f"the wrapper has no attribute {name}: .module is missing"
+            event.node, NAME, f"there is no attribute {name} here"
         )
     seen = False
     for node, loss in trial.losses():
         seen = True
-        wrappers = [n for n in loss.reached if objects[n].kind == "wrapper"]
+        wrappers = [n for n in loss.reached if objects[n].name in _SYNCHRONISED]
         inside: set[int] = set()
         for wrapper in wrappers:
             inside |= trial.owned(wrapper)
+        for number in sorted(n for n in loss.reached if objects[n].kind == "bare"):
+            made = objects[number]
+            if trial.owned(made.extra) & trial.trained:
+                words = f"{made.name} is called past its wrapper"
+                yield trial.fault(
+                    made.node, NAME, f"{words}, and the loss is made of what it gives"
+                )
+                break
         bare = sorted(n for n in loss.reached & trial.trained if n not in inside)
         for number in bare:
             if objects[number].kind != "wrapper":

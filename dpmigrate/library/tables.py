@@ -170,6 +170,10 @@ class Tables:
         site = _site(m, f".{name}", arguments, node, frame, receiver)
         if isinstance(receiver, Super):
             return self._super(site, receiver, name)
+        first, _, rest = name.partition(".")
+        if rest and any((kind, first) in OF_KIND for kind in self._kinds(m, receiver)):
+            # a method has no such attribute: model.state_dict.module()
+            m.event("no attribute", node, frame, owner=value(receiver), name=(Const("str", rest),))
         for kind in self._kinds(m, receiver):
             row = OF_KIND.get((kind, name))
             if row is not None:
