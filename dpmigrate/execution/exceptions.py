@@ -52,18 +52,16 @@ class ExceptionParts(LoopParts):
                 outcomes.append(after)
         self.control.pop()
         self.left_by_some(before, reason, frame)
+        if node.finalbody:
+            if not outcomes and exits == self._exits(frame):
+                self.heap.mark()
+                self._interrupted(written)
+                self.block(node.finalbody, frame)
+                self.heap.rollback()
+            self._leaving(exits, frame, lambda: self.block(node.finalbody, frame))
         if outcomes:
             self.heap.apply(outcomes, self.merging(reason))
-        if not node.finalbody:
-            return bool(outcomes)
-        ends = bool(outcomes) and self.block(node.finalbody, frame)
-        if not outcomes and exits == self._exits(frame):
-            self.heap.mark()
-            self._interrupted(written)
-            self.block(node.finalbody, frame)
-            self.heap.rollback()
-        self._leaving(exits, frame, lambda: self.block(node.finalbody, frame))
-        return ends
+        return bool(outcomes) and (not node.finalbody or self.block(node.finalbody, frame))
 
     @staticmethod
     def _exits(frame: Frame) -> tuple[int, int, int]:

@@ -64,14 +64,24 @@ class GeneratorParts(SummaryParts):
         if self.heap.read((made.number, SPENT)) == const(True):
             return True
         if self._stack.count(parts.node) >= 2:
-            self.miss("a generator runs within itself", node, frame)
-            return True
+            deeper = self.miss("a generator runs within itself", node, frame)
+            return self.repeat(lambda: consumer(deeper), node, None)
         context = self.context(function, suspended.receiver, node, frame)
         given = suspended.arguments
         if suspended.receiver is not None:
             given = given.after(value(suspended.receiver))
         inner = self.frame_of(function, suspended.receiver, context)
-        inner.consumer = consumer
+        depth = len(self._stack)
+
+        def consume(v: Value) -> bool:
+            # what the consumer does is not done by the generator
+            own = self._stack[depth:]
+            del self._stack[depth:]
+            goes_on = consumer(v)
+            self._stack += own
+            return goes_on
+
+        inner.consumer = consume
         self.heap.mark()
         inner.level = self.heap.level
         self._begin(inner, parts)

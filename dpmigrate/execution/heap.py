@@ -75,6 +75,8 @@ class Heap:
         self._reads: list[dict[Location, Value | None]] = []
         self._watches: list[dict[Location, Value]] = []
         self._made: list[set[int]] = []
+        #: the scopes of the calls under way
+        self.scopes: list[int] = []
 
     # ------------------------------------------------------------ objects
 
@@ -97,20 +99,45 @@ class Heap:
         made.extra = extra if extra is not None else made.extra
         made.many = True
         # an earlier one may be alive: what is written into the new one is added to its fields
-        stays = made.kept and made.kind in _WEAK
+        weak = made.kind in _WEAK
+        stays = weak and (made.kept or self._named_twice(number))
+        made.kept = made.kept or stays
         for f in [f for f in self.fields.get(number, ()) if (number, f) in self._store]:
             if not stays or (isinstance(f, str) and f.startswith("mode ")):
+                if weak:
+                    self.write((-number, f), self._store[(number, f)])
                 self.write((number, f), None)
         return made
+
+    def _named_twice(self, number: int) -> bool:
+        """Whether several variables of the calls under way hold an object."""
+        wanted, found = Ref(number), 0
+        for scope in self.scopes:
+            for name in self.fields.get(scope, ()):
+                held = self._store.get((scope, name))
+                if held is not None and wanted in held:
+                    found += 1
+        return found > 1
 
     def keep(self, v: Value) -> None:
         """The objects of a value are held by more than local variables."""
         for atom in v:
             if isinstance(atom, Ref):
-                self.objects[atom.object].kept = True
+                made = self.objects[atom.object]
+                made.kept = True
+                if made.many and -atom.object in self.fields:
+                    self._revive(atom.object)
             elif isinstance(atom, Items):
                 for item in atom.items:
                     self.keep(item)
+
+    def _revive(self, number: int) -> None:
+        """An object of which a new one was made is still held: it has its fields again."""
+        for name in self.fields[-number]:
+            old = self._store.get((-number, name))
+            if old is not None:
+                self.write((-number, name), None)
+                self.widen((number, name), old)
 
     def put(self, location: Location, new: Value) -> None:
         """Store a value in a field of an object: added to what is there where there may be several."""

@@ -129,7 +129,9 @@ class SummaryParts(CallParts):
         before = self._given.get(function.number)
         both = given if before is None else _wider(before, given)
         if before is not None and both.key() != before.key():
-            both = _mapped(both, counted if self._round < ROUNDS - 3 else lambda v: widened(v, node))
+            both = _mapped(
+                both, counted if self._round < ROUNDS - 3 else lambda v: widened(v, node)
+            )
         self._given[function.number] = both
 
     def _assume(self, function: Object) -> Value:
@@ -261,6 +263,7 @@ class SummaryParts(CallParts):
 
     def _begin(self, inner: Frame, parts: FunctionParts) -> None:
         self._stack.append(parts.node)
+        self.heap.scopes.append(inner.number)
         self.trace.reached.add(parts.node)
         inner.slot = len(self.control)
         self.control.append(None)
@@ -284,6 +287,7 @@ class SummaryParts(CallParts):
 
     def _end(self) -> Parting | None:
         self._stack.pop()
+        self.heap.scopes.pop()
         return self.control.pop()
 
     def merging(self, parted: Parting | None) -> Callable[[Value], Value] | None:
