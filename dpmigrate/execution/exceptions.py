@@ -239,11 +239,16 @@ class ExceptionParts(LoopParts):
             return True
 
         where = node.items[index].context_expr
-        self.generate(generator, consume, where, frame)
-        written = {at: None for w in watches for at in self.heap.watched(w)}
+        after: Delta = {}
+
+        def finished() -> None:
+            for watch in watches:
+                after.update({at: self.heap.read(at) for at in self.heap.watched(watch)})
+
+        self.generate(generator, consume, where, frame, finished=finished)
         # what the generator does after its yield is done on every way out of the body
         outs = [d for _, d in frame.returns[exits[0] :]]
         outs += [*frame.breaks[exits[1] :], *frame.continues[exits[2] :]]
         for out in outs:
-            out.update({at: self.heap.read(at) for at in written})
+            out.update(after)
         return any(ends) or not ends

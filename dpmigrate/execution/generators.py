@@ -53,10 +53,12 @@ class GeneratorParts(SummaryParts):
         node: ast.AST,
         frame: Frame,
         results: list[Value] | None = None,
+        finished: Callable[[], None] | None = None,
     ) -> bool:
         """Run a generator; each value that it yields goes to the consumer, which may stop it.
 
-        Whether it may come to its own end. What it returns is added to ``results``.
+        Whether it may come to its own end. What it returns is added to ``results``;
+        ``finished`` is called in the state in which it ends.
         """
         suspended: Suspended = made.extra
         function = suspended.function
@@ -89,6 +91,8 @@ class GeneratorParts(SummaryParts):
             self.bind_arguments(function, given, inner)
             body = parts.node.body
             alive = self.block(body, inner) if isinstance(body, list) else True
+            if finished is not None:
+                finished()
         finally:
             parted = self._end()
             delta = self.heap.rollback()

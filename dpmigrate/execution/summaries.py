@@ -31,7 +31,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.execution.widening import counted, widened
 
 #: contexts of one function that are kept apart
-CONTEXTS = 40
+CONTEXTS = 12
 #: summaries of one function in one context with the same arguments
 SUMMARIES = 4
 #: rounds in which a function that calls itself must settle
