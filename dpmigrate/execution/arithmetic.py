@@ -22,6 +22,7 @@ from dpmigrate.execution.values import (
     const,
     gradient_join,
     known,
+    normal,
     only,
     placement_of,
     value,
@@ -217,4 +218,4 @@ def differing(v: Value, origin: Origin) -> Value:
             "text" if all(isinstance(c.value, str) for c in v if isinstance(c, Const)) else "number"
         )
         atoms.append(Data(kind, placements.PER_RANK, origin=origin))
-    return tuple(atoms)  # type: ignore[arg-type]
+    return normal(tuple(atoms))  # type: ignore[arg-type]

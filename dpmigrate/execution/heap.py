@@ -22,6 +22,7 @@ from dpmigrate.execution.values import (
     Unbound,
     Value,
     join,
+    same,
     value,
 )
 
@@ -255,13 +256,13 @@ class Heap:
             if self._reads and not all(at in d for d in outcomes):
                 self._reads[-1].setdefault(at, old)  # an outcome leaves it as it was
             first = found[0]
-            if all(f == first for f in found[1:]):
+            if all(f is first or same(f, first) for f in found[1:]):
                 new = first
             else:
                 new = join(*[f if f is not None else value(UNBOUND) for f in found])
                 if merged is not None:
                     new = merged(new)
-            if new != old:
+            if new is not old and not same(new, old):
                 changed = True
                 self.write(at, new)
         return changed
@@ -318,7 +319,7 @@ class Heap:
     def unchanged(self, reads: Delta) -> bool:
         """Whether all that a call had read is as it was."""
         store = self._store
-        return all(store.get(at) == found for at, found in reads.items())
+        return all(same(store.get(at), found) for at, found in reads.items())
 
     def note(self, reads: Delta) -> None:
         """Take over what a summary had read."""
