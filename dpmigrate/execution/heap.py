@@ -250,6 +250,13 @@ class Heap:
         """
         outcomes = list(deltas)
         changed = False
+        if len(outcomes) == 1:
+            for at, new in outcomes[0].items():
+                old = self._store.get(at)
+                if new is not old and not same(new, old):
+                    changed = True
+                    self.write(at, new)
+            return changed
         for at in dict.fromkeys(at for d in outcomes for at in d):
             old = self._store.get(at)
             found = [d.get(at, old) for d in outcomes]

@@ -32,6 +32,8 @@ from dpmigrate.execution.widening import counted, widened
 
 #: contexts of one function that are kept apart
 CONTEXTS = 12
+#: steps, after which calls of one function are told apart by their receivers alone
+COARSE = 60_000
 #: summaries of one function in one context with the same arguments
 SUMMARIES = 4
 #: rounds in which a function that calls itself must settle
@@ -84,7 +86,7 @@ class SummaryParts(CallParts):
         key: object = ("call", frame.context, id(node), function.number, receiver)
         assert function.node is not None
         seen = self._contexts.setdefault(function.node, set())
-        if key not in seen and len(seen) >= CONTEXTS:
+        if key not in seen and (len(seen) >= CONTEXTS or self.steps > COARSE):
             key = ("call", function.number, receiver if len(seen) < 2 * CONTEXTS else None)
         seen.add(key)
         number = self.heap.number(key)
