@@ -22,6 +22,7 @@ from dpmigrate.execution.values import (
     const,
     gradient_join,
     known,
+    normal,
     only,
     placement_of,
     value,
@@ -295,7 +296,7 @@ def differing(v: Value, origin: Origin, *, keep_sums: bool = False) -> Value:
             "text" if all(isinstance(c.value, str) for c in v if isinstance(c, Const)) else "number"
         )
         atoms.append(Data(kind, placements.PER_RANK, origin=origin))
-    return tuple(atoms)  # type: ignore[arg-type]
+    return normal(tuple(atoms))  # type: ignore[arg-type]
 
 
 def _adds_up(p: Placement) -> bool:

@@ -52,18 +52,16 @@ class ExceptionParts(LoopParts):
                 outcomes.append(after)
         self.control.pop()
         self.left_by_some(before, reason, frame)
+        if node.finalbody:
+            if not outcomes and exits == self._exits(frame):
+                self.heap.mark()
+                self._interrupted(written)
+                self.block(node.finalbody, frame)
+                self.heap.rollback()
+            self._leaving(exits, frame, lambda: self.block(node.finalbody, frame))
         if outcomes:
             self.heap.apply(outcomes, self.merging(reason))
-        if not node.finalbody:
-            return bool(outcomes)
-        ends = bool(outcomes) and self.block(node.finalbody, frame)
-        if not outcomes and exits == self._exits(frame):
-            self.heap.mark()
-            self._interrupted(written)
-            self.block(node.finalbody, frame)
-            self.heap.rollback()
-        self._leaving(exits, frame, lambda: self.block(node.finalbody, frame))
-        return ends
+        return bool(outcomes) and (not node.finalbody or self.block(node.finalbody, frame))
 
     @staticmethod
     def _exits(frame: Frame) -> tuple[int, int, int]:
@@ -241,11 +239,16 @@ class ExceptionParts(LoopParts):
             return True
 
         where = node.items[index].context_expr
-        self.generate(generator, consume, where, frame)
-        written = {at: None for w in watches for at in self.heap.watched(w)}
+        after: Delta = {}
+
+        def finished() -> None:
+            for watch in watches:
+                after.update({at: self.heap.read(at) for at in self.heap.watched(watch)})
+
+        self.generate(generator, consume, where, frame, finished=finished)
         # what the generator does after its yield is done on every way out of the body
         outs = [d for _, d in frame.returns[exits[0] :]]
         outs += [*frame.breaks[exits[1] :], *frame.continues[exits[2] :]]
         for out in outs:
-            out.update({at: self.heap.read(at) for at in written})
+            out.update(after)
         return any(ends) or not ends

@@ -51,7 +51,16 @@ class Arguments:
 
     def key(self) -> tuple[object, ...]:
         """What tells two of them apart."""
-        return (tuple(self.positional), tuple(self.keywords.items()), self.star, self.stars)
+        return (
+            tuple(map(_unordered, self.positional)),
+            tuple((k, _unordered(v)) for k, v in self.keywords.items()),
+            _unordered(self.star),
+            _unordered(self.stars),
+        )
+
+
+def _unordered(v: Value) -> object:
+    return v if len(v) < 2 else frozenset(v)
 
 
 class Library(Protocol):

@@ -53,10 +53,12 @@ class GeneratorParts(SummaryParts):
         node: ast.AST,
         frame: Frame,
         results: list[Value] | None = None,
+        finished: Callable[[], None] | None = None,
     ) -> bool:
         """Run a generator; each value that it yields goes to the consumer, which may stop it.
 
-        Whether it may come to its own end. What it returns is added to ``results``.
+        Whether it may come to its own end. What it returns is added to ``results``;
+        ``finished`` is called in the state in which it ends.
         """
         suspended: Suspended = made.extra
         function = suspended.function
@@ -64,14 +66,24 @@ class GeneratorParts(SummaryParts):
         if self.heap.read((made.number, SPENT)) == const(True):
             return True
         if self._stack.count(parts.node) >= 2:
-            self.miss("a generator runs within itself", node, frame)
-            return True
+            deeper = self.miss("a generator runs within itself", node, frame)
+            return self.repeat(lambda: consumer(deeper), node, None)
         context = self.context(function, suspended.receiver, node, frame)
         given = suspended.arguments
         if suspended.receiver is not None:
             given = given.after(value(suspended.receiver))
         inner = self.frame_of(function, suspended.receiver, context)
-        inner.consumer = consumer
+        depth = len(self._stack)
+
+        def consume(v: Value) -> bool:
+            # what the consumer does is not done by the generator
+            own = self._stack[depth:]
+            del self._stack[depth:]
+            goes_on = consumer(v)
+            self._stack += own
+            return goes_on
+
+        inner.consumer = consume
         self.heap.mark()
         inner.level = self.heap.level
         self._begin(inner, parts)
@@ -79,6 +91,8 @@ class GeneratorParts(SummaryParts):
             self.bind_arguments(function, given, inner)
             body = parts.node.body
             alive = self.block(body, inner) if isinstance(body, list) else True
+            if finished is not None:
+                finished()
         finally:
             parted = self._end()
             delta = self.heap.rollback()

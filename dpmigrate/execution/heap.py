@@ -22,6 +22,7 @@ from dpmigrate.execution.values import (
     Unbound,
     Value,
     join,
+    same,
     value,
 )
 
@@ -79,6 +80,8 @@ class Heap:
         self._reads: list[dict[Location, Value | None]] = []
         self._watches: list[dict[Location, Value]] = []
         self._made: list[set[int]] = []
+        #: the scopes of the calls under way
+        self.scopes: list[int] = []
 
     # ------------------------------------------------------------ objects
 
@@ -102,21 +105,46 @@ class Heap:
         made.extra = extra if extra is not None else made.extra
         made.many = True
         # an earlier one may be alive: what is written into the new one is added to its fields
-        stays = made.kept and made.kind in _WEAK
+        weak = made.kind in _WEAK
+        stays = weak and (made.kept or self._named_twice(number))
+        made.kept = made.kept or stays
         for f in [f for f in self.fields.get(number, ()) if (number, f) in self._store]:
             if not stays or (isinstance(f, str) and f.startswith("mode ")):
+                if weak:
+                    self.write((-number, f), self._store[(number, f)])
                 self.write((number, f), None)
         self.write((number, EXISTS), _EXISTING)
         return made
+
+    def _named_twice(self, number: int) -> bool:
+        """Whether several variables of the calls under way hold an object."""
+        wanted, found = Ref(number), 0
+        for scope in self.scopes:
+            for name in self.fields.get(scope, ()):
+                held = self._store.get((scope, name))
+                if held is not None and wanted in held:
+                    found += 1
+        return found > 1
 
     def keep(self, v: Value) -> None:
         """The objects of a value are held by more than local variables."""
         for atom in v:
             if isinstance(atom, Ref):
-                self.objects[atom.object].kept = True
+                made = self.objects[atom.object]
+                made.kept = True
+                if made.many and -atom.object in self.fields:
+                    self._revive(atom.object)
             elif isinstance(atom, Items):
                 for item in atom.items:
                     self.keep(item)
+
+    def _revive(self, number: int) -> None:
+        """An object of which a new one was made is still held: it has its fields again."""
+        for name in self.fields[-number]:
+            old = self._store.get((-number, name))
+            if old is not None:
+                self.write((-number, name), None)
+                self.widen((number, name), old)
 
     def put(self, location: Location, new: Value) -> None:
         """Store a value in a field of an object: added to what is there where there may be several."""
@@ -231,23 +259,30 @@ class Heap:
         """
         outcomes = list(deltas)
         changed = False
+        if len(outcomes) == 1:
+            for at, new in outcomes[0].items():
+                old = self._store.get(at)
+                if new is not old and not same(new, old):
+                    changed = True
+                    self.write(at, new)
+            return changed
         for at in dict.fromkeys(at for d in outcomes for at in d):
             old = self._store.get(at)
             found = [d.get(at, old) for d in outcomes]
             if self._reads and not all(at in d for d in outcomes):
                 self._reads[-1].setdefault(at, old)  # an outcome leaves it as it was
             first = found[0]
-            if all(f == first for f in found[1:]):
+            if all(f is first or same(f, first) for f in found[1:]):
                 new = first
             else:
                 new = join(*self._found(at, found, outcomes))
                 if merged is not None:
                     new = merged(new)
-            if new != old and new and old and len(new) == len(old) and set(new) == set(old):
-                continue  # the same in another order
-            if new != old and new is not None and widen is not None:
+            if new is old or same(new, old):
+                continue
+            if new is not None and widen is not None:
                 new = widen(new)
-            if new != old:
+            if not same(new, old):
                 changed = True
                 self.write(at, new)
         return changed
@@ -318,7 +353,7 @@ class Heap:
     def unchanged(self, reads: Delta) -> bool:
         """Whether all that a call had read is as it was."""
         store = self._store
-        return all(store.get(at) == found for at, found in reads.items())
+        return all(same(store.get(at), found) for at, found in reads.items())
 
     def note(self, reads: Delta) -> None:
         """Take over what a summary had read."""

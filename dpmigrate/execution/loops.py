@@ -120,10 +120,13 @@ class LoopParts(MatchParts):
                     if doubt is not None:
                         self._mark(slot, doubt)
                     self.event("branch", node, frame, test=test)
+                together = self.control[slot] is None
                 changed = self._turn(node, frame, turn, element, known, take)
                 if changed is None:
                     alive = known is None  # no turn ends; without any the loop is passed by
                     break
+                if together and self.control[slot] is not None:
+                    continue  # some ranks have left: the next turn is taken by the others alone
                 if known is None and not changed:
                     break
         finally:

@@ -41,10 +41,12 @@ class ModuleParts(StatementParts):
             self.heap.write((made.number, given), SETTING)
         frame = Frame(made.number, Names(), (), made.number, 0, slot=len(self.control))
         self.control.append(None)
+        self.heap.scopes.append(made.number)
         try:
             self.block(tree.body, frame)
         finally:
             self.control.pop()
+            self.heap.scopes.pop()
         return made
 
     @property

@@ -31,7 +31,9 @@ from dpmigrate.execution.values import (
 from dpmigrate.execution.widening import counted, widened
 
 #: contexts of one function that are kept apart
-CONTEXTS = 40
+CONTEXTS = 12
+#: steps, after which calls of one function are told apart by their receivers alone
+COARSE = 60_000
 #: summaries of one function in one context with the same arguments
 SUMMARIES = 4
 #: rounds in which a function that calls itself must settle
@@ -84,7 +86,7 @@ class SummaryParts(CallParts):
         key: object = ("call", frame.context, id(node), function.number, receiver)
         assert function.node is not None
         seen = self._contexts.setdefault(function.node, set())
-        if key not in seen and len(seen) >= CONTEXTS:
+        if key not in seen and (len(seen) >= CONTEXTS or self.steps > COARSE):
             key = ("call", function.number, receiver if len(seen) < 2 * CONTEXTS else None)
         seen.add(key)
         number = self.heap.number(key)
@@ -129,7 +131,9 @@ class SummaryParts(CallParts):
         before = self._given.get(function.number)
         both = given if before is None else _wider(before, given)
         if before is not None and both.key() != before.key():
-            both = _mapped(both, counted if self._round < ROUNDS - 3 else lambda v: widened(v, node))
+            both = _mapped(
+                both, counted if self._round < ROUNDS - 3 else lambda v: widened(v, node)
+            )
         self._given[function.number] = both
 
     def _assume(self, function: Object) -> Value:
@@ -261,6 +265,7 @@ class SummaryParts(CallParts):
 
     def _begin(self, inner: Frame, parts: FunctionParts) -> None:
         self._stack.append(parts.node)
+        self.heap.scopes.append(inner.number)
         self.trace.reached.add(parts.node)
         inner.slot = len(self.control)
         self.control.append(None)
@@ -284,6 +289,7 @@ class SummaryParts(CallParts):
 
     def _end(self) -> Parting | None:
         self._stack.pop()
+        self.heap.scopes.pop()
         return self.control.pop()
 
     def merging(self, parted: Parting | None) -> Callable[[Value], Value] | None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 from dpmigrate.execution import placements
@@ -18,6 +20,8 @@ from dpmigrate.execution.placements import Placement
 
 #: constants of one value; more of them are a setting
 CONSTANTS = 8
+#: values of fewer atoms are gone through one by one
+FEW = 6
 #: reasons that one value keeps
 REASONS = 2
 
@@ -179,46 +183,68 @@ def unknown(word: str, node: ast.AST | None = None) -> Value:
 
 def join(*values: Value) -> Value:
     """What holds where a value is one of several."""
-    first: Value | None = None
+    first: Value = NOTHING
     for v in values:
-        if not v or v is first:
-            continue
-        first = v if first is None else first if v == first else normal(first, v)
-    return first if first is not None else NOTHING
+        if not first:
+            first = v
+        elif v is not first and v != first and not _within(v, first):
+            first = normal(first, v)
+    return first
+
+
+def same(a: Value | None, b: Value | None) -> bool:
+    """Whether two values are the same atoms, in whatever order."""
+    if a == b:
+        return True
+    return a is not None and b is not None and len(a) == len(b) > 1 and _within(a, b)
+
+
+def _within(v: Value, other: Value) -> bool:
+    """Whether the other has all the atoms of a value."""
+    if len(v) > len(other):
+        return False
+    if len(other) < FEW:
+        return all(a in other for a in v)
+    return _atoms(other).issuperset(v)
+
+
+@lru_cache(maxsize=256)
+def _atoms(v: Value) -> frozenset[Atom]:
+    return frozenset(v)
 
 
 def normal(*values: Value) -> Value:
     """The union, with at most one atom of data of each kind and one tuple of each length."""
     atoms: dict[Any, Atom] = {}
-    constants: list[Const] = []
-    unknowns: list[Unknown] = []
-    for atom in (a for v in values for a in v):
-        match atom:
-            case Const():
-                if atom not in constants:
-                    constants.append(atom)
-            case Data():
+    constants: dict[Const, None] = {}
+    unknowns: dict[Unknown, None] = {}
+    for v in values:
+        for atom in v:
+            kind = type(atom)
+            if kind is Ref:
+                atoms[atom] = atom
+            elif kind is Const:
+                constants[atom] = None  # type: ignore[index]
+            elif isinstance(atom, Data):
                 seen = atoms.get(atom.kind)
-                atoms[atom.kind] = atom if seen is None else data_join(seen, atom)  # type: ignore[arg-type]
-            case Items():
+                atoms[atom.kind] = data_join(seen, atom) if isinstance(seen, Data) else atom
+            elif isinstance(atom, Items):
                 key = ("items", len(atom.items))
                 other = atoms.get(key)
-                if isinstance(other, Items):
+                if isinstance(other, Items) and other != atom:
                     pairs = zip(other.items, atom.items, strict=True)
                     atom = Items(tuple(join(a, b) for a, b in pairs))
                 atoms[key] = atom
-            case Setting() | Differs():
+            elif isinstance(atom, Setting | Differs):
                 atoms.setdefault(atom.tag, atom)
-            case Unknown():
-                if atom not in unknowns:
-                    unknowns.append(atom)
-            case _:
+            elif isinstance(atom, Unknown):
+                unknowns[atom] = None
+            else:
                 atoms[atom] = atom
     if len(constants) > CONSTANTS:
-        kept = [c for c in constants if c.value is None]
         atoms.setdefault("setting", Setting())
-        constants = kept
-    return (*atoms.values(), *constants, *unknowns[:REASONS])
+        constants = {c: None for c in constants if c.value is None}
+    return (*atoms.values(), *constants, *islice(unknowns, REASONS))
 
 
 def data_join(a: Data, b: Data) -> Data:

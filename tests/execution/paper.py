@@ -6,6 +6,8 @@ import ast
 import contextlib
 import io
 import os
+import reprlib
+import sys
 from collections import deque
 from collections.abc import Mapping
 from enum import Enum
@@ -83,8 +85,11 @@ def lines(ex: Execution, kind: str) -> list[int]:
 
 
 def parted(ex: Execution, kind: str = "print") -> list[bool]:
-    """Of each event of a kind whether only some ranks may come to it."""
-    return [e.parted is not None for e in ex.trace.of(kind)]
+    """Of each place of an event whether only some ranks may come to it, in any turn of a loop."""
+    found: dict[ast.AST, bool] = {}
+    for event in ex.trace.of(kind):
+        found[event.node] = found.get(event.node, False) or event.parted is not None
+    return list(found.values())
 
 
 # ---------------------------------------------------------------- against a run in Python
@@ -106,11 +111,16 @@ def run(text: str, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
 
 def uncovered(ex: Execution, scope: Mapping[str, Any]) -> list[str]:
     """The names whose value in a run is none of those that the execution on paper gives them."""
-    return [
-        f"{name}: {value!r} is none of {shown(ex, held(ex, name))}"
-        for name, value in scope.items()
-        if not covers(ex, held(ex, name), value, {})
-    ]
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    try:
+        return [
+            f"{name}: {reprlib.repr(value)} is none of {shown(ex, held(ex, name))}"
+            for name, value in scope.items()
+            if not covers(ex, held(ex, name), value, {})
+        ]
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def shown(ex: Execution, v: Value) -> str:
