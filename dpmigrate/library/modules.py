@@ -25,7 +25,7 @@ from dpmigrate.library.sites import GRAD, Effect, Row, Site, methods
 
 _DOC = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"
 #: kinds of objects that hold parameters
-MODULES = frozenset({"module", "wrapper", "criterion", "container"})
+MODULES = frozenset({"module", "wrapper", "criterion", "container", "library model"})
 
 
 def forward(site: Site, made: Object) -> None:
@@ -292,7 +292,7 @@ def named(site: Site) -> Value:
     return join(*[value(Ref(n)) for n in sorted(inside)]) or SETTING
 
 
-_ANY = "module|wrapper|container|criterion"
+_ANY = "module|wrapper|container|criterion|library_model"
 _MODEL = "opaque"
 ROWS = (
     Row("""

@@ -289,7 +289,7 @@ torch.tensor([x.sum().item(), 1.0])
     Row("""
 torch.Tensor torch.FloatTensor torch.LongTensor torch.DoubleTensor torch.IntTensor
 torch.BoolTensor torch.ByteTensor torch.cuda.FloatTensor torch.cuda.LongTensor
-torch.cuda.ByteTensor torch.HalfTensor torch.cuda.HalfTensor torch.sparse_coo_tensor
+torch.cuda.ByteTensor torch.cuda.BoolTensor torch.HalfTensor torch.cuda.HalfTensor torch.sparse_coo_tensor
 torch.complex
 """, literal_or_sizes, ("torch.Tensor([1, 2])", "torch.Tensor(x.size(0), 2)[:, :0]"), _DOC),
     Row("torch.from_numpy torch.as_tensor torch.asarray torch.Variable torch.frombuffer", converted, examples("""
