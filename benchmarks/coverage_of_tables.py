@@ -92,7 +92,9 @@ def main(paths: list[str]) -> None:
         missing.update(name for (_, name), known in calls.items() if not known)
     count = sum(missing.values())
     share = 100 * count / total if total else 0.0
-    print(f"{len(scripts)} scripts, {total} calls that reach data, {count} without a row ({share:.1f}%)")
+    print(
+        f"{len(scripts)} scripts, {total} calls that reach data, {count} without a row ({share:.1f}%)"
+    )
     for name, n in missing.most_common(60):
         print(f"{n:5} {name}")
 

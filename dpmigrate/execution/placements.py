@@ -92,7 +92,7 @@ def join(a: Placement, b: Placement) -> Placement:
         return a
     low, high = (b, a) if _rank(a) > _rank(b) else (a, b)
     if low.kind is Kind.ZERO:
-        return high
+        return size(0) if high.kind is Kind.SIZE else high
     if high.kind is Kind.PER_RANK and low.kind is not Kind.UNKNOWN:
         return high
     if low.kind is Kind.UNIFORM and high in (MEAN, MAX, MIN):

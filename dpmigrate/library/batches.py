@@ -214,4 +214,4 @@ ROWS = (
     Row("<batch>.__iter__ <list_of_texts>.__iter__ <batch>.values", batch_attribute, source=_DOC),
     Row("<batch>.items", batch_pairs, source=_DOC),
     Row("<batch>.keys", uniform, source=_DOC),
-)
+)  # fmt: skip

@@ -136,4 +136,4 @@ torch.distributed.gather torch.distributed.all_gather_into_tensor torch.distribu
         spawned,
         source="https://docs.pytorch.org/docs/stable/multiprocessing.html",
     ),
-)
+)  # fmt: skip

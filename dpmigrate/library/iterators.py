@@ -252,4 +252,4 @@ len(x.mean(0))
     Row("builtins.next", next_, source=_DOC),
     Row("<iterator|bar|loader>.next <iterator|bar|loader>.__next__", next_, source=_DOC),
     Row("<iterator>.__iter__", iterate, source=_DOC),
-)
+)  # fmt: skip

@@ -165,7 +165,7 @@ ROWS = (
     Row(methods("container", "items values"), container_pairs, source=_DOC),
     Row(methods("container", "keys"), uniform, source=_DOC),
     Row(methods("container", "__len__"), container_length, source=_DOC),
-)
+)  # fmt: skip
 
 
 def classes(name: str) -> str | None:

@@ -267,12 +267,18 @@ def unseen_called(site: Site) -> Value | None:
     operands = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
     p = placements.elementwise(arithmetic.aligned(operands))
     kept = {} if site.grad() else {"gradient": "none"}
-    found = arithmetic.derived("a model", p, operands, site.node, kind="batch", keep_axes=False, **kept)  # type: ignore[arg-type]
+    found = arithmetic.derived(
+        "a model", p, operands, site.node, kind="batch", keep_axes=False, **kept
+    )  # type: ignore[arg-type]
     if not site.grad():
         return found
     return tuple(
-        a._replace(gradient="whole" if a.gradient == "none" else a.gradient,
-                   reached=a.reached | {made.number}) if isinstance(a, Data) else a
+        a._replace(
+            gradient="whole" if a.gradient == "none" else a.gradient,
+            reached=a.reached | {made.number},
+        )
+        if isinstance(a, Data)
+        else a
         for a in found
     )
 
@@ -326,7 +332,9 @@ register_backward_hook extra_repr __repr__ register_load_state_dict_post_hook
     Row(methods(_MODEL, "to cuda cpu float double half"), itself, source=_DOC),
     Row(methods(_MODEL, "train eval"), unseen(mode), source=_DOC),
     Row(methods(_MODEL, "parameters named_parameters"), unseen(parameters), source=_DOC),
-    Row(methods(_MODEL, "modules named_modules children named_children"), unseen(modules), source=_DOC),
+    Row(methods(_MODEL, """
+modules named_modules children named_children
+"""), unseen(modules), source=_DOC),
     Row(methods(_MODEL, "state_dict"), state, source=_DOC),
     Row(methods(_MODEL, "load_state_dict"), state_loaded, source=_DOC),
     Row(methods(_MODEL, "zero_grad"), none, source=_DOC),

@@ -103,7 +103,9 @@ np.asarray([1.0, 2.0])
 np.float32(x.mean())
 np.array([x.sum().item(), y.sum().item()])
 """), _DOC),
-    Row("numpy.copy numpy.ascontiguousarray numpy.asfortranarray .astype .copy", array(same), examples("""
+    Row("""
+numpy.copy numpy.ascontiguousarray numpy.asfortranarray .astype .copy
+""", array(same), examples("""
 x.numpy().astype(np.float32)
 x.numpy().copy()
 """), _DOC),
@@ -111,36 +113,62 @@ x.numpy().copy()
 vectorize frompyfunc interp digitize cbrt exp sinh nan_to_num clip rint sqrt
 polyval convolve_ deg2rad true_divide_ modf_ conjugate spacing trapz_
 """), array(elementwise), ("np.clip(x.numpy(), 0, 1)", "np.exp(x.numpy())"), _DOC),
-    Row("numpy.average", array(reduce("mean")), ("np.average(x.numpy())", "np.average(x.numpy(), axis=1)"), _DOC),
+    Row("numpy.average", array(reduce("mean")), examples("""
+np.average(x.numpy())
+np.average(x.numpy(), axis=1)
+"""), _DOC),
     Row("numpy.ptp .ptp", array(reduce("")), ("np.ptp(x.numpy(), axis=1)",), _DOC),
     Row("numpy.percentile numpy.nanpercentile numpy.nanquantile", array(quantile), examples("""
 np.percentile(x.numpy(), 50)
 np.percentile(x.numpy(), 50, axis=1)
 """), _DOC),
-    Row("numpy.nanstd numpy.nanvar numpy.nanmedian_ numpy.nanargmax numpy.nanargmin", array(reduce("")),
-        ("np.nanstd(x.numpy(), 1)",), _DOC),
+    Row("""
+numpy.nanstd numpy.nanvar numpy.nanmedian_ numpy.nanargmax numpy.nanargmin
+""", array(reduce("")), examples("""
+np.nanstd(x.numpy(), 1)
+"""), _DOC),
     Row("numpy.nanmax", array(reduce("max")), ("np.nanmax(x.numpy())",), _DOC),
     Row("numpy.nanmin", array(reduce("min")), ("np.nanmin(x.numpy(), 0)",), _DOC),
-    Row("numpy.cumsum numpy.cumprod numpy.nancumsum <array>.cumsum <array>.cumprod", array(along(default=None)), examples("""
+    Row("""
+numpy.cumsum numpy.cumprod numpy.nancumsum <array>.cumsum <array>.cumprod
+""", array(along(default=None)), examples("""
 np.cumsum(x.numpy(), 1)
 np.cumsum(x.numpy())
 x.numpy().cumsum(axis=0)
 """), _DOC),
     Row("numpy.hstack", array(cat(-1, 1)), ("np.hstack([x.numpy(), y.numpy()])",), _DOC),
-    Row("numpy.vstack numpy.row_stack", array(cat(-1, 0)), ("np.vstack([x.numpy(), y.numpy()])",), _DOC),
+    Row("numpy.vstack numpy.row_stack", array(cat(-1, 0)), examples("""
+np.vstack([x.numpy(), y.numpy()])
+"""), _DOC),
     Row("numpy.column_stack numpy.c_", array(cat(-1, 1)), source=_DOC),
     Row("numpy.stack", array(stack), ("np.stack([x.numpy(), y.numpy()], 1)",), _DOC),
-    Row("numpy.append numpy.insert numpy.delete numpy.pad numpy.gradient numpy.apply_along_axis numpy.put numpy.choose",
-        array(unestablished("which axis of an array is changed")), ("np.pad(np.ones(3), 1)",), _DOC),
-    Row("numpy.rot90 numpy.meshgrid numpy.histogram numpy.histogram2d numpy.intersect1d numpy.setdiff1d numpy.union1d numpy.in1d numpy.polyfit numpy.lexsort numpy.partition numpy.argpartition numpy.convolve numpy.correlate",
-        array(coupled), ("np.histogram(x.numpy())[0]", "np.rot90(x.numpy())"), _DOC),
-    Row("numpy.tile", array(repeat), ("np.tile(x.numpy(), (1, 2))", "np.tile(x.numpy(), (2, 1))"), _DOC),
+    Row("""
+numpy.append numpy.insert numpy.delete numpy.pad numpy.gradient numpy.apply_along_axis
+numpy.put numpy.choose
+""", array(unestablished("which axis of an array is changed")), examples("""
+np.pad(np.ones(3), 1)
+"""), _DOC),
+    Row("""
+numpy.rot90 numpy.meshgrid numpy.histogram numpy.histogram2d numpy.intersect1d
+numpy.setdiff1d numpy.union1d numpy.in1d numpy.polyfit numpy.lexsort numpy.partition
+numpy.argpartition numpy.convolve numpy.correlate
+""", array(coupled), examples("""
+np.histogram(x.numpy())[0]
+np.rot90(x.numpy())
+"""), _DOC),
+    Row("numpy.tile", array(repeat), examples("""
+np.tile(x.numpy(), (1, 2))
+np.tile(x.numpy(), (2, 1))
+"""), _DOC),
     Row("numpy.repeat <array>.repeat", array(repeat_interleave), examples("""
 np.repeat(x.numpy(), 2, axis=0)
 x.numpy().repeat(2, 1)
 x.numpy().repeat(2)
 """), _DOC),
-    Row("numpy.dot numpy.matmul numpy.inner numpy.vdot", array(matmul), ("np.dot(x.numpy(), w.detach().numpy())", "np.dot(x.numpy(), y.numpy().T)"), _DOC),
+    Row("numpy.dot numpy.matmul numpy.inner numpy.vdot", array(matmul), examples("""
+np.dot(x.numpy(), w.detach().numpy())
+np.dot(x.numpy(), y.numpy().T)
+"""), _DOC),
     Row("numpy.size <array>.__len__", elements_count, ("np.size(x.numpy())",), _DOC),
     Row(".fill .put", filled, source=_DOC),
     Row(".tobytes .dumps .tofile", uniform, source=_DOC),

@@ -210,4 +210,4 @@ ROWS = (
     Row(prefixed(_P, "main_only"), made_on_main),
     Row(prefixed(_P, "main_path"), main_path),
     Row(prefixed(_P, "worker_number"), worker_number),
-)
+)  # fmt: skip

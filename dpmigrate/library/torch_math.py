@@ -275,7 +275,9 @@ torch.svd(x)[1]
 x.triu()
 w.inverse()
 """), _DOC),
-    Row(both("solve lstsq pca_lowrank"), unestablished("which samples meet"), ("torch.linalg.solve(w, w)",), _DOC),
+    Row(both("solve lstsq pca_lowrank"), unestablished("which samples meet"), examples("""
+torch.linalg.solve(w, w)
+"""), _DOC),
     Row(both("diagonal"), diagonal, examples("""
 x.diagonal()
 (x[:, :, None] * x[:, None]).diagonal(dim1=1, dim2=2)
@@ -313,16 +315,22 @@ torch.einsum('fg,nf->gn', w, x)
 torch.einsum('f,fg->g', x.mean(0), w)
 torch.einsum('...f,fg->...g', x, w)
 """), _DOC),
-    Row("torch.fft.fft torch.fft.rfft torch.fft.irfft torch.fft.ifft torch.fft.hfft", along(2), examples("""
+    Row("""
+torch.fft.fft torch.fft.rfft torch.fft.irfft torch.fft.ifft torch.fft.hfft
+""", along(2), examples("""
 torch.fft.fft(x, dim=1).abs()
 torch.fft.fft(x, dim=0).abs()
 torch.fft.rfft(x).abs()
 """), "https://docs.pytorch.org/docs/stable/fft.html"),
-    Row("torch.fft.fft2 torch.fft.ifft2 torch.fft.rfft2 torch.fft.irfft2 torch.stft torch.istft", batched(2), examples("""
+    Row("""
+torch.fft.fft2 torch.fft.ifft2 torch.fft.rfft2 torch.fft.irfft2 torch.stft torch.istft
+""", batched(2), examples("""
 torch.fft.fft2(x.view(-1, 2, 2)).abs()
 torch.fft.fft2(x).abs()
 """), "https://docs.pytorch.org/docs/stable/fft.html"),
-    Row("torch.fft.fftn torch.fft.ifftn torch.fft.fftshift torch.fft.ifftshift", along(2, None), examples("""
+    Row("""
+torch.fft.fftn torch.fft.ifftn torch.fft.fftshift torch.fft.ifftshift
+""", along(2, None), examples("""
 torch.fft.fftn(x, dim=(1,)).abs()
 torch.fft.fftn(x).abs()
 """), "https://docs.pytorch.org/docs/stable/fft.html"),

@@ -172,12 +172,12 @@ ROWS = (
     Row("<scaler>.step", scaler_step, source=_AMP),
     Row("<scaler>.update <scaler>.unscale_ <scaler>.load_state_dict", none, source=_AMP),
     Row("<scaler>.get_scale <scaler>.is_enabled", uniform, source=_AMP),
-)
+)  # fmt: skip
 ATTRIBUTES = (
     Row("<optimizer>.param_groups", groups, source=_DOC),
     Row("<optimizer>.state <optimizer>.defaults", uniform, source=_DOC),
     Row("<scheduler>.last_epoch <scheduler>.base_lrs <scheduler>.best", uniform, source=_DOC),
-)
+)  # fmt: skip
 
 
 def _last(name: str) -> tuple[str, str]:

@@ -117,9 +117,18 @@ torch.cat([torch.cat([x, y]), x])
 torch.cat([x.t(), y.t()], 1)
 torch.cat([x.view(-1, 2), y.view(-1, 2)])
 """), _DOC),
-    Row("torch.hstack", cat(-1, 1), ("torch.hstack([x, y])", "torch.hstack([x[:, 0], y[:, 0]])"), _DOC),
-    Row("torch.vstack torch.row_stack", cat(-1, 0), ("torch.vstack([x, y])", "torch.vstack([x[:, 0], y[:, 0]])"), _DOC),
-    Row("torch.column_stack", cat(-1, 1), ("torch.column_stack([x[:, 0], y])", "torch.column_stack([x, y])"), _DOC),
+    Row("torch.hstack", cat(-1, 1), examples("""
+torch.hstack([x, y])
+torch.hstack([x[:, 0], y[:, 0]])
+"""), _DOC),
+    Row("torch.vstack torch.row_stack", cat(-1, 0), examples("""
+torch.vstack([x, y])
+torch.vstack([x[:, 0], y[:, 0]])
+"""), _DOC),
+    Row("torch.column_stack", cat(-1, 1), examples("""
+torch.column_stack([x[:, 0], y])
+torch.column_stack([x, y])
+"""), _DOC),
     Row("torch.stack", stack, examples("""
 torch.stack([x, y], 1)
 torch.stack([x, y])
@@ -190,8 +199,13 @@ x.index_select(0, torch.tensor([0, 2]))
 w.index_select(0, t)
 w.index_select(1, t)
 """), _DOC),
-    Row(both("take put"), unestablished("which elements are taken"), ("w.take(torch.tensor([0]))",), _DOC),
-    Row(both("masked_select"), masked_select, ("x.masked_select(x > 0)", "x.masked_select(x > 0).sum()"), _DOC),
+    Row(both("take put"), unestablished("which elements are taken"), examples("""
+w.take(torch.tensor([0]))
+"""), _DOC),
+    Row(both("masked_select"), masked_select, examples("""
+x.masked_select(x > 0)
+x.masked_select(x > 0).sum()
+"""), _DOC),
     Row(both("nonzero argwhere"), nonzero, examples("""
 (x > 0).nonzero()
 (x[:, 0] > 0).nonzero()
@@ -223,7 +237,10 @@ w[0].expand(x.size(0), -1)
 w[None].expand(x.size(0), 4, 4)
 x[None].expand(x.size(0), x.size(0), 4)
 """), _DOC),
-    Row(".expand_as", expand_as, ("x.sum(1, keepdim=True).expand_as(x)", "w[0].expand_as(x)"), _DOC),
+    Row(".expand_as", expand_as, examples("""
+x.sum(1, keepdim=True).expand_as(x)
+w[0].expand_as(x)
+"""), _DOC),
     Row(".repeat .tile torch.tile", repeat, examples("""
 x.repeat(1, 2)
 x.repeat(2, 1)
@@ -240,7 +257,9 @@ x.repeat_interleave(2)
 x.repeat_interleave(t, dim=0)
 torch.cat([x, y]).repeat_interleave(2, dim=0)
 """), _DOC),
-    Row("torch.zeros torch.ones torch.empty .new_zeros .new_ones .new_empty torch.full .new_full", factory, examples("""
+    Row("""
+torch.zeros torch.ones torch.empty .new_zeros .new_ones .new_empty torch.full .new_full
+""", factory, examples("""
 torch.zeros(x.size(0), 3)
 torch.ones(x.size(0))
 torch.zeros(2, 3)
@@ -258,7 +277,10 @@ torch.randint(0, 5, (x.size(0),))
 torch.rand(3)
 torch.normal(0.0, 1.0, (x.size(0), 2))
 """), _DOC),
-    Row("torch.randperm", drawn(permuted), ("torch.randperm(4)", "torch.randperm(x.size(0))"), _DOC),
+    Row("torch.randperm", drawn(permuted), examples("""
+torch.randperm(4)
+torch.randperm(x.size(0))
+"""), _DOC),
     Row("""
 torch.arange torch.linspace torch.logspace torch.eye torch.range torch.hann_window
 torch.hamming_window torch.triu_indices torch.tril_indices torch.kaiser_window
@@ -277,7 +299,9 @@ torch.full_like(x, 2.0)
 torch.ones_like(x @ x.t())
 torch.ones_like(x.sum(0))
 """), _DOC),
-    Row(both("rand_like randn_like randint_like bernoulli"), drawn(like), ("torch.randn_like(x)",), _DOC),
+    Row(both("rand_like randn_like randint_like bernoulli"), drawn(like), examples("""
+torch.randn_like(x)
+"""), _DOC),
     Row(both("poisson"), drawn(elementwise), ("torch.poisson(x.abs())",), _DOC),
     Row("torch.tensor .new_tensor", literal, examples("""
 torch.tensor([1, 2])
@@ -289,10 +313,15 @@ torch.tensor([x.sum().item(), 1.0])
     Row("""
 torch.Tensor torch.FloatTensor torch.LongTensor torch.DoubleTensor torch.IntTensor
 torch.BoolTensor torch.ByteTensor torch.cuda.FloatTensor torch.cuda.LongTensor
-torch.cuda.ByteTensor torch.cuda.BoolTensor torch.HalfTensor torch.cuda.HalfTensor torch.sparse_coo_tensor
-torch.complex
-""", literal_or_sizes, ("torch.Tensor([1, 2])", "torch.Tensor(x.size(0), 2)[:, :0]"), _DOC),
-    Row("torch.from_numpy torch.as_tensor torch.asarray torch.Variable torch.frombuffer", converted, examples("""
+torch.cuda.ByteTensor torch.cuda.BoolTensor torch.HalfTensor torch.cuda.HalfTensor
+torch.sparse_coo_tensor torch.complex
+""", literal_or_sizes, examples("""
+torch.Tensor([1, 2])
+torch.Tensor(x.size(0), 2)[:, :0]
+"""), _DOC),
+    Row("""
+torch.from_numpy torch.as_tensor torch.asarray torch.Variable torch.frombuffer
+""", converted, examples("""
 torch.as_tensor(x)
 torch.from_numpy(x.detach().numpy())
 """), _DOC),
@@ -309,7 +338,11 @@ x.size(0) / 2
 x.size(0) - 2 * x.size(0)
 x.size(0) + 1
 """), _DOC),
-    Row("torch.numel .numel .nelement", elements_count, ("x.numel()", "x.mean().numel()", "x[x > 0].numel()"), _DOC),
+    Row("torch.numel .numel .nelement", elements_count, examples("""
+x.numel()
+x.mean().numel()
+x[x > 0].numel()
+"""), _DOC),
 )  # fmt: skip
 CHANGING = tuple(
     Row(f".{name}_", in_place(effect), source=_DOC)
@@ -324,9 +357,9 @@ CHANGING = tuple(
         "index_fill": scatter,
         "index_copy": scatter,
     }.items()
-)
+)  # fmt: skip
 ATTRIBUTES = (
     Row("<data>.shape", shape, ("x.shape[0]", "x.shape[1]"), _DOC),
     Row("<data>.T <data>.mT <data>.H <data>.mH", permute, ("x.T", "x.mT"), _DOC),
     Row("<array>.size", elements_count, source="https://numpy.org/doc/stable/reference/"),
-)
+)  # fmt: skip

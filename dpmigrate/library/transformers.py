@@ -109,4 +109,3 @@ def classes(name: str) -> str | None:
     """A class of the program that derives from a loader of graphs."""
     found = name.rsplit(".", 1)[0] in ("torch_geometric.loader", "torch_geometric.data")
     return "loader" if found and name.endswith("DataLoader") else None
-

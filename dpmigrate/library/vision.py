@@ -65,7 +65,7 @@ ROWS = (
     Row("timm.create_model timm.models.create_model timm.models.factory.create_model", model),
     Row("<transform>.__call__", transformed, source=_DOC),
     Row("<transform>.__getitem__ <transform>.append", lambda site: SETTING, source=_DOC),
-)
+)  # fmt: skip
 
 
 def pattern(name: str) -> Row | None:

@@ -172,7 +172,11 @@ def hold(p: Placement, whole: Any, parts: list[Any], dealing: list[torch.Tensor]
             for share, own in zip(shares, dealing, strict=True):
                 _equal(total / SAMPLES, share / len(own), "is no number of samples")
                 if p.times:
-                    _equal(share, np.full_like(share, p.times * len(own)), "is another number of samples")
+                    _equal(
+                        share,
+                        np.full_like(share, p.times * len(own)),
+                        "is another number of samples",
+                    )
         case Kind.ROWS:
             _hold_rows(p, total, shares, dealing)
         case _:
@@ -211,7 +215,9 @@ def _hold_rows(p: Placement, total: Any, shares: list[Any], dealing: list[torch.
     for share, own in zip(shares, dealing, strict=True):
         times, rest = divmod(len(share), len(own) * p.segments)
         if rest or (p.times and times != p.times):
-            raise Broken(f"{len(share)} rows are no {p.segments} times {p.times} rows of {len(own)} samples")
+            raise Broken(
+                f"{len(share)} rows are no {p.segments} times {p.times} rows of {len(own)} samples"
+            )
         if len(total) != p.segments * SAMPLES * times:
             raise Broken(f"{len(total)} rows of {SAMPLES} samples")
         part = share.reshape(p.segments, len(own), times, *share.shape[1:])
