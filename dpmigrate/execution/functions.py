@@ -193,8 +193,8 @@ class CallParts(ExpressionParts):
         found: list[Value] = []
         targets = [a for a in callee if not isinstance(a, Unbound | Differs)]
         if len(targets) > 1:  # a call of plain data raises: that path ends here
-            able = [a for a in targets if not isinstance(a, Const | Setting)]
-            targets = able or targets
+            able = any(not isinstance(a, Const | Setting) for a in targets)
+            targets = [a for a in targets if not (able and isinstance(a, Const | Setting))]
         for atom in targets:
             if len(targets) == 1:
                 found.append(self._call_atom(atom, arguments, node, frame))

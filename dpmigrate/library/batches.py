@@ -85,7 +85,9 @@ def _generator(site: Site, v: Value) -> bool:
 
 
 def _frozen(site: Site, v: Value, depth: int) -> Value:
-    """A sample as a value that outlives the branch: dictionaries and lists become tuples with names."""
+    """A sample as a value that outlives the branch: dictionaries and lists become tuples with
+    names.
+    """
     found: list[Atom] = []
     for a in v:
         made = site.m.object(a)
@@ -124,7 +126,9 @@ def _batch(kind: str, loader: int, axes: int | None, origin: Origin) -> Data:
 
 
 def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) -> Value:
-    """A batch made of samples: whatever a sample holds is rows; ``collated`` by torch as tensors."""
+    """A batch made of samples: whatever a sample holds is rows; ``collated`` by torch as
+    tensors.
+    """
     origin = Origin(site.node, "batch")
     found: list[Atom] = []
     for a in v:

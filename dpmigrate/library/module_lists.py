@@ -1,4 +1,6 @@
-"""Containers of modules: Sequential, ModuleList, ModuleDict (https://docs.pytorch.org/docs/stable/nn.html)."""
+"""Containers of modules: Sequential, ModuleList, ModuleDict
+(https://docs.pytorch.org/docs/stable/nn.html).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Models: what a module, a wrapper and their methods do (https://docs.pytorch.org/docs/stable/nn.html)."""
+"""Models: what a module, a wrapper and their methods do
+(https://docs.pytorch.org/docs/stable/nn.html).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from dpmigrate.execution.values import (
     known,
     value,
 )
-from dpmigrate.library.effects import none, same, uniform
+from dpmigrate.library.effects import cut, none, same, uniform
 from dpmigrate.library.sites import GRAD, Effect, Row, Site, methods
 
 _DOC = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"
@@ -194,7 +196,9 @@ def wrapper(site: Site) -> Value:
 
 
 def wrapper_called(site: Site) -> Value:
-    """A call of a wrapper: its module is called, and what comes out has passed through the wrapper."""
+    """A call of a wrapper: its module is called, and what comes out has passed through the
+    wrapper.
+    """
     made = site.object
     assert made is not None
     forward(site, made)
@@ -266,12 +270,9 @@ def unseen_called(site: Site) -> Value | None:
     forward(site, made)
     operands = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
     p = placements.elementwise(arithmetic.aligned(operands))
-    kept = {} if site.grad() else {"gradient": "none"}
-    found = arithmetic.derived(
-        "a model", p, operands, site.node, kind="batch", keep_axes=False, **kept
-    )  # type: ignore[arg-type]
+    found = arithmetic.derived("a model", p, operands, site.node, kind="batch", keep_axes=False)
     if not site.grad():
-        return found
+        return cut(found)
     return tuple(
         a._replace(
             gradient="whole" if a.gradient == "none" else a.gradient,

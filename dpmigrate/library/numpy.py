@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.values import Data, Value, cast_kind, const, placement_of, value
-from dpmigrate.library import torch_math, torch_shapes
+from dpmigrate.library import torch_math, torch_products, torch_shapes
 from dpmigrate.library.effects import (
     coupled,
     elementwise,
@@ -21,8 +21,8 @@ from dpmigrate.library.factories import counted, drawn, factory, literal, permut
 from dpmigrate.library.joining import cat, stack
 from dpmigrate.library.products import matmul
 from dpmigrate.library.reductions import along, quantile, reduce
-from dpmigrate.library.shapes import elements_count, repeat, repeat_interleave
 from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, table
+from dpmigrate.library.sizes import elements_count, repeat, repeat_interleave
 from dpmigrate.library.stdlib import loaded, saved
 
 _DOC = "https://numpy.org/doc/stable/reference/"
@@ -35,6 +35,7 @@ _TORCH = {
 }  # fmt: skip
 _SHARED = {
     **{n: r for n, r in table(torch_math.ROWS).items() if n.startswith("torch.")},
+    **{n: r for n, r in table(torch_products.ROWS).items() if n.startswith("torch.")},
     **{n: r for n, r in table(torch_shapes.ROWS).items() if n.startswith("torch.")},
 }
 
@@ -77,9 +78,7 @@ rand randn random random_sample randint uniform normal standard_normal binomial 
 exponential beta gamma multivariate_normal dirichlet laplace lognormal
 """), array(drawn(factory)), ("np.random.rand(3)",), _DOC),
     Row("numpy.random.permutation", array(drawn(permuted)), source=_DOC),
-    Row(" ".join(f"<random_stream>.{n}" for n in (
-        "rand randn random uniform normal randint integers choice permutation standard_normal"
-    ).split()), array(chosen), source=_DOC),
+    Row(" ".join(f"<random_stream>.{n}" for n in ["rand", "randn", "random", "uniform", "normal", "randint", "integers", "choice", "permutation", "standard_normal"]), array(chosen), source=_DOC),
     Row("<random_stream>.shuffle <random_stream>.seed", none, source=_DOC),
     Row("""
 numpy.iinfo numpy.finfo numpy.dtype numpy.random.get_state numpy.frombuffer numpy.isscalar

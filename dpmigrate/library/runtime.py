@@ -60,7 +60,9 @@ def met_context(site: Site) -> Value:
 
 
 def sum_loss(site: Site) -> Value:
-    """``sum_loss(x)``: a sum over the rank's samples, whose gradient DDP's average makes that of the whole sum."""
+    """``sum_loss(x)``: a sum over the rank's samples, whose gradient DDP's average makes that
+    of the whole sum.
+    """
     given = site.flat(site.get(0, "loss") or NOTHING)
     p = placement_of(given)
     if p.kind in (Kind.ZERO, Kind.UNKNOWN):
@@ -71,7 +73,8 @@ def sum_loss(site: Site) -> Value:
 
 
 def mean_count(site: Site) -> Value:
-    """``mean_count(n)``: the same on every rank, and the ranks' counts added up are W times as much.
+    """``mean_count(n)``: the same on every rank, and the ranks' counts added up are W times as
+    much.
 
     So it lies as a number of samples: a rank's sum divided by it is the rank's part of a mean.
     """
@@ -84,7 +87,9 @@ def mean_count(site: Site) -> Value:
 
 
 def weighted_mean(site: Site) -> Value:
-    """``weighted_mean(loss, weight)``: the mean over what all ranks have, with the gradient that DDP averages."""
+    """``weighted_mean(loss, weight)``: the mean over what all ranks have, with the gradient
+    that DDP averages.
+    """
     collective(site)
     given = site.flat(site.get(0, "loss") or NOTHING)
     p = placement_of(given)
@@ -93,7 +98,9 @@ def weighted_mean(site: Site) -> Value:
 
 
 def weight_of(site: Site) -> Value:
-    """``weight_of(target, weight)``: what a weighted mean of the rank was divided by, a sum over its samples."""
+    """``weight_of(target, weight)``: what a weighted mean of the rank was divided by, a sum
+    over its samples.
+    """
     given = site.flat(site.get(0, "target") or NOTHING)
     p = placements.SUM if rows_of(given) is not None else placement_of(given)
     return arithmetic.derived(site.word, p, [given], site.node, gradient="none", axes=0)
@@ -134,7 +141,9 @@ def accumulate(site: Site) -> Value:
 
 
 def divided(site: Site) -> Value:
-    """``distribute(loader)``, ``shard(loader)``, ``next_epoch(loader)``: the rank's part of a loader's passes."""
+    """``distribute(loader)``, ``shard(loader)``, ``next_epoch(loader)``: the rank's part of a
+    loader's passes.
+    """
     loader = site.get(0, "loader") or NOTHING
     site.event("divided", loader=loader, name=const(site.word))
     return loader

@@ -41,10 +41,12 @@ from dpmigrate.library import (
     stdlib,
     texts,
     torch_data,
+    torch_factories,
     torch_math,
     torch_nn,
     torch_optim,
     torch_process,
+    torch_products,
     torch_shapes,
     torch_tensor,
     trackers,
@@ -58,10 +60,10 @@ if TYPE_CHECKING:
 
 #: the tables; where two have a row of one name the later one counts, and the earlier ``pattern``
 TABLES: tuple[ModuleType, ...] = (
-    builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math, torch_shapes,
-    torch_tensor, gradients, modules, losses, module_lists, torch_nn, torch_optim, torch_data,
-    batches, torch_process, distributed, runtime, progress, trackers,
-    transformers, vision, metrics,
+    builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
+    torch_products, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
+    module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, distributed,
+    runtime, progress, trackers, transformers, vision, metrics,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+)")
 

@@ -1,4 +1,6 @@
-"""torch.utils.data and data sets of torchvision (https://docs.pytorch.org/docs/stable/data.html)."""
+"""torch.utils.data and data sets of torchvision
+(https://docs.pytorch.org/docs/stable/data.html).
+"""
 
 from __future__ import annotations
 

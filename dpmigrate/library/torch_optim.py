@@ -212,9 +212,8 @@ def classes(name: str) -> str | None:
         return (
             "scheduler" if word.endswith(("LR", "Scheduler", "Restarts", "Warmup")) else "optimizer"
         )
-    if (
-        head == "warmup_scheduler"
-        or head == "transformers"
+    if head == "warmup_scheduler" or (
+        head == "transformers"
         and word.startswith("get_")
         and (word.endswith(("schedule", "warmup", "scheduler")))
     ):

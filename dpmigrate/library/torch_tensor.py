@@ -1,4 +1,6 @@
-"""Tensors as objects: casts, the host's numbers and arrays, files (https://docs.pytorch.org/docs/stable/tensors.html)."""
+"""Tensors as objects: casts, the host's numbers and arrays, files
+(https://docs.pytorch.org/docs/stable/tensors.html).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from dpmigrate.library.effects import (
     same,
     uniform,
 )
-from dpmigrate.library.shapes import elements_count
 from dpmigrate.library.sites import Row, Site, examples, rows_of
+from dpmigrate.library.sizes import elements_count
 from dpmigrate.library.torch_math import both
 
 _DOC = "https://docs.pytorch.org/docs/stable/tensors.html"

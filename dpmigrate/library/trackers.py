@@ -1,4 +1,6 @@
-"""Objects of unseen code that write, measure or plot: loggers, trackers, metrics that synchronise."""
+"""Objects of unseen code that write, measure or plot: loggers, trackers, metrics that
+synchronise.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.values import SETTING, Data, Ref, Value, const, value
+from dpmigrate.execution.values import SETTING, Data, Ref, Value, const, placement_of, value
 from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.pytorch.org/vision/stable/"
@@ -19,8 +19,10 @@ _TRANSFORMS = (
     "torchaudio.transforms.", "timm.data.", "kornia.augmentation.",
 )  # fmt: skip
 #: libraries of models by class or by a function
-_MODELS = ("torchvision.models.", "segmentation_models_pytorch.", "efficientnet_pytorch.", "timm.models.",
-           "pretrainedmodels.", "lpips.", "monai.networks.", "facenet_pytorch.")  # fmt: skip
+_MODELS = (
+    "torchvision.models.", "segmentation_models_pytorch.", "efficientnet_pytorch.", "timm.models.",
+    "pretrainedmodels.", "lpips.", "monai.networks.", "facenet_pytorch.",
+)  # fmt: skip
 
 
 def transform(site: Site) -> Value:
@@ -34,8 +36,7 @@ def transformed(site: Site) -> Value:
     """A transform is called with a sample, or with a batch."""
     if site.object is not None and site.object.extra == "albumentations":
         return transformed_sample(site)
-    if site.operands() and any(a.placement.kind not in placements.EQUAL
-                               for v in site.operands() for a in v if isinstance(a, Data)):  # fmt: skip
+    if any(placement_of(v).kind not in placements.EQUAL for v in site.operands()):
         return site.each(kind="tensor")
     axes = 3 if site.object is not None and site.object.name in ("ToTensor", "ToTensorV2") else None
     return value(Data("tensor", placements.UNIFORM, axes=axes))

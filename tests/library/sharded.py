@@ -118,15 +118,16 @@ def pairs(claim: Claim, real: list[Any]) -> Iterator[tuple[Value, list[Any]]]:
         if len(v) == 1 and isinstance(results[0], list | tuple) and len(results[0]):
             (atom,) = v
             if isinstance(atom, Items):
-                for i, item in enumerate(atom.items):
-                    yield from inside(item, [r[i] for r in results])
+                for i, inner in enumerate(atom.items):
+                    yield from inside(inner, [r[i] for r in results])
                 return
             if isinstance(atom, Ref):
                 made = claim.execution.heap.objects[atom.object]
                 exact = claim.execution.known_elements(v)
                 shared = claim.execution.heap.read((made.number, ELEMENTS))
                 for i in range(min(len(r) for r in results)):
-                    item = exact[i] if exact is not None and i < len(exact) else shared
+                    known = exact is not None and i < len(exact)
+                    item = exact[i] if exact is not None and known else shared or ()
                     if item:
                         yield from inside(item, [r[i] for r in results])
                 return

@@ -44,8 +44,14 @@ def numbers(p: Placement, world: int, draw: Callable[[], float]) -> tuple[Any, l
         case Kind.ROWS:
             whole = np.array([draw() for _ in range(SAMPLES)])
             return whole, [whole[d.numpy()] for d in dealing]
-    reduced = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}[p.how]
-    return float(reduced(values)), values
+    stacked = np.array(values)
+    made = {
+        "sum": stacked.sum(),
+        "mean": stacked.mean(),
+        "max": stacked.max(),
+        "min": stacked.min(),
+    }
+    return float(made[p.how]), values
 
 
 @pytest.mark.parametrize("word", _OPERATIONS)
@@ -73,8 +79,8 @@ def test_what_holds_of_one_holds_of_one_of_two(p: Placement, q: Placement) -> No
     for one in (p, q):
         if one is placements.ZERO and both.kind is Kind.ROWS:
             continue  # 0 is rows of zeros
-        values = iter([1.5, -2.0, 0.5, *range(1, 60)])
-        whole, parts = numbers(one, 3, lambda: float(next(values)))
+        values = iter([1.5, -2.0, 0.5, *map(float, range(1, 60))])
+        whole, parts = numbers(one, 3, values.__next__)
         hold(both, np.asarray(whole), [np.asarray(x) for x in parts], dealt(3, True))
 
 
