@@ -155,9 +155,10 @@ def elementwise(word: str, operands: list[Value], node: ast.AST, *, kind: str = 
 def aligned(operands: Iterable[Value]) -> list[Placement]:
     """How operands lie in what is made of them element by element.
 
-    Axes are aligned from the last one (https://docs.pytorch.org/docs/stable/notes/broadcasting.html). An
-    operand whose number of axes is not known is taken to have as many as the others. Where the axes of
-    the samples come to lie beside each other, every sample meets every other one: PER_RANK.
+    Axes are aligned from the last one
+    (https://docs.pytorch.org/docs/stable/notes/broadcasting.html). An operand whose number of
+    axes is not known is taken to have as many as the others. Where the axes of the samples come
+    to lie beside each other, every sample meets every other one: PER_RANK.
     """
     counts = [_axes(v) for v in operands]
     most = max((n for n in counts if n is not None), default=None)
@@ -193,8 +194,8 @@ def derived(
     word: str, placement: Placement, operands: Iterable[Value], node: ast.AST, *,
     kind: str = "", gradient: str | None = None, axes: int | None = None, keep_axes: bool = True,
 ) -> Value:  # fmt: skip
-    """Data made of operands: where it comes from, what a gradient reaches, and since when it lies
-    so.
+    """Data made of operands: where it comes from, what a gradient reaches, and since when it
+    lies so.
     """
     found = list(_data(operands))
     placement = _reasoned(placement, operands)

@@ -1,8 +1,8 @@
 """How a value lies across the ranks: the lattice, its joins and its arithmetic.
 
-The names are those of sharding systems (torch's DTensor: ``Shard``, ``Replicate``, ``Partial``; GSPMD,
-https://arxiv.org/abs/2105.04663), with the placements added that eager programs need: a number of
-samples, a quotient of partial sums, and values that no reduction puts together again.
+The names are those of sharding systems (torch's DTensor: ``Shard``, ``Replicate``, ``Partial``;
+GSPMD, https://arxiv.org/abs/2105.04663), with the placements added that eager programs need: a
+number of samples, a quotient of partial sums, and values that no reduction puts together again.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ class Kind(Enum):
 class Placement(NamedTuple):
     """A placement; which fields mean something depends on ``kind``.
 
-    ``axis`` counts from the front for ROWS; ``ragged`` says that the number of rows depends on what is
-    in them (a selection); ``times`` is how many rows a sample has, 0 for "not known", or the factor of
-    a SIZE, 0 as well for "not known"; ``segments`` counts tensors of rows that were put end to end (two
-    views of one batch), 0 for "not known". Rows of a sample lie together within each segment;
-    ``how`` is the reduction of a PARTIAL: ``sum``, ``mean``, ``max`` or ``min``.
+    ``axis`` counts from the front for ROWS; ``ragged`` says that the number of rows depends on
+    what is in them (a selection); ``times`` is how many rows a sample has, 0 for "not known",
+    or the factor of a SIZE, 0 as well for "not known"; ``segments`` counts tensors of rows that
+    were put end to end (two views of one batch), 0 for "not known". Rows of a sample lie
+    together within each segment; ``how`` is the reduction of a PARTIAL: ``sum``, ``mean``,
+    ``max`` or ``min``.
     """
 
     kind: Kind
@@ -83,16 +84,17 @@ def size(times: int = 1) -> Placement:
 
 
 def join(a: Placement, b: Placement) -> Placement:
-    """What holds where a value is one of two: the least placement above both, UNKNOWN where there is none.
+    """What holds where a value is one of two: the least placement above both, UNKNOWN where
+    there is none.
 
-    Only 0 and the same number on all ranks lie below others: a uniform number is its own mean, maximum
-    and minimum over the ranks, and not its own sum.
+    Only 0 and the same number on all ranks lie below others: a uniform number is its own mean,
+    maximum and minimum over the ranks, and not its own sum.
     """
     if a == b:
         return a
     low, high = (b, a) if _rank(a) > _rank(b) else (a, b)
     if low.kind is Kind.ZERO:
-        return high
+        return size(0) if high.kind is Kind.SIZE else high
     if high.kind is Kind.PER_RANK and low.kind is not Kind.UNKNOWN:
         return high
     if low.kind is Kind.UNIFORM and high in (MEAN, MAX, MIN):
@@ -195,8 +197,8 @@ def divide(a: Placement, b: Placement) -> Placement:
 def elementwise(placements: Iterable[Placement]) -> Placement:
     """An operation on each element by itself: rows stay rows.
 
-    A function of a partial sum is not a part of the function of the sum: it is PER_RANK. So are rows that
-    meet a statistic of the rank's rows alone.
+    A function of a partial sum is not a part of the function of the sum: it is PER_RANK. So are
+    rows that meet a statistic of the rank's rows alone.
     """
     ps = [p for p in placements if p.kind not in EQUAL]
     if not ps:

@@ -91,7 +91,9 @@ def _generator(site: Site, v: Value) -> bool:
 
 
 def _frozen(site: Site, v: Value, depth: int) -> Value:
-    """A sample as a value that outlives the branch: dictionaries and lists become tuples with names."""
+    """A sample as a value that outlives the branch: dictionaries and lists become tuples with
+    names.
+    """
     found: list[Atom] = []
     for a in v:
         made = site.m.object(a)
@@ -130,7 +132,9 @@ def _batch(kind: str, loader: int, axes: int | None, origin: Origin) -> Data:
 
 
 def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) -> Value:
-    """A batch made of samples: whatever a sample holds is rows; ``collated`` by torch as tensors."""
+    """A batch made of samples: whatever a sample holds is rows; ``collated`` by torch as
+    tensors.
+    """
     origin = Origin(site.node, "batch")
     found: list[Atom] = []
     for a in v:
@@ -221,4 +225,4 @@ ROWS = (
     Row("<batch>.__iter__ <list_of_texts>.__iter__ <batch>.values", batch_attribute, source=_DOC),
     Row("<batch>.items", batch_pairs, source=_DOC),
     Row("<batch>.keys", uniform, source=_DOC),
-)
+)  # fmt: skip

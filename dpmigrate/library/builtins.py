@@ -185,9 +185,7 @@ def converted(site: Site) -> Value:
             kept = (placements.SUM, placements.MAX, placements.MIN)
             if site.word == "bool" or placement_of(moved) not in kept:
                 moved = site.data(placements.PER_RANK, gradient="none")
-        return tuple(
-            a._replace(kind="number", axes=0) if isinstance(a, Data) else a for a in moved
-        )
+        return tuple(a._replace(kind="number", axes=0) if isinstance(a, Data) else a for a in moved)
     guess = known(given)
     if isinstance(guess, int | float):
         return value(Setting("", Const(site.word, guess)))
@@ -290,7 +288,7 @@ input slice object memoryview bytes bytearray complex divmod help eval exec comp
         uniform,
         source=_DOC,
     ),
-)
+)  # fmt: skip
 
 
 def pattern(name: str) -> Row | None:

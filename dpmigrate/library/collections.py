@@ -159,4 +159,4 @@ itertools.product itertools.combinations itertools.permutations itertools.zip_lo
         source=_DOC,
     ),
     Row("copy.deepcopy copy.copy", copied, ("copy.deepcopy(x)",), _DOC),
-)
+)  # fmt: skip

@@ -53,7 +53,9 @@ def collective(site: Site) -> Value:
 
 
 def whole(site: Site, v: Value) -> Value:
-    """A value that is the same on all ranks after a reduction, and so is what a container of them holds."""
+    """A value that is the same on all ranks after a reduction, and so is what a container of
+    them holds.
+    """
     found: list[Atom] = []
     for a in v:
         made = site.m.object(a)
@@ -79,7 +81,9 @@ def whole(site: Site, v: Value) -> Value:
 
 
 def reduced_in_place(site: Site) -> Value:
-    """``dist.all_reduce(x)``, ``dist.broadcast(x)``: the tensor is the same on every rank afterwards."""
+    """``dist.all_reduce(x)``, ``dist.broadcast(x)``: the tensor is the same on every rank
+    afterwards.
+    """
     collective(site)
     first = next(iter(getattr(site.node, "args", [])), None)
     new = whole(site, site.get(0, "tensor") or NOTHING)
@@ -136,4 +140,4 @@ torch.distributed.gather torch.distributed.all_gather_into_tensor torch.distribu
         spawned,
         source="https://docs.pytorch.org/docs/stable/multiprocessing.html",
     ),
-)
+)  # fmt: skip

@@ -35,7 +35,9 @@ def mask(site: Site) -> Value:
 
 
 def operator(word: str) -> Effect:
-    """``torch.add(a, b)``: as the operator, which is linear; a factor ``alpha`` is the same on all ranks."""
+    """``torch.add(a, b)``: as the operator, which is linear; a factor ``alpha`` is the same on
+    all ranks.
+    """
 
     def effect(site: Site) -> Value:
         operands = [site.flat(v) or v for v in site.all()[:2]]
@@ -169,7 +171,9 @@ def shapeless(site: Site) -> Value:
 
 
 def batched(least: int) -> Effect:
-    """A function of the last axes of tensors (``inverse``): coupled where there are fewer than ``least``."""
+    """A function of the last axes of tensors (``inverse``): coupled where there are fewer than
+    ``least``.
+    """
 
     def effect(site: Site) -> Value:
         found = rows_of(site.get(0) or ())

@@ -114,7 +114,9 @@ def permuted(site: Site) -> Value:
 
 
 def counted(site: Site) -> Value:
-    """``arange(n)``, ``linspace``: numbers by their places; of the rank's samples they are their order."""
+    """``arange(n)``, ``linspace``: numbers by their places; of the rank's samples they are
+    their order.
+    """
     kind = "array" if site.name.startswith("numpy.") else "tensor"
     lying = [placement_of(v) for v in site.arguments.positional]
     moving = [p for p in lying if p.kind not in placements.EQUAL]

@@ -1,4 +1,6 @@
-"""Python's iterators and containers: range, zip, list, map (https://docs.python.org/3/library/functions.html)."""
+"""Python's iterators and containers: range, zip, list, map
+(https://docs.python.org/3/library/functions.html).
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ from dpmigrate.execution.values import (
     only,
     value,
 )
-from dpmigrate.library.shapes import size_of
 from dpmigrate.library.sites import Effect, Row, Site, examples, rows_of
+from dpmigrate.library.sizes import size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
 
@@ -256,4 +258,4 @@ len(x.mean(0))
     Row("builtins.next", next_, source=_DOC),
     Row("<iterator|bar|loader>.next <iterator|bar|loader>.__next__", next_, source=_DOC),
     Row("<iterator>.__iter__", iterate, source=_DOC),
-)
+)  # fmt: skip

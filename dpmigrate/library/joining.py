@@ -65,7 +65,9 @@ def cat(at: int = 1, default: int = 0) -> Effect:
 
 
 def _end_to_end(site: Site, parts: list[Value], exact: bool, found: Data) -> Value:
-    """Rows behind rows: segments. Rows behind what is the same on all ranks are no shares of one tensor."""
+    """Rows behind rows: segments. Rows behind what is the same on all ranks are no shares of
+    one tensor.
+    """
     lying = [placement_of(v) for v in parts]
     p = placements.joined(lying)
     if p.kind is Kind.ROWS:
@@ -164,7 +166,7 @@ def unbind(site: Site) -> Value:
         if hit is None:
             return site.unknown(f"the axis of {site.word}")
         axes = found.axes - 1 if found.axes is not None else None
-        before = dim >= 0 and dim < p.axis or (found.axes is not None and 0 > dim >= -found.axes
+        before = (dim >= 0 and dim < p.axis) or (found.axes is not None and 0 > dim >= -found.axes
                                               and dim + found.axes < p.axis)  # fmt: skip
         p = placements.PER_RANK if hit else p._replace(axis=p.axis - int(before))
     part = arithmetic.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False)

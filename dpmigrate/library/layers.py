@@ -1,7 +1,8 @@
 """torch's layers and their functions (https://docs.pytorch.org/docs/stable/nn.html).
 
-BatchNorm in training takes statistics of the rank's samples. Its result is said to be rows all the same:
-that is a difference which migrated programs are told of, and which ``--sync-bn`` takes away.
+BatchNorm in training takes statistics of the rank's samples. Its result is said to be rows all
+the same: that is a difference which migrated programs are told of, and which ``--sync-bn``
+takes away.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from dpmigrate.library.effects import cut
 from dpmigrate.library.joining import parts_of
 from dpmigrate.library.modules import MODEL, forward, owned
 from dpmigrate.library.reductions import along, compared_rows
-from dpmigrate.library.sites import Site, rows_of
+from dpmigrate.library.sites import Site, rows_of, words
 
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html"
 _FUNCTIONAL = "https://docs.pytorch.org/docs/stable/nn.functional.html"
 #: layers without parameters
 BARE = frozenset(
-    """
+    words(
+        """
 ReLU ReLU6 LeakyReLU ELU SELU GELU SiLU Mish Tanh Sigmoid Softplus Hardtanh Hardswish
 Hardsigmoid Softsign Tanhshrink LogSigmoid Threshold Dropout Dropout2d Dropout3d Dropout1d
 AlphaDropout Identity MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d
@@ -41,7 +43,8 @@ PixelUnshuffle ZeroPad2d ReflectionPad2d ReplicationPad2d ConstantPad2d Flatten 
 Softmax LogSoftmax Softmax2d Softmin GLU MaxUnpool1d MaxUnpool2d MaxUnpool3d Fold Unfold
 ChannelShuffle LPPool2d CELU ReflectionPad1d ConstantPad1d CosineSimilarity PairwiseDistance
 Hardshrink Softshrink
-""".split()
+"""
+    )
 )
 #: layers that attend to, or go along, an axis of a sequence
 _RECURRENT = (
@@ -144,7 +147,9 @@ def _of_axis(site: Site, made: Object) -> Value:
 
 
 def _implicit(site: Site, dim: Value | None) -> Value:
-    """The axis of a softmax that is not told one: the second, but of one or three axes the first."""
+    """The axis of a softmax that is not told one: the second, but of one or three axes the
+    first.
+    """
     if dim and dim != NONE:
         return dim
     found = rows_of(site.flat(site.arguments.get(0, "input") or NOTHING))
@@ -227,7 +232,7 @@ def attention(site: Site) -> Value:
     found = rows_of(made)
     if found is not None and found.axes is None:
         return site.unknown("whether attention goes over the samples")
-    if found is not None and found.axes is not None and found.placement.axis >= found.axes - 2:
+    if found is not None and found.placement.axis >= (found.axes or 0) - 2:
         return site.data(placements.PER_RANK, keep_axes=False)
     return made
 
@@ -237,10 +242,8 @@ def softmax(site: Site) -> Value | None:
     given = site.get(1, "dim")
     if given and given != NONE:
         return along()(site)
-    return along()(_plainly(site, site.word, [])) if rows_of(site.get(0) or ()) is None else along()(
-        Site(site.m, site.name, Arguments([site.get(0) or (), _implicit(site, None)]), site.node,
-             site.frame)
-    )  # fmt: skip
+    inner = Arguments([site.get(0) or (), _implicit(site, None)])
+    return along()(Site(site.m, site.name, inner, site.node, site.frame))
 
 
 def gridded(site: Site) -> Value:

@@ -145,7 +145,9 @@ nn.L1Loss(reduction='none')(x, y)
 nn.KLDivLoss(reduction='batchmean')((x @ w).log_softmax(1), y.softmax(1))
 nn.TripletMarginLoss()(x @ w, y, x.flip(1))
 """), _DOC),
-    Row("<criterion>.__call__ <criterion>.forward", criterion_called, ("nn.MSELoss()(x, y)",), _DOC),
+    Row("<criterion>.__call__ <criterion>.forward", criterion_called, examples("""
+nn.MSELoss()(x, y)
+"""), _DOC),
     Row(prefixed("torch.nn.functional.", _FUNCTIONS), loss_function, examples("""
 F.cross_entropy(x @ w, t)
 F.cross_entropy(x @ w, t, reduction='sum')

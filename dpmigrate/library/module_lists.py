@@ -1,4 +1,6 @@
-"""Containers of modules: Sequential, ModuleList, ModuleDict (https://docs.pytorch.org/docs/stable/nn.html)."""
+"""Containers of modules: Sequential, ModuleList, ModuleDict
+(https://docs.pytorch.org/docs/stable/nn.html).
+"""
 
 from __future__ import annotations
 
@@ -165,7 +167,7 @@ ROWS = (
     Row(methods("container", "items values"), container_pairs, source=_DOC),
     Row(methods("container", "keys"), uniform, source=_DOC),
     Row(methods("container", "__len__"), container_length, source=_DOC),
-)
+)  # fmt: skip
 
 
 def classes(name: str) -> str | None:

@@ -1,4 +1,6 @@
-"""Models: what a module, a wrapper and their methods do (https://docs.pytorch.org/docs/stable/nn.html)."""
+"""Models: what a module, a wrapper and their methods do
+(https://docs.pytorch.org/docs/stable/nn.html).
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,12 @@ from dpmigrate.execution.values import (
     known,
     value,
 )
-from dpmigrate.library.effects import none, same, uniform
+from dpmigrate.library.effects import cut, none, same, uniform
 from dpmigrate.library.sites import GRAD, Effect, Row, Site, methods
 
 _DOC = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"
 #: kinds of objects that hold parameters
-MODULES = frozenset({"module", "wrapper", "criterion", "container"})
+MODULES = frozenset({"module", "wrapper", "criterion", "container", "library model"})
 
 
 def forward(site: Site, made: Object) -> None:
@@ -213,7 +215,9 @@ def wrapper(site: Site) -> Value:
 
 
 def wrapper_called(site: Site) -> Value:
-    """A call of a wrapper: its module is called, and what comes out has passed through the wrapper."""
+    """A call of a wrapper: its module is called, and what comes out has passed through the
+    wrapper.
+    """
     made = site.object
     assert made is not None
     forward(site, made)
@@ -285,13 +289,16 @@ def unseen_called(site: Site) -> Value | None:
     forward(site, made)
     operands = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
     p = placements.elementwise(arithmetic.aligned(operands))
-    kept = {} if site.grad() else {"gradient": "none"}
-    found = arithmetic.derived("a model", p, operands, site.node, kind="batch", keep_axes=False, **kept)  # type: ignore[arg-type]
+    found = arithmetic.derived("a model", p, operands, site.node, kind="batch", keep_axes=False)
     if not site.grad():
-        return found
+        return cut(found)
     return tuple(
-        a._replace(gradient="whole" if a.gradient == "none" else a.gradient,
-                   reached=a.reached | {made.number}) if isinstance(a, Data) else a
+        a._replace(
+            gradient="whole" if a.gradient == "none" else a.gradient,
+            reached=a.reached | {made.number},
+        )
+        if isinstance(a, Data)
+        else a
         for a in found
     )
 
@@ -311,7 +318,7 @@ def named(site: Site) -> Value:
     return join(*[value(Ref(n)) for n in sorted(inside)]) or SETTING
 
 
-_ANY = "module|wrapper|container|criterion"
+_ANY = "module|wrapper|container|criterion|library_model"
 _MODEL = "opaque"
 ROWS = (
     Row("""
@@ -346,7 +353,9 @@ register_backward_hook extra_repr __repr__ register_load_state_dict_post_hook
     Row(methods(_MODEL, "to cuda cpu float double half"), itself, source=_DOC),
     Row(methods(_MODEL, "train eval"), unseen(mode), source=_DOC),
     Row(methods(_MODEL, "parameters named_parameters"), unseen(parameters), source=_DOC),
-    Row(methods(_MODEL, "modules named_modules children named_children"), unseen(modules), source=_DOC),
+    Row(methods(_MODEL, """
+modules named_modules children named_children
+"""), unseen(modules), source=_DOC),
     Row(methods(_MODEL, "state_dict"), state, source=_DOC),
     Row(methods(_MODEL, "load_state_dict"), state_loaded, source=_DOC),
     Row(methods(_MODEL, "zero_grad"), none, source=_DOC),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.values import Data, Value, cast_kind, const, placement_of, value
-from dpmigrate.library import torch_math, torch_shapes
+from dpmigrate.library import torch_math, torch_products, torch_shapes
 from dpmigrate.library.effects import (
     coupled,
     elementwise,
@@ -21,8 +21,8 @@ from dpmigrate.library.factories import counted, drawn, factory, literal, permut
 from dpmigrate.library.joining import cat, stack
 from dpmigrate.library.products import matmul
 from dpmigrate.library.reductions import along, quantile, reduce
-from dpmigrate.library.shapes import elements_count, repeat, repeat_interleave
 from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, table
+from dpmigrate.library.sizes import elements_count, repeat, repeat_interleave
 from dpmigrate.library.stdlib import loaded, saved
 
 _DOC = "https://numpy.org/doc/stable/reference/"
@@ -35,6 +35,7 @@ _TORCH = {
 }  # fmt: skip
 _SHARED = {
     **{n: r for n, r in table(torch_math.ROWS).items() if n.startswith("torch.")},
+    **{n: r for n, r in table(torch_products.ROWS).items() if n.startswith("torch.")},
     **{n: r for n, r in table(torch_shapes.ROWS).items() if n.startswith("torch.")},
 }
 
@@ -77,9 +78,7 @@ rand randn random random_sample randint uniform normal standard_normal binomial 
 exponential beta gamma multivariate_normal dirichlet laplace lognormal
 """), array(drawn(factory)), ("np.random.rand(3)",), _DOC),
     Row("numpy.random.permutation", array(drawn(permuted)), source=_DOC),
-    Row(" ".join(f"<random_stream>.{n}" for n in (
-        "rand randn random uniform normal randint integers choice permutation standard_normal"
-    ).split()), array(chosen), source=_DOC),
+    Row(" ".join(f"<random_stream>.{n}" for n in ["rand", "randn", "random", "uniform", "normal", "randint", "integers", "choice", "permutation", "standard_normal"]), array(chosen), source=_DOC),
     Row("<random_stream>.shuffle <random_stream>.seed", none, source=_DOC),
     Row("""
 numpy.iinfo numpy.finfo numpy.dtype numpy.random.get_state numpy.frombuffer numpy.isscalar
@@ -103,7 +102,9 @@ np.asarray([1.0, 2.0])
 np.float32(x.mean())
 np.array([x.sum().item(), y.sum().item()])
 """), _DOC),
-    Row("numpy.copy numpy.ascontiguousarray numpy.asfortranarray .astype .copy", array(same), examples("""
+    Row("""
+numpy.copy numpy.ascontiguousarray numpy.asfortranarray .astype .copy
+""", array(same), examples("""
 x.numpy().astype(np.float32)
 x.numpy().copy()
 """), _DOC),
@@ -111,36 +112,62 @@ x.numpy().copy()
 vectorize frompyfunc interp digitize cbrt exp sinh nan_to_num clip rint sqrt
 polyval convolve_ deg2rad true_divide_ modf_ conjugate spacing trapz_
 """), array(elementwise), ("np.clip(x.numpy(), 0, 1)", "np.exp(x.numpy())"), _DOC),
-    Row("numpy.average", array(reduce("mean")), ("np.average(x.numpy())", "np.average(x.numpy(), axis=1)"), _DOC),
+    Row("numpy.average", array(reduce("mean")), examples("""
+np.average(x.numpy())
+np.average(x.numpy(), axis=1)
+"""), _DOC),
     Row("numpy.ptp .ptp", array(reduce("")), ("np.ptp(x.numpy(), axis=1)",), _DOC),
     Row("numpy.percentile numpy.nanpercentile numpy.nanquantile", array(quantile), examples("""
 np.percentile(x.numpy(), 50)
 np.percentile(x.numpy(), 50, axis=1)
 """), _DOC),
-    Row("numpy.nanstd numpy.nanvar numpy.nanmedian_ numpy.nanargmax numpy.nanargmin", array(reduce("")),
-        ("np.nanstd(x.numpy(), 1)",), _DOC),
+    Row("""
+numpy.nanstd numpy.nanvar numpy.nanmedian_ numpy.nanargmax numpy.nanargmin
+""", array(reduce("")), examples("""
+np.nanstd(x.numpy(), 1)
+"""), _DOC),
     Row("numpy.nanmax", array(reduce("max")), ("np.nanmax(x.numpy())",), _DOC),
     Row("numpy.nanmin", array(reduce("min")), ("np.nanmin(x.numpy(), 0)",), _DOC),
-    Row("numpy.cumsum numpy.cumprod numpy.nancumsum <array>.cumsum <array>.cumprod", array(along(default=None)), examples("""
+    Row("""
+numpy.cumsum numpy.cumprod numpy.nancumsum <array>.cumsum <array>.cumprod
+""", array(along(default=None)), examples("""
 np.cumsum(x.numpy(), 1)
 np.cumsum(x.numpy())
 x.numpy().cumsum(axis=0)
 """), _DOC),
     Row("numpy.hstack", array(cat(-1, 1)), ("np.hstack([x.numpy(), y.numpy()])",), _DOC),
-    Row("numpy.vstack numpy.row_stack", array(cat(-1, 0)), ("np.vstack([x.numpy(), y.numpy()])",), _DOC),
+    Row("numpy.vstack numpy.row_stack", array(cat(-1, 0)), examples("""
+np.vstack([x.numpy(), y.numpy()])
+"""), _DOC),
     Row("numpy.column_stack numpy.c_", array(cat(-1, 1)), source=_DOC),
     Row("numpy.stack", array(stack), ("np.stack([x.numpy(), y.numpy()], 1)",), _DOC),
-    Row("numpy.append numpy.insert numpy.delete numpy.pad numpy.gradient numpy.apply_along_axis numpy.put numpy.choose",
-        array(unestablished("which axis of an array is changed")), ("np.pad(np.ones(3), 1)",), _DOC),
-    Row("numpy.rot90 numpy.meshgrid numpy.histogram numpy.histogram2d numpy.intersect1d numpy.setdiff1d numpy.union1d numpy.in1d numpy.polyfit numpy.lexsort numpy.partition numpy.argpartition numpy.convolve numpy.correlate",
-        array(coupled), ("np.histogram(x.numpy())[0]", "np.rot90(x.numpy())"), _DOC),
-    Row("numpy.tile", array(repeat), ("np.tile(x.numpy(), (1, 2))", "np.tile(x.numpy(), (2, 1))"), _DOC),
+    Row("""
+numpy.append numpy.insert numpy.delete numpy.pad numpy.gradient numpy.apply_along_axis
+numpy.put numpy.choose
+""", array(unestablished("which axis of an array is changed")), examples("""
+np.pad(np.ones(3), 1)
+"""), _DOC),
+    Row("""
+numpy.rot90 numpy.meshgrid numpy.histogram numpy.histogram2d numpy.intersect1d
+numpy.setdiff1d numpy.union1d numpy.in1d numpy.polyfit numpy.lexsort numpy.partition
+numpy.argpartition numpy.convolve numpy.correlate
+""", array(coupled), examples("""
+np.histogram(x.numpy())[0]
+np.rot90(x.numpy())
+"""), _DOC),
+    Row("numpy.tile", array(repeat), examples("""
+np.tile(x.numpy(), (1, 2))
+np.tile(x.numpy(), (2, 1))
+"""), _DOC),
     Row("numpy.repeat <array>.repeat", array(repeat_interleave), examples("""
 np.repeat(x.numpy(), 2, axis=0)
 x.numpy().repeat(2, 1)
 x.numpy().repeat(2)
 """), _DOC),
-    Row("numpy.dot numpy.matmul numpy.inner numpy.vdot", array(matmul), ("np.dot(x.numpy(), w.detach().numpy())", "np.dot(x.numpy(), y.numpy().T)"), _DOC),
+    Row("numpy.dot numpy.matmul numpy.inner numpy.vdot", array(matmul), examples("""
+np.dot(x.numpy(), w.detach().numpy())
+np.dot(x.numpy(), y.numpy().T)
+"""), _DOC),
     Row("numpy.size <array>.__len__", elements_count, ("np.size(x.numpy())",), _DOC),
     Row(".fill .put", filled, source=_DOC),
     Row(".tobytes .dumps .tofile", uniform, source=_DOC),

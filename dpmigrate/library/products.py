@@ -9,7 +9,9 @@ from dpmigrate.library.sites import Site, rows_of
 
 
 def matmul(site: Site) -> Value:
-    """A product of matrices: contracts the last axis of the first with the one before last of the second."""
+    """A product of matrices: contracts the last axis of the first with the one before last of
+    the second.
+    """
     operands = [site.flat(v) for v in site.all()]
     if site.word in ("addmm", "baddbmm", "addmv", "addbmm"):
         bias, *rest = operands

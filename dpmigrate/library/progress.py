@@ -107,7 +107,8 @@ reset clear display
     Row("""
 wandb.log mlflow.log_metric mlflow.log_metrics neptune.log tensorboard_logger.log_value
 tensorboard_logger.log_histogram wandb.run.log wandb.summary.update mlflow.log_artifact
-mlflow.pytorch.log_model comet_ml.log_metric wandb.log_artifact wandb.alert clearml.Logger.report_scalar
+mlflow.pytorch.log_model comet_ml.log_metric wandb.log_artifact wandb.alert
+clearml.Logger.report_scalar
 """, tracked),
     Row("""
 wandb.init wandb.watch wandb.finish wandb.save wandb.login mlflow.start_run mlflow.log_param
@@ -116,13 +117,18 @@ mlflow.set_tracking_uri tensorboard_logger.configure wandb.Artifact wandb.Api vi
 wandb.Settings wandb.setup wandb.unwatch mlflow.end_run wandb.agent wandb.sweep
 """, opaque),
     Row("wandb.Image wandb.Histogram wandb.Table wandb.Video wandb.Html wandb.plot", same),
-    Row("torch.utils.tensorboard.SummaryWriter tensorboardX.SummaryWriter tensorboard_logger.Logger tensorboardX.writer.SummaryWriter", writer),
+    Row("""
+torch.utils.tensorboard.SummaryWriter tensorboardX.SummaryWriter tensorboard_logger.Logger
+tensorboardX.writer.SummaryWriter
+""", writer),
     Row(methods("writer", """
 add_scalar add_scalars add_image add_images add_histogram add_graph add_text add_figure
 add_embedding add_hparams add_pr_curve add_video add_audio export_scalars_to_json log_value
 scalar_summary add_mesh add_scalar_dict
 """), tracked, source="https://docs.pytorch.org/docs/stable/tensorboard.html"),
-    Row("torchvision.utils.save_image torchvision.utils.make_grid", image_saved, source="https://docs.pytorch.org/vision/stable/utils.html"),
+    Row("""
+torchvision.utils.save_image torchvision.utils.make_grid
+""", image_saved, source="https://docs.pytorch.org/vision/stable/utils.html"),
     Row("""
 torchsummary.summary torchinfo.summary thop.profile ptflops.get_model_complexity_info
 torchsummaryX.summary fvcore.nn.FlopCountAnalysis thop.clever_format prettytable.PrettyTable

@@ -15,9 +15,9 @@ _PAIRS = ("max", "min", "median", "nanmedian", "mode", "kthvalue")
 def reduce(how: str, at: int = 1, keep: int = 2, default: int | None = None) -> Effect:
     """A reduction over axes, over all of them where none is named.
 
-    ``how`` is what the parts of the ranks are reduced by, "" for a statistic that has no parts (std).
-    ``at`` and ``keep`` are the places of the arguments ``dim`` and ``keepdim``; ``default`` is the axis
-    where none is given, None for all axes.
+    ``how`` is what the parts of the ranks are reduced by, "" for a statistic that has no parts
+    (std). ``at`` and ``keep`` are the places of the arguments ``dim`` and ``keepdim``;
+    ``default`` is the axis where none is given, None for all axes.
     """
 
     def effect(site: Site) -> Value:
@@ -135,7 +135,8 @@ def quantile(site: Site) -> Value | None:
 
 
 def along(at: int = 1, default: int | None = -1) -> Effect:
-    """A function along one axis (softmax, sort, cumsum): coupled where that axis runs over the samples.
+    """A function along one axis (softmax, sort, cumsum): coupled where that axis runs over the
+    samples.
 
     ``default`` is the axis where none is given, None for all of them.
     """
@@ -178,7 +179,9 @@ def _with_places(site: Site, made: Value) -> Value:
 
 
 def compared_rows(pairwise: bool) -> Effect:
-    """``cosine_similarity(x, y, dim)``, ``pairwise_distance(x, y)``: a number for each pair of rows."""
+    """``cosine_similarity(x, y, dim)``, ``pairwise_distance(x, y)``: a number for each pair of
+    rows.
+    """
 
     def effect(site: Site) -> Value:
         operands = [site.flat(site.get(i) or ()) for i in range(2)]

@@ -21,8 +21,8 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library.shapes import size_of
 from dpmigrate.library.sites import Site, on_axis, one_dim, rows_of
+from dpmigrate.library.sizes import size_of
 
 
 class Part(NamedTuple):
@@ -38,8 +38,9 @@ class Part(NamedTuple):
 class Walk:
     """An index, part by part.
 
-    ``to`` is the new axis of the samples, None where that is not known; ``own`` the part that chooses on
-    it, ``others`` the places on other axes, ``axes`` the number of axes of the result.
+    ``to`` is the new axis of the samples, None where that is not known; ``own`` the part that
+    chooses on it, ``others`` the places on other axes, ``axes`` the number of axes of the
+    result.
     """
 
     to: int | None
@@ -51,8 +52,8 @@ class Walk:
 def index(site: Site) -> Value | None:
     """``x[i]``: the rows stay where their axis is taken whole; chosen rows are ragged.
 
-    The rules are numpy's (https://numpy.org/doc/stable/user/basics.indexing.html): places on several axes
-    are put beside each other, and their axes stand where the first of them did.
+    The rules are numpy's (https://numpy.org/doc/stable/user/basics.indexing.html): places on
+    several axes are put beside each other, and their axes stand where the first of them did.
     """
     owner, key = site.flat(site.get(0) or NOTHING), site.get(1) or NOTHING
     found = rows_of(owner)
@@ -182,7 +183,9 @@ def _chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
 
 
 def _views(site: Site, p: Placement, part: Value) -> int:
-    """How many whole segments a slice takes (``z[:n]`` of two views), 0 where it cuts through them."""
+    """How many whole segments a slice takes (``z[:n]`` of two views), 0 where it cuts through
+    them.
+    """
     made = next(iter(site.m.objects(part)), None)
     if made is None or p.segments < 2 or not p.times or p.ragged:
         return 0
@@ -240,8 +243,8 @@ def _shape_item(site: Site, found: Data, key: Value) -> Value:
     made = next(iter(site.m.objects(key)), None)
     if made is not None and made.kind == "slice":
         lower = site.m.heap.read((made.number, "lower")) or NONE
-        first = site.m.constant(lower)
-        start = first.value if first is not None else None
+        found_start = site.m.constant(lower)
+        start = found_start.value if found_start is not None else None
         if type(start) is int and start > found.placement.axis:
             return value(Data("number", placements.UNIFORM))
     size = value(found._replace(kind="number", placement=placements.size(0)))
@@ -249,7 +252,9 @@ def _shape_item(site: Site, found: Data, key: Value) -> Value:
 
 
 def _table(site: Site, owner: Value, parts: list[Value]) -> Value:
-    """What has no rows is indexed: a table is looked up by the rows of a batch, a part is taken of parts."""
+    """What has no rows is indexed: a table is looked up by the rows of a batch, a part is taken
+    of parts.
+    """
     p = placement_of(owner)
     flat = [site.flat(v) for v in parts]
     rows = [(i, r) for i, v in enumerate(flat) if (r := rows_of(v)) is not None]
@@ -282,7 +287,9 @@ def _table(site: Site, owner: Value, parts: list[Value]) -> Value:
 
 
 def gather(site: Site) -> Value:
-    """``x.gather(dim, index)``, ``take_along_dim``: coupled where the axis is that of the samples."""
+    """``x.gather(dim, index)``, ``take_along_dim``: coupled where the axis is that of the
+    samples.
+    """
     last = site.word in ("take_along_dim", "take_along_axis")
     owner, chosen = (
         site.flat(site.get(0) or NOTHING),
@@ -317,8 +324,10 @@ def gather(site: Site) -> Value:
 
 
 def scatter(site: Site) -> Value:
-    """``scatter(dim, index, src)``, ``index_add``: rows written into rows, or added up into a table."""
-    owner, *rest = [site.flat(v) for v in site.all()]
+    """``scatter(dim, index, src)``, ``index_add``: rows written into rows, or added up into a
+    table.
+    """
+    owner = site.flat(site.get(0) or NOTHING)
     try:
         dim = one_dim(site, 1, 0)
     except LookupError:

@@ -1,7 +1,7 @@
 """Operations that move, merge and part axes, and sizes.
 
-They take for granted what a source text cannot show: a view whose first size is -1 keeps samples whole,
-and an axis that is squeezed has one element.
+They take for granted what a source text cannot show: a view whose first size is -1 keeps
+samples whole, and an axis that is squeezed has one element.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dpmigrate.execution.values import (
     Data,
     Value,
     const,
-    items,
     placement_of,
     value,
 )
@@ -135,7 +134,7 @@ def permute(site: Site) -> Value:
             site.word == "transpose" and numpy
         ):
             return _swapped(site, found)
-        order = [_int(v) for v in sizes_of(site) or [SETTING]]
+        order = [whole_number(v) for v in sizes_of(site) or [SETTING]]
         axes = len(order)
         order = [d + axes if d < 0 else d for d in order]
         return site.data(p._replace(axis=order.index(p.axis)), axes=axes)
@@ -167,7 +166,7 @@ def _swapped(site: Site, found: Data) -> Value:
     return site.data(found.placement._replace(axis=to), axes=found.axes)
 
 
-def _int(v: Value) -> int:
+def whole_number(v: Value) -> int:
     if len(v) == 1 and isinstance(v[0], Const) and type(v[0].value) is int:
         return v[0].value
     raise LookupError
@@ -267,162 +266,7 @@ def _bound(site: Site, at: int, name: str, default: int) -> int:
         len(given) == 1 and isinstance(given[0], Const) and given[0].type == "str"
     ):
         return default  # numpy's flatten("C")
-    return _int(given)
-
-
-def shape(site: Site) -> Value:
-    """``x.shape``, ``x.size()``, ``x.size(0)``."""
-    given = site.flat(site.get(0) or ())
-    found = rows_of(given)
-    index = site.get(1, "dim")
-    if found is None:
-        p = placement_of(given)
-        if p.kind in (Kind.UNKNOWN, Kind.PER_RANK):
-            return arithmetic.derived(
-                "size", p, [given], site.node, kind="number", gradient="none", keep_axes=False
-            )
-        count = next((a.axes for a in given if isinstance(a, Data)), None)
-        return SETTING if index is not None or count is None else items([SETTING] * count)
-    if index is None:
-        if found.axes is not None:
-            return items([size_of(site, found, i) for i in range(found.axes)])
-        return value(found._replace(kind="shape", gradient="none", reached=frozenset()))
-    try:
-        return size_of(site, found, _int(index))
-    except LookupError:
-        return site.unknown("which size")
-
-
-def size_of(site: Site, found: Data, index: int) -> Value:
-    """The size of one axis."""
-    hit = on_axis(index, found)
-    if hit is None:
-        return site.unknown("which axis has that size")
-    if not hit:
-        return SETTING
-    p = found.placement
-    made = placements.SUM if p.ragged else placements.size(p.segments * p.times)
-    return arithmetic.derived(
-        "size", made, [value(found)], site.node, kind="number", gradient="none", keep_axes=False
-    )
-
-
-def elements_count(site: Site) -> Value:
-    """``x.numel()``: a multiple of the number of samples."""
-    given = site.flat(site.get(0) or ())
-    found = rows_of(given)
-    if found is None:
-        p = placement_of(given)
-        if p.kind in (Kind.UNKNOWN, Kind.PER_RANK):
-            return arithmetic.derived("size", p, [given], site.node, kind="number", gradient="none")
-        return SETTING
-    p = placements.SUM if found.placement.ragged else placements.size(0)
-    return site.data(p, kind="number", gradient="none", keep_axes=False)
-
-
-def repeat(site: Site) -> Value:
-    """``x.repeat(2, 1)``, ``tile``: copies put end to end along axes."""
-    given = site.get(0) or ()
-    found, sizes = rows_of(given), sizes_of(site)
-    if sizes is None:
-        return plain(site) if found is None else site.unknown("how often a tensor is repeated")
-    at = [i for i, s in enumerate(sizes) if placement_of(s).kind is Kind.SIZE]
-    if any(placement_of(s).kind not in (*placements.EQUAL, Kind.SIZE) for s in sizes):
-        return site.unknown("how often a tensor is repeated")
-    if found is None:
-        if not at:
-            return plain(site)
-        p = placement_of(site.flat(given))
-        if len(at) > 1 or p.kind not in placements.EQUAL:
-            return site.data(placements.PER_RANK, keep_axes=False)
-        return site.data(placements.rows(at[0], times=0), axes=len(sizes))
-    if at:
-        return site.data(placements.PER_RANK, keep_axes=False)
-    if found.axes is None and any(s != const(1) for s in sizes[:-1]) and len(sizes) > 1:
-        return site.unknown("how often the samples are repeated")
-    p = found.placement
-    more = len(sizes) - (found.axes if found.axes is not None else len(sizes))
-    axis = p.axis + max(more, 0)
-    place = p.axis + more
-    times = sizes[place] if 0 <= place < len(sizes) else const(1)
-    count = times[0].value if len(times) == 1 and isinstance(times[0], Const) else 0
-    return site.data(p._replace(axis=axis, segments=p.segments * count), axes=len(sizes))
-
-
-def expand(site: Site) -> Value:
-    """``expand``, ``broadcast_to``: an axis of one element is made longer; of the samples it becomes rows."""
-    given = site.get(0) or ()
-    found, sizes = rows_of(given), sizes_of(site)
-    if sizes is None:
-        shaped = next((r for v in site.arguments.positional if (r := rows_of(v))), None)
-        p = placement_of(site.flat(given))
-        if shaped is not None and p.kind in placements.EQUAL:
-            return site.data(shaped.placement, axes=shaped.axes, keep_axes=False)
-        if shaped is not None and found is not None:
-            return _like_rows(site, found, shaped)
-        return plain(site) if found is None else site.unknown("the sizes of an expanded tensor")
-    at = [i for i, s in enumerate(sizes) if placement_of(s).kind is Kind.SIZE]
-    if found is None:
-        if not at:
-            return plain(site)
-        p = placement_of(site.flat(given))
-        if len(at) > 1 or p.kind not in placements.EQUAL:
-            return site.data(placements.PER_RANK, keep_axes=False)
-        return site.data(
-            placements.rows(at[0], times=placement_of(sizes[at[0]]).times), axes=len(sizes)
-        )
-    more = len(sizes) - (found.axes if found.axes is not None else len(sizes))
-    axis = found.placement.axis + more
-    if any(i != axis for i in at):
-        return site.data(placements.PER_RANK, keep_axes=False)
-    return site.data(found.placement._replace(axis=axis), axes=len(sizes))
-
-
-def expand_as(site: Site) -> Value:
-    """``x.expand_as(y)``."""
-    found, other = rows_of(site.get(0) or ()), rows_of(site.get(1) or ())
-    if other is None:
-        return plain(site)
-    if found is None:
-        p = placement_of(site.flat(site.get(0) or ()))
-        made = other.placement if p.kind in placements.EQUAL else placements.PER_RANK
-        return site.data(made, axes=other.axes, keep_axes=False)
-    return _like_rows(site, found, other)
-
-
-def _like_rows(site: Site, found: Data, other: Data) -> Value:
-    both = placements.elementwise(arithmetic.aligned([value(found), value(other)]))
-    return site.data(both, axes=other.axes, keep_axes=False)
-
-
-def repeat_interleave(site: Site) -> Value:
-    """``x.repeat_interleave(2, dim=0)``: copies of each row beside it."""
-    found = rows_of(site.get(0) or ())
-    count = site.get(1, "repeats") or ()
-    if found is None:
-        return (
-            plain(site) if placement_of(count).kind in placements.EQUAL else site.unknown("repeats")
-        )
-    try:
-        dims = dims_of(site, 2)
-    except LookupError:
-        return site.unknown("the axis of repeat_interleave")
-    if dims is None and found.axes != 1:
-        if found.placement.axis:
-            return site.unknown("axes flattened with that of the samples")
-        return site.data(found.placement._replace(times=0), axes=1)
-    hit = on_axis(dims[0], found) if dims is not None else True
-    if hit is None:
-        return site.unknown("the axis of repeat_interleave")
-    p = found.placement
-    if hit:
-        if rows_of(count) is not None:
-            return site.data(p._replace(ragged=True, times=0), axes=found.axes, keep_axes=False)
-        if placement_of(count).kind not in placements.EQUAL:
-            return site.data(placements.PER_RANK, keep_axes=False)
-        known = count[0].value if len(count) == 1 and isinstance(count[0], Const) else 0
-        return site.data(p._replace(times=p.times * known), axes=found.axes)
-    return site.data(p, axes=found.axes)
+    return whole_number(given)
 
 
 def kept(effect: Effect) -> Effect:

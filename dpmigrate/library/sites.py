@@ -39,7 +39,9 @@ GRAD = (PROCESS, "mode grad")
 
 @dataclass(slots=True)
 class Site:
-    """A call: of what, with what, where. ``receiver`` is the object of a method, which is argument 0."""
+    """A call: of what, with what, where. ``receiver`` is the object of a method, which is
+    argument 0.
+    """
 
     m: Execution
     name: str
@@ -59,7 +61,9 @@ class Site:
         return self.arguments.get(index - 1, name)
 
     def constant(self, index: int, name: str = "", default: Any = None) -> Any:
-        """An argument that is a constant or has one by default; ``default`` where it is left out or not known."""
+        """An argument that is a constant or has one by default; ``default`` where it is left
+        out or not known.
+        """
         given = self.get(index, name)
         if given is None:
             return default
@@ -76,7 +80,9 @@ class Site:
         return [v for v in (self.flat(a) for a in self.all()) if v]
 
     def flat(self, v: Value, depth: int = 3) -> Value:
-        """The data in a value and in the containers that it may be, with what is not known of it."""
+        """The data in a value and in the containers that it may be, with what is not known of
+        it.
+        """
         found: list[Atom] = [a for a in v if isinstance(a, _MATTER)]
         for a in v:
             if isinstance(a, Items):
@@ -180,10 +186,11 @@ class Row:
     """What a function of a library does; docs/tables.md tells how to write one.
 
     ``names`` are separated by spaces: ``torch.exp`` is a function, ``.exp`` a method of data,
-    ``<loader>.set_epoch`` a method of an object of a kind and ``<module|wrapper>.train`` of several.
-    ``examples`` are expressions over ``x`` and ``y`` (rows by 4 features), ``t`` (a label each) and ``w``
-    (4 by 4, the same on all ranks); the tests run them whole and sharded and hold against the result what
-    ``effect`` says. ``source`` is where the semantics are written down.
+    ``<loader>.set_epoch`` a method of an object of a kind and ``<module|wrapper>.train`` of
+    several. ``examples`` are expressions over ``x`` and ``y`` (rows by 4 features), ``t`` (a
+    label each) and ``w`` (4 by 4, the same on all ranks); the tests run them whole and sharded
+    and hold against the result what ``effect`` says. ``source`` is where the semantics are
+    written down.
     """
 
     names: str

@@ -1,4 +1,6 @@
-"""The process, files, clocks and numbers of the standard library (https://docs.python.org/3/library/)."""
+"""The process, files, clocks and numbers of the standard library
+(https://docs.python.org/3/library/).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def per_rank(word: str) -> Effect:
 
 
 def random_number(site: Site) -> Value:
-    """A draw from Python's stream: the same on all ranks as long as they draw together (see seeds)."""
+    """A draw from Python's stream: the same on all ranks as long as they draw together (see
+    seeds).
+    """
     site.event("draw", stream=const("random"))
     chosen = site.get(0) if site.word in ("choice", "choices", "sample") else None
     if chosen:

@@ -41,12 +41,16 @@ from dpmigrate.library import (
     stdlib,
     texts,
     torch_data,
+    torch_factories,
     torch_math,
     torch_nn,
     torch_optim,
     torch_process,
+    torch_products,
     torch_shapes,
     torch_tensor,
+    trackers,
+    transformers,
     vision,
 )
 from dpmigrate.library.sites import Row, Site, table
@@ -56,9 +60,10 @@ if TYPE_CHECKING:
 
 #: the tables; where two have a row of one name the later one counts, and the earlier ``pattern``
 TABLES: tuple[ModuleType, ...] = (
-    builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math, torch_shapes,
-    torch_tensor, gradients, modules, losses, module_lists, torch_nn, torch_optim, torch_data,
-    batches, torch_process, distributed, runtime, progress, vision, metrics,
+    builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
+    torch_products, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
+    module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, distributed,
+    runtime, progress, trackers, transformers, vision, metrics,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+)")
 
@@ -75,7 +80,7 @@ def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
 
 
 #: kinds that are written with a space elsewhere
-_SPACED = ("list_of_texts", "tuple_class")
+_SPACED = ("list_of_texts", "tuple_class", "library_model")
 #: functions by their dotted names, and methods of data (with a leading dot)
 FUNCTIONS: dict[str, Row] = {}
 METHODS: dict[str, Row] = {}
@@ -226,7 +231,11 @@ class Tables:
                 return row.effect(site)
         if isinstance(receiver, Data):
             row = ATTRIBUTES.get(("data", name))
-            return row.effect(site) if row is not None else None
+            if row is not None:
+                return row.effect(site)
+            field = receiver.kind == "batch" and f".{name}" not in METHODS
+            field = field and ("batch", name) not in OF_KIND
+            return batches.batch_attribute(site) if field else None
         made = m.object(receiver)
         if made is not None and made.kind == "wrapper" and ("wrapper", name) not in OF_KIND:
             m.event("no attribute", node, frame, owner=value(receiver), name=(Const("str", name),))

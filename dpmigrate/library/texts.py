@@ -52,4 +52,4 @@ most_common elements subtract
         ("'a'.upper()",),
         _DOC,
     ),
-)
+)  # fmt: skip

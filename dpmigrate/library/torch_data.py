@@ -1,4 +1,6 @@
-"""torch.utils.data and data sets of torchvision (https://docs.pytorch.org/docs/stable/data.html)."""
+"""torch.utils.data and data sets of torchvision
+(https://docs.pytorch.org/docs/stable/data.html).
+"""
 
 from __future__ import annotations
 
@@ -191,7 +193,7 @@ HMDB51
     Row("<dataset>.__getitem__ <dataset>.__iter__", dataset_item, source=_DOC),
     Row("<sampler>.set_epoch", set_epoch, source=_DOC),
     Row("<sampler>.__iter__ <sampler>.__len__", uniform, source=_DOC),
-)
+)  # fmt: skip
 ATTRIBUTES = (
     Row("<loader>.dataset", held("dataset"), source=_DOC),
     Row(methods("loader", "batch_size num_workers drop_last pin_memory"), uniform, source=_DOC),
@@ -210,7 +212,7 @@ classes class_to_idx transform indices target_transform root samples imgs
         stored,
         source=_DOC,
     ),
-)
+)  # fmt: skip
 
 
 def classes(name: str) -> str | None:

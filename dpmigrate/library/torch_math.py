@@ -14,7 +14,6 @@ from dpmigrate.library.effects import (
     operator,
     unestablished,
 )
-from dpmigrate.library.products import einsum, matmul, tensordot
 from dpmigrate.library.reductions import along, compared_rows, norm, quantile, reduce, several
 from dpmigrate.library.sites import Effect, Row, Site, examples, on_axis, rows_of
 
@@ -213,7 +212,9 @@ x.quantile(0.5, 1)
 x.quantile(0.5, dim=0)
 """), _DOC),
     Row(both("dist"), coupled, ("torch.dist(x, y)",), _DOC),
-    Row(both("softmax log_softmax cumsum cumprod logcumsumexp cummax cummin renorm"), along(), examples("""
+    Row(both("""
+softmax log_softmax cumsum cumprod logcumsumexp cummax cummin renorm
+"""), along(), examples("""
 x.softmax(1)
 x.softmax(0)
 torch.log_softmax(x, -1)
@@ -275,7 +276,9 @@ torch.svd(x)[1]
 x.triu()
 w.inverse()
 """), _DOC),
-    Row(both("solve lstsq pca_lowrank"), unestablished("which samples meet"), ("torch.linalg.solve(w, w)",), _DOC),
+    Row(both("solve lstsq pca_lowrank"), unestablished("which samples meet"), examples("""
+torch.linalg.solve(w, w)
+"""), _DOC),
     Row(both("diagonal"), diagonal, examples("""
 x.diagonal()
 (x[:, :, None] * x[:, None]).diagonal(dim1=1, dim2=2)
@@ -283,49 +286,6 @@ x.diagonal()
 """), _DOC),
     Row(both("diag diag_embed"), coupled, ("(x @ x.t()).diag()", "w.diag()"), _DOC),
     Row(both("cross"), along(2), ("torch.cross(x[:, :3], y[:, :3], dim=1)",), _DOC),
-    Row(f"{both('matmul mm bmm addmm baddbmm mv dot inner vdot addmv')} .__matmul__ .__rmatmul__", matmul, examples("""
-x @ w
-torch.mm(x, w)
-w @ x.t()
-x.t() @ y
-x @ y.t()
-x[:, 0] @ y[:, 0]
-x[:, None] @ y[:, :, None]
-torch.bmm(x[:, None], y[:, :, None])
-torch.addmm(w[0], x, w)
-x.mv(w[0])
-x.mean(0) @ w
-x.sum(0) @ x.sum(0)
-torch.inner(x, w)
-torch.inner(x, y)
-torch.cat([x, y]) @ w
-x[None] @ w
-x @ x.mean(0)
-w[None] @ x[:, :, None]
-"""), _DOC),
-    Row(both("tensordot"), tensordot, ("torch.tensordot(w, w)",), _DOC),
-    Row("torch.einsum", einsum, examples("""
-torch.einsum('nf,nf->n', x, y)
-torch.einsum('nf,fg->ng', x, w)
-torch.einsum('nf,ng->fg', x, y)
-torch.einsum('nf,mf->nm', x, y)
-torch.einsum('fg,nf->gn', w, x)
-torch.einsum('f,fg->g', x.mean(0), w)
-torch.einsum('...f,fg->...g', x, w)
-"""), _DOC),
-    Row("torch.fft.fft torch.fft.rfft torch.fft.irfft torch.fft.ifft torch.fft.hfft", along(2), examples("""
-torch.fft.fft(x, dim=1).abs()
-torch.fft.fft(x, dim=0).abs()
-torch.fft.rfft(x).abs()
-"""), "https://docs.pytorch.org/docs/stable/fft.html"),
-    Row("torch.fft.fft2 torch.fft.ifft2 torch.fft.rfft2 torch.fft.irfft2 torch.stft torch.istft", batched(2), examples("""
-torch.fft.fft2(x.view(-1, 2, 2)).abs()
-torch.fft.fft2(x).abs()
-"""), "https://docs.pytorch.org/docs/stable/fft.html"),
-    Row("torch.fft.fftn torch.fft.ifftn torch.fft.fftshift torch.fft.ifftshift", along(2, None), examples("""
-torch.fft.fftn(x, dim=(1,)).abs()
-torch.fft.fftn(x).abs()
-"""), "https://docs.pytorch.org/docs/stable/fft.html"),
 )  # fmt: skip
 
 
@@ -334,7 +294,7 @@ def changing() -> tuple[Row, ...]:
     names = f"{_ELEMENT} {_MASK} add sub mul div neg cumsum renorm".replace("where", "").split()
     effects: dict[str, Effect] = {}
     for row in ROWS:
-        effects |= {n: row.effect for n in row.names.split()}
+        effects |= dict.fromkeys(row.names.split(), row.effect)
     return tuple(
         Row(f".{n}_", in_place(effects[f".{n}"]), source=_DOC)
         for n in dict.fromkeys(names)

@@ -98,7 +98,9 @@ F.softmax(x, dim=1)
 F.softmax(x, 0)
 F.log_softmax(x, dim=-1)
 """), _FUNCTIONAL),
-    Row("torch.nn.functional.gumbel_softmax", drawn(along(4)), ("F.gumbel_softmax(x)",), _FUNCTIONAL),
+    Row("torch.nn.functional.gumbel_softmax", drawn(along(4)), examples("""
+F.gumbel_softmax(x)
+"""), _FUNCTIONAL),
     Row("torch.nn.functional.normalize", along(2, 1), examples("""
 F.normalize(x, dim=1)
 F.normalize(x)
@@ -121,8 +123,12 @@ F.pad(x, (1, 1))
 F.pad(x, (0, 0, 1, 1))
 F.pad(x.view(-1, 2, 2), (1, 1, 1, 1))
 """), _FUNCTIONAL),
-    Row("torch.nn.functional.pdist", unestablished("distances between samples"), ("F.pdist(w)",), _FUNCTIONAL),
-    Row("torch.nn.utils.rnn.pack_padded_sequence torch.nn.utils.rnn.pack_sequence", packed, source=_DOC),
+    Row("torch.nn.functional.pdist", unestablished("distances between samples"), examples("""
+F.pdist(w)
+"""), _FUNCTIONAL),
+    Row("""
+torch.nn.utils.rnn.pack_padded_sequence torch.nn.utils.rnn.pack_sequence
+""", packed, source=_DOC),
     Row("torch.nn.utils.rnn.pad_packed_sequence", unpacked, source=_DOC),
     Row("torch.nn.utils.rnn.pad_sequence", padded_sequence, source=_DOC),
     Row("""
@@ -131,9 +137,11 @@ torch.nn.utils.parametrizations.spectral_norm torch.nn.utils.parametrizations.we
 torch.compile torch.jit.script torch.jit.trace torch.nn.SyncBatchNorm.convert_sync_batchnorm
 torch.nn.utils.remove_weight_norm torch.nn.utils.remove_spectral_norm
 """, same, source=_DOC),
-    Row("torch.utils.checkpoint.checkpoint torch.utils.checkpoint.checkpoint_sequential", recomputed,
-        ("torch.utils.checkpoint.checkpoint(torch.exp, x, use_reentrant=False)",),
-        "https://docs.pytorch.org/docs/stable/checkpoint.html"),
+    Row("""
+torch.utils.checkpoint.checkpoint torch.utils.checkpoint.checkpoint_sequential
+""", recomputed, examples("""
+torch.utils.checkpoint.checkpoint(torch.exp, x, use_reentrant=False)
+"""), "https://docs.pytorch.org/docs/stable/checkpoint.html"),
     Row("torch.nn.utils.parameters_to_vector", as_vector, source=_DOC),
     Row("<module>.__call__ <module>.forward", module_called, examples("""
 nn.Linear(4, 2)(x)

@@ -181,12 +181,12 @@ ROWS = (
     Row("<scaler>.step", scaler_step, source=_AMP),
     Row("<scaler>.update <scaler>.unscale_ <scaler>.load_state_dict", none, source=_AMP),
     Row("<scaler>.get_scale <scaler>.is_enabled", uniform, source=_AMP),
-)
+)  # fmt: skip
 ATTRIBUTES = (
     Row("<optimizer>.param_groups", groups, source=_DOC),
     Row("<optimizer>.state <optimizer>.defaults", uniform, source=_DOC),
     Row("<scheduler>.last_epoch <scheduler>.base_lrs <scheduler>.best", uniform, source=_DOC),
-)
+)  # fmt: skip
 
 
 def _last(name: str) -> tuple[str, str]:
@@ -221,9 +221,8 @@ def classes(name: str) -> str | None:
         return (
             "scheduler" if word.endswith(("LR", "Scheduler", "Restarts", "Warmup")) else "optimizer"
         )
-    if (
-        head == "warmup_scheduler"
-        or head == "transformers"
+    if head == "warmup_scheduler" or (
+        head == "transformers"
         and word.startswith("get_")
         and (word.endswith(("schedule", "warmup", "scheduler")))
     ):

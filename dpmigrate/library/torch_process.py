@@ -123,18 +123,24 @@ torch.cuda.reset_peak_memory_stats torch.set_rng_state torch.cuda.init torch.mps
 torch.cuda.reset_max_memory_allocated torch.cuda.set_rng_state torch.cuda.set_rng_state_all
 torch.cuda.ipc_collect torch.set_warn_always
 """, none, source=_DOC + "cuda.html"),
-    Row("torch.Generator torch.cuda.Stream torch.cuda.Event torch.cuda.stream", context, source=_DOC),
+    Row("""
+torch.Generator torch.cuda.Stream torch.cuda.Event torch.cuda.stream
+""", context, source=_DOC),
     Row("""
 torch.profiler.profile torch.autograd.profiler.profile torch.profiler.record_function
 torch.autograd.profiler.record_function torch.autograd.detect_anomaly torch.random.fork_rng
 torch.profiler.schedule torch.profiler.tensorboard_trace_handler
 """, context, source=_DOC + "profiler.html"),
     Row("torch.hub.load", module_loaded, source=_DOC + "hub.html"),
-    Row("torch.hub.load_state_dict_from_url torch.utils.model_zoo.load_url", state_loaded, source=_DOC + "hub.html"),
+    Row("""
+torch.hub.load_state_dict_from_url torch.utils.model_zoo.load_url
+""", state_loaded, source=_DOC + "hub.html"),
     Row("<grad_mode>.__enter__", mode_entered, source=_DOC),
     Row("<grad_mode>.__exit__", mode_left, source=_DOC),
     Row("<grad_mode>.__call__", mode_called, source=_DOC),
     Row("<generator_of_numbers|context>.manual_seed", same, source=_DOC),
-    Row(methods("context", "record step synchronize wait_stream close update export_chrome_trace"), none, source=_DOC),
+    Row(methods("context", """
+record step synchronize wait_stream close update export_chrome_trace
+"""), none, source=_DOC),
     Row("<context>.elapsed_time", elapsed, source=_DOC),
 )  # fmt: skip

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.library.effects import elementwise, in_place, unestablished
-from dpmigrate.library.factories import (
-    converted,
-    counted,
-    drawn,
-    factory,
-    like,
-    literal,
-    literal_or_sizes,
-    permuted,
-)
+from dpmigrate.library.effects import in_place, unestablished
 from dpmigrate.library.joining import cat, chunk, stack, unbind
 from dpmigrate.library.selections import (
     gather,
@@ -25,24 +15,26 @@ from dpmigrate.library.selections import (
     where,
 )
 from dpmigrate.library.shapes import (
-    elements_count,
-    expand,
-    expand_as,
     flatten,
     kept,
     like_another,
     moved,
     permute,
-    repeat,
-    repeat_interleave,
     reshape,
-    shape,
     squeeze,
     unflatten,
     unsqueeze,
     windows,
 )
 from dpmigrate.library.sites import Row, examples
+from dpmigrate.library.sizes import (
+    elements_count,
+    expand,
+    expand_as,
+    repeat,
+    repeat_interleave,
+    shape,
+)
 from dpmigrate.library.torch_math import both
 
 _DOC = "https://docs.pytorch.org/docs/stable/torch.html"
@@ -118,9 +110,18 @@ torch.cat([torch.cat([x, y]), x])
 torch.cat([x.t(), y.t()], 1)
 torch.cat([x.view(-1, 2), y.view(-1, 2)])
 """), _DOC),
-    Row("torch.hstack", cat(-1, 1), ("torch.hstack([x, y])", "torch.hstack([x[:, 0], y[:, 0]])"), _DOC),
-    Row("torch.vstack torch.row_stack", cat(-1, 0), ("torch.vstack([x, y])", "torch.vstack([x[:, 0], y[:, 0]])"), _DOC),
-    Row("torch.column_stack", cat(-1, 1), ("torch.column_stack([x[:, 0], y])", "torch.column_stack([x, y])"), _DOC),
+    Row("torch.hstack", cat(-1, 1), examples("""
+torch.hstack([x, y])
+torch.hstack([x[:, 0], y[:, 0]])
+"""), _DOC),
+    Row("torch.vstack torch.row_stack", cat(-1, 0), examples("""
+torch.vstack([x, y])
+torch.vstack([x[:, 0], y[:, 0]])
+"""), _DOC),
+    Row("torch.column_stack", cat(-1, 1), examples("""
+torch.column_stack([x[:, 0], y])
+torch.column_stack([x, y])
+"""), _DOC),
     Row("torch.stack", stack, examples("""
 torch.stack([x, y], 1)
 torch.stack([x, y])
@@ -179,7 +180,9 @@ x.gather(0, t[:, None])
 w.gather(0, t[:, None])
 x.gather(1, x.argsort(1))
 """), _DOC),
-    Row(both("scatter scatter_add scatter_reduce index_add index_fill index_copy"), scatter, examples("""
+    Row(both("""
+scatter scatter_add scatter_reduce index_add index_fill index_copy
+"""), scatter, examples("""
 torch.zeros(x.size(0), 4).scatter(1, t[:, None], 1.0)
 torch.zeros_like(x).scatter_add(1, t[:, None], x)
 torch.zeros(4, 4, dtype=x.dtype).index_add(0, t, x)
@@ -192,8 +195,13 @@ x.index_select(0, torch.tensor([0, 2]))
 w.index_select(0, t)
 w.index_select(1, t)
 """), _DOC),
-    Row(both("take put"), unestablished("which elements are taken"), ("w.take(torch.tensor([0]))",), _DOC),
-    Row(both("masked_select"), masked_select, ("x.masked_select(x > 0)", "x.masked_select(x > 0).sum()"), _DOC),
+    Row(both("take put"), unestablished("which elements are taken"), examples("""
+w.take(torch.tensor([0]))
+"""), _DOC),
+    Row(both("masked_select"), masked_select, examples("""
+x.masked_select(x > 0)
+x.masked_select(x > 0).sum()
+"""), _DOC),
     Row(both("nonzero argwhere"), nonzero, examples("""
 (x > 0).nonzero()
 (x[:, 0] > 0).nonzero()
@@ -225,7 +233,10 @@ w[0].expand(x.size(0), -1)
 w[None].expand(x.size(0), 4, 4)
 x[None].expand(x.size(0), x.size(0), 4)
 """), _DOC),
-    Row(".expand_as", expand_as, ("x.sum(1, keepdim=True).expand_as(x)", "w[0].expand_as(x)"), _DOC),
+    Row(".expand_as", expand_as, examples("""
+x.sum(1, keepdim=True).expand_as(x)
+w[0].expand_as(x)
+"""), _DOC),
     Row(".repeat .tile torch.tile", repeat, examples("""
 x.repeat(1, 2)
 x.repeat(2, 1)
@@ -242,62 +253,6 @@ x.repeat_interleave(2)
 x.repeat_interleave(t, dim=0)
 torch.cat([x, y]).repeat_interleave(2, dim=0)
 """), _DOC),
-    Row("torch.zeros torch.ones torch.empty .new_zeros .new_ones .new_empty torch.full .new_full", factory, examples("""
-torch.zeros(x.size(0), 3)
-torch.ones(x.size(0))
-torch.zeros(2, 3)
-torch.zeros(x.size(0), x.size(0))
-torch.ones(x.shape)
-torch.full((x.size(0), 2), 7.0)
-x.new_zeros(x.size(0), 2)
-torch.ones(2 * x.size(0))
-torch.zeros(int((x > 0).sum()))
-torch.ones(4) + x
-"""), _DOC),
-    Row("torch.rand torch.randn torch.randint torch.normal", drawn(factory), examples("""
-torch.randn(x.size(0), 3)
-torch.randint(0, 5, (x.size(0),))
-torch.rand(3)
-torch.normal(0.0, 1.0, (x.size(0), 2))
-"""), _DOC),
-    Row("torch.randperm", drawn(permuted), ("torch.randperm(4)", "torch.randperm(x.size(0))"), _DOC),
-    Row("""
-torch.arange torch.linspace torch.logspace torch.eye torch.range torch.hann_window
-torch.hamming_window torch.triu_indices torch.tril_indices torch.kaiser_window
-torch.blackman_window
-""", counted, examples("""
-torch.arange(4)
-torch.arange(x.size(0))
-torch.eye(x.size(0))
-torch.eye(4)
-torch.arange(0, x.size(0), 2)
-"""), _DOC),
-    Row(both("zeros_like ones_like empty_like full_like"), like, examples("""
-torch.ones_like(x)
-torch.zeros_like(w)
-torch.full_like(x, 2.0)
-torch.ones_like(x @ x.t())
-torch.ones_like(x.sum(0))
-"""), _DOC),
-    Row(both("rand_like randn_like randint_like bernoulli"), drawn(like), ("torch.randn_like(x)",), _DOC),
-    Row(both("poisson"), drawn(elementwise), ("torch.poisson(x.abs())",), _DOC),
-    Row("torch.tensor .new_tensor", literal, examples("""
-torch.tensor([1, 2])
-torch.tensor([x.mean().item(), y.mean().item()])
-torch.tensor([x.size(0)])
-torch.tensor([x.mean().item(), 1.0])
-torch.tensor([x.sum().item(), 1.0])
-"""), _DOC),
-    Row("""
-torch.Tensor torch.FloatTensor torch.LongTensor torch.DoubleTensor torch.IntTensor
-torch.BoolTensor torch.ByteTensor torch.cuda.FloatTensor torch.cuda.LongTensor
-torch.cuda.ByteTensor torch.HalfTensor torch.cuda.HalfTensor torch.sparse_coo_tensor
-torch.complex
-""", literal_or_sizes, ("torch.Tensor([1, 2])", "torch.Tensor(x.size(0), 2)[:, :0]"), _DOC),
-    Row("torch.from_numpy torch.as_tensor torch.asarray torch.Variable torch.frombuffer", converted, examples("""
-torch.as_tensor(x)
-torch.from_numpy(x.detach().numpy())
-"""), _DOC),
     Row(".size", shape, examples("""
 x.size(0)
 x.size(1)
@@ -311,7 +266,11 @@ x.size(0) / 2
 x.size(0) - 2 * x.size(0)
 x.size(0) + 1
 """), _DOC),
-    Row("torch.numel .numel .nelement", elements_count, ("x.numel()", "x.mean().numel()", "x[x > 0].numel()"), _DOC),
+    Row("torch.numel .numel .nelement", elements_count, examples("""
+x.numel()
+x.mean().numel()
+x[x > 0].numel()
+"""), _DOC),
 )  # fmt: skip
 CHANGING = tuple(
     Row(f".{name}_", in_place(effect), source=_DOC)
@@ -326,9 +285,9 @@ CHANGING = tuple(
         "index_fill": scatter,
         "index_copy": scatter,
     }.items()
-)
+)  # fmt: skip
 ATTRIBUTES = (
     Row("<data>.shape", shape, ("x.shape[0]", "x.shape[1]"), _DOC),
     Row("<data>.T <data>.mT <data>.H <data>.mH", permute, ("x.T", "x.mT"), _DOC),
     Row("<array>.size", elements_count, source="https://numpy.org/doc/stable/reference/"),
-)
+)  # fmt: skip

@@ -1,4 +1,6 @@
-"""Tensors as objects: casts, the host's numbers and arrays, files (https://docs.pytorch.org/docs/stable/tensors.html)."""
+"""Tensors as objects: casts, the host's numbers and arrays, files
+(https://docs.pytorch.org/docs/stable/tensors.html).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from dpmigrate.library.effects import (
     same,
     uniform,
 )
-from dpmigrate.library.shapes import elements_count
 from dpmigrate.library.sites import Row, Site, examples, rows_of
+from dpmigrate.library.sizes import elements_count
 from dpmigrate.library.torch_math import both
 
 _DOC = "https://docs.pytorch.org/docs/stable/tensors.html"
@@ -80,7 +82,11 @@ x.contiguous()
 x.mean().to(torch.float32)
 (x @ w).float()
 """), _DOC),
-    Row(both("int long short byte char"), rounded, ("x.long()", "(x * 9).sum().long()", "(x @ w).int()"), _DOC),
+    Row(both("int long short byte char"), rounded, examples("""
+x.long()
+(x * 9).sum().long()
+(x @ w).int()
+"""), _DOC),
     Row(both("bool"), as_mask, ("x.bool()", "x[(x[:, 0] > 0).bool()]"), _DOC),
     Row(f"{both('detach')} .__array__", detached, ("x.detach()", "(x @ w).detach()"), _DOC),
     Row("""
@@ -112,7 +118,9 @@ torch.broadcast_shapes torch.Size torch.is_complex torch.result_type torch.is_in
     Row("<mask|places|order>.__iter__", rows_iterated, source=_DOC),
     Row("<shape>.__iter__", sizes_iterated, source=_DOC),
     Row("<shape>.numel", elements_count, ("x.shape.numel()",), _DOC),
-    Row(".searchsorted torch.searchsorted", elementwise, ("torch.searchsorted(w[0].sort()[0], x)",), _DOC),
+    Row(".searchsorted torch.searchsorted", elementwise, examples("""
+torch.searchsorted(w[0].sort()[0], x)
+"""), _DOC),
 )  # fmt: skip
 ATTRIBUTES = (
     Row("<data>.data", detached, ("x.data",), _DOC),
@@ -126,4 +134,4 @@ ATTRIBUTES = (
         _DOC,
     ),
     Row("<data>.real <data>.imag", elementwise, source=_DOC),
-)
+)  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.values import SETTING, Data, Ref, Value, const, value
+from dpmigrate.execution.values import SETTING, Data, Ref, Value, const, placement_of, value
 from dpmigrate.library.modules import MODEL
 from dpmigrate.library.sites import Row, Site
 
@@ -20,8 +20,10 @@ _TRANSFORMS = (
     "torchaudio.transforms.", "timm.data.", "kornia.augmentation.",
 )  # fmt: skip
 #: libraries of models by class or by a function
-_MODELS = ("torchvision.models.", "segmentation_models_pytorch.", "efficientnet_pytorch.", "timm.models.",
-           "pretrainedmodels.", "lpips.", "monai.networks.", "facenet_pytorch.")  # fmt: skip
+_MODELS = (
+    "torchvision.models.", "segmentation_models_pytorch.", "efficientnet_pytorch.", "timm.models.",
+    "pretrainedmodels.", "lpips.", "monai.networks.", "facenet_pytorch.",
+)  # fmt: skip
 
 
 def transform(site: Site) -> Value:
@@ -35,8 +37,7 @@ def transformed(site: Site) -> Value:
     """A transform is called with a sample, or with a batch."""
     if site.object is not None and site.object.extra == "albumentations":
         return transformed_sample(site)
-    if site.operands() and any(a.placement.kind not in placements.EQUAL
-                               for v in site.operands() for a in v if isinstance(a, Data)):  # fmt: skip
+    if any(placement_of(v).kind not in placements.EQUAL for v in site.operands()):
         return site.each(kind="tensor")
     axes = 3 if site.object is not None and site.object.name in ("ToTensor", "ToTensorV2") else None
     return value(Data("tensor", placements.UNIFORM, axes=axes))
@@ -67,7 +68,7 @@ ROWS = (
     Row("timm.create_model timm.models.create_model timm.models.factory.create_model", model),
     Row("<transform>.__call__", transformed, source=_DOC),
     Row("<transform>.__getitem__ <transform>.append", lambda site: SETTING, source=_DOC),
-)
+)  # fmt: skip
 
 
 def pattern(name: str) -> Row | None:

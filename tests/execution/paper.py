@@ -86,9 +86,13 @@ def lines(ex: Execution, kind: str) -> list[int]:
 
 def parted(ex: Execution, kind: str = "print") -> list[bool]:
     """Of each place of an event whether only some ranks may come to it, in any turn of a loop."""
-    found: dict[ast.AST, bool] = {}
+    found: dict[tuple[ast.AST, int], bool] = {}
     for event in ex.trace.of(kind):
-        found[event.node] = found.get(event.node, False) or event.parted is not None
+        context = event.context
+        while (call := ex.trace.calls.get(context)) is not None and call.name.startswith("turn "):
+            context = call.context
+        key = (event.node, context)
+        found[key] = found.get(key, False) or event.parted is not None
     return list(found.values())
 
 

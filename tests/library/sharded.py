@@ -118,15 +118,16 @@ def pairs(claim: Claim, real: list[Any]) -> Iterator[tuple[Value, list[Any]]]:
         if len(v) == 1 and isinstance(results[0], list | tuple) and len(results[0]):
             (atom,) = v
             if isinstance(atom, Items):
-                for i, item in enumerate(atom.items):
-                    yield from inside(item, [r[i] for r in results])
+                for i, inner in enumerate(atom.items):
+                    yield from inside(inner, [r[i] for r in results])
                 return
             if isinstance(atom, Ref):
                 made = claim.execution.heap.objects[atom.object]
                 exact = claim.execution.known_elements(v)
                 shared = claim.execution.heap.read((made.number, ELEMENTS))
                 for i in range(min(len(r) for r in results)):
-                    item = exact[i] if exact is not None and i < len(exact) else shared
+                    known = exact is not None and i < len(exact)
+                    item = exact[i] if exact is not None and known else shared or ()
                     if item:
                         yield from inside(item, [r[i] for r in results])
                 return
@@ -172,7 +173,11 @@ def hold(p: Placement, whole: Any, parts: list[Any], dealing: list[torch.Tensor]
             for share, own in zip(shares, dealing, strict=True):
                 _equal(total / SAMPLES, share / len(own), "is no number of samples")
                 if p.times:
-                    _equal(share, np.full_like(share, p.times * len(own)), "is another number of samples")
+                    _equal(
+                        share,
+                        np.full_like(share, p.times * len(own)),
+                        "is another number of samples",
+                    )
         case Kind.ROWS:
             _hold_rows(p, total, shares, dealing)
         case _:
@@ -211,7 +216,9 @@ def _hold_rows(p: Placement, total: Any, shares: list[Any], dealing: list[torch.
     for share, own in zip(shares, dealing, strict=True):
         times, rest = divmod(len(share), len(own) * p.segments)
         if rest or (p.times and times != p.times):
-            raise Broken(f"{len(share)} rows are no {p.segments} times {p.times} rows of {len(own)} samples")
+            raise Broken(
+                f"{len(share)} rows are no {p.segments} times {p.times} rows of {len(own)} samples"
+            )
         if len(total) != p.segments * SAMPLES * times:
             raise Broken(f"{len(total)} rows of {SAMPLES} samples")
         part = share.reshape(p.segments, len(own), times, *share.shape[1:])

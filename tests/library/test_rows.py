@@ -16,9 +16,7 @@ from tests.library.sharded import Broken, claimed, dealt, given, gradients, hold
 EXAMPLES = [
     pytest.param(e, id=f"{m.__name__.rsplit('.', 1)[-1]}: {e}")
     for m in TABLES
-    for e in dict.fromkeys(
-        e for r in (*m.ROWS, *getattr(m, "ATTRIBUTES", ())) for e in r.examples
-    )
+    for e in dict.fromkeys(e for r in (*m.ROWS, *getattr(m, "ATTRIBUTES", ())) for e in r.examples)
 ]
 DEALINGS = [(2, True), (2, False), (3, True), (3, False)]
 
@@ -55,7 +53,11 @@ def test_what_the_engine_says_of_an_example_holds(expression: str, axes: bool) -
 
 
 def _mean_losses() -> list[Any]:
-    return [e for e in EXAMPLES if placed(claimed(str(e.values[0]), axes=True).value)[0].kind is Kind.PARTIAL]
+    return [
+        e
+        for e in EXAMPLES
+        if placed(claimed(str(e.values[0]), axes=True).value)[0].kind is Kind.PARTIAL
+    ]
 
 
 @pytest.mark.parametrize("expression", _mean_losses())
@@ -70,7 +72,10 @@ def test_the_gradient_of_a_part_is_a_part_of_the_gradient(expression: str) -> No
         return
     total = gradients(expression, numbers, lambda r: r)
     for world, strided in DEALINGS:
-        ours = [gradients(expression, shares(numbers, own), lambda r: r) for own in dealt(world, strided)]
+        ours = [
+            gradients(expression, shares(numbers, own), lambda r: r)
+            for own in dealt(world, strided)
+        ]
         made = torch.stack(ours).sum(0) / (world if p.how == "mean" else 1)
         torch.testing.assert_close(made, total)
 
@@ -85,7 +90,9 @@ _PLAIN = ("uniform", "none", "same")
 
 def test_rows_without_an_example_become_fewer() -> None:
     """A row that says where samples lie shows it; this number may only shrink."""
-    bare = [r.names.split()[0] for r in rows() if not r.examples and r.effect.__name__ not in _PLAIN]
+    bare = [
+        r.names.split()[0] for r in rows() if not r.examples and r.effect.__name__ not in _PLAIN
+    ]
     numbers = [n for n in bare if n.startswith((".", "torch.", "numpy.")) and "_" not in n]
     assert len(numbers) <= 60, sorted(numbers)
 
@@ -93,8 +100,6 @@ def test_rows_without_an_example_become_fewer() -> None:
 def test_most_examples_are_established() -> None:
     """The engine is useful: of few examples it says nothing."""
     kinds = Counter(
-        placed(v)[0].kind
-        for e in EXAMPLES
-        for v in [claimed(str(e.values[0]), axes=True).value]
+        placed(v)[0].kind for e in EXAMPLES for v in [claimed(str(e.values[0]), axes=True).value]
     )
     assert kinds[Kind.UNKNOWN] <= 0.12 * sum(kinds.values()), kinds
