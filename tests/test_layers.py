@@ -79,6 +79,12 @@ def test_the_data_flow_knows_no_fact(module: str) -> None:
     assert not {m for m in own if not m.startswith("dpmigrate.result")}
 
 
+@pytest.mark.parametrize("path", [p for p in TOOL if p.parent.name == "library"], ids=of)
+def test_tables_know_the_execution_and_nothing_else(path: Path) -> None:
+    own = {m for m in imported(path) if m.startswith("dpmigrate.")}
+    assert not {m for m in own if not m.startswith(("dpmigrate.execution", "dpmigrate.library"))}
+
+
 #: the rooms of one file: what of ours each may import
 ROOMS = {
     "model": ("edit",),

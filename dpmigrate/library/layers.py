@@ -200,7 +200,7 @@ def padded(site: Site) -> Value:
     listed = site.m.known_elements(site.get(1, "pad") or ())
     if listed is None or found.axes is None:
         return site.unknown("which axes are padded")
-    if found.axes is not None and found.placement.axis >= found.axes - len(listed) // 2:
+    if found.placement.axis >= found.axes - len(listed) // 2:
         return site.data(placements.PER_RANK)
     return site.data(found.placement, axes=found.axes)
 
