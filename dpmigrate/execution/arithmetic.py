@@ -156,7 +156,7 @@ def aligned(operands: Iterable[Value]) -> list[Placement]:
     """How operands lie in what is made of them element by element.
 
     Axes are aligned from the last one
-    (https://docs.pytorch.org/docs/stable/notes/broadcasting.html). An operand whose number of
+    (https://numpy.org/doc/stable/user/basics.broadcasting.html). An operand whose number of
     axes is not known is taken to have as many as the others. Where the axes of the samples come
     to lie beside each other, every sample meets every other one: PER_RANK.
     """

@@ -1,6 +1,6 @@
 """How a value lies across the ranks: the lattice, its joins and its arithmetic.
 
-The names are those of sharding systems (torch's DTensor: ``Shard``, ``Replicate``, ``Partial``;
+The names are those of sharding systems (DTensor: ``Shard``, ``Replicate``, ``Partial``;
 GSPMD, https://arxiv.org/abs/2105.04663), with the placements added that eager programs need: a
 number of samples, a quotient of partial sums, and values that no reduction puts together again.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -28,9 +29,29 @@ _DOC = "https://docs.pytorch.org/docs/stable/data.html"
 
 
 def batches(site: Site) -> Value:
-    """A pass over a loader: each batch is rows of the rank's share."""
+    """A pass over a loader: each batch is rows of the rank's share, unless every rank goes through all."""
     made = site.object
     assert made is not None
+    batch = _drawn(site, made)
+    if site.m.heap.read((made.number, "whole")) != const(True):
+        return batch
+    return _undivided(batch)
+
+
+def _undivided(v: Value) -> Value:
+    """The same batch on every rank."""
+    found: list[Atom] = []
+    for a in v:
+        if isinstance(a, Data):
+            a = a._replace(placement=placements.UNIFORM)
+        elif isinstance(a, Items):
+            a = Items(tuple(_undivided(i) for i in a.items))
+        found.append(a)
+    return tuple(found)
+
+
+def _drawn(site: Site, made: Object) -> Value:
+    """A batch of a loader."""
     dataset = site.m.heap.read((made.number, "dataset")) or NOTHING
     batch = site.m.heap.read((made.number, "batch_size"))
     if batch == NONE and not site.m.heap.read((made.number, "batch_sampler")):

@@ -21,7 +21,7 @@ from dpmigrate.library.factories import counted, drawn, factory, literal, permut
 from dpmigrate.library.joining import cat, stack
 from dpmigrate.library.products import matmul
 from dpmigrate.library.reductions import along, quantile, reduce
-from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, table
+from dpmigrate.library.sites import Effect, Row, Site, examples, methods, prefixed, table
 from dpmigrate.library.sizes import elements_count, repeat, repeat_interleave
 from dpmigrate.library.stdlib import loaded, saved
 
@@ -78,7 +78,9 @@ rand randn random random_sample randint uniform normal standard_normal binomial 
 exponential beta gamma multivariate_normal dirichlet laplace lognormal
 """), array(drawn(factory)), ("np.random.rand(3)",), _DOC),
     Row("numpy.random.permutation", array(drawn(permuted)), source=_DOC),
-    Row(" ".join(f"<random_stream>.{n}" for n in ["rand", "randn", "random", "uniform", "normal", "randint", "integers", "choice", "permutation", "standard_normal"]), array(chosen), source=_DOC),
+    Row(methods("random_stream", """
+rand randn random uniform normal randint integers choice permutation standard_normal
+"""), array(chosen), source=_DOC),
     Row("<random_stream>.shuffle <random_stream>.seed", none, source=_DOC),
     Row("""
 numpy.iinfo numpy.finfo numpy.dtype numpy.random.get_state numpy.frombuffer numpy.isscalar

@@ -58,7 +58,8 @@ def _one_sided(site: Site, operands: list[Value], a: Data | None, b: Data | None
         p = placements.multiply(left, right)
         if placements.ZERO not in (left, right) and Kind.SIZE in (left.kind, right.kind):
             p = placements.SUM
-        return arithmetic.derived(site.word, p, operands, site.node, keep_axes=False)
+        kind = "" if any(data(v) for v in operands) else site.kind
+        return arithmetic.derived(site.word, p, operands, site.node, kind=kind, keep_axes=False)
     if other.kind not in placements.EQUAL:
         lost = other.kind is Kind.UNKNOWN
         p = placements.UNKNOWN if lost else placements.PER_RANK

@@ -93,8 +93,8 @@ def test_rows_without_an_example_become_fewer() -> None:
     bare = [
         r.names.split()[0] for r in rows() if not r.examples and r.effect.__name__ not in _PLAIN
     ]
-    numbers = [n for n in bare if n.startswith((".", "torch.", "numpy.")) and "_" not in n]
-    assert len(numbers) <= 60, sorted(numbers)
+    numbers = [n for n in bare if n.startswith((".", "torch.", "numpy."))]
+    assert len(numbers) <= 40, sorted(numbers)
 
 
 def test_most_examples_are_established() -> None:
@@ -102,4 +102,4 @@ def test_most_examples_are_established() -> None:
     kinds = Counter(
         placed(v)[0].kind for e in EXAMPLES for v in [claimed(str(e.values[0]), axes=True).value]
     )
-    assert kinds[Kind.UNKNOWN] <= 0.12 * sum(kinds.values()), kinds
+    assert kinds[Kind.UNKNOWN] <= 0.02 * sum(kinds.values()), kinds

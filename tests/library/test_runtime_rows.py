@@ -1,0 +1,80 @@
+"""What migrated programs call: every function of the runtime has a row, with the effect that it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpmigrate.contract import COLLECTIVE, NAMES
+from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.trace import Trace
+from dpmigrate.execution.values import placement_of
+from dpmigrate.library.tables import FUNCTIONS, Tables
+from dpmigrate.linking import link
+from dpmigrate.source import Source, parse
+
+_PROGRAM = """
+import torch
+import dpmigrate_runtime as ddp
+from torch.utils.data import DataLoader, TensorDataset
+loader = {loader}
+for x, t in loader:
+    found = {expression}
+"""
+_LOADER = "DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8)), batch_size=4)"
+
+
+def executed(expression: str, loader: str = _LOADER) -> tuple[str, Trace]:
+    text = _PROGRAM.format(expression=expression, loader=loader)
+    source = parse(text.encode(), "program.py")
+    assert isinstance(source, Source)
+    execution = Execution(link(Path("program.py"), source), Tables()).run()
+    module = next(o for o in execution.heap.objects.values() if o.kind == "pymodule")
+    held = execution.heap.read((module.number, "found"))
+    assert held
+    return str(placement_of(execution.bound(held))), execution.trace
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_function_of_the_runtime_has_a_row(name: str) -> None:
+    assert f"dpmigrate_runtime.{name}" in FUNCTIONS
+
+
+@pytest.mark.parametrize(
+    ("expression", "placement"),
+    [
+        ("x.sum()", "partial(sum)"),
+        ("ddp.sum_loss(x.sum())", "partial(mean)"),
+        ("ddp.sum_loss(x.mean())", "unknown"),
+        ("ddp.sum_all(x.sum().item())", "uniform"),
+        ("ddp.mean_all(x.mean().item())", "uniform"),
+        ("ddp.any_rank(x.max() > 1)", "uniform"),
+        ("ddp.from_main(x)", "uniform"),
+        ("x[x[:, 0] > 0].sum() / ddp.mean_count((x[:, 0] > 0).sum())", "partial(mean)"),
+        ("ddp.weighted_mean(x[x[:, 0] > 0].mean(), (x[:, 0] > 0).sum())", "partial(mean)"),
+        ("ddp.weight_of(t)", "partial(sum)"),
+        ("ddp.rank()", "per rank"),
+        ("ddp.is_main()", "per rank"),
+        ("ddp.world_size()", "uniform"),
+    ],
+)
+def test_what_the_runtime_gives(expression: str, placement: str) -> None:
+    assert executed(expression)[0] == placement
+
+
+@pytest.mark.parametrize("name", ["sum_all", "mean_all", "gather_all", "any_rank", "from_main"])
+def test_a_collective_is_recorded(name: str) -> None:
+    assert name in COLLECTIVE
+    events = list(executed(f"ddp.{name}(x.sum())")[1].of("collective"))
+    assert len(events) == 1
+
+
+def test_every_rank_goes_through_a_whole_loader() -> None:
+    assert executed("x.sum()", f"ddp.whole({_LOADER})")[0] == "uniform"
+    assert executed("x.sum()", f"ddp.distribute({_LOADER})")[0] == "partial(sum)"
+
+
+def test_a_batch_is_rows() -> None:
+    assert executed("x")[0].startswith(Kind.ROWS.value)
