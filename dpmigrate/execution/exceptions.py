@@ -187,7 +187,7 @@ class ExceptionParts(LoopParts):
         return bool(outcomes)
 
     def _each(self, manager: Value, run: Callable[[Atom], Value]) -> Value:
-        """Do something with each of the atoms of a value; where there are several, as alternatives."""
+        """Do something with each atom of a value; several are alternatives."""
         atoms = [a for a in manager if not isinstance(a, Unbound | Differs)]
         if len(atoms) == 1:
             return run(atoms[0])

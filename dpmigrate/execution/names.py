@@ -158,7 +158,7 @@ class NameParts(Machine):
         return value(Ref(made.number))
 
     def collapse(self, made: Object) -> None:
-        """From now on the items of a list are not kept one by one; parts on containers define it."""
+        """From now on the items of a list are not kept one by one."""
         raise NotImplementedError
 
     def scopes(self, frame: Frame) -> Iterator[tuple[int, Names]]:
