@@ -79,9 +79,10 @@ class GeneratorParts(SummaryParts):
             # what the consumer does is not done by the generator
             own = self._stack[depth:]
             del self._stack[depth:]
-            goes_on = consumer(v)
-            self._stack += own
-            return goes_on
+            try:
+                return consumer(v)
+            finally:
+                self._stack += own
 
         inner.consumer = consume
         self.heap.mark()
