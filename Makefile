@@ -43,6 +43,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/repositories.py
 	$(BIN)/python benchmarks/verify.py
+	$(BIN)/python benchmarks/execution.py
 	$(BIN)/python benchmarks/watch.py
 
 mutation: $(STAMP)

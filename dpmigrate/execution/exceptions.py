@@ -58,7 +58,10 @@ class ExceptionParts(LoopParts):
                 self._interrupted(written)
                 self.block(node.finalbody, frame)
                 self.heap.rollback()
-            self._leaving(exits, frame, lambda: self.block(node.finalbody, frame))
+            body = node.finalbody
+            self._leaving(
+                exits, frame, lambda d, at: self._left(d, at, lambda: self.block(body, frame))
+            )
         if outcomes:
             self.heap.apply(outcomes, self.merging(reason))
         return bool(outcomes) and (not node.finalbody or self.block(node.finalbody, frame))
@@ -68,8 +71,16 @@ class ExceptionParts(LoopParts):
         """How many ways out of a scope, a loop and a turn there are so far."""
         return (len(frame.returns), len(frame.breaks), len(frame.continues))
 
-    def _leaving(self, before: tuple[int, int, int], frame: Frame, run: Callable[[], bool]) -> None:
-        """What is done on the way out by ``return``, ``break`` and ``continue``."""
+    def _leaving(
+        self,
+        before: tuple[int, int, int],
+        frame: Frame,
+        leave: Callable[[Delta, int], Delta | None],
+    ) -> None:
+        """What is done on the way out by ``return``, ``break`` and ``continue``.
+
+        ``leave`` gives what such a way has written, behind what is done on it; None: it ends there.
+        """
         results = frame.returns[before[0] :]
         del frame.returns[before[0] :]
         if len(results) > APART:
@@ -79,7 +90,7 @@ class ExceptionParts(LoopParts):
         done: dict[int, Delta | None] = {}
         for given, delta in results:
             if id(delta) not in done:
-                done[id(delta)] = self._left(delta, frame, frame.level - 1, run)
+                done[id(delta)] = leave(delta, frame.level - 1)
             after = done[id(delta)]
             if after is not None:
                 kept.append((given, after))
@@ -94,7 +105,7 @@ class ExceptionParts(LoopParts):
             del held[first:]
             if len(deltas) > APART:
                 deltas = [self._joined(deltas, frame, level)]
-            after_each = [self._left(d, frame, level, run) for d in deltas]
+            after_each = [leave(d, level) for d in deltas]
             held += [d for d in after_each if d is not None]
 
     def _joined(self, deltas: list[Delta], frame: Frame, level: int) -> Delta:
@@ -105,9 +116,7 @@ class ExceptionParts(LoopParts):
         self.heap.rollback()
         return merged
 
-    def _left(
-        self, delta: Delta, frame: Frame, level: int, run: Callable[[], bool]
-    ) -> Delta | None:
+    def _left(self, delta: Delta, level: int, run: Callable[[], bool]) -> Delta | None:
         """A way out behind what is done on it; None where that goes another way."""
         self.heap.mark()
         self.heap.apply([delta])
@@ -169,7 +178,7 @@ class ExceptionParts(LoopParts):
             self._each(manager, lambda atom: self._leave(atom, where, frame))
             return True
 
-        self._leaving(exits, frame, leave)
+        self._leaving(exits, frame, lambda d, at: self._left(d, at, leave))
         outcomes: list[Delta] = []
         if alive:
             self.heap.mark()
@@ -187,7 +196,7 @@ class ExceptionParts(LoopParts):
         return bool(outcomes)
 
     def _each(self, manager: Value, run: Callable[[Atom], Value]) -> Value:
-        """Do something with each of the atoms of a value; where there are several, as alternatives."""
+        """Do something with each atom of a value; several are alternatives."""
         atoms = [a for a in manager if not isinstance(a, Unbound | Differs)]
         if len(atoms) == 1:
             return run(atoms[0])
@@ -228,27 +237,35 @@ class ExceptionParts(LoopParts):
         """A context manager written as a generator: the body runs where it yields."""
         ends: list[bool] = []
         exits = self._exits(frame)
-        watches: list[dict[Location, Value]] = []
+        where = node.items[index].context_expr
 
         def consume(given: Value) -> bool:
             target = node.items[index].optional_vars
             if target is not None:
                 self.assign(target, given or SETTING, node, frame)
             ends.append(self._context(node, index + 1, frame))
-            watches.append(self.heap.watch())
             return True
 
-        where = node.items[index].context_expr
-        after: Delta = {}
+        def leave(delta: Delta, level: int) -> Delta | None:
+            """The generator once more, with a way out in place of the body."""
+            after: Delta | None = None
 
-        def finished() -> None:
-            for watch in watches:
-                after.update({at: self.heap.read(at) for at in self.heap.watched(watch)})
+            def out(given: Value) -> bool:
+                self.heap.apply([delta])
+                return True
 
-        self.generate(generator, consume, where, frame, finished=finished)
-        # what the generator does after its yield is done on every way out of the body
-        outs = [d for _, d in frame.returns[exits[0] :]]
-        outs += [*frame.breaks[exits[1] :], *frame.continues[exits[2] :]]
-        for out in outs:
-            out.update(after)
+            def finished() -> None:
+                nonlocal after
+                after = self.heap.since(level)
+
+            self.heap.mark()
+            self.generate(generator, out, where, frame, finished=finished)
+            self.heap.rollback()
+            return after
+
+        self.heap.mark()
+        self.generate(generator, consume, where, frame)
+        normal = self.heap.rollback()
+        self._leaving(exits, frame, leave)
+        self.heap.apply([normal])
         return any(ends) or not ends

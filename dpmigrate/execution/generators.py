@@ -31,7 +31,7 @@ class GeneratorParts(SummaryParts):
         return frame.consumer(given) if frame.consumer is not None else True
 
     def yields_from(self, source: Value, node: ast.YieldFrom, frame: Frame) -> Value:
-        """``yield from``: each value of another iterable; the result is what a generator returns."""
+        """``yield from``: each value of another iterable; gives what a generator returns."""
         made = self.object(source[0]) if len(source) == 1 else None
         if made is not None and made.kind == "generator":
             results: list[Value] = []
@@ -79,9 +79,10 @@ class GeneratorParts(SummaryParts):
             # what the consumer does is not done by the generator
             own = self._stack[depth:]
             del self._stack[depth:]
-            goes_on = consumer(v)
-            self._stack += own
-            return goes_on
+            try:
+                return consumer(v)
+            finally:
+                self._stack += own
 
         inner.consumer = consume
         self.heap.mark()

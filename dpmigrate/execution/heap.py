@@ -147,7 +147,7 @@ class Heap:
                 self.widen((number, name), old)
 
     def put(self, location: Location, new: Value) -> None:
-        """Store a value in a field of an object: added to what is there where there may be several."""
+        """Store a value in a field; where there may be several objects, beside what is there."""
         made = self.objects.get(location[0])
         if made is not None and made.many and made.kept and made.kind in _WEAK:
             self.widen(location, new)
@@ -233,7 +233,9 @@ class Heap:
         return journal
 
     def _unmark(self) -> None:
-        """What only the branch has written first is not written, as far as what follows is concerned."""
+        """What only the branch has written first is not written, as far as what follows is
+        concerned.
+        """
         first = self._first.pop()
         if self._reads:
             noted = self._reads[-1]

@@ -1,8 +1,9 @@
 """The state of an execution, and what its parts ask of each other.
 
 The parts are classes that derive from one another in a line: names, attributes, containers, items,
-container_methods, literals, operators, comprehensions, expressions, definitions, calls, summaries,
-generators, branches, matching, loops, exceptions, statements, modules. ``engine`` puts them together.
+container_methods, literals, operators, comprehensions, expressions, definitions, calls, frames,
+summaries, generators, branches, matching, loops, exceptions, statements, modules. ``engine`` puts
+them together.
 """
 
 from __future__ import annotations

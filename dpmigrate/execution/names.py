@@ -169,7 +169,7 @@ class NameParts(Machine):
         return number
 
     def collapse(self, made: Object) -> None:
-        """From now on the items of a list are not kept one by one; parts on containers define it."""
+        """From now on the items of a list are not kept one by one."""
         raise NotImplementedError
 
     def scopes(self, frame: Frame) -> Iterator[tuple[int, Names]]:

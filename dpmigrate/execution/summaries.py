@@ -8,22 +8,19 @@ from dataclasses import dataclass
 
 from dpmigrate.execution import arithmetic
 from dpmigrate.execution.attributes import FunctionParts
-from dpmigrate.execution.calls import CallParts
 from dpmigrate.execution.foreign import Arguments
-from dpmigrate.execution.heap import ELEMENTS, Delta, Object
+from dpmigrate.execution.frames import FrameParts
+from dpmigrate.execution.heap import Delta, Object
 from dpmigrate.execution.machine import DEPTH, PROCESS, Frame
 from dpmigrate.execution.trace import Call, Parting
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
-    SETTING,
     UNBOUND,
     Atom,
-    Const,
     Ref,
     Unknown,
     Value,
-    items,
     join,
     unknown,
     value,
@@ -61,7 +58,7 @@ class Suspended:
     arguments: Arguments
 
 
-class SummaryParts(CallParts):
+class SummaryParts(FrameParts):
     """A function is executed once for each context, and again where what it read has changed."""
 
     def __init__(self, *args: object) -> None:
@@ -137,7 +134,7 @@ class SummaryParts(CallParts):
         self._given[function.number] = both
 
     def _assume(self, function: Object) -> Value:
-        """What is known so far of a function that calls itself, taken for what the inner call does."""
+        """What is known so far of a function that calls itself, for its inner call."""
         self._cut.add(function.number)
         assumed = self._assumed.get(function.number)
         if assumed is None:
@@ -254,15 +251,6 @@ class SummaryParts(CallParts):
         reads = heap.read_since(inner.number)
         return Summary(reads, writes, result, made)
 
-    def frame_of(self, function: Object, receiver: Atom | None, context: int) -> Frame:
-        """The scope of a call."""
-        parts: FunctionParts = function.extra
-        number = self.heap.number(("frame", context, function.number))
-        return Frame(
-            number, parts.names, parts.outer, parts.module, context, function=function,
-            cls=parts.cls, receiver=receiver if receiver is not None else parts.receiver,
-        )  # fmt: skip
-
     def _begin(self, inner: Frame, parts: FunctionParts) -> None:
         self._stack.append(parts.node)
         self.heap.scopes.append(inner.number)
@@ -298,48 +286,8 @@ class SummaryParts(CallParts):
             return None
         return lambda v: arithmetic.differing(v, parted.origin)
 
-    def give(self, inner: Frame, name: str, new: Value) -> None:
-        """Give a parameter its value."""
-        (self.heap.widen if inner.weak else self.heap.write)((inner.number, name), new)
-
     def under_way(self) -> list[ast.AST]:
         return self._stack
-
-    def bind_arguments(self, function: Object, given: Arguments, inner: Frame) -> None:
-        """Give the parameters their values."""
-        parts: FunctionParts = function.extra
-        args = parts.node.args
-        keywords = dict(given.keywords)
-        loose = join(given.star, given.stars)
-        positional = [*args.posonlyargs, *args.args]
-        for i, parameter in enumerate(positional):
-            name = parameter.arg
-            if i < len(given.positional):
-                new = given.positional[i]
-            elif name in keywords:
-                new = keywords.pop(name)
-            else:
-                default = self.heap.read((function.number, f"={name}"))
-                new = join(default or NOTHING, loose) or SETTING
-            self.give(inner, name, new)
-        for parameter in args.kwonlyargs:
-            name = parameter.arg
-            default = self.heap.read((function.number, f"={name}"))
-            new = keywords.pop(name, NOTHING) or join(default or NOTHING, given.stars) or SETTING
-            self.give(inner, name, new)
-        if args.vararg is not None:
-            rest = given.positional[len(positional) :]
-            held = items(rest)
-            if given.star:
-                held = self.listed([given.star, *rest], args.vararg, inner, exact=False)
-            self.give(inner, args.vararg.arg, held)
-        if args.kwarg is not None:
-            made = self.heap.new("dict", "keywords", args.kwarg, inner.context)
-            for name, new in keywords.items():
-                self.heap.write((made.number, Const("str", name)), new)
-            if given.stars:
-                self.heap.widen((made.number, ELEMENTS), given.stars)
-            self.give(inner, args.kwarg.arg, value(Ref(made.number)))
 
 
 def _wider(a: Arguments, b: Arguments) -> Arguments:

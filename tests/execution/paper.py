@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import io
 import os
@@ -19,7 +18,6 @@ from typing import Any
 from dpmigrate import linking
 from dpmigrate.execution.engine import Execution, execute
 from dpmigrate.execution.heap import ELEMENTS, Object
-from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.values import (
     Bound,
     Const,
@@ -36,7 +34,7 @@ from dpmigrate.execution.values import (
     placement_of,
 )
 from dpmigrate.library.tables import Tables
-from dpmigrate.program import Part, Program
+from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
 
 
@@ -232,9 +230,3 @@ def _fields(concrete: Any) -> Mapping[str, Any]:
         return {"value": concrete.value, "name": concrete.name}
     held = getattr(concrete, "__dict__", None)
     return held if isinstance(held, dict) else {}
-
-
-__all__ = [
-    "LENGTH", "Part", "ast", "constant", "covers", "executed", "executed_files", "held", "lines",
-    "module_of", "parted", "placed", "run", "shown", "uncovered",
-]  # fmt: skip

@@ -89,6 +89,13 @@ def test_a_program_beyond_the_budget_ends_with_the_reason(monkeypatch: pytest.Mo
     assert "budget" in (executed("for i in range(9):\n    x = i + 1\n" * 20).trace.ended or "")
 
 
+@pytest.mark.parametrize("steps", range(5, 120, 9))
+def test_the_budget_may_end_anywhere(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "STEPS", steps)
+    text = "from contextlib import contextmanager\n@contextmanager\ndef man():\n    yield 1\ndef gen():\n    for i in range(9):\n        yield i\nclass C:\n    def f(self):\n        with man():\n            for v in gen():\n                try:\n                    l = [w for w in range(v) if w and v]\n                finally:\n                    pass\nC().f()\nC().f()\n"
+    assert executed(text).trace.ended in (None, "the program takes more steps than the budget has")
+
+
 _TRACE = """
 import sys
 from pathlib import Path
