@@ -126,6 +126,8 @@ def dealt(how: str) -> Effect:
             if other is not None:
                 _taken_over(site, made, other)
             site.m.heap.write((made.number, "dealt"), const(how))
+            if how == WHOLE:
+                site.m.heap.write((made.number, "whole"), const(True))
             if how == SHARED:
                 sampler = site.m.heap.new(
                     "sampler", "DistributedSampler", site.node, site.frame.context, key=atom

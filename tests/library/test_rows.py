@@ -94,6 +94,7 @@ def test_rows_without_an_example_become_fewer() -> None:
         r.names.split()[0] for r in rows() if not r.examples and r.effect.__name__ not in _PLAIN
     ]
     numbers = [n for n in bare if n.startswith((".", "torch.", "numpy."))]
+    numbers.remove(".__setitem__")  # a statement: tests/execution and the fixtures hold it
     assert len(numbers) <= 40, sorted(numbers)
 
 
