@@ -8,8 +8,7 @@ from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, const, data
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.judge.watching import SAMPLERS
-from dpmigrate.library.runtime import BLOCKS, SHARED, WHOLE
+from dpmigrate.library.runtime import BLOCKS, SAMPLERS, SHARED, WHOLE
 
 NAME = "training passes are sharded"
 

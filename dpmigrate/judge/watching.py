@@ -23,6 +23,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.modules import MODULES
+from dpmigrate.library.runtime import divided
 from dpmigrate.library.tables import Tables
 
 #: a field of a sampler: whether it was told which epoch comes, since its last pass began
@@ -36,8 +37,6 @@ GROUP, STREAMS = (PROCESS, "judge group"), (PROCESS, "judge streams")
 #: whether a module or a wrapper is being called
 INSIDE = (PROCESS, "mode judge inside")
 _THROUGH = frozenset({"wrapper", "through"})
-#: samplers that give each rank its share
-SAMPLERS = ("DistributedSampler", "shard_sampler")
 BEGUN = (PROCESS, "judge begun")
 BEFORE, UP, DOWN = const("before"), const("up"), const("down")
 SAME, OWN = const("same"), const("own")
@@ -124,7 +123,7 @@ class Watching(Tables):
                 m.heap.write(at, USED)
         found = super()._about(m, atom, name, node, frame)
         if name == "__iter__" and found and made is not None and is_loader(m, made):
-            if not dealt(m, made):
+            if not divided(m, made):
                 return alike(m, found, node, frame)  # every rank goes through all of it
         return found
 
@@ -140,15 +139,6 @@ def bare(m: Machine, v: Value, made: Object, node: ast.AST, frame: Frame) -> Val
             atom = Items(tuple(bare(m, i, made, node, frame) for i in atom.items))
         found.append(atom)
     return tuple(found)
-
-
-def dealt(m: Machine, made: Object) -> bool:
-    """Whether each rank gets its share of a loader."""
-    how = m.heap.read((made.number, "dealt"))
-    if how:
-        return const("whole")[0] not in how
-    held = m.heap.read((made.number, "sampler")) or m.heap.read((made.number, "batch_sampler"))
-    return any(o.name in SAMPLERS for o in m.objects(held or NOTHING))
 
 
 def alike(m: Machine, v: Value, node: ast.AST, frame: Frame) -> Value:

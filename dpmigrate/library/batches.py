@@ -33,7 +33,7 @@ def batches(site: Site) -> Value:
     made = site.object
     assert made is not None
     batch = _drawn(site, made)
-    if site.m.heap.read((made.number, "whole")) != const(True):
+    if site.m.heap.read((made.number, "dealt")) != const("whole"):
         return batch
     return _undivided(batch)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import Object
+from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -126,8 +127,6 @@ def dealt(how: str) -> Effect:
             if other is not None:
                 _taken_over(site, made, other)
             site.m.heap.write((made.number, "dealt"), const(how))
-            if how == WHOLE:
-                site.m.heap.write((made.number, "whole"), const(True))
             if how == SHARED:
                 sampler = site.m.heap.new(
                     "sampler", "DistributedSampler", site.node, site.frame.context, key=atom
@@ -168,7 +167,7 @@ def reduced(wanted: placements.Placement) -> Effect:
         if site.arguments.star:
             given.append(site.arguments.star)
         over = site.arguments.keywords.get("over")
-        if over and not any(_divided(site, o) for o in site.m.objects(over)):
+        if over and not any(divided(site.m, o) for o in site.m.objects(over)):
             return given[0] if len(given) == 1 else items(given)
         for v in given:
             flat = site.flat(v)
@@ -180,11 +179,17 @@ def reduced(wanted: placements.Placement) -> Effect:
     return effect
 
 
-def _divided(site: Site, made: Object) -> bool:
+#: samplers that give each rank its share
+SAMPLERS = ("DistributedSampler", "shard_sampler")
+
+
+def divided(m: Machine, made: Object) -> bool:
     """Whether each rank goes through its share of a loader only."""
-    sampler = site.m.heap.read((made.number, "sampler")) or NOTHING
-    own = any(o.name in ("DistributedSampler", "shard_sampler") for o in site.m.objects(sampler))
-    return own or bool(site.m.heap.read((made.number, "dealt")))
+    how = m.heap.read((made.number, "dealt"))
+    if how:
+        return const(WHOLE)[0] not in how
+    held = m.heap.read((made.number, "sampler")) or m.heap.read((made.number, "batch_sampler"))
+    return any(o.name in SAMPLERS for o in m.objects(held or NOTHING))
 
 
 def _whole(site: Site, v: Value, wanted: placements.Placement) -> Value:
