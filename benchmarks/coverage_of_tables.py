@@ -13,8 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 from dpmigrate.execution import placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import execute
-from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.values import Atom, Ref, Super, Value, value
 from dpmigrate.library.tables import Tables

@@ -12,17 +12,15 @@ from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     Const,
     Data,
-    Differs,
     Items,
     Origin,
     Setting,
-    Unbound,
     Unknown,
     Value,
+    atom_placement,
     const,
     gradient_join,
     known,
-    normal,
     only,
     placement_of,
     value,
@@ -124,7 +122,7 @@ def binary(word: str, left: Value, right: Value, node: ast.AST) -> Value:
             placement = placements.elementwise((a, b))
     return derived(
         _WORDS.get(word, word), placement, [left, right], node, axes=axes_of([left, right]),
-        keep_axes=False,
+        keep_axes=False, adds=word in ("add", "sub"),
     )  # fmt: skip
 
 
@@ -193,14 +191,19 @@ def _axes(v: Value) -> int | None:
 def derived(
     word: str, placement: Placement, operands: Iterable[Value], node: ast.AST, *,
     kind: str = "", gradient: str | None = None, axes: int | None = None, keep_axes: bool = True,
+    adds: bool = False,
 ) -> Value:  # fmt: skip
     """Data made of operands: where it comes from, what a gradient reaches, and since when it
-    lies so.
+    lies so; ``adds`` where the first or the last operand may be the 0 at which a sum begins.
     """
+    operands = list(operands)
     found = list(_data(operands))
-    placement = _reasoned(placement, operands)
+    moving = [d for d in found if d.placement.kind not in placements.EQUAL]
+    turn = bool(moving) and all(d.turn for d in moving)
+    turn = turn and not (adds and any(_begins(v) for v in operands))
+    placement = placements.in_turn(placement, (d.placement for d in moving), turn=turn)
     first = next((d for d in found if d.placement == placement and d.origin is not None), None)
-    before = next((d.origin for d in found if d.placement.kind not in placements.EQUAL), None)
+    before = moving[0].origin if moving else None
     origin = first.origin if first is not None else _origin(node, word, before, placement, operands)
     flows = gradient_join(*(d.gradient for d in found)) if gradient is None else gradient
     known_axes = {d.axes for d in found if d.kind != "number"}
@@ -214,8 +217,14 @@ def derived(
         frozenset().union(*(d.reached for d in found)) if flows != "none" else frozenset(),
         axes,
         origin,
+        turn,
     )
     return value(made)
+
+
+def _begins(v: Value) -> bool:
+    """Whether a value may be the 0 at which a sum begins."""
+    return any(atom_placement(a).kind is Kind.ZERO for a in v)
 
 
 def _kind_made(word: str, found: list[Data]) -> str:
@@ -240,10 +249,6 @@ def _origin(
     return Origin(node, word, before)
 
 
-def _reasoned(placement: Placement, operands: Iterable[Value]) -> Placement:
-    return placement
-
-
 def kind_of(found: list[Data]) -> str:
     """A tensor makes a tensor of all, an array an array of numbers."""
     kinds = {"tensor" if d.kind in _TENSORS else d.kind for d in found}
@@ -263,43 +268,3 @@ def _data(operands: Iterable[Value]) -> Iterable[Data]:
                 yield a
             elif isinstance(a, Items):
                 yield from _data(a.items)
-
-
-def differing(v: Value, origin: Origin, *, keep_sums: bool = False) -> Value:
-    """A value that is another one on each rank because the ranks went different ways.
-
-    ``keep_sums``: they went the same way, some of them more often; what each adds up is its part.
-    """
-    atoms: list[object] = []
-    plain = False
-    for a in v:
-        match a:
-            case Data() if keep_sums and _adds_up(a.placement):
-                sums = a.placement.kind is Kind.SIZE
-                atoms.append(a._replace(placement=placements.SUM) if sums else a)
-            case Const(value=0 | 0.0) if keep_sums and a.type in ("int", "float"):
-                atoms.append(a)
-            case Data():
-                placement = placements.PER_RANK
-                if a.placement.kind is Kind.UNKNOWN:
-                    placement = placements.UNKNOWN
-                atoms.append(a._replace(placement=placement, origin=origin))
-            case Const(type="NoneType"):
-                atoms += [a, Differs(origin)]
-            case Const() | Setting():
-                plain = True
-            case Unbound():
-                atoms.append(a)
-            case _:
-                atoms += [a, Differs(origin)]
-    if plain:
-        kind = (
-            "text" if all(isinstance(c.value, str) for c in v if isinstance(c, Const)) else "number"
-        )
-        atoms.append(Data(kind, placements.PER_RANK, origin=origin))
-    return normal(tuple(atoms))  # type: ignore[arg-type]
-
-
-def _adds_up(p: Placement) -> bool:
-    """Whether a placement is a rank's part of a reduction, however many turns it is made in."""
-    return p in (placements.SUM, placements.MAX, placements.MIN) or p.kind in (Kind.SIZE, Kind.ZERO)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import NameParts
@@ -191,9 +192,9 @@ class AttributeParts(NameParts):
         arguments = Arguments([value(Const("str", name))])
         return self.call(value(getter), arguments, node, frame)
 
+    @abstractmethod
     def under_way(self) -> list[ast.AST]:
         """The functions that run; parts on calls define it."""
-        raise NotImplementedError
 
     def _of_super(self, atom: Super, name: str, node: ast.AST, frame: Frame) -> Value:
         made = self.object(atom.receiver)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import divergence, placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import ClassParts
 from dpmigrate.execution.definitions import DefinitionParts
-from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.values import (
@@ -58,7 +59,7 @@ class CallParts(DefinitionParts):
         if arms:
             self.branch(arms, parted)
         out = join(*found)
-        return arithmetic.differing(out, parted.origin) if parted is not None and out else out
+        return divergence.differing(out, parted) if parted is not None and out else out
 
     def _call_atom(self, atom: Atom, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         match atom:
@@ -140,15 +141,6 @@ class CallParts(DefinitionParts):
             return self.opaque_result(operands, word, node, frame)
         return self.unknown_call(word, arguments, node, frame, receiver=made)
 
-    def _draws(self, v: Value) -> bool:
-        """Whether unknown code that is given it may draw batches: a loader, or what goes over one."""
-        found = self.objects(v)
-        inside = ("iterator", "bar", "list", "dict")
-        found += [
-            o for made in found if made.kind in inside for o in self.objects(self.contents(made))
-        ]
-        return any(self.is_a(Ref(o.number), "loader") for o in found)
-
     def unknown_call(
         self, name: str, arguments: Arguments, node: ast.AST, frame: Frame,
         receiver: Object | None = None,
@@ -160,7 +152,7 @@ class CallParts(DefinitionParts):
         operands = arguments.all()
         if receiver is not None:
             operands.append(value(Ref(receiver.number)))
-        drawn = any(self._draws(v) for v in operands)
+        drawn = any(self.library.draws(self, v) for v in operands)
         if drawn or any(self.depends(v).kind not in placements.EQUAL for v in operands):
             result = self.miss(f"no table has {name}", node, frame)
             self._havoc(arguments, result)
@@ -235,9 +227,9 @@ class CallParts(DefinitionParts):
 
     # ------------------------------------------------------------ defined by later parts
 
+    @abstractmethod
     def invoke(
         self, function: Object, receiver: Atom | None, arguments: Arguments, node: ast.AST,
         frame: Frame,
     ) -> Value:  # fmt: skip
         """Call a function of the program."""
-        raise NotImplementedError

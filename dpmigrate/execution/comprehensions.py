@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -152,6 +153,6 @@ class ComprehensionParts(OperatorParts):
                 return inner
         return self._generate(generators, index + 1, frames, element, found)
 
+    @abstractmethod
     def trips(self, iterable: Value, node: ast.AST) -> Parting | None:
         """Why the ranks may go through different numbers of turns; the part on loops defines it."""
-        raise NotImplementedError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY
-from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.items import ItemParts
 from dpmigrate.execution.machine import Frame

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 
 from dpmigrate.execution import placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import AttributeParts
-from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LENGTH
@@ -146,9 +147,9 @@ class ContainerParts(AttributeParts):
             return given
         return self.opaque_result([value(Ref(made.number))], "elements", node, frame)
 
+    @abstractmethod
     def yielded(self, made: Object, node: ast.AST, frame: Frame) -> Value:
         """What a generator gives; the parts that call functions define it."""
-        raise NotImplementedError
 
     def opaque_result(self, operands: list[Value], word: str, node: ast.AST, frame: Frame) -> Value:
         """What an operation gives that no table knows: plain data if all operands are uniform."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import ClassParts, FunctionParts
 from dpmigrate.execution.expressions import ExpressionParts
-from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.scopes import Function

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dpmigrate.execution.foreign import Library
-from dpmigrate.execution.machine import Exhausted
+from dpmigrate.execution.machine import Exhausted, Library
 from dpmigrate.execution.modules import ModuleParts
 from dpmigrate.program import Program
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Delta, Location, Object
 from dpmigrate.execution.loops import LoopParts
 from dpmigrate.execution.machine import Frame

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable
 
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.comprehensions import ComprehensionParts
 from dpmigrate.execution.containers import KEYS
-from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.scopes import Function
@@ -30,7 +31,7 @@ class ExpressionParts(ComprehensionParts):
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         self.step()
         found = _EVALUATE[type(node)](self, node, frame)
-        return self.bound(found)  # what is read is there: fields of libraries' objects may be missing
+        return self.bound(found)  # what is read is there; fields of libraries may be missing
 
     def _name(self, node: ast.Name, frame: Frame) -> Value:
         return self.name(node, frame)
@@ -119,17 +120,17 @@ class ExpressionParts(ComprehensionParts):
 
     # ------------------------------------------------------------ defined by later parts
 
+    @abstractmethod
     def function(self, node: Function, frame: Frame) -> Value:
         """A function object."""
-        raise NotImplementedError
 
+    @abstractmethod
     def yields_from(self, source: Value, node: ast.YieldFrom, frame: Frame) -> Value:
         """A generator gives what another iterable gives; NOTHING: it goes no further."""
-        raise NotImplementedError
 
+    @abstractmethod
     def yields(self, given: Value, node: ast.AST, frame: Frame) -> bool:
         """A generator gives a value; whether it goes on."""
-        raise NotImplementedError
 
 
 _EVALUATE: dict[type[ast.AST], Callable[..., Value]] = {

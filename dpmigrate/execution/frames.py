@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import FunctionParts
 from dpmigrate.execution.calls import CallParts
-from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.values import NOTHING, SETTING, Atom, Const, Ref, Value, items, join, value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable
 
 from dpmigrate.execution.attributes import FunctionParts
@@ -120,6 +121,6 @@ class GeneratorParts(SummaryParts):
 
     # ------------------------------------------------------------ defined by later parts
 
+    @abstractmethod
     def repeat(self, turn: Callable[[], bool], node: ast.AST, parted: Parting | None) -> bool:
         """Turns of a loop until nothing changes."""
-        raise NotImplementedError

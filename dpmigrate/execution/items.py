@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, KEYS, ContainerParts
-from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LENGTH, LISTED
@@ -145,9 +145,9 @@ class ItemParts(ContainerParts):
         parted = self.parting(key, node)
         if parted is None or not found:
             return found
-        from dpmigrate.execution.arithmetic import differing
+        from dpmigrate.execution.divergence import differing
 
-        return differing(found, parted.origin)
+        return differing(found, parted)
 
     # ------------------------------------------------------------ writing
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
-from dpmigrate.execution import arithmetic
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution import divergence, placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Delta, Location, Object
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.matching import MatchParts
@@ -19,6 +20,7 @@ from dpmigrate.execution.values import (
     Data,
     Origin,
     Value,
+    placement_of,
     value,
 )
 from dpmigrate.execution.widening import TURNS, counted, widened
@@ -77,6 +79,8 @@ class LoopParts(MatchParts):
             if made is not None:
                 count = self.heap.read((made.number, LENGTH))
                 parted = self.parting(count, node) if count else None
+                if parted is not None and placement_of(count or NOTHING) == placements.SUM:
+                    parted = replace(parted, turns=True, in_turn=False)
             elif isinstance(atom, Data) and atom.placement.kind is Kind.ROWS:
                 ragged = atom.placement.ragged
                 parted = Parting(atom.origin or Origin(node, "rows"), True) if ragged else None
@@ -148,7 +152,7 @@ class LoopParts(MatchParts):
         """
         if parted is None:
             return None
-        return lambda v: arithmetic.differing(v, parted.origin, keep_sums=True)
+        return lambda v: divergence.differing(v, parted, keep_sums=True)
 
     def _otherwise(
         self, node: ast.For | ast.AsyncFor | ast.While, delta: Delta, frame: Frame

@@ -1,4 +1,4 @@
-"""The state of an execution, and what its parts ask of each other.
+"""The state of an execution, what its parts ask of each other, and what they ask of the tables.
 
 The parts are classes that derive from one another in a line: names, attributes, containers, items,
 container_methods, literals, operators, comprehensions, expressions, definitions, calls, frames,
@@ -12,8 +12,9 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from dpmigrate.execution.foreign import Arguments, Library
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Delta, Heap, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.scopes import Names
@@ -74,6 +75,78 @@ class Frame:
     loops: list[tuple[int, int, int]] = field(default_factory=list)  # levels of loop and turn, slot
 
 
+class Library(Protocol):
+    """Tables of what code outside of the program does.
+
+    Every method answers None where no table has a row; the machine then does what is safe for code
+    that nobody knows: the result is UNKNOWN if anything it was given differs between ranks.
+    """
+
+    def call(
+        self, m: Machine, name: str, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        """A call of a function or class by its dotted name."""
+
+    def method(
+        self,
+        m: Machine,
+        receiver: Atom,
+        name: str,
+        arguments: Arguments,
+        node: ast.AST,
+        frame: Frame,
+    ) -> Value | None:
+        """A call of a method of something that is not an instance of the program's."""
+
+    def attribute(
+        self, m: Machine, receiver: Atom, name: str, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        """An attribute that is no method: a shape, a dtype, a field of a library's object."""
+
+    def called(
+        self, m: Machine, receiver: Atom, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        """A call of an object: of a library's, or of an instance whose class derives from one."""
+
+    def constructed(
+        self, m: Machine, made: Object, kinds: frozenset[str], arguments: Arguments, node: ast.AST,
+        frame: Frame,
+    ) -> None:  # fmt: skip
+        """The constructor of a library's class runs for an instance of the program's
+        (``super().__init__``).
+        """
+
+    def operator(
+        self, m: Machine, word: str, operands: list[Value], node: ast.AST, frame: Frame
+    ) -> Value | None:
+        """An operator on data (``@``), an index, a slice: words of Python's data model (``matmul``,
+        ``getitem``).
+        """
+
+    def begun(self, m: Machine, iterable: Value, node: ast.AST, frame: Frame) -> None:
+        """A loop over something begins: before its first element."""
+
+    def draws(self, m: Machine, v: Value) -> bool:
+        """Whether code that nobody knows, and that is given the value, may take data from it that
+        differ between ranks.
+        """
+
+    def elements(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
+        """What a loop over something takes from it."""
+
+    def entered(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
+        """``with`` begins; the value is what stands behind ``as``."""
+
+    def left(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> None:
+        """``with`` ends."""
+
+    def kinds(self, name: str) -> frozenset[str]:
+        """What the instances of a library's class are: ``module``, ``optimizer``, ``dataset`` …"""
+
+    def exported(self, module: str, name: str) -> bool | None:
+        """Whether a star import of a library's module brings a name; None: not known."""
+
+
 class Machine(ABC):
     """The heap, the record and the way control takes."""
 
@@ -111,6 +184,14 @@ class Machine(ABC):
         """Why not all ranks may be at this point of the program."""
         return next((p for p in self.control if p is not None), None)
 
+    @property
+    def regime(self) -> str:
+        """Which ranks are at this point: ``all``, each in a turn of its ``own``, or ``some``."""
+        reasons = [p for p in self.control if p is not None]
+        if not reasons:
+            return "all"
+        return "own" if all(p.turns or p.in_turn for p in reasons) else "some"
+
     def raises(self) -> None:
         """An exception is raised here: where only some ranks come here, only they raise it."""
         for depth in range(len(self.control) - 1, -1, -1):
@@ -129,7 +210,7 @@ class Machine(ABC):
                         continue
                     origin = atom.origin or Origin(node, "condition")
                     if atom.placement.kind is not Kind.UNKNOWN:
-                        return Parting(origin, True)
+                        return Parting(origin, True, in_turn=atom.turn)
                     doubt = Parting(origin, False)
                 case Differs():
                     return Parting(atom.origin or Origin(node, "condition"), True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from abc import abstractmethod
 from collections.abc import Iterator
 
 from dpmigrate.execution.heap import ELEMENTS, Location, Object
@@ -168,9 +169,9 @@ class NameParts(Machine):
         self.trace.calls.setdefault(number, Call(frame.context, node, f"turn {turn}"))
         return number
 
+    @abstractmethod
     def collapse(self, made: Object) -> None:
         """From now on the items of a list are not kept one by one."""
-        raise NotImplementedError
 
     def scopes(self, frame: Frame) -> Iterator[tuple[int, Names]]:
         """The function scopes that a function defined here sees, the innermost first."""

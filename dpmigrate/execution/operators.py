@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable
 
-from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution import arithmetic, divergence, placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.literals import LiteralParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
@@ -57,7 +58,7 @@ class OperatorParts(LiteralParts):
         self.branch([arm(node.body, True), arm(node.orelse, False)], parted)
         out = join(*found)
         if parted is not None and len(found) == 2 and found[0] != found[1]:
-            return arithmetic.differing(out, parted.origin)
+            return divergence.differing(out, parted)
         return out
 
     def _both(self, node: ast.BoolOp, frame: Frame) -> Value:
@@ -86,7 +87,7 @@ class OperatorParts(LiteralParts):
         if parted is not None and first != rest:
             if all(self.depends(x).kind not in placements.EQUAL for x in (first, rest)):
                 return arithmetic.elementwise("and/or", [first, rest], node)
-            return arithmetic.differing(out, parted.origin)
+            return divergence.differing(out, parted)
         return out
 
     @staticmethod
@@ -172,7 +173,7 @@ class OperatorParts(LiteralParts):
             return SETTING
         parted = self.parting(found, node)
         if parted is not None and parted.certain:
-            return arithmetic.differing(SETTING, parted.origin)
+            return divergence.differing(SETTING, parted)
         return self.opaque_result(operands, word, node, frame)
 
     def _binary(self, node: ast.BinOp, frame: Frame) -> Value:
@@ -194,6 +195,9 @@ class OperatorParts(LiteralParts):
         if word == "mod" and all(isinstance(a, Const | Setting) for a in left) and _texts(left):
             known = self.known_elements(right)
             return self.text([left, *(known if known is not None else [right])], node)
+        if word in _SCALES and self.regime == "own":
+            # a part that is scaled from turn to turn depends on the order of all turns
+            left, right = (divergence.no_longer_added(v, node) for v in (left, right))
         if data(left) or data(right):
             given = self.library.operator(self, word, [left, right], node, frame)
             return given if given is not None else arithmetic.binary(word, left, right, node)
@@ -250,13 +254,17 @@ class OperatorParts(LiteralParts):
 
     # ------------------------------------------------------------ defined by later parts
 
+    @abstractmethod
     def branch(self, arms: list[Callable[[], bool]], parted: object) -> bool:
         """Run alternatives and join what they leave."""
-        raise NotImplementedError
 
+    @abstractmethod
     def refine(self, test: ast.expr, yes: bool, frame: Frame) -> None:
         """What a test says of the names in it."""
-        raise NotImplementedError
+
+
+#: operators that change what was added up before
+_SCALES = ("mul", "truediv", "floordiv", "mod", "pow")
 
 
 def _size(d: Data) -> bool:

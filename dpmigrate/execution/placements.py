@@ -21,6 +21,7 @@ class Kind(Enum):
     SIZE = "size"  # a multiple of the number of the rank's samples
     PARTIAL = "partial"  # the rank's part of a reduction over the global batch
     RATIO = "ratio"  # a quotient of partial sums
+    TERM = "term"  # the value of one turn of a loop of which each rank takes turns of its own
     PER_RANK = "per rank"  # differs, and no reduction mends it
     UNKNOWN = "unknown"  # not established
 
@@ -62,6 +63,7 @@ class Placement(NamedTuple):
 ZERO = Placement(Kind.ZERO)
 UNIFORM = Placement(Kind.UNIFORM)
 RATIO = Placement(Kind.RATIO)
+TERM = Placement(Kind.TERM)
 PER_RANK = Placement(Kind.PER_RANK)
 UNKNOWN = Placement(Kind.UNKNOWN)
 SUM = Placement(Kind.PARTIAL, how="sum")
@@ -97,6 +99,8 @@ def join(a: Placement, b: Placement) -> Placement:
         return size(0) if high.kind is Kind.SIZE else high
     if high.kind is Kind.PER_RANK and low.kind is not Kind.UNKNOWN:
         return high
+    if high.kind is Kind.TERM:
+        return PER_RANK if low.kind in EQUAL else UNKNOWN
     if low.kind is Kind.UNIFORM and high in (MEAN, MAX, MIN):
         return high
     if low.kind is high.kind is Kind.ROWS and low.axis == high.axis:
@@ -135,6 +139,8 @@ def add(a: Placement, b: Placement) -> Placement:
         return b
     if b.kind is Kind.ZERO:
         return a
+    if Kind.TERM in (a.kind, b.kind) and any(p == SUM or p.kind is Kind.SIZE for p in (a, b)):
+        return SUM  # the rank adds up what its turns give
     if a.kind is b.kind is Kind.PARTIAL and a.how != b.how and "mean" in (a.how, b.how):
         return UNKNOWN
     if a.kind is b.kind is Kind.PARTIAL:
@@ -205,9 +211,25 @@ def elementwise(placements: Iterable[Placement]) -> Placement:
         return UNIFORM
     if any(p.kind is Kind.UNKNOWN for p in ps):
         return UNKNOWN
-    if any(p.kind is not Kind.ROWS for p in ps):
+    lying = [p for p in ps if p.kind is Kind.ROWS]
+    if not lying or any(p.kind not in (Kind.ROWS, Kind.TERM) for p in ps):
         return PER_RANK
-    out = ps[0]
-    for p in ps[1:]:
-        out = join(out, p)
-    return out
+    return joined(lying)
+
+
+def in_turn(result: Placement, operands: Iterable[Placement], *, turn: bool) -> Placement:
+    """How the result of an operation lies, given whether all that it is made of belongs to one
+    turn of a loop over the rank's own batches (``turn``).
+
+    Such a turn is one that the program has on one process too. So whatever is made in it of
+    the batch alone, a mean as well as a norm, is the number of that turn; only sums and numbers
+    of samples are kept apart, since they may be put together with those of other turns.
+    """
+    if turn:
+        kept = (Kind.ROWS, Kind.SIZE, Kind.UNKNOWN, *EQUAL)
+        return result if result.kind in kept or result == SUM else TERM
+    if result.kind is Kind.TERM:
+        return SUM  # 0 + the value of a turn: the first of those that are added up
+    if result.kind is Kind.ROWS and any(p.kind is Kind.TERM for p in operands):
+        return PER_RANK
+    return result

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable
 
+from dpmigrate.execution import divergence
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.exceptions import ExceptionParts
-from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.values import (
     NONE,
@@ -67,6 +69,8 @@ class StatementParts(ExceptionParts):
                 word = "extend" if made.kind == "list" else "update"
                 self.container_method(made, word, Arguments([right]), node, frame)
             return True
+        if isinstance(node.op, ast.Add | ast.Sub) and self.regime == "own":
+            right = divergence.added_in_turn(right, node)
         new = self.operate(node.op, left, right, node, frame)
         self.event("augmented", node, frame, left=left, right=right, new=new)
         self.assign(target, new, node, frame)
@@ -142,13 +146,13 @@ class StatementParts(ExceptionParts):
         self.import_names(node, frame)
         return True
 
+    @abstractmethod
     def import_modules(self, node: ast.Import, frame: Frame) -> None:
         """``import a.b as c``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def import_names(self, node: ast.ImportFrom, frame: Frame) -> None:
         """``from a.b import c``."""
-        raise NotImplementedError
 
 
 _EXECUTE: dict[type[ast.AST], Callable[..., bool]] = {

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dpmigrate.execution import arithmetic
+from dpmigrate.execution import divergence
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import FunctionParts
-from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.frames import FrameParts
 from dpmigrate.execution.heap import Delta, Object
 from dpmigrate.execution.machine import DEPTH, PROCESS, Frame
@@ -114,7 +114,7 @@ class SummaryParts(FrameParts):
             arguments = _wider(self._given[function.number], arguments)
         context = self.context(function, receiver, node, frame)
         given = arguments if receiver is None else arguments.after(value(receiver))
-        key = (function.number, context, given.key(), self.parted is None)
+        key = (function.number, context, given.key(), self.regime)
         summary = self._known(key)
         if summary is None:
             summary = self._summarised(function, receiver, given, node, context)
@@ -237,7 +237,7 @@ class SummaryParts(FrameParts):
             delta = heap.rollback()
         result = join(*results, *[v for v, _ in inner.returns])
         if parted is not None and len({*results, *(v for v, _ in inner.returns)}) > 1:
-            result = arithmetic.differing(result, parted.origin)
+            result = divergence.differing(result, parted)
         outcomes = [*([delta] if alive else []), *(d for _, d in inner.returns)]
         for outcome in outcomes:
             outcome.update({at: v for at, v in modes.items() if at in outcome})
@@ -284,7 +284,7 @@ class SummaryParts(FrameParts):
         """What becomes of values on which the outcomes of parted ranks differ."""
         if parted is None:
             return None
-        return lambda v: arithmetic.differing(v, parted.origin)
+        return lambda v: divergence.differing(v, parted)
 
     def under_way(self) -> list[ast.AST]:
         return self._stack

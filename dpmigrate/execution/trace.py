@@ -29,10 +29,15 @@ class Event:
 class Parting:
     """Why only some ranks may come to a place; not ``certain`` where a condition is not
     established.
+
+    ``turns``: the ranks go through a loop of which each has turns of its own. ``in_turn``: the
+    data of such a turn decide, as they do on one process.
     """
 
     origin: Origin
     certain: bool
+    turns: bool = False
+    in_turn: bool = False
 
 
 @dataclass(frozen=True, slots=True)

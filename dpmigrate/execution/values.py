@@ -1,10 +1,10 @@
 """What a variable may hold: a set of atoms.
 
-A value is a tuple of atoms without duplicates, each one thing that the variable may be on some path: a constant, an
-object of the heap, a function of a library, or data with a placement. The empty one is a value that no
-path gives (the result of a call that never returns). Sets stay small: data is joined into one atom, and
-what grows too large is cut to a coarser atom. Tuples keep the order in which atoms came, so that results
-do not depend on hash seeds.
+A value is a tuple of atoms without duplicates, each one thing that the variable may be on some
+path: a constant, an object of the heap, a function of a library, or data with a placement. The
+empty one is a value that no path gives (the result of a call that never returns). Sets stay small:
+data is joined into one atom, and what grows too large is cut to a coarser atom. Tuples keep the
+order in which atoms came, so that results do not depend on hash seeds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.placements import Placement
+from dpmigrate.execution.placements import Kind, Placement
 
 #: constants of one value; more of them are a setting
 CONSTANTS = 8
@@ -69,12 +69,13 @@ class Items(NamedTuple):
 class Data(NamedTuple):
     """A tensor, an array, a number or a text whose placement matters.
 
-    ``kind`` is ``tensor``, ``array``, ``number`` or ``text``; a tensor or array may be known to be a
-    ``mask`` (the result of a comparison), ``places`` of rows in the rank's own batch, or their whole
-    ``order`` (``arange(len(x))``). ``gradient`` says how a gradient flows back
-    through it: ``none``, ``whole`` (as on one process) or ``part`` (a rank's part is lost on the way).
-    ``sources`` are the passes and the random streams that it is made of; ``reached`` the modules and
-    parameters that a gradient comes to. ``axes`` is the number of its axes, where known.
+    ``kind`` is ``tensor``, ``array``, ``number`` or ``text``; a tensor or array may be known to be
+    a ``mask`` (the result of a comparison), ``places`` of rows in the rank's own batch, or their
+    whole ``order`` (``arange(len(x))``). ``gradient`` says how a gradient flows back through it:
+    ``none``, ``whole`` (as on one process) or ``part`` (a rank's part is lost on the way).
+    ``sources`` are the passes and the random streams that it is made of; ``reached`` the modules
+    and parameters that a gradient comes to. ``axes`` is the number of its axes, where known.
+    ``turn``: it is made of one turn of a loop over the rank's own batches.
     """
 
     kind: str
@@ -84,6 +85,7 @@ class Data(NamedTuple):
     reached: frozenset[int] = frozenset()
     axes: int | None = None
     origin: Origin | None = None
+    turn: bool = False
     tag: str = "data"
 
 
@@ -248,10 +250,16 @@ def normal(*values: Value) -> Value:
 
 
 def data_join(a: Data, b: Data) -> Data:
-    """Two atoms of one kind as one; where the placements have no join, the reason is where they meet."""
+    """Two atoms of one kind as one; where the placements have no join, the reason is where they
+    meet.
+    """
     if a == b:
         return a
     placement = placements.join(a.placement, b.placement)
+    turn = a.turn and b.turn
+    if turn and placements.UNKNOWN not in (a.placement, b.placement):
+        placement = placements.in_turn(placement, (), turn=True)
+        placement = placements.TERM if placement.kind is Kind.UNKNOWN else placement
     origin = a.origin if placement == a.placement else b.origin
     return Data(
         a.kind,
@@ -261,6 +269,7 @@ def data_join(a: Data, b: Data) -> Data:
         a.reached | b.reached,
         a.axes if a.axes == b.axes else None,
         origin or a.origin or b.origin,
+        turn,
     )
 
 
@@ -277,7 +286,9 @@ def placement_of(v: Value) -> Placement:
 
 
 def atom_placement(atom: Atom) -> Placement:
-    """How one atom lies across the ranks; an object is the same one on every rank unless it differs."""
+    """How one atom lies across the ranks; an object is the same one on every rank unless it
+    differs.
+    """
     match atom:
         case Const(value=0 | 0.0 | False):
             return placements.ZERO
@@ -309,7 +320,7 @@ def only(v: Value) -> Any:
 
 
 def known(v: Value) -> Any:
-    """The constant that it is for certain, or that it is by default; None where there is neither."""
+    """The constant that it is for certain, or by default; None where there is neither."""
     for atom in v:
         if isinstance(atom, Const) and len(v) == 1:
             return atom.value

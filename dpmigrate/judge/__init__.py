@@ -1,8 +1,7 @@
 """Judges a migrated program by executing it on paper: what must hold before anything is written.
 
-Each module holds one invariant: a function ``faults`` from a ``Trial`` to what breaks it. The
-judge reads
-the trace alone and knows neither facts nor rules, so that a fault in those cannot hide here.
+Each module holds one invariant: a function ``faults`` from a ``Trial`` to what breaks it. The judge
+reads the trace alone and knows neither facts nor rules, so that a fault in those cannot hide here.
 """
 
 from __future__ import annotations

@@ -16,12 +16,10 @@ NAME = "every pass has an order of its own"
 def faults(trial: Trial) -> Iterator[Fault]:
     """Training passes that may begin without a word of the epoch since the last one."""
     training = {o.number for o in trial.loaders()}
-    told: dict[
-        ast.AST, set[str]
-    ] = {}  # turns of a loop that is gone through one by one are one place
+    # turns of a loop that is gone through one by one are one place
+    told: dict[ast.AST, set[str]] = {}
     for event in trial.result.trace.of("judge pass"):
-        made = trial.object(event.values["loader"])
-        if made is not None and made.number in training:
+        if training & {o.number for o in trial.objects(event.values["loader"])}:
             words = {a.value for a in event.values["told"] if isinstance(a, Const)}
             told.setdefault(event.node, set()).update(words)
     for node, words in told.items():

@@ -20,8 +20,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if not alone and _checkpoint(trial, event.values["what"], set()):
             yield trial.fault(event.node, NAME, "every rank writes this file")
         for number in _states(trial, event.values["what"], set()):
-            of = trial.object(trial.held(number, "of"))
-            if of is not None and of.kind == "wrapper":
+            if any(o.kind == "wrapper" for o in trial.objects(trial.held(number, "of"))):
                 yield trial.fault(event.node, NAME, "the names in this state begin with 'module.'")
 
 

@@ -15,18 +15,16 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for event in trial.result.trace.of("collective", "backward", "step", "forward"):
         parted = event.parted
         if parted is not None and _together(trial, event):
-            sure = "" if parted.certain else "may "
-            yield trial.fault(
-                event.node, NAME,
-                f"not every rank {sure}come{'' if sure else 's'} here: {parted.origin.word}, "
-                f"{trial.line(parted.origin.node)}",
-            )  # fmt: skip
+            some = (
+                "some ranks do not come here" if parted.certain else "some ranks may not come here"
+            )
+            why = f"{parted.origin.word}, {trial.line(parted.origin.node)}"
+            yield trial.fault(event.node, NAME, f"{some}: {why}")
 
 
 def _together(trial: Trial, event: Event) -> bool:
     """Whether the event is one for all ranks: a collective, or training of what is wrapped."""
     if event.kind == "forward":
         # a wrapper sends its buffers in forward, also in an evaluation
-        made = trial.object(event.values["module"])
-        return made is not None and made.kind == "wrapper"
+        return any(o.kind == "wrapper" for o in trial.objects(event.values["module"]))
     return event.kind == "collective" or bool(trial.trained)

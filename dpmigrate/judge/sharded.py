@@ -1,4 +1,4 @@
-"""Every training pass goes over the rank's share of the samples, in batches divided by the ranks."""
+"""Every training pass goes over the rank's share, in batches divided by the ranks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, const, data
+from dpmigrate.execution.values import NONE, Data, const
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.runtime import BLOCKS, SAMPLERS, SHARED, WHOLE
+from dpmigrate.library.batches import SHARED
+from dpmigrate.library.runtime import SAMPLERS
 
 NAME = "training passes are sharded"
 
@@ -37,35 +38,37 @@ def _order(trial: Trial, old: Object, new: Object) -> str:
     heap = trial.original.heap
     shuffled = heap.read((old.number, "shuffle")) or const(False)
     own = heap.read((old.number, "sampler")) or heap.read((old.number, "batch_sampler")) or NONE
-    sampler = trial.object(trial.held(new.number, "sampler"))
-    if own != NONE or sampler is None or sampler.name != "DistributedSampler":
+    if own != NONE or trial.held(new.number, "dealt"):
         return ""
-    if trial.held(new.number, "dealt"):
-        return ""
-    now = trial.held(sampler.number, "shuffle") or const(True)
-    if shuffled == const(False) and now != const(False):
-        return "the original goes through the samples in their order, this loader shuffles"
-    if shuffled == const(True) and now == const(False):
-        return "the original shuffles, this loader does not"
+    for sampler in trial.objects(trial.held(new.number, "sampler")):
+        now = trial.held(sampler.number, "shuffle") or const(True)
+        if sampler.name != "DistributedSampler":
+            continue
+        if shuffled == const(False) and now != const(False):
+            return "the original goes through the samples in their order, this loader shuffles"
+        if shuffled == const(True) and now != const(True):
+            return "the original shuffles, this loader may not"
     return ""
 
 
 def _wrong(trial: Trial, made: Object) -> str:
+    """What is wrong with a loader of training batches, on any way."""
     dealt = trial.held(made.number, "dealt")
     if dealt == const(SHARED):
         return ""
-    if const(SHARED)[0] in dealt or const(BLOCKS)[0] in dealt or const(WHOLE)[0] in dealt:
+    if dealt:
         return f"training goes over {made.name}(…), which is for evaluations"
     sampler = trial.held(made.number, "sampler") or trial.held(made.number, "batch_sampler")
-    own = trial.object(sampler)
-    if own is None or sampler == NONE:
-        words = "the loader has no sampler that divides it"
-        return f"every rank would train on the whole data set: {words}"
-    if own.name not in SAMPLERS:
-        return f"every rank would train on the whole data set: its sampler is {own.name}"
+    own = trial.objects(sampler)
+    all_seen = "every rank would train on the whole data set"
+    if not own or len(own) < len(sampler):
+        return f"{all_seen}: the loader has no sampler that divides it"
+    for held in own:
+        if held.name not in SAMPLERS:
+            return f"{all_seen}: its sampler is {held.name}"
     if trial.held(made.number, "shuffle") not in ((), const(False), NONE):
         return "a loader with a sampler cannot shuffle as well"
     size = trial.held(made.number, "batch_size")
-    if size and not any(d.placement.kind is Kind.SIZE for d in data(size)):
+    if any(not isinstance(a, Data) or a.placement.kind is not Kind.SIZE for a in size):
         return "every rank would take whole batches: the batch size is not divided"
     return ""

@@ -15,25 +15,21 @@ NAME = "losses and totals are those of all samples"
 def faults(trial: Trial) -> Iterator[Fault]:
     """Losses that are no mean over the ranks, and reductions of what is no such part."""
     for node, loss in trial.losses():
-        if loss.placement not in (placements.MEAN,) and loss.placement.kind not in (
+        if loss.placement != placements.MEAN and loss.placement.kind not in (
             *placements.EQUAL,
             Kind.PER_RANK,  # what is coupled is said by a rule, and may be kept on purpose
         ):
-            since = f": {loss.origin.word}, {trial.line(loss.origin.node)}" if loss.origin else ""
-            yield trial.fault(node, NAME, f"the loss is {loss.placement}{since}")
+            yield trial.fault(node, NAME, f"the loss is {trial.since(loss)}")
     shares = {o.number for o in trial.result.heap.objects.values() if o.name == "shard"}
     for event in trial.result.trace.of("print", "write", "schedule"):
         if event.parted is not None:
             continue  # progress, in the loop over the share
         for v in event.values.values():
             for d in data(v, deep=True):
-                part = d.placement.kind not in (*placements.EQUAL, Kind.UNKNOWN, Kind.ROWS)
+                part = d.placement.kind not in (*placements.EQUAL, Kind.ROWS)
                 if part and d.sources & shares:
-                    yield trial.fault(
-                        event.node,
-                        NAME,
-                        f"this is read before the ranks add up their parts ({d.placement})",
-                    )
+                    words = "this is read before the ranks add up their parts"
+                    yield trial.fault(event.node, NAME, f"{words} ({trial.since(d)})")
     for event in trial.result.trace.of("reduce"):
         how = event.values["how"][0].value  # type: ignore[union-attr]
         given = placement_of(event.values["given"])

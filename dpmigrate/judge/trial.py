@@ -40,6 +40,11 @@ class Trial:
         place = program.place(line) if line is not None else program.entry.name
         return Fault(place, invariant, words)
 
+    def since(self, d: Data) -> str:
+        """How data lie, and since which operation: ``partial(sum): sum, line 12``."""
+        where = f": {d.origin.word}, {self.line(d.origin.node)}" if d.origin is not None else ""
+        return f"{d.placement}{where}"
+
     def line(self, node: ast.AST | None) -> str:
         """The place of a node for a sentence: ``line 12``, ``utils.py, line 12``."""
         if node is None or not hasattr(node, "lineno"):
@@ -110,9 +115,9 @@ class Trial:
         """A field of an object when the program has ended."""
         return self.result.bound(self.result.heap.read((number, name)) or NOTHING)
 
-    def object(self, v: Value) -> Object | None:
-        """The first object that a value may be."""
-        return next((self.result.heap.objects[a.object] for a in v if isinstance(a, Ref)), None)
+    def objects(self, v: Value) -> list[Object]:
+        """The objects that a value may be."""
+        return self.result.objects(v)
 
 
 def trial(result: Program, original: Program | None = None) -> Trial:

@@ -1,7 +1,8 @@
-"""Every parameter of a wrapped model gets a gradient in every backward, or ``find_unused`` is
-written.
+"""Every parameter of a wrapped model gets a gradient of some loss, or ``find_unused`` is written.
 
-A parameter without one makes DistributedDataParallel stop in the next forward
+That is less than DDP wants, which is a gradient in every backward: models of which one loss
+reaches one part and another loss the rest are not told. A parameter without one makes
+DistributedDataParallel stop in the next forward
 (https://docs.pytorch.org/docs/stable/notes/ddp.html).
 """
 

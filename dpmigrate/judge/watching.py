@@ -6,8 +6,8 @@ import ast
 from typing import cast
 
 from dpmigrate.execution import placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import Location, Object
 from dpmigrate.execution.machine import PROCESS, Frame, Machine
 from dpmigrate.execution.trace import Event
@@ -129,7 +129,7 @@ class Watching(Tables):
 
 
 def bare(m: Machine, v: Value, made: Object, node: ast.AST, frame: Frame) -> Value:
-    """What a module gives that is called by itself, and not by a wrapper: that is noted in its data."""
+    """What a module gives that is called by itself and not by a wrapper: noted in its data."""
     mark = m.heap.new("bare", made.name, node, frame.context, key=made.number, extra=made.number)
     found: list[Atom] = []
     for atom in v:

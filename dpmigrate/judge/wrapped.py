@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dpmigrate.execution.values import data
 from dpmigrate.judge.trial import Fault, Trial
 
 _SYNCHRONISED = ("wrap", "DistributedDataParallel")
@@ -25,9 +26,11 @@ def faults(trial: Trial) -> Iterator[Fault]:
         return
     for event in trial.result.trace.of("no attribute"):
         name = event.values["name"][0].value  # type: ignore[union-attr]
-        yield trial.fault(
-            event.node, NAME, f"there is no attribute {name} here"
-        )
+        yield trial.fault(event.node, NAME, f"there is no attribute {name} here")
+    for event in trial.steps:
+        stepped = any(d.reached for d in data(event.values["parameters"]))
+        if stepped and not event.values["gradients"]:  # else: a tensor that the step itself makes
+            yield trial.fault(event.node, NAME, "no gradient is seen that this step uses")
     seen = False
     for node, loss in trial.losses():
         seen = True

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.foreign import Arguments
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -26,32 +25,14 @@ from dpmigrate.library.effects import uniform
 from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.pytorch.org/docs/stable/data.html"
+#: how a loader deals its batches: a part of each, whole ones in turn, all of them to every rank
+SHARED, BLOCKS, WHOLE = "shared", "blocks", "whole"
 
 
 def batches(site: Site) -> Value:
-    """A pass over a loader: each batch is rows of the rank's share, unless every rank goes through all."""
+    """A pass over a loader: each batch is rows of the rank's share, see ``_batch``."""
     made = site.object
     assert made is not None
-    batch = _drawn(site, made)
-    if site.m.heap.read((made.number, "dealt")) != const("whole"):
-        return batch
-    return _undivided(batch)
-
-
-def _undivided(v: Value) -> Value:
-    """The same batch on every rank."""
-    found: list[Atom] = []
-    for a in v:
-        if isinstance(a, Data):
-            a = a._replace(placement=placements.UNIFORM)
-        elif isinstance(a, Items):
-            a = Items(tuple(_undivided(i) for i in a.items))
-        found.append(a)
-    return tuple(found)
-
-
-def _drawn(site: Site, made: Object) -> Value:
-    """A batch of a loader."""
     dataset = site.m.heap.read((made.number, "dataset")) or NOTHING
     batch = site.m.heap.read((made.number, "batch_size"))
     if batch == NONE and not site.m.heap.read((made.number, "batch_sampler")):
@@ -148,15 +129,24 @@ def _unbatched(v: Value) -> Value:
     return tuple(found)
 
 
-def _batch(kind: str, loader: int, axes: int | None, origin: Origin) -> Data:
-    return Data(kind, placements.rows(), "none", frozenset([loader]), frozenset(), axes, origin)
+def _batch(site: Site, kind: str, loader: int, axes: int | None) -> Data:
+    """Data of a batch.
+
+    Where the loader deals whole batches, a turn of the pass is one that the program has on one
+    process too; where it is not divided, all ranks have the same batches.
+    """
+    dealt = site.m.heap.read((loader, "dealt"))
+    lying = placements.UNIFORM if dealt == const(WHOLE) else placements.rows()
+    origin = Origin(site.node, "batch")
+    return Data(
+        kind, lying, "none", frozenset([loader]), frozenset(), axes, origin, dealt == const(BLOCKS)
+    )
 
 
 def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) -> Value:
     """A batch made of samples: whatever a sample holds is rows; ``collated`` by torch as
     tensors.
     """
-    origin = Origin(site.node, "batch")
     found: list[Atom] = []
     for a in v:
         match a:
@@ -169,12 +159,12 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
                 plain = a.kind in ("samples", "any")
                 kind = "batch" if plain else "tensor" if collated or a.kind != "array" else "array"
                 axes = a.axes + 1 if a.axes is not None else None
-                found.append(_batch(kind, loader_number, axes, origin))
+                found.append(_batch(site, kind, loader_number, axes))
             case Const(value=None):
                 found.append(a)
             case Const():
                 kind = "list of texts" if isinstance(a.value, str) else "tensor"
-                found.append(_batch(kind, loader_number, 1, origin))
+                found.append(_batch(site, kind, loader_number, 1))
             case Ref() if site.m.heap.objects[a.object].kind in ("list", "dict"):
                 made = site.m.heap.objects[a.object]
                 for name, held in site.m.heap.names(made.number):
@@ -182,7 +172,7 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
                         site.m.heap.write((made.number, name), as_rows(site, held, loader_number))
                 found.append(a)
             case _:
-                found.append(_batch("batch", loader_number, None, origin))
+                found.append(_batch(site, "batch", loader_number, None))
     return join(*[(a,) for a in found])
 
 
@@ -224,11 +214,6 @@ def batch_item(site: Site) -> Value:
         if key is not None and isinstance(key.value, int | str):
             return value(site.receiver._replace(kind="batch", axes=None))
         return value(site.receiver._replace(kind="tensor", axes=None))
-    return SETTING
-
-
-def batch_length(site: Site) -> Value:
-    """``len(batch)``: of a tuple its parts, of a tensor its rows; not known which."""
     return SETTING
 
 

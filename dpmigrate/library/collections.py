@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -193,30 +191,5 @@ def unestablished(word: str) -> Effect:
     def effect(site: Site) -> Value:
         moving = [v for v in site.operands() if placement_of(v).kind not in placements.EQUAL]
         return site.unknown(word) if moving else shapeless(site)
-
-    return effect
-
-
-def object_of(kind: str, *names: str) -> Effect:
-    """A new object that keeps its arguments under names."""
-
-    def effect(site: Site) -> Value:
-        fields: dict[str, Value | None] = {}
-        for i, name in enumerate(names):
-            fields[name] = site.get(i, name)
-        return site.ref(kind, **fields)
-
-    return effect
-
-
-def first_of(*effects: Callable[[Site], Value | None]) -> Effect:
-    """The first effect that has a result."""
-
-    def effect(site: Site) -> Value | None:
-        for e in effects:
-            found = e(site)
-            if found is not None:
-                return found
-        return None
 
     return effect

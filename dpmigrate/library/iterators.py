@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.heap import Object
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -14,6 +15,7 @@ from dpmigrate.execution.values import (
     SETTING,
     Const,
     Data,
+    Origin,
     Ref,
     Value,
     const,
@@ -27,6 +29,8 @@ from dpmigrate.library.sites import Effect, Row, Site, examples, rows_of
 from dpmigrate.library.sizes import size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
+#: numbers of turns that are the same on every rank
+_ALIKE = (*placements.EQUAL, Kind.SIZE)
 
 
 def length(site: Site) -> Value:
@@ -103,7 +107,21 @@ def _paired(site: Site, sources: list[Value | None]) -> Value:
     made = site.made("iterator", extra=len(sources))
     for i, s in enumerate(sources):
         site.m.heap.write((made.number, f"source {i}"), s if s is not None else SETTING)
+    counted_by(site, made, [s for s in sources if s is not None])
     return value(Ref(made.number))
+
+
+def counted_by(site: Site, made: Object, sources: list[Value]) -> None:
+    """An iterator has as many turns as what it goes over, where that differs between ranks."""
+    for s in sources:
+        for atom in s:
+            other = site.m.object(atom)
+            count = site.m.heap.read((other.number, LENGTH)) if other is not None else None
+            if isinstance(atom, Data) and atom.placement.ragged:
+                count = size_of(site, atom, 0)
+            if count and data(count):
+                site.m.heap.write((made.number, LENGTH), count)
+                return
 
 
 def wrapped(site: Site) -> Value:
@@ -116,6 +134,7 @@ def wrapped(site: Site) -> Value:
         return site.m.listed(listed[::-1], site.node, site.frame)
     made = site.made("iterator", extra=1)
     site.m.heap.write((made.number, "source 0"), source)
+    counted_by(site, made, [source])
     if site.word == "iter":
         site.m.library.begun(site.m, source, site.node, site.frame)
     return value(Ref(made.number))
@@ -131,8 +150,19 @@ def iterate(site: Site) -> Value | None:
         return held or SETTING
     given = (site.m.heap.read((made.number, f"source {i}")) or NOTHING for i in range(count))
     sources = [site.m.bound(g) for g in given]
-    each = [SETTING if s == SETTING else site.m.elements(s, site.node, site.frame) for s in sources]
+    each = [
+        _index(site, made) if s == SETTING else site.m.elements(s, site.node, site.frame)
+        for s in sources
+    ]
     return each[0] if count == 1 and site.m.heap.objects[made.number].name != "zip" else items(each)
+
+
+def _index(site: Site, made: Object) -> Value:
+    """The number of a turn: where each rank has turns of its own, another one on each."""
+    count = site.m.heap.read((made.number, LENGTH))
+    if not count or all(d.placement.kind in _ALIKE for d in data(count)):
+        return SETTING
+    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, "the rank's own turn")))
 
 
 def mapped(site: Site) -> Value:
@@ -177,11 +207,7 @@ def collected(kind: str) -> Effect:
         site.m.library.begun(site.m, source, site.node, site.frame)
         elements = site.m.elements(source, site.node, site.frame)
         made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
-        for atom in source:
-            other = site.m.object(atom)
-            count = site.m.heap.read((other.number, LENGTH)) if other is not None else None
-            if count and data(count):
-                site.m.heap.write((site.m.objects(made)[0].number, LENGTH), count)
+        counted_by(site, site.m.objects(made)[0], [source])
         return made
 
     return effect

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import (
     NONE,

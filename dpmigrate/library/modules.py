@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution import placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import (
     NONE,
@@ -281,22 +281,18 @@ def unseen(effect: Effect) -> Effect:
 
 
 def unseen_called(site: Site) -> Value | None:
-    """A model whose code is not seen is called: it is taken to treat each sample by itself."""
+    """A model whose code is not seen is called: a gradient comes to it, and how it treats the
+    samples of a batch is not known.
+    """
     made = site.object
     if made is None or "module" not in made.marks:
         return None
-    site.m.trace.miss("a model whose code is not seen", site.node, site.frame.context)
     forward(site, made)
-    operands = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
-    p = placements.elementwise(arithmetic.aligned(operands))
-    found = arithmetic.derived("a model", p, operands, site.node, kind="batch", keep_axes=False)
+    found = site.unknown(f"the code of {made.name} is not seen")
     if not site.grad():
         return cut(found)
     return tuple(
-        a._replace(
-            gradient="whole" if a.gradient == "none" else a.gradient,
-            reached=a.reached | {made.number},
-        )
+        a._replace(gradient="whole", reached=a.reached | {made.number})
         if isinstance(a, Data)
         else a
         for a in found

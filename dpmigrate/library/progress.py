@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -13,6 +14,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import none, same, uniform
+from dpmigrate.library.iterators import counted_by
 from dpmigrate.library.sites import Row, Site, methods
 
 _TQDM = "https://tqdm.github.io/"
@@ -24,17 +26,14 @@ def bar(site: Site) -> Value:
     made = site.made("bar", extra=1)
     if source is not None:
         site.m.heap.write((made.number, "source 0"), source)
-        for other in site.m.objects(source):
-            held = site.m.heap.read((other.number, "#length"))
-            if held:
-                site.m.heap.write((made.number, "#length"), held)
+        counted_by(site, made, [source])
     return value(Ref(made.number))
 
 
 def bar_range(site: Site) -> Value:
     """``trange(n)``."""
     made = site.made("bar", extra=0)
-    site.m.heap.write((made.number, "#length"), site.get(0) or SETTING)
+    site.m.heap.write((made.number, LENGTH), site.get(0) or SETTING)
     return value(Ref(made.number))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.names import LENGTH
-from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -19,7 +21,9 @@ from dpmigrate.execution.values import (
     Items,
     Origin,
     Ref,
+    Setting,
     Value,
+    atom_placement,
     const,
     items,
     join,
@@ -28,14 +32,13 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import modules, torch_data
+from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE
 from dpmigrate.library.effects import same
 from dpmigrate.library.sites import Effect, Row, Site
 
 _DOC = "docs/runtime.md"
 #: what a batch size is that was divided by the number of ranks
 LOCAL_BATCH = "local batch"
-#: how a loader made by the runtime deals its batches
-SHARED, BLOCKS, WHOLE = "shared", "blocks", "whole"
 
 
 def met(site: Site) -> None:
@@ -134,7 +137,7 @@ def dealt(how: str) -> Effect:
                 site.m.heap.write((made.number, "sampler"), value(Ref(sampler.number)))
             if how == BLOCKS:
                 origin = Origin(site.node, "a rank's share of the batches")
-                count = Data("number", placements.PER_RANK, origin=origin)
+                count = Data("number", placements.SUM, origin=origin)
                 site.m.heap.write((made.number, LENGTH), value(count))
             site.event("loader", object=value(Ref(made.number)))
             found.append(value(Ref(made.number)))
@@ -222,6 +225,9 @@ def _whole(site: Site, v: Value, wanted: placements.Placement) -> Value:
                     )
                 )
             )
+        elif isinstance(atom, Const | Setting) and atom_placement(atom).kind is not Kind.ZERO:
+            # the same on every rank: its mean is itself, its sum so many times as much
+            found.append(value(atom) if wanted.how == "mean" else SETTING)
         else:
             found.append(value(atom))
     return join(*found)
@@ -277,35 +283,44 @@ def decided(site: Site) -> Value:
     return kept or SETTING
 
 
-def summed_loss(site: Site) -> Value:
-    """``ddp.sum_loss(loss)``: a local sum whose average over the ranks is the sum of all."""
-    given = site.get(0, "loss") or NOTHING
-    p = placement_of(site.flat(given))
-    if p == placements.SUM:
-        return arithmetic.derived(site.word, placements.MEAN, [site.flat(given)], site.node)
-    if p.kind in (*placements.EQUAL, Kind.UNKNOWN):
-        return given
-    return arithmetic.derived(site.word, placements.UNKNOWN, [site.flat(given)], site.node)
+def made_of(wanted: Callable[[Placement], bool], what: str, gives: Placement) -> Effect:
+    """A function for numbers that lie in one way; round anything else it is not established.
+
+    What it gives says how its gradient lies: DDP averages that over the ranks.
+    """
+
+    def effect(site: Site) -> Value:
+        given = site.flat(site.get(0) or NOTHING)
+        p = placement_of(given)
+        if p.kind is Kind.UNKNOWN:
+            return given
+        if not wanted(p):
+            return site.unknown(f"{site.word} of what is no {what}")
+        return arithmetic.derived(site.word, gives, [given], site.node)
+
+    return effect
 
 
-def weighted(site: Site) -> Value:
-    """``ddp.weighted_mean(loss, weight)``: a mean over weights that differ between ranks."""
-    met(site)
-    given = site.flat(site.get(0, "loss") or NOTHING)
-    return arithmetic.derived(site.word, placements.MEAN, [given], site.node)
+def collective(effect: Effect) -> Effect:
+    """The same where all ranks come together for it."""
+
+    def together(site: Site) -> Value | None:
+        met(site)
+        return effect(site)
+
+    return together
 
 
-def mean_count(site: Site) -> Value:
-    """``ddp.mean_count(n)``: the mean number of a rank; a local sum over it is a part of the mean."""
-    met(site)
-    given = site.flat(site.get(0, "count") or NOTHING)
-    return arithmetic.derived(site.word, placements.size(), [given], site.node, gradient="none")
+def _sum(p: Placement) -> bool:
+    return p == placements.SUM or p.kind in (Kind.SIZE, Kind.ZERO)
 
 
-def weight_of(site: Site) -> Value:
-    """``ddp.weight_of(target, weight)``: the sum of the weights of the rank's samples."""
-    given = site.flat(site.get(0, "target") or NOTHING)
-    return arithmetic.derived(site.word, placements.SUM, [given], site.node, gradient="none")
+def _mean(p: Placement) -> bool:
+    return p == placements.MEAN or p.kind in (Kind.RATIO, *placements.EQUAL)
+
+
+def _rows(p: Placement) -> bool:
+    return p.kind is Kind.ROWS
 
 
 # ---------------------------------------------------------------- the process
@@ -334,7 +349,8 @@ def set_up(site: Site) -> Value:
 
 def saved(site: Site) -> Value:
     """``ddp.save(obj, path)``: rank 0 writes."""
-    site.event("save by rank 0", what=site.get(0, "obj") or NOTHING, path=site.get(1, "f") or NOTHING)
+    what, where = site.get(0, "obj") or NOTHING, site.get(1, "f") or NOTHING
+    site.event("save by rank 0", what=what, path=where)
     return NONE
 
 
@@ -381,10 +397,10 @@ ROWS = (
     _row("mean_all", reduced(placements.MEAN)),
     _row("gather_all", gathered),
     _row("any_rank from_main", decided),
-    _row("sum_loss", summed_loss),
-    _row("weighted_mean", weighted),
-    _row("mean_count", mean_count),
-    _row("weight_of", weight_of),
+    _row("sum_loss", made_of(_sum, "sum over the samples", placements.MEAN)),
+    _row("weighted_mean", collective(made_of(_mean, "mean", placements.MEAN))),
+    _row("mean_count", collective(made_of(_sum, "number of samples", placements.size()))),
+    _row("weight_of", made_of(_rows, "target of the samples", placements.SUM)),
     _row("rank local_rank worker_number", own("the number of the rank")),
     _row("is_main", own("rank 0 alone")),
     _row("world_size device", lambda s: SETTING),

@@ -433,11 +433,13 @@ def stored(site: Site) -> Value | None:
     if held.kind is Kind.ROWS and given.kind in (Kind.ROWS, *placements.EQUAL):
         placement = held
     elif at.kind in placements.EQUAL:
-        placement = placements.join(held, given) if given.kind is not Kind.ROWS else placements.PER_RANK
+        rows = given.kind is Kind.ROWS
+        placement = placements.PER_RANK if rows else placements.join(held, given)
     else:
         placement = placements.PER_RANK
     flows = gradient_join(*(d.gradient for v in (owner, new) for d in data(v)))
-    made = arithmetic.derived("stored", placement, [owner, site.flat(new)], site.node, gradient=flows)
+    both = [owner, site.flat(new)]
+    made = arithmetic.derived("stored", placement, both, site.node, gradient=flows)
     site.m.assign(target, made, site.node, site.frame)  # type: ignore[arg-type]
     return NONE
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.attributes import ClassParts
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.foreign import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.placements import Kind, Placement
@@ -287,12 +286,6 @@ def is_rows(v: Value) -> bool:
     return rows_of(v) is not None
 
 
-def class_parts(made: Object, m: Execution) -> ClassParts | None:
-    """The class of an instance of the program."""
-    cls = m.class_of(made)
-    return cls.extra if cls is not None else None
-
-
 def table(rows: Iterable[Row]) -> dict[str, Row]:
     """The rows by name."""
     return {name: row for row in rows for name in row.names.split()}
@@ -301,11 +294,6 @@ def table(rows: Iterable[Row]) -> dict[str, Row]:
 def words(text: str) -> tuple[str, ...]:
     """The words of a text: names in a table."""
     return tuple(text.split())
-
-
-def constant_of(v: Value | None) -> Any:
-    """The constant of a value, None where there is none."""
-    return known(v) if v else None
 
 
 def nothing(site: Site) -> Value:

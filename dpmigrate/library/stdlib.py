@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.values import (
@@ -297,6 +297,17 @@ class Tables:
                 for i in range(made.extra):
                     held = m.heap.read((made.number, f"source {i}"))
                     yield from self._sources(m, held or ())
+
+    def draws(self, m: Machine, v: Value) -> bool:
+        execution = cast("Execution", m)
+        found = m.objects(v)
+        found += [
+            o
+            for made in found
+            if made.kind in ("iterator", "bar", "list", "dict")
+            for o in m.objects(execution.contents(made))
+        ]
+        return any("loader" in execution.kinds(o) for o in found)
 
     def elements(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
         return self._about(m, atom, "__iter__", node, frame)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.foreign import Arguments
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import NONE, NOTHING, Value
 from dpmigrate.library.effects import elementwise, same, unestablished
 from dpmigrate.library.factories import drawn

@@ -1,0 +1,57 @@
+"""What a call gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dpmigrate.execution.values import NOTHING, Value, join
+
+
+@dataclass(slots=True)
+class Arguments:
+    """What a call gives. ``star`` and ``stars`` are elements of ``*x`` and ``**x`` that are not
+    known one by one; they may be any parameter's.
+    """
+
+    positional: list[Value] = field(default_factory=list)
+    keywords: dict[str, Value] = field(default_factory=dict)
+    star: Value = NOTHING
+    stars: Value = NOTHING
+
+    def get(self, index: int, name: str = "") -> Value | None:
+        """The argument of a parameter by its place or its name; None where it is left out."""
+        if name and name in self.keywords:
+            return self.keywords[name]
+        if 0 <= index < len(self.positional):
+            return self.positional[index]
+        if self.star and index >= 0:
+            return self.star
+        if self.stars and name:
+            return self.stars
+        return None
+
+    def all(self) -> list[Value]:
+        """Every argument, in order."""
+        more = [v for v in (self.star, self.stars) if v]
+        return [*self.positional, *self.keywords.values(), *more]
+
+    def after(self, *first: Value) -> Arguments:
+        """The same with more before them."""
+        return Arguments([*first, *self.positional], self.keywords, self.star, self.stars)
+
+    def joined(self) -> Value:
+        """The value that is any of them."""
+        return join(*self.all())
+
+    def key(self) -> tuple[object, ...]:
+        """What tells two of them apart."""
+        return (
+            tuple(map(_unordered, self.positional)),
+            tuple((k, _unordered(v)) for k, v in self.keywords.items()),
+            _unordered(self.star),
+            _unordered(self.stars),
+        )
+
+
+def _unordered(v: Value) -> object:
+    return v if len(v) < 2 else frozenset(v)

@@ -1,0 +1,118 @@
+"""What becomes of values where ranks go different ways, or through turns of their own."""
+
+from __future__ import annotations
+
+import ast
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.trace import Parting
+from dpmigrate.execution.values import (
+    NONE,
+    Atom,
+    Const,
+    Data,
+    Differs,
+    Origin,
+    Setting,
+    Unbound,
+    Value,
+    atom_placement,
+    normal,
+    value,
+)
+
+
+def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
+    """A value that is another one on each rank because the ranks went different ways.
+
+    ``keep_sums``: they went the same way, some of them more often; what each adds up is its part.
+    """
+    if parted.in_turn:
+        return _in_turn(v, parted.origin)
+    atoms: list[Atom] = []
+    plain = False
+    for a in v:
+        match a:
+            case Data() if keep_sums and _adds_up(a.placement) and not a.turn:
+                sums = a.placement.kind is Kind.SIZE
+                atoms.append(a._replace(placement=placements.SUM) if sums else a)
+            case Const(value=0 | 0.0) if keep_sums and a.type in ("int", "float"):
+                atoms.append(a)
+            case Data():
+                atoms.append(_parted(a, parted.origin))
+            case Const(type="NoneType"):
+                atoms += [a, Differs(parted.origin)]
+            case Const() | Setting():
+                plain = True
+            case Unbound():
+                atoms.append(a)
+            case _:
+                atoms += [a, Differs(parted.origin)]
+    if plain:
+        atoms.append(Data(_plain_kind(v), placements.PER_RANK, origin=parted.origin))
+    return normal(tuple(atoms))
+
+
+def _in_turn(v: Value, origin: Origin) -> Value:
+    """What the data of one turn have chosen, each rank in turns of its own: the turn's value, or
+    sums that have it or have it not.
+    """
+    atoms: list[Atom] = []
+    plain = [a for a in v if isinstance(a, Const | Setting) and a not in NONE]
+    started = all(atom_placement(a).kind is Kind.ZERO for a in plain)
+    for a in v:
+        match a:
+            case Data() if a.turn or _adds_up(a.placement):
+                atoms.append(a)
+            case Data() if a.placement.kind is Kind.UNIFORM:
+                atoms.append(a._replace(placement=placements.TERM, origin=origin, turn=True))
+            case Data():
+                atoms.append(_parted(a, origin))
+            case Unbound():
+                atoms.append(a)
+            case Const() | Setting() if a in plain:
+                if started:
+                    atoms.append(a)
+            case _:
+                atoms += [a, Differs(origin)]
+    if not started:
+        atoms.append(Data(_plain_kind(v), placements.TERM, origin=origin, turn=True))
+    return normal(tuple(atoms))
+
+
+def added_in_turn(v: Value, node: ast.AST) -> Value:
+    """A number that each rank adds in turns of its own: a term of the sum over all turns."""
+    if not all(isinstance(a, Setting) or _number(a) for a in v):
+        return v
+    return value(Data("number", placements.TERM, origin=Origin(node, "counted"), turn=True))
+
+
+def _parted(d: Data, origin: Origin) -> Data:
+    lost = d.placement.kind is Kind.UNKNOWN
+    placement = placements.UNKNOWN if lost else placements.PER_RANK
+    return d._replace(placement=placement, origin=origin, turn=False)
+
+
+def _plain_kind(v: Value) -> str:
+    """What constants and settings are as data."""
+    return "text" if all(isinstance(c.value, str) for c in v if isinstance(c, Const)) else "number"
+
+
+def _adds_up(p: Placement) -> bool:
+    """Whether a placement is a rank's part of a reduction, however many turns it is made in."""
+    return p in (placements.SUM, placements.MAX, placements.MIN) or p.kind in (Kind.SIZE, Kind.ZERO)
+
+
+def no_longer_added(v: Value, node: ast.AST) -> Value:
+    """What a rank has added up so far, where it is used for more than adding to it."""
+    origin = Origin(node, "a sum of some turns")
+    return tuple(
+        _parted(a, origin) if isinstance(a, Data) and a.placement == placements.SUM and not a.turn
+        else a
+        for a in v
+    )  # fmt: skip
+
+
+def _number(a: Atom) -> bool:
+    return isinstance(a, Const) and a.type in ("int", "float")

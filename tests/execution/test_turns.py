@@ -1,0 +1,105 @@
+"""Loops over a rank's share of the batches: each turn is one that the program has on one process."""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from dpmigrate.execution.values import placement_of
+from tests.execution.paper import executed, module_of
+
+_DATA = """
+from torch.utils.data import DataLoader, TensorDataset
+import dpmigrate_runtime as ddp
+loader = DataLoader(TensorDataset(torch.arange(44.).reshape(22, 2)), batch_size=4)
+"""
+_LOOP = """
+for i, (x,) in enumerate(ddp.shard(loader)):
+"""
+
+
+def placed(before: str, body: str) -> str:
+    """How ``found`` lies after a loop over a share of the batches."""
+    text = _DATA + dedent(before) + _LOOP + indent(dedent(body), "    ")
+    ex = executed(text)
+    held = ex.heap.read((module_of(ex).number, "found"))
+    assert held
+    return str(placement_of(ex.bound(held)))
+
+
+def run(before: str, body: str, share: slice) -> Any:
+    """``found`` where a rank has a share of the batches."""
+    ddp = SimpleNamespace(shard=lambda loader: list(loader)[share])
+    text = _DATA.replace("import dpmigrate_runtime as ddp", "") + dedent(before)
+    scope: dict[str, Any] = {"torch": torch, "ddp": ddp}
+    exec(text + _LOOP + indent(dedent(body), "    "), scope)
+    return scope["found"]
+
+
+ADDED = {
+    "a mean of each batch": ("found = 0", "found += x.mean().item()"),
+    "a sum of each batch": ("found = 0.", "found = found + x.sum()"),
+    "a mean times its samples": ("found = 0", "found += x.mean().item() * x.size(0)"),
+    "a sum divided by its samples": ("found = 0", "found += x.sum().item() / len(x)"),
+    "what is coupled in the batch": ("found = 0", "found += (x.exp().sum().log() - x.std()).item()"),
+    "rows by the batch's own mean": ("found = 0", "found += ((x - x.mean(0)) / x.std()).abs().sum()"),
+    "the greatest of each batch": ("found = 0", "found += float(x.max())"),
+    "batches": ("found = 0", "found += 1"),
+    "batches of a kind": ("found = 0", "if x.mean() > 11:\n    found += 1"),
+    "one of two numbers": ("found = 0", "found += 3 if x.sum() > 20 else 2"),
+    "samples": ("found = 0", "found += len(x)"),
+    "in a function": (
+        """
+        found = 0
+        def more(t):
+            global found
+            found += t.mean().item()
+            found -= 2
+        """,
+        "more(x)",
+    ),
+    "in an object": (
+        """
+        class Meter:
+            def __init__(self):
+                self.total = 0
+            def update(self, v, n=1):
+                self.total += v * n
+        meter = Meter()
+        """,
+        "meter.update(x.mean().item(), x.size(0))\nfound = meter.total",
+    ),
+    "every second value of one batch": ("found = 0", "for k in range(0, len(x), 2):\n    found += 1"),
+}
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_what_is_added_up_over_turns_is_the_rank_s_part(name: str) -> None:
+    before, body = ADDED[name]
+    assert placed(before, body) == "partial(sum)"
+    for world in (2, 3):
+        parts = [run(before, body, slice(r, None, world)) for r in range(world)]
+        assert sum(parts) == pytest.approx(run(before, body, slice(None)))
+
+
+@pytest.mark.parametrize(
+    ("before", "body"),
+    [
+        ("found = 0", "found = x.mean().item()"),
+        ("found = 0", "found = len(x)"),
+        ("found = 0", "found = x.sum()"),
+        ("found = 0", "found = max(found, x.max().item())"),
+        ("found = 1", "found *= x.mean().item()"),
+        ("found = 0.", "found = 0.9 * found + x.mean().item()"),
+        ("found = 5", "found += 1"),
+        ("found = 0", "if x.mean() > 11:\n    found = 1"),
+        ("found = 0", "found = 1 if x.mean() > 11 else 2"),
+        ("found = None", "found = x"),
+    ],
+)
+def test_what_is_left_of_a_turn_is_no_part_of_a_sum(before: str, body: str) -> None:
+    assert placed(before, body) in ("per rank", "term", "unknown")
