@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dpmigrate.execution.values import NOTHING, Value, join
@@ -42,6 +43,15 @@ class Arguments:
     def joined(self) -> Value:
         """The value that is any of them."""
         return join(*self.all())
+
+    def mapped(self, change: Callable[[Value], Value]) -> Arguments:
+        """The same with every value changed."""
+        return Arguments(
+            [change(v) for v in self.positional],
+            {k: change(v) for k, v in self.keywords.items()},
+            change(self.star),
+            change(self.stars),
+        )
 
     def key(self) -> tuple[object, ...]:
         """What tells two of them apart."""

@@ -28,11 +28,14 @@ from dpmigrate.execution.values import (
     Super,
     Unknown,
     Value,
+    const,
     join,
     value,
 )
 
 #: attributes that every class has
+#: the name of a class or a function
+_NAMES = ("__name__", "__qualname__")
 _GIVEN = ("__class__", "__dict__", "__name__", "__module__", "__doc__", "__annotations__")
 #: objects whose attributes are methods of Python's own containers
 CONTAINERS = ("list", "dict", "set", "tuple", "iterator", "generator", "partial")
@@ -124,6 +127,8 @@ class AttributeParts(NameParts):
                 return self._of_object(self.heap.objects[atom.object], name, node, frame)
             case Foreign():
                 stored = self.heap.read((self.heap.number(atom), name))
+                if not stored and name in _NAMES:
+                    return const(atom.name.rpartition(".")[2])
                 return stored or value(Foreign(f"{atom.name}.{name}"))
             case Super():
                 return self._of_super(atom, name, node, frame)
@@ -164,8 +169,13 @@ class AttributeParts(NameParts):
             if name == "__dict__":
                 return self.namespace(made, node, frame)
             return self.submodule(made, name, frame)
+        if name in _NAMES and made.kind in ("function", "class"):
+            return const(made.name)
         cls = self.class_of(made)
         if cls is None:
+            if name == "__class__":
+                plain = made.kind in ("opaque", "partial")
+                return SETTING if plain else value(Foreign(made.name))
             given = self.library.attribute(self, Ref(made.number), name, node, frame)
             return given if given is not None else value(Method(Ref(made.number), name))
         found = self.in_class(cls, name)

@@ -34,9 +34,18 @@ from dpmigrate.execution.values import (
     value,
 )
 
+#: call chains that tell the instances of one class apart
+INSTANCES = 12
+
 
 class CallParts(DefinitionParts):
     """What a call does, by what is called."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self._instances: dict[int, set[int]] = {}
+        #: modules of libraries that the program imports
+        self.imported: set[str] = set()
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         found: list[Value] = []
@@ -44,8 +53,7 @@ class CallParts(DefinitionParts):
         parted = self.parting(tuple(a for a in callee if isinstance(a, Differs)), node)
         targets: list[Atom] = [a for a in callee if not isinstance(a, Unbound | Differs)]
         if len(targets) > 1:  # a call of plain data raises: that path ends here
-            able: list[Atom] = [a for a in targets if not isinstance(a, Const | Setting)]
-            targets = able or targets
+            targets = [a for a in targets if self._may_be_called(a)] or targets
         for atom in targets:
             if len(targets) == 1:
                 found.append(self._call_atom(atom, arguments, node, frame))
@@ -60,6 +68,15 @@ class CallParts(DefinitionParts):
             self.branch(arms, parted)
         out = join(*found)
         return divergence.differing(out, parted) if parted is not None and out else out
+
+    def _may_be_called(self, atom: Atom) -> bool:
+        """Whether an atom may be called: plain data, containers and modules cannot."""
+        if isinstance(atom, Foreign):
+            return atom.name not in self.imported
+        made = self.object(atom)
+        if made is not None:
+            return made.kind not in ("pymodule", "list", "dict", "set")
+        return not isinstance(atom, Const | Setting)
 
     def _call_atom(self, atom: Atom, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         match atom:
@@ -183,13 +200,22 @@ class CallParts(DefinitionParts):
                         self.collapse(made)
                     self.heap.widen((made.number, ELEMENTS), result)
 
+    def _apart(self, cls: Object, frame: Frame) -> int:
+        """The context that tells instances of one class from each other: of a class with many of
+        them, as the layers of a large model, only the place where they are made does.
+        """
+        seen = self._instances.setdefault(cls.number, set())
+        if len(seen) < INSTANCES:
+            seen.add(frame.context)
+        return frame.context if frame.context in seen else cls.number
+
     def instantiate(self, cls: Object, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         """A call of a class of the program."""
         parts: ClassParts = cls.extra
         if parts.members:
             return tuple(Ref(n) for n in parts.members)
         made = self.heap.new(
-            "instance", cls.name, node, frame.context, extra=cls.number, key=cls.number
+            "instance", cls.name, node, self._apart(cls, frame), extra=cls.number, key=cls.number
         )
         self.event("made", node, frame, object=value(Ref(made.number)))
         init = self._initializer(cls, made)

@@ -17,6 +17,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     UNBOUND,
     Const,
+    Data,
     Items,
     Ref,
     Unbound,
@@ -64,6 +65,9 @@ class Object:
 _SCOPES = ("function", "pymodule")
 #: objects of which several made at one place are told apart by their fields
 _WEAK = ("instance", "list", "dict", "set")
+#: objects that may be made for one statement only
+_OWN = (*_WEAK, "slice", "iterator", "bar", "backward")
+_HOLDING = (Ref, Items, Data)
 _WRITTEN: Value = (Unbound("written"),)
 
 
@@ -164,6 +168,14 @@ class Heap:
             if found and name != EXISTS:
                 yield name, found
 
+    def peek(self, owner: int) -> Iterator[tuple[Hashable, Value]]:
+        """The fields of an object that hold objects or data; who looks is not noted."""
+        store = self._store
+        for name in self.fields.get(owner, ()):
+            held = store.get((owner, name))
+            if held and any(type(a) in _HOLDING for a in held):
+                yield name, held
+
     # ------------------------------------------------------------ fields
 
     def read(self, location: Location) -> Value | None:
@@ -260,6 +272,7 @@ class Heap:
         name that only some of them bind may be unbound afterwards.
         """
         outcomes = list(deltas)
+        private: dict[int, bool] = {}
         changed = False
         if len(outcomes) == 1:
             for at, new in outcomes[0].items():
@@ -271,8 +284,11 @@ class Heap:
         for at in dict.fromkeys(at for d in outcomes for at in d):
             old = self._store.get(at)
             found = [d.get(at, old) for d in outcomes]
-            if self._reads and not all(at in d for d in outcomes):
-                self._reads[-1].setdefault(at, old)  # an outcome leaves it as it was
+            if self._reads and not all(at in d for d in outcomes) and at not in self._reads[-1]:
+                if at[0] not in private:
+                    private[at[0]] = self._private(at[0])
+                if not private[at[0]]:
+                    self._reads[-1][at] = old  # an outcome leaves it as it was
             first = found[0]
             if all(f is first or same(f, first) for f in found[1:]):
                 new = first
@@ -288,6 +304,21 @@ class Heap:
                 changed = True
                 self.write(at, new)
         return changed
+
+    def _private(self, number: int) -> bool:
+        """Whether an object of a call under way is made by it and held by nothing else: what an
+        earlier one of the same place had been does not matter then.
+        """
+        made = self.objects.get(number)
+        if made is None or number not in self._made[-1] or made.kept or made.kind not in _OWN:
+            return False
+        wanted = Ref(number)
+        for scope in self.scopes[:-1]:
+            for name in self.fields.get(scope, ()):
+                held = self._store.get((scope, name))
+                if held is not None and wanted in held:
+                    return False
+        return True
 
     def _found(
         self, at: Location, found: list[Value | None], outcomes: list[Delta]

@@ -34,7 +34,7 @@ from dpmigrate.execution.values import (
 )
 
 #: statements and expressions that one program may take; what is longer ends as "not understood"
-STEPS = 200_000
+STEPS = 80_000
 #: calls within calls
 DEPTH = 60
 #: the owner of what belongs to the process: the mode of autograd, the random streams
@@ -279,6 +279,10 @@ class Machine(ABC):
     @abstractmethod
     def known_elements(self, iterable: Value, limit: int = 64) -> list[Value] | None:
         """The elements one by one, where they are known."""
+
+    @abstractmethod
+    def kinds(self, made: Object) -> frozenset[str]:
+        """What an object is to a library."""
 
     @abstractmethod
     def truth(self, v: Value) -> bool | None:

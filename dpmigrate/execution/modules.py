@@ -79,9 +79,11 @@ class ModuleParts(StatementParts):
                 self.load(importer, ".".join(words[: i + 1]), frame) for i in range(len(words))
             ]
             if alias.asname is not None:
+                self.imported.add(alias.name)
                 self.bind(alias.asname, loaded[-1] or value(Foreign(alias.name)), frame)
                 continue
             if not any(loaded):
+                self.imported.add(words[0])
                 self.bind(words[0], value(Foreign(words[0])), frame)
                 continue
             top = self._namespace(words[0], loaded[0], frame)
@@ -101,6 +103,10 @@ class ModuleParts(StatementParts):
         return value(Ref(made.number))
 
     def import_names(self, node: ast.ImportFrom, frame: Frame) -> None:
+        if node.module == "__future__":
+            for alias in node.names:
+                self.bind(alias.asname or alias.name, SETTING, frame)
+            return
         importer = self._importer(frame)
         base = "." * node.level + (node.module or "")
         loaded = self.load(importer, base, frame)

@@ -18,7 +18,11 @@ from dpmigrate.execution.values import (
     NOTHING,
     UNBOUND,
     Atom,
+    Bound,
+    Items,
+    Method,
     Ref,
+    Super,
     Unknown,
     Value,
     join,
@@ -41,7 +45,7 @@ EXECUTIONS = 400
 
 @dataclass(slots=True)
 class Summary:
-    """What a call did: what it read, what it wrote, and its result."""
+    """What a call did: what it read, what it wrote, its result, and the objects that it made."""
 
     reads: Delta
     writes: Delta
@@ -62,7 +66,7 @@ class SummaryParts(FrameParts):
     """A function is executed once for each context, and again where what it read has changed."""
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]
+        super().__init__(*args)
         self._summaries: dict[object, list[Summary]] = {}
         self._contexts: dict[ast.AST, set[object]] = {}
         self._executions: dict[int, int] = {}
@@ -75,6 +79,8 @@ class SummaryParts(FrameParts):
         self._round = 0
         #: functions whose results rest on such an assumption
         self._cut: set[int] = set()
+        #: contexts of functions for whoever calls them, all ranks or some; None: there is none
+        self._shared: dict[tuple[int, Atom | None, str], int | None] = {}
         #: the closures that were made in a frame
         self._closures: dict[int, list[Object]] = {}
 
@@ -112,13 +118,15 @@ class SummaryParts(FrameParts):
             return self._assume(function)
         if depth and function.number in self._given:
             arguments = _wider(self._given[function.number], arguments)
-        context = self.context(function, receiver, node, frame)
+        shared = self._shared.get((function.number, receiver, self.regime))
+        context = shared or self.context(function, receiver, node, frame)
         given = arguments if receiver is None else arguments.after(value(receiver))
         key = (function.number, context, given.key(), self.regime)
         summary = self._known(key)
         if summary is None:
             summary = self._summarised(function, receiver, given, node, context)
             held = self._summaries.setdefault(key, [])
+            self._share(function, receiver, context, summary)
             if not self._cut:
                 held[:] = [summary, *held[: SUMMARIES - 1]]
         return summary.result
@@ -128,8 +136,8 @@ class SummaryParts(FrameParts):
         before = self._given.get(function.number)
         both = given if before is None else _wider(before, given)
         if before is not None and both.key() != before.key():
-            both = _mapped(
-                both, counted if self._round < ROUNDS - 3 else lambda v: widened(v, node)
+            both = both.mapped(
+                counted if self._round < ROUNDS - 3 else lambda v: widened(v, node)
             )
         self._given[function.number] = both
 
@@ -143,6 +151,17 @@ class SummaryParts(FrameParts):
             self.heap.widen(at, new if new is not None else value(UNBOUND))
         self.heap.remake(assumed.made)
         return assumed.result
+
+    def _share(
+        self, function: Object, receiver: Atom | None, context: int, summary: Summary
+    ) -> None:
+        """One context will do for a function that leaves no object of its own behind."""
+        key = (function.number, receiver, self.regime)
+        values = [v for at, v in summary.writes.items() if v and at[0] not in summary.made]
+        if any(_refers(v, summary.made) for v in (*values, summary.result)):
+            self._shared[key] = None
+        else:
+            self._shared.setdefault(key, context)
 
     def _known(self, key: object) -> Summary | None:
         """A summary that holds here, carried out."""
@@ -166,7 +185,7 @@ class SummaryParts(FrameParts):
         outermost = function.extra.node not in self._stack
         given_key: object = None
         for turn in range(ROUNDS):
-            summary = self._executed(function, receiver, given, node, context)
+            summary = self._executed(function, receiver, given, context)
             if function.number not in self._cut or not outermost:
                 break
             self._cut.discard(function.number)
@@ -212,7 +231,7 @@ class SummaryParts(FrameParts):
         return Summary({}, {}, join(last.result, value(doubt)))
 
     def _executed(
-        self, function: Object, receiver: Atom | None, given: Arguments, node: ast.AST, context: int
+        self, function: Object, receiver: Atom | None, given: Arguments, context: int
     ) -> Summary:
         parts: FunctionParts = function.extra
         heap = self.heap
@@ -302,12 +321,13 @@ def _wider(a: Arguments, b: Arguments) -> Arguments:
     )
 
 
-def _mapped(a: Arguments, change: Callable[[Value], Value]) -> Arguments:
-    return Arguments(
-        [change(v) for v in a.positional],
-        {k: change(v) for k, v in a.keywords.items()},
-        change(a.star),
-        change(a.stars),
+def _refers(v: Value, made: frozenset[int]) -> bool:
+    """Whether a value holds one of some objects."""
+    return any(
+        (isinstance(a, Ref) and a.object in made)
+        or (isinstance(a, Bound | Method | Super) and _refers((a.receiver,), made))
+        or (isinstance(a, Items) and any(_refers(x, made) for x in a.items))
+        for a in v
     )
 
 

@@ -13,23 +13,21 @@ NAME = "every name is bound"
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
-    """Names that the result may read unbound more often than the original."""
-    before = _unbound(trial.original) if trial.original is not None else Counter()
-    for kind in ("unbound", "maybe unbound"):
-        seen: Counter[tuple[str, str]] = Counter()
-        for event in trial.result.trace.of(kind):
-            if not isinstance(event.node, ast.Name):
-                continue
-            key = (kind, event.node.id)
-            seen[key] += 1
-            if seen[key] > before[key]:
-                may = "may not be" if kind == "maybe unbound" else "is not"
-                yield trial.fault(event.node, NAME, f"{event.node.id} {may} bound here")
+    """Names that the result may read unbound at more places than the original."""
+    before = Counter(_unbound(trial.original).values()) if trial.original is not None else Counter()
+    seen: Counter[tuple[str, str]] = Counter()
+    for node, key in _unbound(trial.result).items():
+        seen[key] += 1
+        if seen[key] > before[key]:
+            kind, name = key
+            may = "may not be" if kind == "maybe unbound" else "is not"
+            yield trial.fault(node, NAME, f"{name} {may} bound here")
 
 
-def _unbound(execution: Execution) -> Counter[tuple[str, str]]:
-    return Counter(
-        (e.kind, e.node.id)
+def _unbound(execution: Execution) -> dict[ast.Name, tuple[str, str]]:
+    """The names that are read unbound, or may be, on whatever way."""
+    return {
+        e.node: (e.kind, e.node.id)
         for e in execution.trace.of("unbound", "maybe unbound")
         if isinstance(e.node, ast.Name)
-    )
+    }

@@ -7,8 +7,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.execution.values import Const
+from dpmigrate.execution.trace import Event
+from dpmigrate.execution.values import Const, Ref, Value
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.judge.watching import one_of, samplers
 
 NAME = "every pass has an order of its own"
 
@@ -21,6 +23,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for event in trial.result.trace.of("judge pass"):
         if training & {o.number for o in trial.objects(event.values["loader"])}:
             words = {a.value for a in event.values["told"] if isinstance(a, Const)}
+            if event.values["told"] == _whichever(trial, event):
+                words = {"told"}
             told.setdefault(event.node, set()).update(words)
     for node, words in told.items():
         # one pass alone needs no word; a first one that is not told, and later ones that are,
@@ -28,3 +32,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if "used" in words or {"fresh", "told"} <= words:
             sentence = "the sampler is not told the epoch before this pass begins"
             yield trial.fault(node, NAME, sentence)
+
+
+def _whichever(trial: Trial, event: Event) -> Value:
+    """The mark of all samplers that the loader of a pass may have, one of which was told."""
+    loaders = [a for a in event.values["loader"] if isinstance(a, Ref)]
+    return one_of({n for a in loaders for n, _ in samplers(trial.result, a)})

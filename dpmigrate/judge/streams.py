@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Const, Ref, const
+from dpmigrate.execution.values import Ref, const
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "each rank draws its own random numbers while it trains"
@@ -15,8 +15,7 @@ _DRAWING = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU")
 def faults(trial: Trial) -> Iterator[Fault]:
     """Draws in training from a stream that is the same on all ranks."""
     for event in trial.result.trace.of("draw", "forward"):
-        same = Const("str", "same") in event.values["streams"]
-        if same and const(True)[0] in event.values["begun"] and _draws(trial, event):
+        if const(True)[0] in event.values["alike"] and _draws(trial, event):
             yield trial.fault(event.node, NAME, "the ranks draw the same random numbers here")
 
 
@@ -29,4 +28,4 @@ def _draws(trial: Trial, event: Event) -> bool:
         for a in event.values["module"]
         if isinstance(a, Ref)
     )
-    return any(n.startswith(_DRAWING) for n in names) and const(True)[0] in event.values["training"]
+    return any(n.startswith(_DRAWING) for n in names)

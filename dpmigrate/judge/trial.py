@@ -10,7 +10,7 @@ from functools import cached_property
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import NOTHING, Data, Ref, Value, data
+from dpmigrate.execution.values import NOTHING, Data, Ref, Value, const, data
 from dpmigrate.judge.watching import Judged, Watching, is_loader
 from dpmigrate.library.modules import owned
 from dpmigrate.model import Span
@@ -101,8 +101,19 @@ class Trial:
 
     @cached_property
     def sources(self) -> set[int]:
-        """What training is made of: the loaders of the losses."""
-        return {s for _, d in self.losses() for s in d.sources}
+        """What training is made of: what losses come from, and wrapped models are given.
+
+        A loss may rest on other passes as well, as on weights of an evaluation.
+        """
+        made = {s for _, d in self.losses() for s in d.sources}
+        given = {
+            s
+            for e in self.result.trace.of("forward")
+            if e.values["grad"] != const(False)
+            for d in data(e.values.get("given", NOTHING))
+            for s in d.sources
+        }
+        return made & given or made
 
     def loaders(self) -> Iterator[Object]:
         """The loaders whose batches are trained on."""

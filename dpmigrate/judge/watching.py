@@ -14,15 +14,14 @@ from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import (
     NOTHING,
     Atom,
-    Data,
-    Items,
+    Method,
     Ref,
     Value,
     const,
     join,
     value,
 )
-from dpmigrate.library.modules import MODULES
+from dpmigrate.library.modules import MODULES, each_data, reaching
 from dpmigrate.library.runtime import divided
 from dpmigrate.library.tables import Tables
 
@@ -38,6 +37,8 @@ GROUP, STREAMS = (PROCESS, "judge group"), (PROCESS, "judge streams")
 INSIDE = (PROCESS, "mode judge inside")
 _THROUGH = frozenset({"wrapper", "through"})
 BEGUN = (PROCESS, "judge begun")
+#: whether ``with same_stream():`` says that all ranks are to draw the same
+ON_PURPOSE = (PROCESS, "mode judge on purpose")
 BEFORE, UP, DOWN = const("before"), const("up"), const("down")
 SAME, OWN = const("same"), const("own")
 _RUNTIME = "dpmigrate_runtime."
@@ -46,12 +47,31 @@ _ANYWHERE = frozenset(("setup", "unwrap", "clean_keys", "weight_of", "sum_loss",
 
 
 class Judged(Execution):
-    """An execution in which draws say what stream they draw from."""
+    """An execution in which draws say whether all ranks draw the same numbers in training.
+
+    That is put together where they draw: events that happen on several ways join their values.
+    """
+
+    def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
+        """A call; of several samplers one is told the epoch: it is that of the loader which it was
+        taken from.
+        """
+        result = super().call(callee, arguments, node, frame)
+        told = [a.receiver for a in callee if isinstance(a, Method) and a.name == "set_epoch"]
+        if len(told) == len(callee) > 1:
+            found = {o.number for o in self.objects(told)}
+            for number in found:
+                self.heap.write((number, TOLD), one_of(found))
+        return result
 
     def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
         if kind in ("draw", "forward"):
-            values["streams"] = self.heap.read(STREAMS) or SAME
-            values["begun"] = self.heap.read(BEGUN) or const(False)
+            begun = const(True)[0] in (self.heap.read(BEGUN) or NOTHING)
+            begun = begun and self.heap.read(ON_PURPOSE) != const(True)
+            alike = begun and SAME[0] in (self.heap.read(STREAMS) or SAME)
+            if kind == "forward":
+                alike = alike and const(True)[0] in values["training"]
+            values["alike"] = const(alike)
         return super().event(kind, node, frame, **values)
 
 
@@ -115,6 +135,8 @@ class Watching(Tables):
         self, m: Machine, atom: Atom, name: str, node: ast.AST, frame: Frame
     ) -> Value | None:
         made = m.object(atom)
+        if made is not None and made.kind == "context" and made.name.endswith("same_stream"):
+            m.heap.write(ON_PURPOSE, const(name == "__enter__"))
         if name == "begun" and made is not None and is_loader(m, made):
             told = join(*[m.heap.read(at) or FRESH for at in samplers(m, atom)])
             m.event("judge pass", node, frame, loader=value(Ref(made.number)), told=told)
@@ -124,43 +146,29 @@ class Watching(Tables):
         found = super()._about(m, atom, name, node, frame)
         if name == "__iter__" and found and made is not None and is_loader(m, made):
             if not divided(m, made):
-                return alike(m, found, node, frame)  # every rank goes through all of it
+                return alike(m, found)  # every rank goes through all of it
         return found
 
 
 def bare(m: Machine, v: Value, made: Object, node: ast.AST, frame: Frame) -> Value:
     """What a module gives that is called by itself and not by a wrapper: noted in its data."""
     mark = m.heap.new("bare", made.name, node, frame.context, key=made.number, extra=made.number)
-    found: list[Atom] = []
-    for atom in v:
-        if isinstance(atom, Data) and atom.gradient != "none":
-            atom = atom._replace(reached=atom.reached | {mark.number})
-        elif isinstance(atom, Items):
-            atom = Items(tuple(bare(m, i, made, node, frame) for i in atom.items))
-        found.append(atom)
-    return tuple(found)
+    return each_data(m, v, lambda d: d if d.gradient == "none" else reaching(d, mark.number))
 
 
-def alike(m: Machine, v: Value, node: ast.AST, frame: Frame) -> Value:
+def alike(m: Machine, v: Value) -> Value:
     """The same batch on every rank."""
-    found: list[Atom] = []
-    for atom in v:
-        made = m.object(atom)
-        if isinstance(atom, Data):
-            atom = atom._replace(placement=placements.UNIFORM, origin=None)
-        elif isinstance(atom, Items):
-            atom = Items(tuple(alike(m, i, node, frame) for i in atom.items))
-        elif made is not None and made.kind in ("list", "dict"):
-            for name, held in m.heap.names(made.number):
-                if not (isinstance(name, str) and name.startswith("#")):
-                    m.heap.write((made.number, name), alike(m, held, node, frame))
-        found.append(atom)
-    return tuple(found)
+    return each_data(m, v, lambda d: d._replace(placement=placements.UNIFORM, origin=None))
+
+
+def one_of(samplers: set[int]) -> Value:
+    """The mark of samplers of which one was told the epoch."""
+    return const(f"one of {sorted(samplers)}")
 
 
 def is_loader(m: Machine, made: Object) -> bool:
     """Whether an object is a DataLoader, or of a class of the program that derives from it."""
-    return made.kind == "loader" or "loader" in m.kinds(made)  # type: ignore[attr-defined]
+    return made.kind == "loader" or "loader" in m.kinds(made)
 
 
 def samplers(m: Machine, atom: Atom) -> list[Location]:

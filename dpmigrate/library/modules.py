@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
+from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -34,8 +37,8 @@ def forward(site: Site, made: Object) -> None:
     """A module is called."""
     mode = site.m.heap.read((made.number, "mode training")) or const(True)
     grad = site.m.heap.read(GRAD) or const(True)
-    given = join(*[site.flat(v) for v in site.arguments.all()])
-    site.event("forward", module=value(Ref(made.number)), given=given, training=mode, grad=grad)
+    more = {"given": site.flat(site.arguments.joined())} if made.kind == "wrapper" else {}
+    site.event("forward", module=value(Ref(made.number)), training=mode, grad=grad, **more)
 
 
 def parameters(site: Site) -> Value:
@@ -57,38 +60,43 @@ def modules(site: Site) -> Value:
     return site.m.listed([listed], site.node, site.frame, exact=False)
 
 
-def owned(m: object, top: int) -> set[int]:
+def is_module(m: Machine, made: Object) -> bool:
+    """Whether an object is a model or a part of one, as far as is seen."""
+    return "module" in made.marks or not m.kinds(made).isdisjoint(MODULES)
+
+
+def owned(m: Machine, top: int) -> set[int]:
     """The modules and parameters that a module holds, itself included."""
-    heap = m.heap  # type: ignore[attr-defined]
+    heap = m.heap
     seen: set[int] = set()
     todo = [top]
     while todo:
         number = todo.pop()
-        if number in seen:
-            continue
-        seen.add(number)
-        for name in heap.fields.get(number, ()):
-            held = heap._store.get((number, name)) or NOTHING
-            todo += _inside(m, held, 3)
+        if number not in seen:
+            seen.add(number)
+            for _, held in heap.peek(number):
+                todo += _inside(m, held, 3)
     return seen
 
 
-def _inside(m: object, v: Value, depth: int) -> list[int]:
+def _inside(m: Machine, v: Value, depth: int) -> list[int]:
+    """The modules and parameters in a value, and in lists and dictionaries."""
     found: list[int] = []
-    heap = m.heap  # type: ignore[attr-defined]
     for a in v:
         if isinstance(a, Ref):
-            made = heap.objects[a.object]
-            if m.kinds(made) & (MODULES | {"parameter"}):  # type: ignore[attr-defined]
+            made = m.heap.objects[a.object]
+            if made.kind in ("list", "dict"):
+                if depth:
+                    for _, held in m.heap.peek(a.object):
+                        found += _inside(m, held, depth - 1)
+            elif made.kind == "parameter" or is_module(m, made):
                 found.append(a.object)
-            elif made.kind in ("list", "dict") and depth:
-                for name in heap.fields.get(a.object, ()):
-                    found += _inside(m, heap._store.get((a.object, name)) or NOTHING, depth - 1)
-        elif isinstance(a, Items) and depth:
-            for v2 in a.items:
-                found += _inside(m, v2, depth - 1)
+        elif isinstance(a, Items):
+            if depth:
+                for v2 in a.items:
+                    found += _inside(m, v2, depth - 1)
         elif isinstance(a, Data) and a.gradient == "whole":
-            found += [n for n in a.reached if heap.objects[n].kind == "parameter"]
+            found += [n for n in a.reached if m.heap.objects[n].kind == "parameter"]
     return found
 
 
@@ -228,14 +236,41 @@ def wrapper_called(site: Site) -> Value:
 
 def through(v: Value, made: Object, site: Site) -> Value:
     """Data that has passed through a wrapper."""
+    return each_data(
+        site.m, v, lambda d: d if d.gradient == "none" else reaching(d, made.number)
+    )
+
+
+def reaching(d: Data, number: int) -> Data:
+    """Data whose gradient comes to one more object."""
+    return d._replace(reached=d.reached | {number})
+
+
+def each_data(
+    m: Machine, v: Value, change: Callable[[Data], Data], seen: frozenset[int] = frozenset()
+) -> Value:
+    """A value with all its data changed, in place where lists, dictionaries and plain objects hold
+    them.
+    """
     found: list[Atom] = []
     for a in v:
-        if isinstance(a, Data) and a.gradient != "none":
-            a = a._replace(reached=a.reached | {made.number})
+        made = m.object(a)
+        if isinstance(a, Data):
+            a = change(a)
         elif isinstance(a, Items):
-            a = Items(tuple(through(i, made, site) for i in a.items))
+            a = Items(tuple(each_data(m, i, change, seen) for i in a.items))
+        elif made is not None and made.number not in seen and _plain(m, made):
+            inner = seen | {made.number}
+            for name, held in list(m.heap.peek(made.number)):
+                if not (isinstance(name, str) and name.startswith("#")):
+                    m.heap.write((made.number, name), each_data(m, held, change, inner))
         found.append(a)
     return tuple(found)
+
+
+def _plain(m: Machine, made: Object) -> bool:
+    """Whether an object is a container of the program's, and no part of a model."""
+    return made.kind in ("list", "dict", "set", "instance", "opaque") and not is_module(m, made)
 
 
 def wrapper_attribute(site: Site) -> Value:
@@ -292,7 +327,7 @@ def unseen_called(site: Site) -> Value | None:
     if not site.grad():
         return cut(found)
     return tuple(
-        a._replace(gradient="whole", reached=a.reached | {made.number})
+        reaching(a, made.number)._replace(gradient="whole")
         if isinstance(a, Data)
         else a
         for a in found

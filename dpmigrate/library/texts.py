@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dpmigrate.execution.values import (
-    NOTHING,
     SETTING,
     Const,
     Setting,
     Value,
+    const,
     known,
     value,
 )
@@ -18,17 +18,41 @@ _DOC = "https://docs.python.org/3/library/stdtypes.html#string-methods"
 
 def text_method(site: Site) -> Value | None:
     """A method of a text or of plain data: made of what it is given."""
-    if site.word in ("split", "splitlines", "partition", "rsplit") and site.receiver is not None:
+    folded = _folded(site)
+    if folded is not None:
+        return folded
+    if site.word in _LISTS and site.receiver is not None:
         return SETTING
     operands = [v for v in site.all() if site.flat(v)]
-    if not operands:
-        first = known(site.get(0) or NOTHING)
-        if site.word in ("lower", "upper", "strip") and isinstance(first, str):
-            made = Const("str", getattr(first, site.word)())
-            return value(made) if isinstance(site.receiver, Const) else value(Setting("", made))
-        return SETTING
-    return site.m.text([*site.all()], site.node)
+    return site.m.text([*site.all()], site.node) if operands else SETTING
 
+
+def _folded(site: Site) -> Value | None:
+    """The result for texts that are known; of texts that are defaults, as a default."""
+    if site.word not in _PURE or site.arguments.keywords or site.arguments.star:
+        return None
+    owner, *given = (known(v) for v in site.all())
+    if not isinstance(owner, str) or not all(isinstance(g, str | int) for g in given):
+        return None
+    try:
+        result = getattr(owner, site.word)(*given)
+    except (TypeError, ValueError):
+        return None
+    made = const(result)
+    if all(isinstance(a, Const) for v in site.all() for a in v):
+        return made
+    return value(Setting("", Const(type(result).__name__, result)))
+
+
+#: methods that give a list
+_LISTS = ("split", "splitlines", "partition", "rsplit")
+#: methods of texts that give a text, a number or a truth value, and do nothing else
+_PURE = (
+    *("lower", "upper", "strip", "lstrip", "rstrip", "find", "rfind", "index", "count"),
+    *("startswith", "endswith", "replace", "title", "capitalize", "casefold", "swapcase"),
+    *("isdigit", "isalpha", "isalnum", "islower", "isupper", "isspace", "removeprefix"),
+    *("removesuffix", "center", "ljust", "rjust", "zfill"),
+)
 
 ROWS = (
     Row(
