@@ -53,6 +53,7 @@ def half_done(script: Script) -> str:
 
 def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Finding] = ()) -> Texts | Problem:
     """The migrated texts after all self-checks, or what stood in the way."""
+    from dpmigrate import judge
     from dpmigrate.result import Migrated, faults
 
     texts = carried_out(script.program, (*found, *comments))
@@ -64,6 +65,9 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         return Problem(f"the result failed a self-check, please report it: {wrong}")
     for fault in faults(Migrated(script, again, texts)):
         return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
+    for judged in judge.faults(again.program, script.program):
+        if judged.established:
+            return Problem(f"the result would be wrong, so nothing was written: {judged.place}: {judged.words}")
     return texts
 
 

@@ -20,7 +20,7 @@ from dpmigrate.judge import (
     unused,
     wrapped,
 )
-from dpmigrate.judge.trial import Fault, Trial, trial
+from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.program import Program
 
 _INVARIANTS = (
@@ -34,9 +34,9 @@ def faults(result: Program, original: Program | None = None) -> Iterator[Fault]:
 
     What the engine cannot establish is a fault as well: it says which knowledge was missing.
     """
-    case = trial(result, original)
+    case = Trial.of(result, original)
     for invariant in _INVARIANTS:
         yield from invariant.faults(case)
 
 
-__all__ = ["Fault", "Trial", "faults", "trial"]
+__all__ = ["Fault", "Trial", "faults"]

@@ -19,7 +19,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
                 "some ranks do not come here" if parted.certain else "some ranks may not come here"
             )
             why = f"{parted.origin.word}, {trial.line(parted.origin.node)}"
-            yield trial.fault(event.node, NAME, f"{some}: {why}")
+            yield trial.fault(event.node, NAME, f"{some}: {why}", established=parted.certain)
 
 
 def _together(trial: Trial, event: Event) -> bool:

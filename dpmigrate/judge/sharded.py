@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, Data, const
+from dpmigrate.execution.values import NONE, Data, Unknown, const
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import SHARED
 from dpmigrate.library.runtime import SAMPLERS
@@ -20,7 +20,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for made in found:
         words = _wrong(trial, made)
         if words:
-            yield trial.fault(made.node, NAME, words)
+            yield trial.fault(made.node, NAME, words, established=_known(trial, made))
     before = trial.original_loaders()
     if len(before) == len(found):
         for old, new in zip(before, found, strict=True):
@@ -29,7 +29,14 @@ def faults(trial: Trial) -> Iterator[Fault]:
                 yield trial.fault(new.node, NAME, words)
     if not found and any(True for _ in trial.losses()):
         node, _ = next(iter(trial.losses()))
-        yield trial.fault(node, NAME, "the loader of the training batches is not seen")
+        words = "the loader of the training batches is not seen"
+        yield trial.fault(node, NAME, words, established=False)
+
+
+def _known(trial: Trial, made: Object) -> bool:
+    """Whether all is known of a loader that decides how it is divided."""
+    fields = ("sampler", "batch_sampler", "batch_size", "shuffle", "dealt")
+    return not any(isinstance(a, Unknown) for f in fields for a in trial.held(made.number, f))
 
 
 def _order(trial: Trial, old: Object, new: Object) -> str:

@@ -9,6 +9,8 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import data, placement_of
 from dpmigrate.judge.trial import Fault, Trial
 
+#: what a reduction makes whole
+_PARTS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
 NAME = "losses and totals are those of all samples"
 
 
@@ -19,7 +21,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
             *placements.EQUAL,
             Kind.PER_RANK,  # what is coupled is said by a rule, and may be kept on purpose
         ):
-            yield trial.fault(node, NAME, f"the loss is {trial.since(loss)}")
+            known = loss.placement.kind is not Kind.UNKNOWN
+            yield trial.fault(node, NAME, f"the loss is {trial.since(loss)}", established=known)
     shares = {o.number for o in trial.result.heap.objects.values() if o.name == "shard"}
     for event in trial.result.trace.of("print", "write", "schedule"):
         if event.parted is not None:
@@ -28,8 +31,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
             for d in data(v, deep=True):
                 part = d.placement.kind not in (*placements.EQUAL, Kind.ROWS)
                 if part and d.sources & shares:
-                    words = "this is read before the ranks add up their parts"
-                    yield trial.fault(event.node, NAME, f"{words} ({trial.since(d)})")
+                    words = f"this is read before the ranks add up their parts ({trial.since(d)})"
+                    known = d.placement.kind in _PARTS
+                    yield trial.fault(event.node, NAME, words, established=known)
     for event in trial.result.trace.of("reduce"):
         how = event.values["how"][0].value  # type: ignore[union-attr]
         given = placement_of(event.values["given"])

@@ -19,11 +19,16 @@ from dpmigrate.program import Program
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong: the place (``train.py:12``), the invariant, and a sentence."""
+    """What is wrong: the place (``train.py:12``), the invariant, and a sentence.
+
+    Not ``established``: the invariant is not known to be broken, the engine does not know the
+    program well enough to show that it holds.
+    """
 
     place: str
     invariant: str
     words: str
+    established: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +38,19 @@ class Trial:
     result: Execution
     original: Execution | None = None
 
-    def fault(self, node: ast.AST | None, invariant: str, words: str) -> Fault:
+    @classmethod
+    def of(cls, result: Program, original: Program | None = None) -> Trial:
+        """Execute a result, and its original, for the judge."""
+        return cls(executed(result), executed(original) if original is not None else None)
+
+    def fault(
+        self, node: ast.AST | None, invariant: str, words: str, *, established: bool = True
+    ) -> Fault:
         """A fault at a node of the result."""
         line = getattr(node, "lineno", None)
         program = self.result.program
         place = program.place(line) if line is not None else program.entry.name
-        return Fault(place, invariant, words)
+        return Fault(place, invariant, words, established)
 
     def since(self, d: Data) -> str:
         """How data lie, and since which operation: ``partial(sum): sum, line 12``."""
@@ -131,11 +143,6 @@ class Trial:
         return self.result.objects(v)
 
 
-def trial(result: Program, original: Program | None = None) -> Trial:
-    """Execute a result, and its original, for the judge."""
-    before = Judged(original, Watching()) if original is not None else None
-    if before is not None:
-        before.run()
-    execution = Judged(result, Watching())
-    execution.run()
-    return Trial(execution, before)
+def executed(program: Program) -> Execution:
+    """A program, executed with what the judge wants to know."""
+    return Judged(program, Watching()).run()

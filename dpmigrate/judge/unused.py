@@ -35,6 +35,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
             if leaf and not frozen and len(trial.owned(number)) == 1:
                 yield trial.fault(
                     objects[wrapper].node, NAME,
-                    f"no loss reaches {made.name} (made in {trial.line(made.node)})",
+                    f"no loss reaches {made.name} (made in {trial.line(made.node)}): "
+                    "DDP would stop in the second step",
                 )  # fmt: skip
                 break

@@ -22,7 +22,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
     """
     objects = trial.result.heap.objects
     if trial.result.trace.ended is not None:
-        yield trial.fault(None, NAME, f"the program is not understood: {trial.result.trace.ended}")
+        words = f"the program is not understood: {trial.result.trace.ended}"
+        yield trial.fault(None, NAME, words, established=False)
         return
     for event in trial.result.trace.of("no attribute"):
         name = event.values["name"][0].value  # type: ignore[union-attr]
@@ -30,7 +31,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for event in trial.steps:
         stepped = any(d.reached for d in data(event.values["parameters"]))
         if stepped and not event.values["gradients"]:  # else: a tensor that the step itself makes
-            yield trial.fault(event.node, NAME, "no gradient is seen that this step uses")
+            words = "no gradient is seen that this step uses"
+            yield trial.fault(event.node, NAME, words, established=False)
     seen = False
     for node, loss in trial.losses():
         seen = True
@@ -57,4 +59,5 @@ def faults(trial: Trial) -> Iterator[Fault]:
                 )  # fmt: skip
                 break
     if not seen:
-        yield trial.fault(None, NAME, "no loss is seen that comes to what an optimizer steps")
+        words = "no loss is seen that comes to what an optimizer steps"
+        yield trial.fault(None, NAME, words, established=False)

@@ -102,6 +102,9 @@ SPOILED = [
     pytest.param("    ddp.save(", "    print(done)\n    ddp.save(", bound.NAME, id="a name that is not bound"),
     pytest.param("return self.head(self.body(x))", "return self.body(x)", unused.NAME, id="a layer that no loss reaches"),
     pytest.param("cross_entropy(model(x), y)", "cross_entropy(model(x), y, reduction='sum')", totals.NAME, id="a sum that is no mean"),
+    pytest.param("            count += y.size(0)\n", "            count += 1\n", None, id="batches are counted"),
+    pytest.param("(model.module(x).argmax(1) == y).sum().item()", "nn.functional.cross_entropy(model.module(x), y).item()", None, id="means of batches are added up"),
+    pytest.param("    right, count = ddp.sum_all(right, count)\n", "    right = ddp.sum_all(right)\n", totals.NAME, id="one of two sums"),
 ]  # fmt: skip
 
 
@@ -111,3 +114,49 @@ def test_what_is_spoiled_is_named(before: str, after: str, invariant: str | None
     told = judged(RIGHT.replace(before, after, 1))
     names = {name for name, _ in told}
     assert invariant in names if invariant else not names, told
+
+
+OUTPUTS = RIGHT.replace("return self.head(self.body(x))", "return {{'out': {out}}}").replace("model(x), y)", "model(x)['out'], y)")
+OUTPUTS = OUTPUTS.replace("model.module(x).argmax", "model.module(x)['out'].argmax")
+
+
+def test_what_a_wrapper_gives_in_a_dictionary_has_passed_through_it() -> None:
+    right = OUTPUTS.format(out="self.head(self.body(x))")
+    assert judged(right) == []
+    past = judged(right.replace("cross_entropy(model(x)", "cross_entropy(model.module(x)"))
+    assert {name for name, _ in past} == {wrapped.NAME}
+
+
+def test_an_output_that_no_loss_is_made_of() -> None:
+    text = OUTPUTS.format(out="self.body(x), 'more': self.head(self.body(x))")
+    assert unused.NAME in {name for name, _ in judged(text)}
+
+
+CHOICE = """\
+    if torch.rand(1) > 2:
+        loader = DataLoader(train_set, batch_size=ddp.local_batch(8), sampler=ddp.DistributedSampler(train_set, seed=1))
+    for epoch in range"""
+
+
+def test_one_of_two_samplers_is_told() -> None:
+    text = RIGHT.replace("    for epoch in range", CHOICE, 1)
+    assert judged(text) == []
+    late = text.replace("        loader.sampler.set_epoch(epoch)\n", "", 1)
+    assert {name for name, _ in judged(late)} == {epochs.NAME}
+
+
+def test_the_ranks_may_draw_the_same_on_purpose() -> None:
+    again = "        with ddp.same_stream():\n            torch.randperm(4)\n        model.train()\n"
+    text = RIGHT.replace("    ddp.seed_ranks()\n", "").replace("        model.train()\n", again, 1).replace("nn.Dropout(0.1)", "nn.ReLU()")
+    assert "with ddp.same_stream()" in text
+    assert judged(text) == []
+    assert {name for name, _ in judged(text.replace("with ddp.same_stream():", "if True:"))} == {streams.NAME}
+
+
+def test_what_is_not_established_says_so() -> None:
+    text = RIGHT.replace("nn.functional.cross_entropy(model(x), y)", "unseen(model(x), y)", 1)
+    source = parse(f"from elsewhere import unseen\n{text}".encode(), "train.py")
+    assert isinstance(source, Source)
+    found = list(faults(Program.of(source)))
+    assert found
+    assert not any(f.established for f in found)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from unittest import mock
 
 from dpmigrate import migration
+from dpmigrate.judge.trial import executed
 from dpmigrate.migration import Texts
 from dpmigrate.model import Problem
 from dpmigrate.rewrite.apply import Refused, apply
@@ -56,16 +57,20 @@ def _judge(subject: Subject, mutant: Mutant, right: str) -> Result:
 
 @contextlib.contextmanager
 def _remembered() -> Iterator[None]:
-    """A file of a program that the fault is not in is rewritten and checked by itself once."""
+    """A file of a program that the fault is not in is rewritten and checked by itself once; what
+    was executed of the last programs is kept, the original among them.
+    """
     with (
         mock.patch("dpmigrate.rewrite.apply.apply", _applied),
         mock.patch("dpmigrate.rewrite.verify.verify", _verified),
+        mock.patch("dpmigrate.judge.trial.executed", _executed),
     ):
         yield
 
 
 _applied = functools.lru_cache(64)(apply)
 _verified = functools.lru_cache(64)(verify)
+_executed = functools.lru_cache(2)(executed)
 
 
 def rewritten(subject: Subject, mutant: Mutant) -> tuple[str, Texts | None]:

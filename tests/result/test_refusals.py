@@ -184,7 +184,41 @@ if __name__ == "__main__":
     fit(net, TensorDataset(torch.randn(32, 3), torch.randn(32, 1)), gpu=args.gpu == 1)
 """
 
+_UNUSED_OUTPUT = f"""{_HEAD}
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 8)
+        self.head = nn.Linear(8, 1)
+        self.other = nn.Linear(8, 1)
+
+    def forward(self, x):
+        found = dict(head=self.head(self.body(x)))
+        found.update(other=self.other(self.body(x)))
+        return found
+
+
+def main():
+    net = Net()
+    opt = optim.SGD(net.parameters(), lr=0.1)
+{_DATA}    batches = DataLoader(data, batch_size=4, shuffle=True)
+    for epoch in range(2):
+        for x, y in batches:
+            loss = nn.functional.mse_loss(net(x)["head"], y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+
+{_START}"""
+
 _PROGRAMS = [
+    pytest.param(
+        _UNUSED_OUTPUT,
+        ": no loss reaches Linear (made in line 12): DDP would stop in the second step",
+        id="an output that no loss is made of",
+    ),
     pytest.param(
         _MOVED_WHERE_TRAINED,
         ":13: no model would be wrapped in DistributedDataParallel: each rank would train its own",
