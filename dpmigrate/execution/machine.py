@@ -277,6 +277,10 @@ class Machine(ABC):
         """What a loop takes from it, any of the turns."""
 
     @abstractmethod
+    def taken(self, iterable: Value, node: ast.AST, frame: Frame) -> Value:
+        """What is taken from something that is gone through here, from its beginning."""
+
+    @abstractmethod
     def known_elements(self, iterable: Value, limit: int = 64) -> list[Value] | None:
         """The elements one by one, where they are known."""
 

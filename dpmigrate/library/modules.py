@@ -179,10 +179,13 @@ def gradients_cleared(site: Site) -> Value:
     """``model.zero_grad()``."""
     made = site.object
     assert made is not None
+    site.event("zero grad", module=value(Ref(made.number)))
     clear(site, sorted(owned(site.m, made.number)))
     return NONE
 
 
+#: what is kept of a library's module that calls another one, its field ``module``
+ROUND = "module round another one"
 #: what is kept of a model of a library, whose parts are modules as well
 MODEL = "model of a library"
 

@@ -80,7 +80,7 @@ def rows() -> list[Row]:
 
 
 #: effects that make or read objects and have no numbers of their own to compare
-_PLAIN = ("uniform", "none", "same")
+_PLAIN = ("uniform", "none", "same", "averaged", "shuffled", "statistics_updated")
 
 
 def test_rows_without_an_example_become_fewer() -> None:
