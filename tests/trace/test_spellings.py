@@ -1,0 +1,299 @@
+"""Each thing that a run does, in the ways that people write it: a small program each, all in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent, indent
+
+import pytest
+
+from tests.trace import beside
+from tests.trace.beside import Happened
+
+PRELUDE = """\
+import collections, contextlib, copy, csv, functools, io, itertools, json, logging, os, pathlib
+import pickle, pprint, random, shutil, sys, threading, traceback
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, Dataset, TensorDataset, random_split
+
+data = TensorDataset(torch.ones(8, 3), torch.zeros(8, 1))
+loader = DataLoader(data, batch_size=4)
+other = DataLoader(data, batch_size=2)
+model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = torch.ones(2, 3), torch.zeros(2, 1)
+
+def loss_of(x, y):
+    return F.mse_loss(model(x), y)
+"""
+#: kind of event -> pieces of programs in which it happens
+SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "pass batch": (
+        "for x, y in loader:\n    pass",
+        "for i, (x, y) in enumerate(loader):\n    pass",
+        "for (x, _), (y, _) in zip(loader, other):\n    pass",
+        "sizes = [len(x) for x, _ in loader]",
+        "n = sum(len(x) for x, _ in loader)",
+        "sizes = {i: len(b[0]) for i, b in enumerate(loader)}",
+        "it = iter(loader)\nx, y = next(it)",
+        "x, y = next(iter(loader))",
+        "it = loader.__iter__()\nx, y = it.__next__()",
+        "batches = list(loader)",
+        "batches = tuple(loader)",
+        "first, *rest = loader",
+        "first, second = loader",
+        "batches = [*loader]",
+        "print(*loader)",
+        "for x, _ in itertools.islice(loader, 1):\n    pass",
+        "turns = itertools.cycle(loader)\nfor _ in range(3):\n    x, y = next(turns)",
+        "both = itertools.chain(loader, other)\nfor x, _ in both:\n    pass",
+        "for x, _ in itertools.chain.from_iterable([loader, other]):\n    pass",
+        "moved = map(lambda b: b[0] * 2, loader)\nfor x in moved:\n    pass",
+        "for x, _ in filter(lambda b: len(b[0]) > 1, loader):\n    pass",
+        "for i, x in itertools.zip_longest(range(3), loader):\n    pass",
+        "n = functools.reduce(lambda n, b: n + len(b[0]), loader, 0)",
+        "last = collections.deque(loader, maxlen=1)",
+        "byplace = dict(enumerate(loader))",
+        "most = max(loader, key=len)",
+        "some = any(len(b) > 9 for b in loader)",
+        "def batches():\n    yield from loader\nfor x, _ in batches():\n    pass",
+        "def batches():\n    while True:\n        for b in loader:\n            yield b\ngiven = batches()\nx, y = next(given)",
+        "class Round:\n    def __iter__(self):\n        return iter(loader)\nfor x, _ in Round():\n    pass",
+        "class Round:\n    def __iter__(self):\n        self.it = iter(loader)\n        return self\n    def __next__(self):\n        return next(self.it)\nfor x, _ in Round():\n    pass",
+        "class Round:\n    def __iter__(self):\n        for b in loader:\n            yield b\nfor x, _ in Round():\n    pass",
+        "it = iter(loader)\nwhile True:\n    try:\n        x, y = next(it)\n    except StopIteration:\n        break",
+        "it = iter(loader)\nb = next(it, None)\nwhile b is not None:\n    b = next(it, None)",
+        "loaders = {'train': loader, 'val': other}\nfor phase in loaders:\n    for x, _ in loaders[phase]:\n        pass",
+        "for each in (loader, other):\n    for x, _ in each:\n        pass",
+        "copied = copy.copy(loader)\nfor x, _ in copied:\n    pass",
+        "import tqdm\nfor x, _ in tqdm.tqdm(loader, disable=True):\n    pass",
+        "import tqdm\nwith tqdm.tqdm(loader, disable=True) as bar:\n    for x, _ in bar:\n        pass",
+        "import tqdm\nbar = tqdm.tqdm(enumerate(loader), total=2, disable=True)\nfor i, (x, _) in bar:\n    pass",
+        "for x, _ in DataLoader(data, 4):\n    pass",
+        "x = np.stack([x.numpy() for x, _ in loader])",
+        "x = torch.cat([x for x, _ in loader])",
+        "x = torch.cat(list(map(lambda b: b[0], loader)))",
+    ),
+    "forward": (
+        "z = model(x)",
+        "z = model.forward(x)",
+        "z = model[0](x)",
+        "z = model.__call__(x)",
+        "for layer in model:\n    x_ = layer(torch.ones(2, 3)) if isinstance(layer, nn.Linear) and layer.out_features == 3 else 0",
+        "layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])\nz = x\nfor layer in layers:\n    z = layer(z)",
+        "heads = nn.ModuleDict({'a': nn.Linear(3, 1), 'b': nn.Linear(3, 2)})\nz = [heads[k](x) for k in heads]",
+        "z = functools.partial(model, x)()",
+        "z = list(map(model, [x, x]))",
+        "z = getattr(model, 'forward')(x)",
+        "f = model\nz = f(x)",
+        "from torch.utils.checkpoint import checkpoint\nz = checkpoint(model, x, use_reentrant=False)",
+        "z = torch.func.functional_call(model, dict(model.named_parameters()), (x,))",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        for i in range(2):\n            setattr(self, f'fc{i}', nn.Linear(3, 3))\n    def forward(self, x):\n        for i in range(2):\n            x = getattr(self, f'fc{i}')(x)\n        return x\nz = Net()(x)",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.utils.parametrizations.weight_norm(nn.Linear(3, 3))\n    def forward(self, x):\n        return self.fc(x)\nz = Net()(x)",
+        "net = nn.DataParallel(model)\nz = net(x)",
+        "z = copy.deepcopy(model)(x)",
+        "z = (model if len(x) else nn.Linear(3, 1))(x)",
+        "z = {'net': model}['net'](x)",
+        "gru = nn.GRU(3, 3, batch_first=True)\nz, h = gru(x[None])",
+        "with torch.no_grad():\n    z = model.eval()(x)\nmodel.train()",
+    ),
+    "backward": (
+        "loss_of(x, y).backward()",
+        "loss = loss_of(x, y)\nloss.backward(retain_graph=True)",
+        "torch.autograd.backward(loss_of(x, y))",
+        "torch.autograd.backward([loss_of(x, y), loss_of(x, y)])",
+        "sum([loss_of(x, y), loss_of(x, y)]).backward()",
+        "(0.5 * loss_of(x, y)).backward()",
+        "scaler = torch.amp.GradScaler('cpu', enabled=False)\nscaler.scale(loss_of(x, y)).backward()",
+        "for loss in (loss_of(x, y), loss_of(x, y)):\n    loss.backward()",
+        "losses = {'a': loss_of(x, y)}\nlosses['a'].backward()",
+        "loss_of(x, y).backward(torch.tensor(1.0))",
+        "model(x).backward(torch.ones(2, 1))",
+    ),
+    "gradient": (
+        "g = torch.autograd.grad(loss_of(x, y), list(model.parameters()))",
+        "from torch.autograd import grad\ng, = grad(model(x).sum(), model[0].weight)",
+    ),
+    "step": (
+        "loss_of(x, y).backward()\noptimizer.step()",
+        "def closure():\n    optimizer.zero_grad()\n    loss = loss_of(x, y)\n    loss.backward()\n    return loss\noptimizer.step(closure)",
+        "lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=2)\ndef closure():\n    lbfgs.zero_grad()\n    loss = loss_of(x, y)\n    loss.backward()\n    return loss\nlbfgs.step(closure)",
+        "scaler = torch.amp.GradScaler('cpu', enabled=False)\nscaler.scale(loss_of(x, y)).backward()\nscaler.step(optimizer)\nscaler.update()",
+        "opts = [torch.optim.Adam(p.parameters()) for p in (model[0], model[2])]\nloss_of(x, y).backward()\nfor o in opts:\n    o.step()",
+        "opts = {'a': torch.optim.Adam(model.parameters())}\nloss_of(x, y).backward()\nopts['a'].step()\n[o.step() for o in opts.values()]",
+        "loss_of(x, y).backward()\nlist(map(lambda o: o.step(), [optimizer]))",
+        "loss_of(x, y).backward()\ngetattr(optimizer, 'step')()",
+        "adam = getattr(torch.optim, 'Adam')(model.parameters(), lr=0.1)\nloss_of(x, y).backward()\nadam.step()",
+        "class Mine(torch.optim.Optimizer):\n    def __init__(self, params, lr):\n        super().__init__(params, dict(lr=lr))\n    def step(self, closure=None):\n        for g in self.param_groups:\n            for p in g['params']:\n                p.data -= g['lr'] * p.grad\nmine = Mine(model.parameters(), 0.1)\nloss_of(x, y).backward()\nmine.step()",
+        "class Mine(torch.optim.SGD):\n    pass\nmine = Mine(model.parameters(), 0.1)\nloss_of(x, y).backward()\nmine.step()",
+    ),
+    "optimizer": (
+        "o = torch.optim.AdamW(model.parameters())",
+        "from torch import optim\no = optim.SGD([{'params': model[0].parameters()}, {'params': model[2].parameters(), 'lr': 1.0}], lr=0.1)",
+        "o = {'sgd': torch.optim.SGD, 'adam': torch.optim.Adam}[os.environ.get('O', 'sgd')](model.parameters(), lr=0.1)",
+        "o = getattr(torch.optim, json.loads('[\"Adam\"]')[0])(model.parameters(), lr=0.1)",
+        "make = functools.partial(torch.optim.SGD, lr=0.1)\no = make(model.parameters())",
+        "o = torch.optim.SGD(itertools.chain(model[0].parameters(), model[2].parameters()), lr=0.1)",
+        "o = torch.optim.SGD(filter(lambda p: p.requires_grad, model.parameters()), lr=0.1)",
+    ),
+    "schedule": (
+        "s = torch.optim.lr_scheduler.StepLR(optimizer, 1)\ns.step()",
+        "s = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)\ns.step(0.5)",
+        "s = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda e: 1.0)\ns.step()",
+        "s = getattr(torch.optim.lr_scheduler, json.loads('[\"StepLR\"]')[0])(optimizer, 1)\ns.step()",
+    ),
+    "zero grad": (
+        "optimizer.zero_grad()",
+        "model.zero_grad()",
+        "optimizer.zero_grad(set_to_none=True)",
+        "nn.DataParallel(model).zero_grad()",
+        "for o in (optimizer,):\n    o.zero_grad()",
+    ),
+    "clip": (
+        "loss_of(x, y).backward()\nnn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+        "loss_of(x, y).backward()\ntorch.nn.utils.clip_grad_value_(model.parameters(), 1.0)",
+        "from torch.nn.utils import clip_grad_norm_\nloss_of(x, y).backward()\nclip_grad_norm_(model.parameters(), 1.0)",
+    ),
+    "save": (
+        "torch.save(model.state_dict(), 'a.pt')",
+        "torch.save({'model': model.state_dict(), 'epoch': 1}, os.path.join('.', 'b.pt'))",
+        "with open('c.pt', 'wb') as f:\n    torch.save(model.state_dict(), f)",
+        "save = functools.partial(torch.save, model.state_dict())\nsave('d.pt')",
+        "torch.save(model, pathlib.Path('.') / 'e.pt')",
+    ),
+    "write": (
+        "with open('a.txt', 'w') as f:\n    f.write('x')",
+        "f = open('b.txt', mode='a')\nf.close()",
+        "with pathlib.Path('c.txt').open('w') as f:\n    print('x', file=f)",
+        "(pathlib.Path('.') / 'd.txt').write_text('x')",
+        "pathlib.Path('e.txt').write_bytes(b'x')",
+        "np.save('a.npy', np.ones(2))",
+        "np.savetxt('b.txt', np.ones(2))",
+        "np.savez('c.npz', a=np.ones(2))",
+        "with open('d.csv', 'w', newline='') as f:\n    csv.writer(f).writerow([1])",
+        "with open('e.json', 'w') as f:\n    json.dump({}, f)",
+        "pickle.dump([1], open('f.pkl', 'wb'))",
+        "open('g.txt', 'w').close()\nshutil.copy('g.txt', 'h.txt')\nos.replace('h.txt', 'i.txt')\nos.rename('i.txt', 'j.txt')",
+        "handler = logging.FileHandler('k.log')\nhandler.close()",
+        "import gzip\nwith gzip.open('l.gz', 'wt') as f:\n    f.write('x')",
+        "import zipfile\nwith zipfile.ZipFile('m.zip', 'w') as f:\n    f.writestr('a', 'x')",
+        "with io.open('n.txt', 'w') as f:\n    pass",
+        "import tempfile\nwith tempfile.NamedTemporaryFile('w', dir='.') as f:\n    pass",
+        "np.ones(2).tofile('o.bin')",
+        "with contextlib.ExitStack() as stack:\n    f = stack.enter_context(open('p.txt', 'w'))",
+    ),
+    "print": (
+        "print('x')",
+        "print('a', 'b', sep='-', file=sys.stderr)",
+        "sys.stdout.write('x\\n')",
+        "sys.stderr.write('x\\n')",
+        "out = sys.stdout\nout.write('x\\n')",
+        "say = functools.partial(print, flush=True)\nsay('x')",
+        "say = print\nsay('x')",
+        "logging.warning('x')",
+        "log = logging.getLogger('a')\nlog.warning('x')",
+        "log = logging.getLogger(__name__)\nlog.setLevel(logging.INFO)\nlog.addHandler(logging.StreamHandler())\nlog.info('x')",
+        "pprint.pprint({'a': 1})",
+        "try:\n    1 / 0\nexcept ZeroDivisionError:\n    traceback.print_exc()",
+        "print(*['a', 'b'])",
+        "[print(i) for i in range(2)]",
+        "list(map(print, [1, 2]))",
+        "import tqdm\ntqdm.tqdm.write('x')",
+        "sys.stdout.writelines(['x\\n'])",
+        "class Both:\n    def __init__(self, out):\n        self.out = out\n    def write(self, text):\n        self.out.write(text)\n    def flush(self):\n        pass\nbefore = sys.stdout\nsys.stdout = Both(before)\nprint('x')\nsys.stdout = before",
+    ),
+    "draw": (
+        "z = torch.rand(3)",
+        "z = torch.randn(3, 2)",
+        "z = torch.randn_like(x)",
+        "z = torch.empty(3).normal_()",
+        "z = torch.empty(3).uniform_(0, 1)",
+        "z = torch.bernoulli(torch.full((3,), 0.5))",
+        "z = torch.multinomial(torch.ones(3), 1)",
+        "z = torch.randperm(3)",
+        "z = torch.randint(0, 3, (2,))",
+        "z = torch.normal(0.0, 1.0, (2,))",
+        "nn.init.xavier_uniform_(model[0].weight)",
+        "nn.init.kaiming_normal_(model[0].weight)",
+        "z = F.dropout(x, 0.5)",
+        "z = np.random.rand(3)",
+        "z = np.random.permutation(3)",
+        "a = np.arange(3)\nnp.random.shuffle(a)",
+        "a = [1, 2]\nrandom.shuffle(a)",
+        "z = random.random()",
+        "z = random.choice([1, 2])",
+        "from random import random as roll\nz = roll()",
+        "z = random.sample(range(9), 2)",
+    ),
+    "seed": (
+        "torch.manual_seed(1)",
+        "random.seed(1)\nnp.random.seed(1)",
+        "for f in (random.seed, np.random.seed, torch.manual_seed):\n    f(1)",
+    ),
+    "load": (
+        "torch.save(model.state_dict(), 'l.pt')\nstate = torch.load('l.pt')",
+        "torch.save(model.state_dict(), 'm.pt')\nwith open('m.pt', 'rb') as f:\n    state = torch.load(f, map_location='cpu')",
+    ),
+    "load state": (
+        "model.load_state_dict(model.state_dict())",
+        "optimizer.load_state_dict(optimizer.state_dict())",
+        "nn.DataParallel(model).load_state_dict(nn.DataParallel(model).state_dict())",
+    ),
+    "loader": (
+        "l = DataLoader(data, 2)",
+        "l = torch.utils.data.DataLoader(data, **{'batch_size': 2})",
+        "l = [DataLoader(part, 2) for part in random_split(data, [4, 4])]",
+        "make = functools.partial(DataLoader, batch_size=2)\nl = make(data)",
+        "class Loader(DataLoader):\n    def __init__(self, data):\n        super().__init__(data, batch_size=2)\nl = Loader(data)",
+    ),
+    "requires grad": ("z = torch.ones(2).requires_grad_()", "z = torch.ones(2).requires_grad_(True)"),
+    "process": (
+        "t = threading.Thread(target=print, args=('x',))\nt.start()\nt.join()",
+        "class Worker(threading.Thread):\n    def run(self):\n        print('x')\nw = Worker()\nw.start()\nw.join()",
+    ),
+    "exit": ("try:\n    sys.exit(0)\nexcept SystemExit:\n    pass",),
+}  # fmt: skip
+PIECES = [(kind, text) for kind, texts in SPELLINGS.items() for text in texts]
+#: what the engine does not follow yet; the list may only shrink
+NOT_YET: Mapping[str, str] = {}
+
+
+def program() -> tuple[str, list[range]]:
+    """All pieces as functions of one program, and the lines of each."""
+    text, lines = PRELUDE, []
+    for i, (_, piece) in enumerate(PIECES):
+        first = text.count("\n") + 1
+        text += f"\ndef piece_{i}(x=x, y=y):\n{indent(dedent(piece), '    ')}\n"
+        lines.append(range(first, text.count("\n") + 1))
+    calls = "\n".join(f"    piece_{i}()" for i in range(len(PIECES)))
+    return f"{text}\nif __name__ == '__main__':\n{calls}\n", lines
+
+
+@pytest.fixture(scope="module")
+def laid_beside(_forked_python: Path | None, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Happened], list[Happened], Path]:
+    """What happened in the run, and what of it the trace does not have."""
+    folder = tmp_path_factory.mktemp("spellings") / "program"
+    folder.mkdir()
+    script = folder / "train.py"
+    script.write_text(program()[0])
+    with pytest.MonkeyPatch.context() as patch:
+        if _forked_python is not None:
+            patch.setattr("sys.executable", str(_forked_python))
+        ran = beside.recorded(script, folder, 0)
+    assert ran.code == 0 and ran.records, ran.stderr
+    events = beside.happened(ran.records[0])
+    return events, beside.holes(events, beside.noted(beside.traced(script), script)), script
+
+
+@pytest.mark.parametrize("number", range(len(PIECES)), ids=[f"{kind}: {text}" for kind, text in PIECES])
+def test_what_happens_is_in_the_trace(number: int, laid_beside: tuple[list[Happened], list[Happened], Path]) -> None:
+    kinds, _ = PIECES[number]
+    events, holes, script = laid_beside
+    lines = program()[1][number]
+    seen = {e.kind for e in events if e.line in lines}
+    assert seen >= ({kinds} if kinds in beside.SPOKEN else set(kinds.split())), seen
+    assert list(beside.told((h for h in holes if h.line in lines), script)) == []
