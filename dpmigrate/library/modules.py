@@ -210,11 +210,15 @@ def part(site: Site) -> Value:
 
 def wrapper(site: Site) -> Value:
     """``DataParallel(model)``, ``DistributedDataParallel(model)``."""
-    return site.ref(
+    module = site.get(0, "module")
+    made = site.ref(
         "wrapper",
-        module=site.get(0, "module"),
+        module=module,
         find_unused=site.arguments.keywords.get("find_unused_parameters"),
     )
+    if site.word == "DistributedDataParallel":
+        site.event("wrap", object=made, module=module or NOTHING)
+    return made
 
 
 def wrapper_called(site: Site) -> Value:

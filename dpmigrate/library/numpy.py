@@ -72,7 +72,9 @@ def generator(site: Site) -> Value:
 
 ROWS = (
     Row("numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile", loaded, source=_DOC),
-    Row("numpy.save numpy.savez numpy.savetxt numpy.savez_compressed", saved, source=_DOC),
+    Row("""
+numpy.save numpy.savez numpy.savetxt numpy.savez_compressed .tofile .dump
+""", saved, source=_DOC),
     Row("""
 numpy.set_printoptions numpy.seterr numpy.random.set_state
 numpy.testing.assert_allclose numpy.testing.assert_array_equal numpy.fill_diagonal
@@ -180,7 +182,6 @@ np.dot(x.numpy(), y.numpy().T)
     Row("numpy.size <array>.__len__", elements_count, ("np.size(x.numpy())",), _DOC),
     Row(".fill .put", filled, source=_DOC),
     Row(".tobytes .dumps", uniform, source=_DOC),
-    Row(".tofile .dump", saved, source=_DOC),
 )  # fmt: skip
 
 

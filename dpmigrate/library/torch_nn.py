@@ -69,6 +69,7 @@ def as_vector(site: Site) -> Value:
 
 ROWS = (
     Row("torch.func.functional_call torch.nn.utils.stateless.functional_call", called_with,
+        ("torch.func.functional_call(torch.nn.Linear(4, 2).double(), {}, (x,))",),
         source="https://docs.pytorch.org/docs/stable/generated/torch.func.functional_call.html"),
     Row(prefixed("torch.nn.functional.", """
 relu relu6 leaky_relu elu selu gelu silu mish tanh sigmoid softplus hardtanh hardswish

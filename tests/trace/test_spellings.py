@@ -1,17 +1,19 @@
-"""Each thing that a run does, in the ways that people write it: a small program each, all in one run."""
+"""Each thing that a run does, in the ways that people write it: small pieces of programs, all in one run, and those at two ranks in another."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
-from textwrap import dedent, indent
+from textwrap import indent
 
 import pytest
 
 from tests.trace import beside
 from tests.trace.beside import Happened
 
-PRELUDE = """\
+ONE_PROCESS = """\
 import collections, contextlib, copy, csv, functools, io, itertools, json, logging, os, pathlib
 import pickle, pprint, random, shutil, sys, threading, traceback
 import numpy as np
@@ -31,7 +33,7 @@ def loss_of(x, y):
     return F.mse_loss(model(x), y)
 """
 #: kind of event -> pieces of programs in which it happens
-SPELLINGS: Mapping[str, tuple[str, ...]] = {
+ALONE: Mapping[str, tuple[str, ...]] = {
     "pass batch": (
         "for x, y in loader:\n    pass",
         "for i, (x, y) in enumerate(loader):\n    pass",
@@ -257,43 +259,143 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     ),
     "exit": ("try:\n    sys.exit(0)\nexcept SystemExit:\n    pass",),
 }  # fmt: skip
-PIECES = [(kind, text) for kind, texts in SPELLINGS.items() for text in texts]
-#: what the engine does not follow yet; the list may only shrink
-NOT_YET: Mapping[str, str] = {}
+#: what is put before and behind the pieces at two ranks
+TWO_RANKS = f"""\
+import torch.distributed as dist
+import dpmigrate_runtime as ddp
+{ONE_PROCESS}
+ddp.setup()
+rank = ddp.rank()
+wrapped = ddp.wrap(nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Linear(3, 1)))
+"""
+#: the same at two ranks: what all ranks do together
+TOGETHER: Mapping[str, tuple[str, ...]] = {
+    "collective": (
+        "ddp.barrier()",
+        "n = ddp.sum_all(1)",
+        "n, m = ddp.sum_all(1, 2.0)",
+        "n = ddp.mean_all(torch.ones(1))",
+        "n = ddp.gather_all(torch.ones(2, 3))",
+        "n = ddp.gather_all([1, 2])",
+        "n = ddp.any_rank(rank == 1)",
+        "if ddp.any_rank(rank == 1):\n    n = ddp.sum_all(1)",
+        "n = ddp.from_main('x')",
+        "ddp.sync_buffers(wrapped)",
+        "with ddp.same_stream():\n    n = torch.rand(1)",
+        "ddp.seed_ranks()",
+        "l = ddp.weighted_mean(model(x).mean(), len(x))",
+        "n = ddp.mean_count(len(x))",
+        "net = ddp.wrap(nn.Linear(3, 1))",
+        "from dpmigrate_runtime import sum_all as total\nn = total(1)",
+        "n = list(map(ddp.sum_all, [1, 2]))",
+        "totals = {'a': 1.0}\ntotals = {k: ddp.mean_all(v) for k, v in totals.items()}",
+        "t = torch.ones(1)\ndist.all_reduce(t)",
+        "t = torch.ones(1)\ndist.all_reduce(t, op=dist.ReduceOp.MAX)",
+        "t = torch.ones(1)\ndist.broadcast(t, 0)",
+        "t = torch.ones(1)\ndist.reduce(t, 0)",
+        "t = [torch.ones(1) for _ in range(2)]\ndist.all_gather(t, torch.ones(1))",
+        "t = torch.ones(2)\ndist.all_gather_into_tensor(t, torch.ones(1))",
+        "t = [None, None]\ndist.all_gather_object(t, 'x')",
+        "t = ['x']\ndist.broadcast_object_list(t, 0)",
+        "t = torch.ones(1)\ndist.scatter(t, [torch.ones(1), torch.ones(1)] if rank == 0 else None)",
+        "t = [None]\ndist.scatter_object_list(t, ['a', 'b'])",
+        "t = [torch.ones(1) for _ in range(2)] if rank == 0 else None\ndist.gather(torch.ones(1), t)",
+        "t = [torch.ones(1) for _ in range(2)]\ndist.all_to_all(t, [torch.ones(1), torch.ones(1)])",
+        "t = torch.ones(1)\ndist.reduce_scatter(t, [torch.ones(1), torch.ones(1)])",
+        "dist.barrier()",
+        "from torch.distributed import all_reduce, ReduceOp\nt = torch.ones(1)\nall_reduce(t, ReduceOp.SUM)",
+        "t = torch.ones(1)\nwork = dist.all_reduce(t, async_op=True)\nwork.wait()",
+        "if dist.is_initialized() and dist.get_world_size() > 1:\n    dist.barrier()",
+    ),
+    "wrap": ("net = ddp.wrap(nn.Linear(3, 1))", "net = nn.parallel.DistributedDataParallel(nn.Linear(3, 1))"),
+    "forward backward": (
+        "wrapped(x).mean().backward()",
+        "with ddp.accumulate(wrapped, sync=False):\n    wrapped(x).mean().backward()",
+        "ddp.sum_loss(wrapped(x).sum()).backward()",
+    ),
+    "pass batch": (
+        "for x, y in ddp.shard(loader):\n    pass",
+        "for x, y in ddp.shard(loader, blocks=True):\n    pass",
+        "for x, y in ddp.whole(ddp.distribute(loader)):\n    pass",
+        "train = ddp.distribute(DataLoader(data, 2, shuffle=True))\nfor x, y in ddp.next_epoch(train):\n    pass",
+        "for i, (x, y) in enumerate(ddp.shard(loader)):\n    pass",
+        "train = DataLoader(data, ddp.local_batch(4), sampler=ddp.DistributedSampler(data))\nfor x, y in train:\n    pass",
+    ),
+    "save write": ("ddp.save(ddp.unwrap(wrapped).state_dict(), 'a.pt')", "if ddp.is_main():\n    torch.save({}, 'b.pt')"),
+    "write": ("f = ddp.main_only(open, 'a.txt', 'w')",),
+    "print": ("print(ddp.sum_all(1))", "if ddp.is_main():\n    print('x')"),
+}  # fmt: skip
+CLEANUP = "    ddp.cleanup()\n"
 
 
-def program() -> tuple[str, list[range]]:
-    """All pieces as functions of one program, and the lines of each."""
-    text, lines = PRELUDE, []
-    for i, (_, piece) in enumerate(PIECES):
-        first = text.count("\n") + 1
-        text += f"\ndef piece_{i}(x=x, y=y):\n{indent(dedent(piece), '    ')}\n"
-        lines.append(range(first, text.count("\n") + 1))
-    calls = "\n".join(f"    piece_{i}()" for i in range(len(PIECES)))
-    return f"{text}\nif __name__ == '__main__':\n{calls}\n", lines
+@dataclass(frozen=True)
+class Sheet:
+    """Pieces of programs, made into functions of one program."""
+
+    before: str
+    pieces: Mapping[str, tuple[str, ...]]
+    after: str
+    ranks: int
+
+    @cached_property
+    def listed(self) -> list[tuple[str, str]]:
+        return [(kind, text) for kind, texts in self.pieces.items() for text in texts]
+
+    @cached_property
+    def program(self) -> tuple[str, list[range]]:
+        """All pieces as functions of one program, and the lines of each."""
+        text, lines = self.before, []
+        for i, (_, piece) in enumerate(self.listed):
+            first = text.count("\n") + 1
+            text += f"\ndef piece_{i}(x=x, y=y):\n{indent(piece, '    ')}\n"
+            lines.append(range(first, text.count("\n") + 1))
+        calls = "".join(f"    piece_{i}()\n" for i in range(len(self.listed)))
+        return f"{text}\nif __name__ == '__main__':\n{calls}{self.after}", lines
+
+
+SHEETS = {"one process": Sheet(ONE_PROCESS, ALONE, "", 0), "two ranks": Sheet(TWO_RANKS, TOGETHER, CLEANUP, 2)}
+PIECES = [pytest.param(name, i, id=f"{name}, {kind}: {text}") for name, s in SHEETS.items() for i, (kind, text) in enumerate(s.listed)]
+
+
+@dataclass(frozen=True)
+class Laid:
+    """What happened in the run of a sheet, and what of it the trace does not have."""
+
+    events: list[Happened]
+    holes: list[Happened]
+    script: Path
 
 
 @pytest.fixture(scope="module")
-def laid_beside(_forked_python: Path | None, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Happened], list[Happened], Path]:
-    """What happened in the run, and what of it the trace does not have."""
-    folder = tmp_path_factory.mktemp("spellings") / "program"
-    folder.mkdir()
-    script = folder / "train.py"
-    script.write_text(program()[0])
-    with pytest.MonkeyPatch.context() as patch:
-        if _forked_python is not None:
-            patch.setattr("sys.executable", str(_forked_python))
-        ran = beside.recorded(script, folder, 0)
-    assert ran.code == 0 and ran.records, ran.stderr
-    events = beside.happened(ran.records[0])
-    return events, beside.holes(events, beside.noted(beside.traced(script), script)), script
+def laid_beside(_forked_python: Path | None, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Laid]:
+    @cache
+    def laid(name: str) -> Laid:
+        folder = tmp_path_factory.mktemp("sheet") / "program"
+        folder.mkdir()
+        script = folder / "train.py"
+        script.write_text(SHEETS[name].program[0])
+        with pytest.MonkeyPatch.context() as patch:
+            if _forked_python is not None:
+                patch.setattr("sys.executable", str(_forked_python))
+            ran = beside.recorded(script, folder, SHEETS[name].ranks)
+        assert ran.code == 0 and ran.records, ran.stderr
+        events = beside.happened(ran.records[0])
+        return Laid(events, beside.holes(events, beside.noted(beside.traced(script), script)), script)
+
+    return laid
 
 
-@pytest.mark.parametrize("number", range(len(PIECES)), ids=[f"{kind}: {text}" for kind, text in PIECES])
-def test_what_happens_is_in_the_trace(number: int, laid_beside: tuple[list[Happened], list[Happened], Path]) -> None:
-    kinds, _ = PIECES[number]
-    events, holes, script = laid_beside
-    lines = program()[1][number]
-    seen = {e.kind for e in events if e.line in lines}
+@pytest.mark.parametrize(("name", "number"), PIECES)
+def test_what_happens_is_in_the_trace(name: str, number: int, laid_beside: Callable[[str], Laid]) -> None:
+    kinds, _ = SHEETS[name].listed[number]
+    lines, found = SHEETS[name].program[1][number], laid_beside(name)
+    seen = {e.kind for e in found.events if e.line in lines}
     assert seen >= ({kinds} if kinds in beside.SPOKEN else set(kinds.split())), seen
-    assert list(beside.told((h for h in holes if h.line in lines), script)) == []
+    assert list(beside.told((h for h in found.holes if h.line in lines), found.script)) == []
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_nothing_else_is_missing(name: str, laid_beside: Callable[[str], Laid]) -> None:
+    of_pieces = {n for lines in SHEETS[name].program[1] for n in lines}
+    found = laid_beside(name)
+    assert list(beside.told((h for h in found.holes if h.line not in of_pieces), found.script)) == []
