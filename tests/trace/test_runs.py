@@ -49,7 +49,11 @@ def test_what_happens_is_in_the_trace(case: Case | Several, side: str, script: s
     beside.written(case, side, folder)
     path = folder / script
     ran = beside.recorded(path, folder, 2 if side == RESULT else 0, case.facts.get("args", []))
-    assert ran.code == 0 and ran.records, ran.stderr
+    known = beside.noted(beside.traced(path), path)
+    assert ran.code == 0, ran.stderr
+    if not ran.records:  # of a program that never imports torch there is none
+        assert not {"backward", "step", "pass"} & set(known), ran.stderr
+        return
     beside.keep(case.name, side, script, ran.records[0])
-    missing = beside.holes(beside.happened(ran.records[0]), beside.noted(beside.traced(path), path))
+    missing = beside.holes(beside.happened(ran.records[0]), known)
     assert list(beside.told(missing, path)) == []

@@ -24,7 +24,8 @@ from dpmigrate_probe.state import CONFIG, STATE
 #: no event of the program: a draw of ``nn.Linear(3, 3)`` belongs to the making of the layer
 _DIRECT = {
     "draw": (
-        ("torch", "rand randn randint randperm normal bernoulli multinomial rand_like randn_like randint_like"),
+        ("torch", "rand randn randint randperm normal bernoulli multinomial poisson rand_like randn_like randint_like"),
+        ("torch.utils.data", "random_split"),
         ("torch.Tensor", "normal_ uniform_ random_ exponential_ bernoulli_ log_normal_ cauchy_ geometric_"),
         ("torch.nn.init", "normal_ uniform_ trunc_normal_ orthogonal_ sparse_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_"),
         ("torch.nn.functional", "dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout gumbel_softmax"),
