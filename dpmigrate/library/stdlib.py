@@ -119,6 +119,11 @@ def process_made(site: Site) -> Value:
     return value(Ref(made.number))
 
 
+def timer_made(site: Site) -> Value:
+    """``Timer(seconds, f)``: a thread."""
+    return site.ref("process", target=site.get(1, "function"), args=site.get(2, "args"))
+
+
 def process_constructed(site: Site) -> Value:
     """``super().__init__(target=f)`` of a thread of the program."""
     if site.object is not None:
@@ -271,9 +276,10 @@ toml.load tomllib.load joblib.load
     Row("json.dump pickle.dump yaml.dump toml.dump yaml.safe_dump joblib.dump", saved, source=_DOC),
     Row("threading.Thread multiprocessing.Process torch.multiprocessing.Process", process_made,
         source=_DOC),
+    Row("threading.Timer", timer_made, source=_DOC),
     Row("<process>.__init__", process_constructed, source=_DOC),
     Row("<process>.start", process_started, source=_DOC),
-    Row(methods("process", "join terminate kill close"), none, source=_DOC),
+    Row(methods("process", "join terminate kill close cancel"), none, source=_DOC),
     Row(methods("process", "is_alive"), uniform, source=_DOC),
     Row("importlib.import_module builtins.__import__", import_by_name, source=_DOC),
     Row("""

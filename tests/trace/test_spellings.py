@@ -259,6 +259,103 @@ ALONE: Mapping[str, tuple[str, ...]] = {
     ),
     "exit": ("try:\n    sys.exit(0)\nexcept SystemExit:\n    pass",),
 }  # fmt: skip
+#: code that a library or Python calls: each piece prints in it
+CALLED_BACK = (
+    "handle = model.register_forward_hook(lambda m, i, o: print('x'))\nmodel(x)\nhandle.remove()",
+    "handle = model.register_forward_pre_hook(lambda m, i: print('x'))\nmodel(x)\nhandle.remove()",
+    "class Words(Dataset):\n    def __len__(self):\n        return 2\n    def __getitem__(self, i):\n        print('x')\n        return i\nfor i in DataLoader(Words()):\n    pass",
+    "class Words(Dataset):\n    def __len__(self):\n        print('x')\n        return 2\n    def __getitem__(self, i):\n        return i\nn = len(Words())",
+    "class Words(torch.utils.data.IterableDataset):\n    def __iter__(self):\n        print('x')\n        yield 1\nfor i in DataLoader(Words()):\n    pass",
+    "def put(batch):\n    print('x')\n    return batch\nfor b in DataLoader(data, 2, collate_fn=put):\n    pass",
+    "class Order(torch.utils.data.Sampler):\n    def __init__(self):\n        pass\n    def __iter__(self):\n        print('x')\n        return iter(range(8))\n    def __len__(self):\n        return 8\nfor b in DataLoader(data, 2, sampler=Order()):\n    pass",
+    "class Order(torch.utils.data.Sampler):\n    def __init__(self):\n        pass\n    def __iter__(self):\n        print('x')\n        yield [0, 1]\n    def __len__(self):\n        return 1\nfor b in DataLoader(data, batch_sampler=Order()):\n    pass",
+    "s = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda e: print('x') or 1.0)\ns.step()",
+    "class Twice(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        print('x')\n        return x * 2\n    @staticmethod\n    def backward(ctx, g):\n        print('y')\n        return g * 2\nTwice.apply(torch.ones(1, requires_grad=True)).sum().backward()",
+    "z = torch.ones(1, requires_grad=True)\nz.register_hook(lambda g: print('x'))\nz.sum().backward()",
+    "handle = optimizer.register_step_post_hook(lambda *a: print('x'))\nloss_of(x, y).backward()\noptimizer.step()\nhandle.remove()",
+    "model.apply(lambda m: print('x'))",
+    "from torch.utils.checkpoint import checkpoint\ndef f(x):\n    print('x')\n    return model(x)\ncheckpoint(f, x, use_reentrant=False).sum().backward()",
+    "n = sorted([2, 1], key=lambda v: print('x') or v)",
+    "n = max([2, 1], key=lambda v: print('x') or v)",
+    "n = [2, 1]\nn.sort(key=lambda v: print('x') or v)",
+    "n = list(filter(lambda v: print('x'), [1]))",
+    "n = any(map(lambda v: print('x'), [1]))",
+    "n = functools.reduce(lambda a, b: print('x') or 1, [1, 2])",
+    "@functools.lru_cache(None)\ndef f():\n    print('x')\nf()",
+    "def loud(f):\n    @functools.wraps(f)\n    def inner(*a):\n        print('x')\n        return f(*a)\n    return inner\n@loud\ndef f():\n    pass\nf()",
+    "@contextlib.contextmanager\ndef timed():\n    print('x')\n    yield\n    print('y')\nwith timed():\n    pass",
+    "class Timed:\n    def __enter__(self):\n        print('x')\n    def __exit__(self, *a):\n        print('y')\nwith Timed():\n    pass",
+    "class Timed(contextlib.ContextDecorator):\n    def __enter__(self):\n        print('x')\n    def __exit__(self, *a):\n        print('y')\n@Timed()\ndef f():\n    pass\nf()",
+    "with contextlib.ExitStack() as stack:\n    stack.callback(print, 'x')",
+    "def f():\n    print('x')\nwith contextlib.ExitStack() as stack:\n    stack.callback(f)",
+    "class A:\n    @property\n    def b(self):\n        print('x')\nA().b",
+    "class A:\n    @functools.cached_property\n    def b(self):\n        print('x')\nA().b",
+    "class A:\n    def __str__(self):\n        print('x')\n        return ''\nz = str(A())",
+    "class A:\n    def __repr__(self):\n        print('x')\n        return ''\nz = f'{A()}'",
+    "class A:\n    def __str__(self):\n        print('x')\n        return ''\nprint(A())",
+    "class A:\n    def __add__(self, o):\n        print('x')\n        return self\nz = A() + 1",
+    "class A:\n    def __eq__(self, o):\n        print('x')\n        return True\nz = A() == A()",
+    "class A:\n    def __lt__(self, o):\n        print('x')\n        return True\nz = A() < A()",
+    "class A:\n    def __contains__(self, o):\n        print('x')\n        return True\nz = 1 in A()",
+    "class A:\n    def __bool__(self):\n        print('x')\n        return True\nif A():\n    pass",
+    "class A:\n    def __getitem__(self, i):\n        print('x')\nz = A()[0]",
+    "class A:\n    def __setitem__(self, i, v):\n        print('x')\nA()[0] = 1",
+    "class A:\n    def __setattr__(self, i, v):\n        print('x')\nA().b = 1",
+    "class A:\n    def __getattr__(self, i):\n        print('x')\nA().b",
+    "class A:\n    def __call__(self):\n        print('x')\nA()()",
+    "class A:\n    def __new__(cls):\n        print('x')\n        return super().__new__(cls)\nA()",
+    "class A:\n    def __init_subclass__(cls):\n        print('x')\nclass B(A):\n    pass",
+    "class A:\n    def __neg__(self):\n        print('x')\nz = -A()",
+    "class A:\n    def __iadd__(self, o):\n        print('x')\n        return self\nz = A()\nz += 1",
+    "class A:\n    def __del__(self):\n        print('x')\nz = A()\ndel z",
+    "import dataclasses\n@dataclasses.dataclass\nclass A:\n    a: int = 1\n    def __post_init__(self):\n        print('x')\nA()",
+    "import dataclasses\ndef f():\n    print('x')\n@dataclasses.dataclass\nclass A:\n    a: int = dataclasses.field(default_factory=f)\nA()",
+    "import re\nz = re.sub('a', lambda m: print('x') or '', 'a')",
+    "z = json.dumps([model], default=lambda o: print('x'))",
+    "import argparse\ndef f(v):\n    print('x')\np = argparse.ArgumentParser()\np.add_argument('--a', type=f)\np.parse_args(['--a', '1'])",
+    "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(1) as pool:\n    z = list(pool.map(lambda v: print('x'), [1]))",
+    "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(1) as pool:\n    z = pool.submit(lambda: print('x')).result()",
+    "t = threading.Timer(0, lambda: print('x'))\nt.start()\nt.join()",
+    "import atexit\ndef f():\n    print('x')\natexit.register(f)",
+    "import signal\nbefore = signal.signal(signal.SIGUSR2, lambda *a: print('x'))\nsignal.raise_signal(signal.SIGUSR2)",
+    "z = collections.defaultdict(lambda: print('x'))['a']",
+    "f = functools.partial(lambda a: print('x'), 1)\nf()",
+    "@functools.singledispatch\ndef f(a):\n    print('x')\nf(1)",
+    "import operator\nclass A:\n    def b(self):\n        print('x')\noperator.methodcaller('b')(A())",
+    "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.reset()\n    def reset(self):\n        print('x')\nM()",
+    "class M(nn.Module):\n    def train(self, mode=True):\n        print('x')\n        return super().train(mode)\nM().eval()",
+    "class M(nn.Sequential):\n    def state_dict(self, *a, **k):\n        print('x')\n        return super().state_dict(*a, **k)\nM().state_dict()",
+    "class M(nn.Module):\n    def train(self, mode=True):\n        print('x')\n        return super().train(mode)\nnn.Sequential(M()).train()",
+    "class M(nn.Module):\n    def _load_from_state_dict(self, *a):\n        print('x')\nM().load_state_dict({})",
+    "def f(i):\n    print('x')\n[f(i) for i in range(2)]",
+    "def f():\n    print('x')\n    yield 1\nfor _ in f():\n    pass",
+    "def f():\n    try:\n        yield 1\n    finally:\n        print('x')\nfor _ in f():\n    break",
+    "g = (print(i) for i in range(1))\nnext(g)",
+    "def f():\n    x = yield\n    print('x')\ng = f()\nnext(g)\ntry:\n    g.send(1)\nexcept StopIteration:\n    pass",
+    "try:\n    raise ValueError\nexcept Exception:\n    print('x')\nfinally:\n    print('y')",
+    "z = np.vectorize(lambda v: print('x') or 1)(np.ones(2))",
+    "z = np.apply_along_axis(lambda v: print('x') or v, 0, np.ones((1, 1)))",
+    "z = torch.ones(2).apply_(lambda v: print('x') or v)",
+    "z = torch.ones(2).map_(torch.ones(2), lambda a, b: print('x') or a)",
+    "z = torch.vmap(lambda v: print('x') or v)(torch.ones(2))",
+    "z = torch.func.grad(lambda v: print('x') or v.sum())(torch.ones(2))",
+    "match model:\n    case nn.Sequential():\n        print('x')",
+    "import enum\nclass E(enum.Enum):\n    A = 1\n    def f(self):\n        print('x')\nE.A.f()\nE(1).f()\nE['A'].f()",
+    "exec(\"print('x')\")",
+    "eval('f()', {'f': lambda: print('x')})",
+)  # fmt: skip
+#: what the engine does not follow yet; the list may only shrink
+NOT_YET = {
+    "class A:\n    def __init_subclass__(cls):\n        print('x')\nclass B(A):\n    pass": "classes are made without hooks",
+    "class M(nn.Module):\n    def train(self, mode=True):\n        print('x')\n        return super().train(mode)\nM().eval()": "eval() does not call the program's train()",
+    "class M(nn.Module):\n    def train(self, mode=True):\n        print('x')\n        return super().train(mode)\nnn.Sequential(M()).train()": "train() of a container does not call that of its parts",
+    "class M(nn.Module):\n    def _load_from_state_dict(self, *a):\n        print('x')\nM().load_state_dict({})": "methods of nn.Module that others of its methods call",
+    "exec(\"print('x')\")": "text that is executed",
+    "eval('f()', {'f': lambda: print('x')})": "text that is evaluated",
+    "with contextlib.ExitStack() as stack:\n    stack.callback(print, 'x')": "functions of a library, called when a stack ends",
+    "import operator\nclass A:\n    def b(self):\n        print('x')\noperator.methodcaller('b')(A())": "methods by their names",
+}
+
 #: what is put before and behind the pieces at two ranks
 TWO_RANKS = f"""\
 import torch.distributed as dist
@@ -353,8 +450,21 @@ class Sheet:
         return f"{text}\nif __name__ == '__main__':\n{calls}{self.after}", lines
 
 
-SHEETS = {"one process": Sheet(ONE_PROCESS, ALONE, "", 0), "two ranks": Sheet(TWO_RANKS, TOGETHER, CLEANUP, 2)}
-PIECES = [pytest.param(name, i, id=f"{name}, {kind}: {text}") for name, s in SHEETS.items() for i, (kind, text) in enumerate(s.listed)]
+SHEETS = {
+    "one process": Sheet(ONE_PROCESS, ALONE, "", 0),
+    "called back": Sheet(ONE_PROCESS, {"print": CALLED_BACK}, "", 0),
+    "two ranks": Sheet(TWO_RANKS, TOGETHER, CLEANUP, 2),
+}
+
+
+
+def _case(name: str, number: int) -> object:
+    kind, text = SHEETS[name].listed[number]
+    marks = [pytest.mark.xfail(strict=True, reason=NOT_YET[text])] if text in NOT_YET else []
+    return pytest.param(name, number, marks=marks, id=f"{name}, {kind}: {text}")
+
+
+PIECES = [_case(name, i) for name, sheet in SHEETS.items() for i in range(len(sheet.listed))]
 
 
 @dataclass(frozen=True)
