@@ -86,6 +86,7 @@ class CallParts(DefinitionParts):
                 function = self.heap.objects[atom.function]
                 return self.invoke(function, atom.receiver, arguments, node, frame)
             case Foreign():
+                self._hand(arguments, node)
                 given = self.library.call(self, atom.name, arguments, node, frame)
                 self.trace.foreign.setdefault(atom.name, given is not None)
                 if given is not None:
@@ -139,6 +140,7 @@ class CallParts(DefinitionParts):
     def _call_method(
         self, atom: Method, arguments: Arguments, node: ast.AST, frame: Frame
     ) -> Value:
+        self._hand(arguments, node)
         made = self.object(atom.receiver)
         if made is not None:
             own = self.container_method(made, atom.name, arguments, node, frame)
@@ -157,6 +159,14 @@ class CallParts(DefinitionParts):
             operands = [value(atom.receiver), *arguments.all()]
             return self.opaque_result(operands, word, node, frame)
         return self.unknown_call(word, arguments, node, frame, receiver=made)
+
+    def _hand(self, arguments: Arguments, node: ast.AST) -> None:
+        """Functions that code of a library is given: it may call them, now or later."""
+        for v in arguments.all():
+            for atom in v:
+                made = self.object(atom)
+                if isinstance(atom, Bound) or (made is not None and made.kind == "function"):
+                    self.handed.setdefault(atom, node)
 
     def unknown_call(
         self, name: str, arguments: Arguments, node: ast.AST, frame: Frame,

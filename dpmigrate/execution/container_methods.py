@@ -102,7 +102,8 @@ def _add(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> V
 
 def _extend(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     given = a.get(0) or NOTHING
-    m.event("append", node, f, owner=value(Ref(made.number)), new=m.elements(given, node, f))
+    elements = m.taken(given, node, f)
+    m.event("append", node, f, owner=value(Ref(made.number)), new=elements)
     known = m.known_elements(given)
     if known is not None:
         for v in known:
@@ -112,7 +113,7 @@ def _extend(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -
                 m.append(made, v)
     else:
         m.collapse(made)
-        m.heap.widen((made.number, ELEMENTS), m.elements(given, node, f) or NOTHING)
+        m.heap.widen((made.number, ELEMENTS), elements or NOTHING)
     return NONE
 
 
@@ -150,7 +151,7 @@ def _reverse(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) 
 
 
 def _union(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
-    others = [m.elements(v, node, f) for v in a.all()]
+    others = [m.taken(v, node, f) for v in a.all()]
     return m.listed([m.contents(made), *others], node, f, exact=False, kind="set")
 
 

@@ -99,6 +99,11 @@ class ContainerParts(AttributeParts):
         ]
         return join(*held)
 
+    def taken(self, iterable: Value, node: ast.AST, frame: Frame) -> Value:
+        """All that is taken from something that is gone through here, from its beginning."""
+        self.library.begun(self, iterable, node, frame)
+        return self.elements(iterable, node, frame)
+
     def elements(self, iterable: Value, node: ast.AST, frame: Frame) -> Value:
         return join(*[self._elements(a, node, frame) for a in iterable])
 

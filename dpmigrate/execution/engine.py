@@ -6,15 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dpmigrate.execution.callbacks import CallbackParts
 from dpmigrate.execution.machine import Exhausted, Library
-from dpmigrate.execution.modules import ModuleParts
 from dpmigrate.program import Program
 
 #: frames of Python that nested programs may take
 _RECURSION = 20_000
 
 
-class Execution(ModuleParts):
+class Execution(CallbackParts):
     """A program while it is executed, and what is known of it afterwards."""
 
     def __init__(self, program: Program, library: Library) -> None:
@@ -26,6 +26,7 @@ class Execution(ModuleParts):
         with _deep():
             try:
                 self.run_module(len(self.program.parts) - 1, "__main__")
+                self.call_back()
             except Exhausted as e:
                 self.trace.ended = str(e)
             except RecursionError:

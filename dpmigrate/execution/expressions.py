@@ -82,7 +82,7 @@ class ExpressionParts(ComprehensionParts):
             if known is not None and not given.star:
                 given.positional += known
             else:
-                given.star = join(given.star, self.elements(v, arg, frame)) or SETTING
+                given.star = join(given.star, self.taken(v, arg, frame)) or SETTING
         for keyword in node.keywords:
             v = self.evaluate(keyword.value, frame)
             if keyword.arg is not None:

@@ -42,6 +42,8 @@ class GeneratorParts(SummaryParts):
         if listed is not None:
             return NONE if all(self.yields(v, node, frame) for v in listed) else NOTHING
 
+        self.library.begun(self, source, node, frame)
+
         def turn() -> bool:
             return self.yields(self.elements(source, node, frame) or SETTING, node, frame)
 

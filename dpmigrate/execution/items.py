@@ -242,7 +242,7 @@ class ItemParts(ContainerParts):
                     elif k != LENGTH:
                         self.heap.widen((made.number, k), self.bound(v))
             else:
-                pairs = self.elements(value(atom), node, frame)
+                pairs = self.taken(value(atom), node, frame)
                 one = value(Const("int", 1))
                 self.heap.widen(
                     (made.number, ELEMENTS), self.item(pairs, one, node, frame) or SETTING

@@ -107,7 +107,7 @@ class LiteralParts(ContainerMethodParts):
             if parts is not None:
                 return self.listed(parts, node, frame, kind=kind)
             loose = [
-                self.elements(self.evaluate(e.value, frame), e, frame)
+                self.taken(self.evaluate(e.value, frame), e, frame)
                 if isinstance(e, ast.Starred)
                 else self.evaluate(e, frame)
                 for e in node.elts

@@ -2,8 +2,8 @@
 
 The parts are classes that derive from one another in a line: names, attributes, containers, items,
 container_methods, literals, operators, comprehensions, expressions, definitions, calls, frames,
-summaries, generators, branches, matching, loops, exceptions, statements, modules. ``engine`` puts
-them together.
+summaries, generators, branches, matching, loops, exceptions, statements, modules, callbacks.
+``engine`` puts them together.
 """
 
 from __future__ import annotations
@@ -155,6 +155,8 @@ class Machine(ABC):
         self.trace = Trace()
         self.library = library
         self.steps = 0
+        #: functions of the program that code of libraries was given, and where
+        self.handed: dict[Atom, ast.AST] = {}
         #: why not all ranks may be here: a slot for each branch, loop, turn and call under way
         self.control: list[Parting | None] = []
         #: exceptions that only some ranks raise: how deep in ``control`` the reason stands
@@ -275,6 +277,10 @@ class Machine(ABC):
     @abstractmethod
     def elements(self, iterable: Value, node: ast.AST, frame: Frame) -> Value:
         """What a loop takes from it, any of the turns."""
+
+    @abstractmethod
+    def taken(self, iterable: Value, node: ast.AST, frame: Frame) -> Value:
+        """What is taken from something that is gone through here, from its beginning."""
 
     @abstractmethod
     def known_elements(self, iterable: Value, limit: int = 64) -> list[Value] | None:

@@ -11,6 +11,7 @@ from dpmigrate.execution.statements import StatementParts
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
+    Atom,
     Foreign,
     Ref,
     Value,
@@ -65,6 +66,15 @@ class ModuleParts(StatementParts):
                 made = self.run_module(index, dotted)
             self._stack = stack
         return value(Ref(made.number))
+
+    def _item(self, atom: Atom, key: Value, node: ast.AST, frame: Frame) -> Value:
+        """Of ``sys.modules`` the program's own modules."""
+        if atom == Foreign("sys.modules"):
+            name = self.constant(key)
+            for made in self._modules.values():
+                if name is not None and name.value == made.name:
+                    return value(Ref(made.number))
+        return super()._item(atom, key, node, frame)
 
     def _importer(self, frame: Frame) -> int:
         """The file in which a scope lies."""

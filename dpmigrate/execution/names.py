@@ -122,6 +122,7 @@ class NameParts(Machine):
             given = [*known[:first], self.listed(middle, targets[first], frame)]
             given += known[len(known) - last :] if last else []
         else:
+            self.library.begun(self, new, node, frame)
             behind = stars[0] if stars else len(targets)
             given = []
             for i, t in enumerate(targets):
@@ -134,7 +135,10 @@ class NameParts(Machine):
         """One target's part of what is not known item by item."""
         if isinstance(target, ast.Starred):
             return self.listed([self.elements(new, node, frame)], target, frame, exact=False)
-        return self.item(new, value(Const("int", index)), node, frame)
+        gone = tuple(a for a in new if self.library.draws(self, (a,)))  # no items: gone through
+        rest = tuple(a for a in new if a not in gone)
+        found = self.elements(gone, node, frame) if gone else NOTHING
+        return join(found, self.item(rest, value(Const("int", index)), node, frame))
 
     def listed(
         self,

@@ -34,6 +34,13 @@ from dpmigrate.execution.values import (
     value,
 )
 
+_UNARY = {ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__"}
+_COMPARED = {
+    ast.Eq: ("__eq__",), ast.NotEq: ("__ne__", "__eq__"), ast.Lt: ("__lt__",),
+    ast.LtE: ("__le__",), ast.Gt: ("__gt__",), ast.GtE: ("__ge__",),
+    ast.In: ("__contains__",), ast.NotIn: ("__contains__",),
+}  # fmt: skip
+
 
 class OperatorParts(LiteralParts):
     """One method for each kind of operator."""
@@ -113,6 +120,9 @@ class OperatorParts(LiteralParts):
             if isinstance(node.op, ast.Invert):
                 return arithmetic.elementwise("~", [v], node)
             return arithmetic.binary("mul", v, const(-1), node)
+        own = self.own_operator(v, _UNARY[type(node.op)], [], node, frame)
+        if own is not None:
+            return own
         return self.plain([v], "-", node, frame)
 
     def _compare(self, node: ast.Compare, frame: Frame) -> Value:
@@ -153,6 +163,24 @@ class OperatorParts(LiteralParts):
                     return const((only(left) in [only(k) for k in keys]) == isinstance(op, ast.In))
                 except LookupError:
                     return None
+        holder, other = (right, left) if isinstance(op, ast.In | ast.NotIn) else (left, right)
+        for word in _COMPARED.get(type(op), ()):
+            answer = self.own_operator(holder, word, [other], node, frame)
+            if answer is not None:
+                kept = isinstance(op, ast.Eq | ast.Lt | ast.Gt | ast.LtE | ast.GtE | ast.In)
+                return (
+                    answer if kept or word == "__ne__" else self.plain([answer], word, node, frame)
+                )
+        return None
+
+    def own_operator(
+        self, v: Value, name: str, given: list[Value], node: ast.AST, frame: Frame
+    ) -> Value | None:
+        """What a special method of the program's class gives; None where there is none."""
+        for made in self.instances_of(v):
+            method = self.method_of(made, name)
+            if method is not None:
+                return self.call(value(method), Arguments(given), node, frame)
         return None
 
     def _identical(self, left: Value, right: Value) -> bool | None:

@@ -6,7 +6,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable
 
-from dpmigrate.execution import divergence
+from dpmigrate.execution import arithmetic, divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.exceptions import ExceptionParts
 from dpmigrate.execution.machine import Frame
@@ -71,7 +71,9 @@ class StatementParts(ExceptionParts):
             return True
         if isinstance(node.op, ast.Add | ast.Sub) and self.regime == "own":
             right = divergence.added_in_turn(right, node)
-        new = self.operate(node.op, left, right, node, frame)
+        word = f"__i{arithmetic.word_of(node.op)}__"
+        own = self.own_operator(left, word, [right], node, frame)
+        new = own if own is not None else self.operate(node.op, left, right, node, frame)
         self.event("augmented", node, frame, left=left, right=right, new=new)
         self.assign(target, new, node, frame)
         return True

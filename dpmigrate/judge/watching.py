@@ -74,6 +74,15 @@ class Judged(Execution):
             values["alike"] = const(alike)
         return super().event(kind, node, frame, **values)
 
+    def call_back(self) -> None:
+        """Workers, hooks and handlers are called while the program runs: the group is up then."""
+        at_the_end = self.heap.read(GROUP)
+        if at_the_end == DOWN:
+            self.heap.write(GROUP, UP)
+        super().call_back()
+        if at_the_end == DOWN:
+            self.heap.write(GROUP, at_the_end)
+
 
 class Watching(Tables):
     """Notes what the judge wants to know: the epochs of samplers, the process group, the random

@@ -30,9 +30,10 @@ SHARED, BLOCKS, WHOLE = "shared", "blocks", "whole"
 
 
 def batches(site: Site) -> Value:
-    """A pass over a loader: each batch is rows of the rank's share, see ``_batch``."""
+    """A batch of a loader: rows of the rank's share, see ``_batch``."""
     made = site.object
     assert made is not None
+    site.event("batch", loader=value(Ref(made.number)))
     dataset = site.m.heap.read((made.number, "dataset")) or NOTHING
     batch = site.m.heap.read((made.number, "batch_size"))
     if batch == NONE and not site.m.heap.read((made.number, "batch_sampler")):

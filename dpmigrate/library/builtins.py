@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -139,7 +140,7 @@ def extreme(how: str) -> Effect:
             if not any(map(data, given)):
                 return SETTING if not _same(given) else given[0]
             return arithmetic.elementwise(site.word, given, site.node)
-        inner = join(*[site.m.elements(v, site.node, site.frame) for v in given])
+        inner = join(*[site.m.taken(v, site.node, site.frame) for v in given])
         p = placement_of(site.flat(inner))
         if p.kind in placements.EQUAL or not data(inner):
             return (
@@ -162,7 +163,7 @@ def total(site: Site) -> Value:
     if any(d.kind in ("tensor", "array") for d in data(source)):
         return reduce("sum", at=9, default=0)(site) or SETTING
     listed = site.m.known_elements(source)
-    parts = listed if listed is not None else [site.m.elements(source, site.node, site.frame)]
+    parts = listed if listed is not None else [site.m.taken(source, site.node, site.frame)]
     out: Value = const(0)
     for v in parts:
         out = arithmetic.binary("add", out, v, site.node) if data(v) or data(out) else SETTING
@@ -206,9 +207,23 @@ def opened(site: Site) -> Value:
 
 
 def printed(site: Site) -> Value:
-    """``print``."""
+    """``print``: to ``sys.stdout``, in whose place the program may have put an object of its own."""
     site.event("print", values=site.arguments.joined() or NONE)
+    stream = site.arguments.keywords.get("file")
+    if stream is None:
+        stream = site.m.heap.read((site.m.heap.number(Foreign("sys")), "stdout")) or NOTHING
+    for made in site.m.objects(stream):
+        method = site.m.method_of(made, "write")
+        if method is not None:
+            text = site.m.text(site.arguments.positional, site.node)
+            site.m.call(value(method), Arguments([text]), site.node, site.frame)
     return NONE
+
+
+def module_names(site: Site) -> Value:
+    """``globals()``: what the module binds."""
+    module = site.m.heap.objects[site.frame.module]
+    return site.m.namespace(module, site.node, site.frame)
 
 
 def ended(site: Site) -> Value:
@@ -276,12 +291,13 @@ bool(x.max() > 0)
     Row("builtins.print", printed, source=_DOC),
     Row("builtins.exit builtins.quit", ended, source=_DOC),
     Row("builtins.type", type_of, source=_DOC),
+    Row("builtins.globals", module_names, source=_DOC),
     Row("builtins.delattr", none, source=_DOC),
     Row(
         prefixed(
             "builtins.",
             """
-id hash callable issubclass repr ascii chr ord hex oct bin format vars dir globals locals
+id hash callable issubclass repr ascii chr ord hex oct bin format vars dir locals
 input slice object memoryview bytes bytearray complex divmod help eval exec compile
 """,
         ),

@@ -16,6 +16,7 @@ from dpmigrate.execution.values import (
     known,
     value,
 )
+from dpmigrate.library.iterators import over
 from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.python.org/3/library/"
@@ -54,7 +55,7 @@ def counter(site: Site) -> Value:
     """``Counter()``."""
     made = site.made("dict")
     for v in site.arguments.positional:
-        elements = site.m.elements(v, site.node, site.frame)
+        elements = site.m.taken(v, site.node, site.frame)
         held = (
             arithmetic.elementwise("count", [elements], site.node)
             if site.flat(elements)
@@ -66,19 +67,18 @@ def counter(site: Site) -> Value:
 
 
 def chained(site: Site) -> Value:
-    """``chain(a, b)``: the elements of all."""
+    """``chain(a, b)``: the elements of all, taken where the chain is gone through."""
     sources = site.arguments.positional
     if site.word == "from_iterable" and sources:
         sources = site.m.known_elements(sources[0]) or [
-            site.m.elements(sources[0], site.node, site.frame)
+            site.m.taken(sources[0], site.node, site.frame)
         ]
-    found = [site.m.elements(s, site.node, site.frame) for s in sources]
-    return site.m.listed([join(*found)], site.node, site.frame, exact=False)
+    return over(site, "chain", sources)
 
 
 def product(site: Site) -> Value:
     """``itertools.product(a, b)``."""
-    parts = [site.m.elements(s, site.node, site.frame) for s in site.arguments.positional]
+    parts = [site.m.taken(s, site.node, site.frame) for s in site.arguments.positional]
     return site.m.listed([items(parts)], site.node, site.frame, exact=False)
 
 
@@ -128,7 +128,7 @@ def copied(site: Site) -> Value:
 
 def folded(site: Site) -> Value:
     """``functools.reduce(f, xs, start)``: the function is called with two of them."""
-    each = site.m.elements(site.get(1) or NOTHING, site.node, site.frame)
+    each = site.m.taken(site.get(1) or NOTHING, site.node, site.frame)
     return site.m.call(
         site.get(0) or NOTHING, Arguments([site.get(2) or each, each]), site.node, site.frame
     )
@@ -153,7 +153,7 @@ abc.abstractmethod
     Row("itertools.chain itertools.chain.from_iterable", chained, source=_DOC),
     Row(
         """
-itertools.product itertools.combinations itertools.permutations itertools.zip_longest
+itertools.product itertools.combinations itertools.permutations
 """,
         product,
         source=_DOC,

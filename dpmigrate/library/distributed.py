@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import (
@@ -21,9 +23,15 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import none, uniform
-from dpmigrate.library.sites import Row, Site
+from dpmigrate.library.sites import Row, Site, prefixed
 
 _DOC = "https://docs.pytorch.org/docs/stable/distributed.html"
+
+
+#: collectives through which gradients flow (torch.distributed.nn)
+_WITH_GRADIENT = (
+    "all_reduce all_gather all_to_all all_to_all_single broadcast gather reduce scatter"
+)
 
 
 def rank(site: Site) -> Value:
@@ -102,6 +110,27 @@ def gathered(site: Site) -> Value:
     return NONE
 
 
+def dealt_out(site: Site) -> Value:
+    """``dist.scatter(x, …)``, ``dist.all_to_all(list, …)``: each rank gets something else."""
+    collective(site)
+    found = value(Data("tensor", placements.PER_RANK, origin=Origin(site.node, site.word)))
+    first = next(iter(getattr(site.node, "args", [])), None)
+    for made in site.m.objects(site.get(0) or NOTHING):
+        if made.kind == "list":
+            site.m.collapse(made)
+            site.m.heap.widen((made.number, "*"), found)
+            return NONE
+    if isinstance(first, ast.Name | ast.Attribute):
+        site.m.assign(first, found, site.node, site.frame)
+    return NONE
+
+
+def with_gradient(site: Site) -> Value:
+    """``torch.distributed.nn.all_reduce(x)``: how its gradient lies is not established."""
+    collective(site)
+    return site.unknown(f"the gradient of {site.word}")
+
+
 ROWS = (
     Row("torch.distributed.get_rank torch.distributed.get_node_local_rank", rank, source=_DOC),
     Row(
@@ -133,6 +162,23 @@ torch.distributed.all_gather torch.distributed.all_gather_object
 torch.distributed.gather torch.distributed.all_gather_into_tensor torch.distributed.gather_object
 """,
         gathered,
+        source=_DOC,
+    ),
+    Row(
+        """
+torch.distributed.scatter torch.distributed.scatter_object_list torch.distributed.all_to_all
+torch.distributed.all_to_all_single torch.distributed.reduce_scatter
+torch.distributed.reduce_scatter_tensor
+""",
+        dealt_out,
+        source=_DOC,
+    ),
+    Row(
+        " ".join(
+            prefixed(f"torch.distributed.nn.{where}", _WITH_GRADIENT)
+            for where in ("", "functional.")
+        ),
+        with_gradient,
         source=_DOC,
     ),
     Row(

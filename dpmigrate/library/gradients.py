@@ -89,6 +89,9 @@ def function_applied(site: Site) -> Value | None:
     forward = site.m.in_class(cls, "forward") if cls is not None else None
     if not forward:
         return None
+    for way in ("backward", "setup_context"):
+        for function in site.m.objects((cls and site.m.in_class(cls, way)) or NOTHING):
+            site.m.handed.setdefault(Ref(function.number), site.node)
     result = site.m.call(forward, site.arguments.after(SETTING), site.node, site.frame)
     given = site.operands()
     return tuple(

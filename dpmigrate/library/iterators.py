@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
@@ -104,11 +106,23 @@ def _paired(site: Site, sources: list[Value | None]) -> Value:
                 items(x[i] if x is not None else const(i) for x in listed) for i in range(count)
             ]
             return site.m.listed(rows, site.node, site.frame)
+    return over(site, site.word, sources)
+
+
+def over(site: Site, name: str, sources: Sequence[Value | None]) -> Value:
+    """An iterator that takes from its sources when it is gone through itself; None is a counter."""
     made = site.made("iterator", extra=len(sources))
+    made.name = name
     for i, s in enumerate(sources):
         site.m.heap.write((made.number, f"source {i}"), s if s is not None else SETTING)
+        if s is not None and name not in LATER:
+            site.m.library.begun(site.m, s, site.node, site.frame)
     counted_by(site, made, [s for s in sources if s is not None])
     return value(Ref(made.number))
+
+
+#: iterators that begin their sources where they are gone through; all others where they are made
+LATER = ("chain", "repeat")
 
 
 def counted_by(site: Site, made: Object, sources: list[Value]) -> None:
@@ -135,7 +149,7 @@ def wrapped(site: Site) -> Value:
     made = site.made("iterator", extra=1)
     site.m.heap.write((made.number, "source 0"), source)
     counted_by(site, made, [source])
-    if site.word == "iter":
+    if site.word not in LATER:
         site.m.library.begun(site.m, source, site.node, site.frame)
     return value(Ref(made.number))
 
@@ -154,7 +168,13 @@ def iterate(site: Site) -> Value | None:
         _index(site, made) if s == SETTING else site.m.elements(s, site.node, site.frame)
         for s in sources
     ]
-    return each[0] if count == 1 and site.m.heap.objects[made.number].name != "zip" else items(each)
+    if made.name in ("map", "filter"):
+        function = site.m.heap.read((made.number, "function")) or NOTHING
+        result = _call(site, function, each) if function != NONE else each[0]
+        return result if made.name == "map" else each[0]
+    if made.name == "chain":
+        return join(*each)
+    return each[0] if count == 1 and made.name != "zip" else items(each)
 
 
 def _index(site: Site, made: Object) -> Value:
@@ -174,8 +194,17 @@ def mapped(site: Site) -> Value:
         rows = list(zip(*known_all, strict=False))
         found = [_call(site, function, list(r)) for r in rows]
         return site.m.listed(found, site.node, site.frame)
-    elements = [site.m.elements(s, site.node, site.frame) for s in sources]
+    if any(site.m.library.draws(site.m, s) for s in sources):
+        return _applied(site, "map", function, sources)
+    elements = [site.m.taken(s, site.node, site.frame) for s in sources]
     return site.m.listed([_call(site, function, elements)], site.node, site.frame, exact=False)
+
+
+def _applied(site: Site, name: str, function: Value, sources: list[Value]) -> Value:
+    """``map`` and ``filter`` of batches: the function is called where a batch is taken."""
+    made = over(site, name, sources)
+    site.m.heap.write((site.m.objects(made)[0].number, "function"), function)
+    return made
 
 
 def _call(site: Site, function: Value, given: list[Value]) -> Value:
@@ -185,7 +214,9 @@ def _call(site: Site, function: Value, given: list[Value]) -> Value:
 def filtered(site: Site) -> Value:
     """``filter(f, xs)``: of parameters some, of rows some."""
     function, source = site.get(0) or NOTHING, site.get(1) or NOTHING
-    elements = site.m.elements(source, site.node, site.frame)
+    if site.m.library.draws(site.m, source):
+        return _applied(site, "filter", function, [source])
+    elements = site.m.taken(source, site.node, site.frame)
     if function != NONE:
         _call(site, function, [elements])
     return site.m.listed([elements], site.node, site.frame, exact=False)
@@ -204,8 +235,7 @@ def collected(kind: str) -> Effect:
                 return items(listed)
             exact = site.word not in ("set", "frozenset", "sorted")
             return site.m.listed(listed, site.node, site.frame, exact=exact, kind=kind)
-        site.m.library.begun(site.m, source, site.node, site.frame)
-        elements = site.m.elements(source, site.node, site.frame)
+        elements = site.m.taken(source, site.node, site.frame)
         made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
         counted_by(site, site.m.objects(made)[0], [source])
         return made
@@ -262,7 +292,7 @@ len(x.mean(0))
     ),
     Row("builtins.range", range_, source=_DOC),
     Row("builtins.enumerate", enumerate_, source=_DOC),
-    Row("builtins.zip", zip_, source=_DOC),
+    Row("builtins.zip itertools.zip_longest", zip_, source=_DOC),
     Row("builtins.iter builtins.reversed", wrapped, source=_DOC),
     Row("itertools.cycle itertools.islice itertools.tee itertools.repeat", wrapped, source=_DOC),
     Row("builtins.map", mapped, ("list(map(torch.exp, [x, y]))[0]",), _DOC),

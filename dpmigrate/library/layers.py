@@ -24,7 +24,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.effects import cut
 from dpmigrate.library.joining import parts_of
-from dpmigrate.library.modules import MODEL, forward, owned
+from dpmigrate.library.modules import MODEL, ROUND, forward, owned
 from dpmigrate.library.reductions import along, compared_rows
 from dpmigrate.library.sites import Site, rows_of, words
 
@@ -74,6 +74,9 @@ def module_called(site: Site) -> Value | None:
         if method is None:
             return None
         return site.m.call(value(method), site.arguments, site.node, site.frame)
+    if made.extra == ROUND:
+        inner = site.m.heap.read((made.number, "module")) or NOTHING
+        return site.m.call(inner, site.arguments, site.node, site.frame)
     return layer_called(site, made)
 
 

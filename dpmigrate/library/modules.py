@@ -187,10 +187,13 @@ def gradients_cleared(site: Site) -> Value:
     """``model.zero_grad()``."""
     made = site.object
     assert made is not None
+    site.event("zero grad", module=value(Ref(made.number)))
     clear(site, sorted(owned(site.m, made.number)))
     return NONE
 
 
+#: what is kept of a library's module that calls another one, its field ``module``
+ROUND = "module round another one"
 #: what is kept of a model of a library, whose parts are modules as well
 MODEL = "model of a library"
 
@@ -215,11 +218,15 @@ def part(site: Site) -> Value:
 
 def wrapper(site: Site) -> Value:
     """``DataParallel(model)``, ``DistributedDataParallel(model)``."""
-    return site.ref(
+    module = site.get(0, "module")
+    made = site.ref(
         "wrapper",
-        module=site.get(0, "module"),
+        module=module,
         find_unused=site.arguments.keywords.get("find_unused_parameters"),
     )
+    if site.word == "DistributedDataParallel":
+        site.event("wrap", object=made, module=module or NOTHING)
+    return made
 
 
 def wrapper_called(site: Site) -> Value:

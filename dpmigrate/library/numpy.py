@@ -6,7 +6,7 @@ What numpy calls as torch does has torch's rows; the rest is written here.
 from __future__ import annotations
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.values import Data, Value, cast_kind, const, placement_of, value
+from dpmigrate.execution.values import NONE, Data, Value, cast_kind, const, placement_of, value
 from dpmigrate.library import torch_math, torch_products, torch_shapes
 from dpmigrate.library.effects import (
     coupled,
@@ -59,6 +59,12 @@ def chosen(site: Site) -> Value:
     return value(Data("array", placements.UNIFORM))
 
 
+def shuffled(site: Site) -> Value:
+    """``numpy.random.shuffle(x)``: a draw, and another order."""
+    site.event("draw", stream=const("numpy"))
+    return NONE
+
+
 def generator(site: Site) -> Value:
     """``numpy.random.default_rng(seed)``."""
     return site.ref("random_stream")
@@ -66,9 +72,11 @@ def generator(site: Site) -> Value:
 
 ROWS = (
     Row("numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile", loaded, source=_DOC),
-    Row("numpy.save numpy.savez numpy.savetxt numpy.savez_compressed", saved, source=_DOC),
     Row("""
-numpy.random.shuffle numpy.set_printoptions numpy.seterr numpy.random.set_state
+numpy.save numpy.savez numpy.savetxt numpy.savez_compressed .tofile .dump
+""", saved, source=_DOC),
+    Row("""
+numpy.set_printoptions numpy.seterr numpy.random.set_state
 numpy.testing.assert_allclose numpy.testing.assert_array_equal numpy.fill_diagonal
 """, none, source=_DOC),
     Row("numpy.random.choice", chosen, source=_DOC),
@@ -81,7 +89,8 @@ exponential beta gamma multivariate_normal dirichlet laplace lognormal
     Row(methods("random_stream", """
 rand randn random uniform normal randint integers choice permutation standard_normal
 """), array(chosen), source=_DOC),
-    Row("<random_stream>.shuffle <random_stream>.seed", none, source=_DOC),
+    Row("numpy.random.shuffle <random_stream>.shuffle", shuffled, source=_DOC),
+    Row("<random_stream>.seed", none, source=_DOC),
     Row("""
 numpy.iinfo numpy.finfo numpy.dtype numpy.random.get_state numpy.frombuffer numpy.isscalar
 numpy.version numpy.shares_memory numpy.result_type numpy.ndindex numpy.errstate numpy.issubdtype
@@ -172,7 +181,7 @@ np.dot(x.numpy(), y.numpy().T)
 """), _DOC),
     Row("numpy.size <array>.__len__", elements_count, ("np.size(x.numpy())",), _DOC),
     Row(".fill .put", filled, source=_DOC),
-    Row(".tobytes .dumps .tofile", uniform, source=_DOC),
+    Row(".tobytes .dumps", uniform, source=_DOC),
 )  # fmt: skip
 
 

@@ -279,8 +279,10 @@ def decided(site: Site) -> Value:
     """``ddp.any_rank(flag)``, ``ddp.from_main(v)``: the same on all ranks."""
     met(site)
     given = site.get(0) or NOTHING
-    kept = tuple(a for a in _uniform(given) if not isinstance(a, Data) or a.kind != "number")
-    return kept or SETTING
+    found = _uniform(given)
+    kept = tuple(a for a in found if not isinstance(a, Data) or a.kind != "number")
+    # a number that was another one on each rank is some number now, beside what else it may be
+    return kept if kept and len(kept) == len(found) else join(kept, SETTING)
 
 
 def made_of(wanted: Callable[[Placement], bool], what: str, gives: Placement) -> Effect:
@@ -341,6 +343,12 @@ def meeting(site: Site) -> Value:
     return NONE
 
 
+def together(site: Site) -> Value:
+    """``with ddp.same_stream():`` all ranks come here, and wait for rank 0."""
+    met(site)
+    return site.ref("context")
+
+
 def set_up(site: Site) -> Value:
     """``ddp.setup()``."""
     site.event("setup")
@@ -385,7 +393,8 @@ ROWS = (
     _row("wrap", wrapped),
     _row("unwrap", unwrapped),
     _row("method", method),
-    _row("accumulate main_first same_stream", lambda s: s.ref("context")),
+    _row("accumulate", lambda s: s.ref("context")),
+    _row("main_first same_stream", together),
     _row("clean_keys", same),
     _row("local_batch", local_batch),
     _row("distribute", dealt(SHARED)),

@@ -87,7 +87,7 @@ class Site:
             if isinstance(a, Items):
                 found += [d for i in a.items for d in self.flat(i, depth)]
             made = self.m.object(a)
-            if made is not None and made.kind in ("list", "dict", "set") and depth:
+            if made is not None and made.kind in ("list", "dict", "set", "iterator") and depth:
                 found += self.flat(self.m.contents(made), depth - 1)
         return join(*[(a,) for a in found])
 

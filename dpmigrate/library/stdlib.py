@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import (
@@ -13,6 +15,7 @@ from dpmigrate.execution.values import (
     Data,
     Foreign,
     Origin,
+    Ref,
     Setting,
     Value,
     const,
@@ -20,7 +23,7 @@ from dpmigrate.execution.values import (
     known,
     value,
 )
-from dpmigrate.library.builtins import ended
+from dpmigrate.library.builtins import ended, opened, printed
 from dpmigrate.library.effects import elementwise, none, number, same, uniform
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 
@@ -63,35 +66,117 @@ def saved(site: Site) -> Value:
     return NONE
 
 
+def shuffled(site: Site) -> Value:
+    """``random.shuffle(xs)``: a draw, and another order."""
+    site.event("draw", stream=const("random"))
+    return NONE
+
+
+def files_changed(site: Site) -> Value:
+    """Files or folders are made, moved or removed."""
+    site.event("files", paths=site.arguments.joined() or NONE)
+    return NONE
+
+
+def temporary(site: Site) -> Value:
+    """``NamedTemporaryFile()``: a file of the process's own."""
+    site.event("open", path=NOTHING, mode=site.get(0, "mode") or const("w+b"))
+    return site.ref("file")
+
+
+def archive(site: Site) -> Value:
+    """``ZipFile(path, mode)``: an archive, whose members are the same on every rank."""
+    site.event("open", path=site.get(0) or NOTHING, mode=site.get(1, "mode") or NOTHING)
+    return uniform(site)
+
+
+def log_configured(site: Site) -> Value:
+    """``logging.basicConfig(filename=…)``: a file is opened where one is named."""
+    path = site.arguments.keywords.get("filename")
+    if path:
+        mode = site.arguments.keywords.get("filemode") or const("a")
+        site.event("open", path=path, mode=mode)
+    return NONE
+
+
+def log_file(site: Site) -> Value:
+    """``logging.FileHandler(path)``: a file that a logger writes to."""
+    mode = site.get(1, "mode") or const("a")
+    site.event("open", path=site.get(0, "filename") or NOTHING, mode=mode)
+    return writer(site)
+
+
 def written(site: Site) -> Value:
     """A method of a file or a writer: what is written."""
     site.event("write", values=site.arguments.joined() or NONE)
     return NONE
 
 
+def process_made(site: Site) -> Value:
+    """``Thread(target=f)``, ``Process(target=f)``: runs nothing yet."""
+    made = site.made("process")
+    _told(site, made.number)
+    return value(Ref(made.number))
+
+
+def timer_made(site: Site) -> Value:
+    """``Timer(seconds, f)``: a thread."""
+    return site.ref("process", target=site.get(1, "function"), args=site.get(2, "args"))
+
+
+def process_constructed(site: Site) -> Value:
+    """``super().__init__(target=f)`` of a thread of the program."""
+    if site.object is not None:
+        _told(site, site.object.number)
+    return NONE
+
+
+def _told(site: Site, number: int) -> None:
+    for name in ("target", "args"):
+        given = site.arguments.keywords.get(name)
+        if given:
+            site.m.heap.write((number, name), given)
+
+
 def process_started(site: Site) -> Value:
-    """Another process or thread runs a function."""
-    site.event("process", target=site.get(-1, "target") or site.get(0) or NOTHING)
-    target = site.get(-1, "target")
+    """``thread.start()``: another process or thread runs a function, or the method ``run``."""
+    made = site.object
+    assert made is not None
+    run = site.m.method_of(made, "run")
+    target = value(run) if run else site.m.heap.read((made.number, "target"))
+    site.event("process", target=target or NOTHING)
     if target:
-        given = site.arguments.keywords.get("args")
+        given = site.m.heap.read((made.number, "args")) if run is None else None
         listed = site.m.known_elements(given) if given else None
-        site.m.call(
-            target,
-            Arguments(listed or [], star=given or NOTHING if listed is None else NOTHING),
-            site.node,
-            site.frame,
-        )
-    return site.ref("process")
+        star = given or NOTHING if listed is None else NOTHING
+        site.m.call(target, Arguments(listed or [], star=star), site.node, site.frame)
+    return NONE
 
 
 def import_by_name(site: Site) -> Value | None:
-    """``importlib.import_module(name)``."""
+    """``importlib.import_module(name)``: where the name is computed, each module that it may be."""
     name = known(site.get(0) or NOTHING)
     if isinstance(name, str):
         index = site.m._importer(site.frame)
         return site.m.load(index, name, site.frame) or value(Foreign(name))
-    return None
+    begins = _beginning(getattr(site.node, "args", []))
+    found = [
+        site.m.load(importer, dotted, site.frame) or NOTHING
+        for importer, dotted in sorted(site.m.program.links)
+        if importer == site.m._importer(site.frame)
+        and dotted.rpartition(".")[2] in site.m.program.computed
+        and dotted.startswith(begins)
+    ]
+    return join(*found) or None
+
+
+def _beginning(arguments: list[ast.expr]) -> str:
+    """What a text that is put together begins with: ``f"models.{name}"``, ``"models." + name``."""
+    first: ast.AST | None = arguments[0] if arguments else None
+    while isinstance(first, ast.BinOp | ast.JoinedStr):
+        first = first.left if isinstance(first, ast.BinOp) else next(iter(first.values), None)
+    plain = isinstance(first, ast.Constant) and isinstance(first.value, str)
+    return str(first.value).partition("%")[0] if plain else ""  # type: ignore[union-attr]
 
 
 def environment(site: Site) -> Value:
@@ -129,8 +214,8 @@ re.fullmatch re.escape inspect.signature inspect.getsource json.dumps textwrap.d
 string.Template hashlib.md5 hashlib.sha256 base64.b64encode copyreg logging.getLevelName
 itertools.count inspect.isclass inspect.getmembers inspect.isfunction types.FunctionType
 typing.TypeVar typing.NewType ast.literal_eval locale.setlocale collections.abc shlex.split
-struct.unpack struct.pack struct.calcsize zipfile.ZipFile gzip.open bz2.open tarfile.open
-io.BytesIO io.StringIO io.open urllib.request.urlopen operator.itemgetter
+struct.unpack struct.pack struct.calcsize
+io.BytesIO io.StringIO urllib.request.urlopen operator.itemgetter
 operator.attrgetter datetime.timedelta pathlib.Path pathlib.PurePath shutil.which
 multiprocessing.cpu_count configparser.ConfigParser warnings.catch_warnings sys.exc_info
 traceback.format_exc importlib.util.find_spec datetime.datetime.strptime
@@ -141,18 +226,26 @@ fnmatch.fnmatch uuid.UUID dataclasses.asdict dataclasses.field dataclasses.repla
 os.path.sep os.stat os.getlogin os.path.islink os.path.commonprefix
 """, uniform, source=_DOC),
     Row("""
-os.makedirs os.mkdir os.remove os.rename os.replace os.rmdir os.chdir os.system os.unlink
-os.symlink os.environ.setdefault os.environ.update os.putenv os.chmod shutil.copy
-shutil.copyfile shutil.rmtree shutil.move shutil.copytree shutil.copy2 logging.basicConfig
-logging.info logging.debug logging.warning logging.error logging.critical logging.exception
-logging.disable logging.captureWarnings warnings.filterwarnings warnings.warn
-warnings.simplefilter time.sleep gc.collect gc.disable gc.enable signal.signal
-atexit.register sys.path.append sys.path.insert sys.stdout.flush sys.stdout.write
-sys.stderr.write sys.setrecursionlimit random.seed faulthandler.enable traceback.print_exc
-pprint.pprint multiprocessing.freeze_support multiprocessing.set_start_method
-resource.setrlimit os.environ.__setitem__ csv.field_size_limit sys.stdout.close
-readline.parse_and_bind heapq.heappush os.kill
+os.chdir os.system os.environ.setdefault os.environ.update os.putenv logging.disable
+logging.captureWarnings warnings.filterwarnings warnings.simplefilter time.sleep gc.collect
+gc.disable gc.enable signal.signal atexit.register sys.path.append sys.path.insert
+sys.stdout.flush sys.stderr.flush sys.setrecursionlimit random.seed faulthandler.enable
+multiprocessing.freeze_support multiprocessing.set_start_method resource.setrlimit
+os.environ.__setitem__ csv.field_size_limit sys.stdout.close readline.parse_and_bind
+heapq.heappush os.kill
 """, none, source=_DOC),
+    Row("""
+os.makedirs os.mkdir os.remove os.rename os.replace os.rmdir os.unlink os.symlink os.chmod
+shutil.copy shutil.copyfile shutil.copyfileobj shutil.rmtree shutil.move shutil.copytree
+shutil.copy2
+""", files_changed, source=_DOC),
+    Row("""
+logging.info logging.debug logging.warning logging.error logging.critical logging.exception
+logging.log logging.warn sys.stdout.write sys.stderr.write sys.stdout.writelines
+sys.stderr.writelines sys.__stdout__.write sys.__stderr__.write warnings.warn
+traceback.print_exc pprint.pprint pprint.pp
+""", printed, source=_DOC),
+    Row("logging.basicConfig", log_configured, source=_DOC),
     Row("""
 time.time time.perf_counter time.monotonic time.process_time time.clock time.strftime
 time.localtime time.ctime time.time_ns datetime.datetime.now datetime.datetime.utcnow
@@ -167,7 +260,12 @@ radians degrees hypot gcd erf fmod trunc log1p expm1 prod copysign
 random randint uniform gauss choice choices sample randrange normalvariate getrandbits
 betavariate expovariate triangular
 """), random_number, source=_DOC),
-    Row("random.shuffle", none, source=_DOC),
+    Row("random.shuffle", shuffled, source=_DOC),
+    Row("""
+tempfile.NamedTemporaryFile tempfile.TemporaryFile tempfile.SpooledTemporaryFile
+""", temporary, source=_DOC),
+    Row("io.open gzip.open bz2.open lzma.open", opened, source=_DOC),
+    Row("zipfile.ZipFile tarfile.open", archive, source=_DOC),
     Row("random.Random", uniform, source=_DOC),
     Row("sys.exit os._exit os.abort", ended, source=_DOC),
     Row("os.environ.get os.getenv os.environ.__getitem__", environment, source=_DOC),
@@ -176,16 +274,26 @@ json.load json.loads pickle.load pickle.loads yaml.safe_load yaml.load yaml.full
 toml.load tomllib.load joblib.load
 """, loaded, source=_DOC),
     Row("json.dump pickle.dump yaml.dump toml.dump yaml.safe_dump joblib.dump", saved, source=_DOC),
-    Row("threading.Thread multiprocessing.Process", process_started, source=_DOC),
+    Row("threading.Thread multiprocessing.Process torch.multiprocessing.Process", process_made,
+        source=_DOC),
+    Row("threading.Timer", timer_made, source=_DOC),
+    Row("<process>.__init__", process_constructed, source=_DOC),
+    Row("<process>.start", process_started, source=_DOC),
+    Row(methods("process", "join terminate kill close cancel"), none, source=_DOC),
+    Row(methods("process", "is_alive"), uniform, source=_DOC),
     Row("importlib.import_module builtins.__import__", import_by_name, source=_DOC),
     Row("""
-csv.writer csv.DictWriter logging.getLogger logging.StreamHandler logging.FileHandler
-logging.Formatter logging.handlers.RotatingFileHandler logging.LoggerAdapter logging.NullHandler
+csv.writer csv.DictWriter logging.getLogger logging.StreamHandler logging.Formatter
+logging.LoggerAdapter logging.NullHandler
 """, writer, source=_DOC),
+    Row("""
+logging.FileHandler logging.handlers.RotatingFileHandler
+logging.handlers.TimedRotatingFileHandler logging.handlers.WatchedFileHandler
+""", log_file, source=_DOC),
     Row("statistics.mean statistics.stdev statistics.median", elementwise, source=_DOC),
     Row("""
 contextlib.nullcontext contextlib.suppress contextlib.ExitStack contextlib.redirect_stdout
-contextlib.redirect_stderr tempfile.TemporaryDirectory tempfile.NamedTemporaryFile
+contextlib.redirect_stderr tempfile.TemporaryDirectory
 warnings.catch_warnings
 """, context, source=_DOC),
     Row("""
@@ -195,6 +303,12 @@ subprocess.Popen subprocess.check_output subprocess.call csv.reader csv.DictRead
 """, opaque, source=_DOC),
     Row("<file>.__enter__ <context>.__enter__ <writer>.__enter__", same, source=_DOC),
     Row("<file>.__exit__ <context>.__exit__ <writer>.__exit__", none, source=_DOC),
+    # paths are settings: pathlib.Path(folder) / name
+    Row("<setting|str|text>.open", opened, source=_DOC),
+    Row(methods("setting|str|text", "write_text write_bytes"), written, source=_DOC),
+    Row(methods("setting|str|text", """
+mkdir rmdir unlink touch rename symlink_to hardlink_to chmod
+"""), files_changed, source=_DOC),
     Row(methods("file", "write writelines flush close"), written, source=_DOC),
     Row(methods("file", "read readlines readline __iter__"), uniform, source=_DOC),
     Row(methods("writer", """
@@ -205,3 +319,7 @@ critical exception warn removeHandler hasHandlers close flush write
 
 
 ATTRIBUTES = (Row(methods("writer", "handlers level name propagate"), uniform, source=_DOC),)
+KINDS = {
+    name: frozenset({"process"})
+    for name in ("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process")
+}

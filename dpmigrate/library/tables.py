@@ -175,6 +175,8 @@ class Tables:
         site = _site(m, f".{name}", arguments, node, frame, receiver)
         if isinstance(receiver, Super):
             return self._super(site, receiver, name)
+        if name == "__iter__":
+            return self.call(m, "builtins.iter", Arguments([value(receiver)]), node, frame)
         first, _, rest = name.partition(".")
         if rest and any((kind, first) in OF_KIND for kind in self._kinds(m, receiver)):
             # a method has no such attribute: model.state_dict.module()
@@ -203,6 +205,9 @@ class Tables:
         if name == "__init__":
             self.constructed(site.m, made, kinds, site.arguments, site.node, site.frame)
             return (Const("NoneType", None),)
+        if name == "__iter__":
+            given = Arguments([value(site.receiver)])
+            return self.call(site.m, "builtins.iter", given, site.node, site.frame)
         for kind in sorted(kinds):
             row = OF_KIND.get((kind, name))
             if row is not None:
@@ -290,8 +295,8 @@ class Tables:
         """What a loop goes over, behind progress bars, ``enumerate`` and ``zip``."""
         for atom in iterable:
             made = m.object(atom)
-            if made is None or (made.kind == "iterator" and made.name == "iter"):
-                continue  # iter() has begun it
+            if made is None or (made.kind == "iterator" and made.name not in iterators.LATER):
+                continue  # it has begun its sources when it was made
             yield atom
             if made.kind in ("iterator", "bar") and isinstance(made.extra, int):
                 for i in range(made.extra):

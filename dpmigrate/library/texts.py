@@ -61,12 +61,12 @@ ROWS = (
             """
 format join split strip replace lower upper startswith endswith lstrip rstrip encode decode
 title zfill ljust rjust splitlines isdigit find count partition rsplit capitalize center
-casefold rfind removeprefix removesuffix items keys values get exists mkdir is_file is_dir
-glob rglob resolve with_suffix joinpath read_text open iterdir absolute relative_to as_posix
+casefold rfind removeprefix removesuffix items keys values get exists is_file is_dir
+glob rglob resolve with_suffix joinpath read_text iterdir absolute relative_to as_posix
 index total_seconds strftime hexdigest parse_args isoformat group groups expanduser isalpha
 isalnum islower isupper swapcase translate maketrans format_map lstrip title encode append
 extend update pop copy setdefault sort reverse insert remove clear tolist lower __enter__
-__exit__ rename unlink rmdir touch write_text with_name stat is_absolute samefile add
+__exit__ with_name stat is_absolute samefile add
 to_dict sample iterrows head __class__ __name__ weekday date time timestamp astimezone
 timetuple isocalendar bit_length is_integer as_integer_ratio conjugate hex fromhex count_
 most_common elements subtract

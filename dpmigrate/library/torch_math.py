@@ -14,6 +14,7 @@ from dpmigrate.library.effects import (
     operator,
     unestablished,
 )
+from dpmigrate.library.factories import drawn
 from dpmigrate.library.reductions import along, compared_rows, norm, quantile, reduce, several
 from dpmigrate.library.sites import Effect, Row, Site, examples, on_axis, rows_of
 
@@ -57,7 +58,7 @@ bitwise_or bitwise_not bitwise_xor signbit isreal isin
 """
 _COUPLED = """
 cdist pdist cov corrcoef unique unique_consecutive bincount histc histogram allclose equal
-combinations cartesian_prod outer ger kron multinomial trace meshgrid
+combinations cartesian_prod outer ger kron trace meshgrid
 """
 
 ROWS = (
@@ -258,6 +259,10 @@ torch.cosine_similarity(x, y)
 torch.cosine_similarity(x, y, dim=0)
 torch.cosine_similarity(x, y, dim=-1)
 torch.cosine_similarity(x[:, None], y[None], dim=2)
+"""), _DOC),
+    Row(both("multinomial"), drawn(coupled), examples("""
+torch.multinomial(x.softmax(1), 2)
+torch.multinomial(torch.ones(4), 2)
 """), _DOC),
     Row(both(_COUPLED), coupled, examples("""
 torch.cdist(x, y)

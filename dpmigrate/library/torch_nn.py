@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.values import NONE, NOTHING, Value
+from dpmigrate.execution.values import NONE, NOTHING, Value, const
 from dpmigrate.library.effects import elementwise, same, unestablished
 from dpmigrate.library.factories import drawn
 from dpmigrate.library.layers import (
@@ -28,8 +28,14 @@ _DOC = "https://docs.pytorch.org/docs/stable/nn.html"
 _FUNCTIONAL = "https://docs.pytorch.org/docs/stable/nn.functional.html"
 
 
+#: initial weights that are not drawn
+_GIVEN = ("constant", "zeros", "ones", "eye", "dirac", "calculate_gain")
+
+
 def weights_drawn(site: Site) -> Value:
-    """``nn.init.xavier_uniform_(w)``: weights from torch's stream."""
+    """``nn.init.xavier_uniform_(w)``: weights from torch's stream, but where all are given."""
+    if site.word.rstrip("_") not in _GIVEN:
+        site.event("draw", stream=const("torch"))
     return site.get(0) or NONE
 
 
@@ -47,12 +53,24 @@ def recomputed(site: Site) -> Value:
     return site.m.call(site.get(0) or NOTHING, given, site.node, site.frame)
 
 
+def called_with(site: Site) -> Value:
+    """``functional_call(model, parameters, (x,), kwargs)``: the model, with other parameters."""
+    given = site.get(2, "args") or NOTHING
+    listed = site.m.known_elements(given)
+    return site.m.call(
+        site.get(0, "module") or NOTHING, Arguments(listed or [given]), site.node, site.frame
+    )
+
+
 def as_vector(site: Site) -> Value:
     """``parameters_to_vector``: the same on every rank."""
     return site.data(placements.UNIFORM)
 
 
 ROWS = (
+    Row("torch.func.functional_call torch.nn.utils.stateless.functional_call", called_with,
+        ("torch.func.functional_call(torch.nn.Linear(4, 2).double(), {}, (x,))",),
+        source="https://docs.pytorch.org/docs/stable/generated/torch.func.functional_call.html"),
     Row(prefixed("torch.nn.functional.", """
 relu relu6 leaky_relu elu selu gelu silu mish tanh sigmoid softplus hardtanh hardswish
 hardsigmoid softsign logsigmoid celu relu_ leaky_relu_ elu_ hardshrink softshrink threshold

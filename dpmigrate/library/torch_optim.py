@@ -7,17 +7,21 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    Atom,
     Const,
     Data,
+    Items,
     Ref,
     Value,
+    const,
     data,
     join,
     value,
 )
 from dpmigrate.library import modules
+from dpmigrate.library.collections import copied
 from dpmigrate.library.effects import none, same, uniform
-from dpmigrate.library.sites import Row, Site
+from dpmigrate.library.sites import GRAD, Row, Site
 
 _DOC = "https://docs.pytorch.org/docs/stable/optim.html"
 _AMP = "https://docs.pytorch.org/docs/stable/amp.html"
@@ -31,10 +35,28 @@ def optimizer(site: Site) -> Value:
 
 
 def constructed(site: Site) -> Value:
-    """``super().__init__(params, defaults)`` of an optimizer of the program."""
-    if site.object is not None:
-        given(site, site.object.number, site.get(1, "params") or NOTHING)
+    """``super().__init__(params, defaults)`` of an optimizer of the program, whose own method
+    ``step`` becomes one with hooks (torch.optim.Optimizer._patch_step_function).
+    """
+    made = site.object
+    if made is None:
+        return NONE
+    given(site, made.number, site.get(1, "params") or NOTHING)
+    method = site.m.method_of(made, "step")
+    if method is not None:
+        hooked = site.ref("step", optimizer=value(Ref(made.number)), method=value(method))
+        site.m.heap.write((made.number, "step"), hooked)
     return NONE
+
+
+def own_step(site: Site) -> Value:
+    """``optimizer.step()`` of an optimizer class of the program."""
+    held = site.object
+    assert held is not None
+    for owner in site.m.objects(site.m.heap.read((held.number, "optimizer")) or NOTHING):
+        _stepped(site, owner.number)
+    method = site.m.heap.read((held.number, "method")) or NOTHING
+    return site.m.call(method, site.arguments, site.node, site.frame)
 
 
 def given(site: Site, number: int, parameters: Value) -> None:
@@ -52,17 +74,21 @@ def step(site: Site) -> Value:
     closure = site.get(1, "closure")
     if closure and closure != NONE:
         site.m.call(closure, Arguments(), site.node, site.frame)
-    parameters = site.m.heap.read((owner.number, "parameters")) or NOTHING
+    _stepped(site, owner.number)
+    return NONE
+
+
+def _stepped(site: Site, number: int) -> None:
+    parameters = site.m.heap.read((number, "parameters")) or NOTHING
     gradients = [
-        held for number in stepped(site, parameters) if (held := site.m.heap.read((number, "grad")))
+        held for n in stepped(site, parameters) if (held := site.m.heap.read((n, "grad")))
     ]
     site.event(
         "step",
-        optimizer=value(Ref(owner.number)),
+        optimizer=value(Ref(number)),
         parameters=parameters,
         gradients=join(*gradients),
     )
-    return NONE
 
 
 def cleared(site: Site) -> Value:
@@ -112,7 +138,8 @@ def scaler_step(site: Site) -> Value:
         method = site.m.method_of(o, "step")
         site.event("scaler step", optimizer=value(Ref(o.number)))
         if method is not None:
-            site.m.call(value(method), Arguments(), site.node, site.frame)
+            held = site.m.attribute(value(Ref(o.number)), "step", site.node, site.frame)
+            site.m.call(held, Arguments(), site.node, site.frame)
         else:
             step(Site(site.m, ".step", Arguments(), site.node, site.frame, Ref(o.number)))
     return NONE
@@ -162,7 +189,39 @@ def rates(site: Site) -> Value:
     return site.m.listed([SETTING], site.node, site.frame, exact=False)
 
 
+def averaged(site: Site) -> Value:
+    """``AveragedModel(model)``: a module round a copy of the model."""
+    made = site.made("module", extra=modules.ROUND)
+    site.m.heap.write((made.number, "module"), copied(site))
+    return value(Ref(made.number))
+
+
+def statistics_updated(site: Site) -> Value:
+    """``update_bn(loader, model)``: a pass over the loader, through the model, without gradients
+    (https://docs.pytorch.org/docs/stable/optim.html#taking-care-of-batch-normalization).
+    """
+    loader, model = site.get(0, "loader") or NOTHING, site.get(1, "model") or NOTHING
+    before = site.m.heap.read(GRAD)
+    site.m.heap.write(GRAD, const(False))
+    site.m.library.begun(site.m, loader, site.node, site.frame)
+    batch = site.m.elements(loader, site.node, site.frame)
+    first = [site.m.item((a,), const(0), site.node, site.frame) for a in batch if _several(site, a)]
+    whole = tuple(a for a in batch if not _several(site, a))
+    site.m.call(model, Arguments([join(*first, whole)]), site.node, site.frame)
+    site.m.heap.write(GRAD, before)
+    return NONE
+
+
+def _several(site: Site, atom: Atom) -> bool:
+    """Whether a batch is a tuple or list, of which the first part goes into the model."""
+    made = site.m.object(atom)
+    return isinstance(atom, Items) or (made is not None and made.kind == "list")
+
+
 ROWS = (
+    Row("torch.optim.swa_utils.AveragedModel", averaged, source=_DOC),
+    Row("<module>.update_parameters", none, source=_DOC),
+    Row("torch.optim.swa_utils.update_bn", statistics_updated, source=_DOC),
     Row("torch.amp.GradScaler torch.GradScaler", scaler, source=_AMP),
     Row(
         "torch.amp.autocast torch.autocast torch.amp.autocast_mode.autocast", precision, source=_AMP
@@ -170,6 +229,7 @@ ROWS = (
     Row("torch.amp.custom_fwd torch.amp.custom_bwd <context>.__call__", same, source=_AMP),
     Row("<optimizer>.__init__", constructed, source=_DOC),
     Row("<optimizer>.step", step, source=_DOC),
+    Row("<step>.__call__", own_step, source=_DOC),
     Row("<optimizer>.zero_grad", cleared, source=_DOC),
     Row("<optimizer>.state_dict <scheduler>.state_dict <scaler>.state_dict", state, source=_DOC),
     Row("<optimizer>.load_state_dict", loaded, source=_DOC),
@@ -213,10 +273,13 @@ _LIKE_TORCH = (
 def classes(name: str) -> str | None:
     """What a class of torch.optim, or of a library of the same interface, makes."""
     head, word = _last(name)
-    if head in ("torch.optim.lr_scheduler", "torch.optim.swa_utils") and word[:1].isupper():
+    computed = word == "*" and head == "torch.optim.lr_scheduler"
+    if computed or (
+        head in ("torch.optim.lr_scheduler", "torch.optim.swa_utils") and word[:1].isupper()
+    ):
         return "scheduler" if word != "AveragedModel" else "module"
-    if head.startswith("torch.optim") and word[:1].isupper():
-        return "optimizer"
+    if head.startswith("torch.optim") and (word[:1].isupper() or word == "*"):
+        return "optimizer"  # also by a name that is computed: getattr(torch.optim, name)
     if any(head == p or head.startswith(f"{p}.") for p in _LIKE_TORCH) and word[:1].isupper():
         return (
             "scheduler" if word.endswith(("LR", "Scheduler", "Restarts", "Warmup")) else "optimizer"

@@ -18,6 +18,7 @@ from dpmigrate.library.effects import (
     same,
     uniform,
 )
+from dpmigrate.library.factories import drawn
 from dpmigrate.library.sites import Row, Site, examples, rows_of
 from dpmigrate.library.sizes import elements_count
 from dpmigrate.library.torch_math import both
@@ -90,9 +91,11 @@ x.long()
     Row(both("bool"), as_mask, ("x.bool()", "x[(x[:, 0] > 0).bool()]"), _DOC),
     Row(f"{both('detach')} .__array__", detached, ("x.detach()", "(x @ w).detach()"), _DOC),
     Row("""
-.fill_ .copy_ .zero_ .set_ .masked_scatter_ .fill_diagonal_ .normal_ .uniform_ .random_
-.bernoulli_ .exponential_ .cauchy_ .log_normal_ .geometric_
+.fill_ .copy_ .zero_ .set_ .masked_scatter_ .fill_diagonal_
 """, filled, ("x.clone().fill_(1.0)", "torch.zeros_like(x).copy_(y)", "x.clone().zero_()"), _DOC),
+    Row("""
+.normal_ .uniform_ .random_ .bernoulli_ .exponential_ .cauchy_ .log_normal_ .geometric_
+""", drawn(filled), ("x.clone().normal_()", "torch.empty_like(w).uniform_(0, 1)"), _DOC),
     Row(".item", host("number"), ("x.mean().item()", "x.sum().item()", "x.max().item()"), _DOC),
     Row(".numpy", host("array"), ("x.numpy()", "x.mean(0).numpy()"), _DOC),
     Row(".tolist", list_of, ("x.mean(0).tolist()",), _DOC),

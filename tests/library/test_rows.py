@@ -79,8 +79,11 @@ def rows() -> list[Row]:
     return [r for m in TABLES for r in (*m.ROWS, *getattr(m, "ATTRIBUTES", ()))]
 
 
-#: effects that make or read objects and have no numbers of their own to compare
-_PLAIN = ("uniform", "none", "same")
+#: effects that make or read objects and have no numbers of their own to compare, or need a group
+_PLAIN = (
+    "uniform", "none", "same", "averaged", "shuffled", "statistics_updated", "dealt_out",
+    "with_gradient",
+)  # fmt: skip
 
 
 def test_rows_without_an_example_become_fewer() -> None:

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any
 
 from dpmigrate_probe.comparable import seed
+from dpmigrate_probe.places import note
 from dpmigrate_probe.state import CONFIG, RECORD, STATE, limit_reached
 
 HEAD = 64  # so many indices tell one order from another
@@ -156,6 +157,7 @@ def _passes(torch: Any, module: Any) -> None:
                     raise SystemExit(0)
                 raise StopIteration
             data = advance(self)
+            note("batch")
         except StopIteration:
             self._probe["ended"] = True
             outer = self._probe_outer() if self._probe_outer is not None else None
@@ -230,6 +232,7 @@ def _cut(torch: Any, module: Any) -> None:
             RECORD["cut"] = True
             RECORD["next"] = [view, _head(torch, iter(self._index_sampler), _base(self.dataset)[1])]
             raise SystemExit(0)
+        note("pass")
         return iterate(self)
 
     module.DataLoader.__iter__ = loader_iter

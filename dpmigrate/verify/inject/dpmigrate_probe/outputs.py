@@ -10,10 +10,11 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from dpmigrate_probe.places import note
 from dpmigrate_probe.state import CONFIG, PID, RECORD, STATE, when, where
 
 #: before ``guard`` puts its own in the place
@@ -53,6 +54,7 @@ def _allowed() -> list[str]:
 def settle() -> None:
     """At the end it is known which passes have trained."""
     RECORD["lines"] = [(when(place) == "training", text, kind) for place, text, kind in RECORD["lines"]]
+    RECORD["places"] = sorted(STATE["places"])
     RECORD["writes"] = {name: sorted({when(place) for place in places}) for name, places in RECORD["writes"].items()}
 
 
@@ -152,6 +154,7 @@ def _wrote(path: Any) -> None:
         return
     full = os.path.abspath(os.fsdecode(path))
     if _within(full, CONFIG["root"]) and "__pycache__" not in full:
+        note("write")
         places = RECORD["writes"].setdefault(_named(full), [])
         if where() not in places:
             places.append(where())
@@ -175,6 +178,7 @@ def record_saves(torch: Any) -> None:
     def saved(value: Any, target: Any, *a: Any, **k: Any) -> Any:
         path = target if isinstance(target, str | os.PathLike) else getattr(target, "name", None)
         if isinstance(path, str | os.PathLike):
+            note("save")
             if path is target:
                 own(path, _DROP)
                 _wrote(path)
@@ -200,11 +204,16 @@ class Lines:
             if line.strip() and os.getpid() == PID:
                 shown = line.rstrip("\r")
                 kind = "bar" if "\r" in shown else self._name  # a progress bar writes over itself
+                note("bar" if kind == "bar" else "print")
                 RECORD["lines"].append([where(), shown.rsplit("\r", 1)[-1][:400], kind])
         if self._rest.count("\r") > 1:
             self._rest = "\r" + self._rest.rsplit("\r", 1)[-1]
         written: int = self._stream.write(text)
         return written
+
+    def writelines(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self.write(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

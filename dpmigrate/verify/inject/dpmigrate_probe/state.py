@@ -28,6 +28,7 @@ RECORD: dict[str, Any] = {
     "noise": False,  # noise was drawn by the sample
     "cut": False,
     "draws": None,  # the first step (from 0) before which random numbers of one generator for the whole process were drawn after its batch
+    "places": [],  # (kind of event, file, line) of what is recorded here, by the program's lines; each once
     "group_left": None,
     "ended": False,  # the script has come to its end, without an exception or a status of its own
 }
@@ -51,6 +52,7 @@ STATE: dict[str, Any] = {
     "recording": False,  # this is the script's own process
     "allowed": [],
     "leaving": False,
+    "places": set(),  # what becomes the record's
     "status": None,  # what sys.exit was given last
 }
 

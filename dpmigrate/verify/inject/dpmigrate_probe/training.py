@@ -7,6 +7,7 @@ from typing import Any
 
 from dpmigrate_probe.data import feeding, random_state
 from dpmigrate_probe.outputs import plain_save
+from dpmigrate_probe.places import note
 from dpmigrate_probe.state import CONFIG, RANK, RECORD, STATE, taken
 
 LARGEST = 64_000_000  # bytes of parameters kept over all steps; beyond it only the first and the last step are kept
@@ -29,6 +30,7 @@ def _steps(torch: Any) -> None:
         first = not hasattr(self, "param_groups")
         made(self, *a, **k)
         if first and any(isinstance(p, torch.nn.Parameter) for g in self.param_groups for p in g["params"]):
+            note("optimizer")
             STATE["optimizers"].append(self)
             _same_start(torch, self, len(STATE["optimizers"]) - 1)
 
@@ -46,6 +48,7 @@ def _steps(torch: Any) -> None:
             STATE["named"], RECORD["names"] = len(STATE["optimizers"]), names_of(torch)
         if RECORD["draws"] is None and STATE["random"] is not None and STATE["current"] is not None and STATE["random"] != random_state(torch):
             RECORD["draws"] = len(RECORD["steps"])
+        note("step")
         norms = [p.grad.detach().double().norm() for g in opt.param_groups for p in g["params"] if p.grad is not None]
         total = float(torch.stack(norms).norm()) if norms else None
         which = next(i for i, o in enumerate(STATE["optimizers"]) if o is opt)
@@ -67,6 +70,7 @@ def _losses(torch: Any) -> None:
     backward, scale = torch.Tensor.backward, torch.amp.GradScaler.scale
 
     def differentiate(self: Any, *a: Any, **k: Any) -> Any:
+        note("backward")
         for p in feeding():
             p["backwards"] += 1
             STATE["fed"].add(p["view"])
@@ -89,6 +93,7 @@ def _wraps(torch: Any) -> None:
 
     def wrapped(self: Any, *a: Any, **k: Any) -> None:
         wrapper(self, *a, **k)
+        note("wrap")
         RECORD["wrapped"] += 1
 
     torch.nn.parallel.DistributedDataParallel.__init__ = wrapped
