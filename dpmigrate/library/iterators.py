@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.divergence import in_no_order
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
@@ -206,6 +207,8 @@ def collected(kind: str) -> Effect:
             return site.m.listed(listed, site.node, site.frame, exact=exact, kind=kind)
         site.m.library.begun(site.m, source, site.node, site.frame)
         elements = site.m.elements(source, site.node, site.frame)
+        if site.word in ("set", "frozenset", "sorted"):
+            elements = in_no_order(elements)
         made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
         counted_by(site, site.m.objects(made)[0], [source])
         return made

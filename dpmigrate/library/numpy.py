@@ -5,9 +5,19 @@ What numpy calls as torch does has torch's rows; the rest is written here.
 
 from __future__ import annotations
 
-from dpmigrate.execution import placements
-from dpmigrate.execution.values import Data, Value, cast_kind, const, placement_of, value
-from dpmigrate.library import torch_math, torch_products, torch_shapes
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    Data,
+    Value,
+    cast_kind,
+    const,
+    placement_of,
+    value,
+)
+from dpmigrate.library import streams, torch_math, torch_products, torch_shapes
 from dpmigrate.library.effects import (
     coupled,
     elementwise,
@@ -56,21 +66,36 @@ def chosen(site: Site) -> Value:
     given = site.flat(site.get(0) or ())
     if given and placement_of(given).kind not in placements.EQUAL:
         return site.data(placements.PER_RANK, keep_axes=False)
-    return value(Data("array", placements.UNIFORM))
+    return streams.drawn(site, value(Data("array", placements.UNIFORM)))
+
+
+def added_at(site: Site) -> Value:
+    """``numpy.add.at(a, places, v)``: each rank adds what its own samples give."""
+    table, places, new = (site.flat(site.get(i) or NOTHING) for i in range(3))
+    held = placement_of(table)
+    moving = [v for v in (places, new) if placement_of(v).kind not in placements.EQUAL]
+    if moving and site.node.args and type(site.node.args[0]).__name__ in ("Name", "Attribute"):  # type: ignore[attr-defined]
+        rows = all(placement_of(v).kind is Kind.ROWS for v in moving)
+        sums = rows and (held.kind is Kind.ZERO or held == placements.SUM)
+        lying = placements.SUM if sums else placements.UNKNOWN
+        made = arithmetic.derived("added", lying, [table, *moving], site.node, gradient="none")
+        site.m.assign(site.node.args[0], made, site.node, site.frame)  # type: ignore[attr-defined]
+    return NONE
 
 
 def generator(site: Site) -> Value:
     """``numpy.random.default_rng(seed)``."""
-    return site.ref("random_stream")
+    return site.ref("random_stream", seed=site.get(0, "seed"))
 
 
 ROWS = (
     Row("numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile", loaded, source=_DOC),
     Row("numpy.save numpy.savez numpy.savetxt numpy.savez_compressed", saved, source=_DOC),
     Row("""
-numpy.random.shuffle numpy.set_printoptions numpy.seterr numpy.random.set_state
+numpy.set_printoptions numpy.seterr numpy.random.set_state
 numpy.testing.assert_allclose numpy.testing.assert_array_equal numpy.fill_diagonal
 """, none, source=_DOC),
+    Row("numpy.add.at", added_at, source=_DOC),
     Row("numpy.random.choice", chosen, source=_DOC),
     Row("numpy.random.RandomState numpy.random.default_rng", generator, source=_DOC),
     Row(prefixed("numpy.random.", """
@@ -141,7 +166,12 @@ x.numpy().cumsum(axis=0)
     Row("numpy.vstack numpy.row_stack", array(cat(-1, 0)), examples("""
 np.vstack([x.numpy(), y.numpy()])
 """), _DOC),
-    Row("numpy.column_stack numpy.c_", array(cat(-1, 1)), source=_DOC),
+    Row(
+        "numpy.column_stack numpy.c_",
+        array(cat(-1, 1)),
+        ("np.column_stack([x.numpy(), y.numpy()])",),
+        _DOC,
+    ),
     Row("numpy.stack", array(stack), ("np.stack([x.numpy(), y.numpy()], 1)",), _DOC),
     Row("""
 numpy.append numpy.insert numpy.delete numpy.pad numpy.gradient numpy.apply_along_axis

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import placements
+from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.placements import EQUAL, PER_RANK, UNKNOWN, Kind
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -18,10 +19,12 @@ from dpmigrate.execution.values import (
     const,
     join,
     known,
+    placement_of,
     value,
 )
+from dpmigrate.library import streams
 from dpmigrate.library.builtins import ended
-from dpmigrate.library.effects import elementwise, none, number, same, uniform
+from dpmigrate.library.effects import elementwise, none, number, plain, same, uniform
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 
 _DOC = "https://docs.python.org/3/library/"
@@ -44,11 +47,11 @@ def random_number(site: Site) -> Value:
     site.event("draw", stream=const("random"))
     chosen = site.get(0) if site.word in ("choice", "choices", "sample") else None
     if chosen:
-        elements = site.m.elements(chosen, site.node, site.frame)
+        elements = streams.drawn(site, site.m.elements(chosen, site.node, site.frame))
         if site.word == "choice":
             return elements
         return site.m.listed([elements], site.node, site.frame, exact=False)
-    return SETTING
+    return streams.drawn(site, SETTING)
 
 
 def loaded(site: Site) -> Value:
@@ -67,6 +70,22 @@ def written(site: Site) -> Value:
     """A method of a file or a writer: what is written."""
     site.event("write", values=site.arguments.joined() or NONE)
     return NONE
+
+
+def characters(effect: Effect) -> Effect:
+    """``file.write(text)``: what is written is so many characters long."""
+
+    def counted(site: Site) -> Value:
+        effect(site)
+        given = [v for v in site.arguments.all() if placement_of(v).kind not in EQUAL]
+        if not given:
+            return SETTING
+        unknown = any(placement_of(v).kind is Kind.UNKNOWN for v in given)
+        return arithmetic.derived(
+            "length", UNKNOWN if unknown else PER_RANK, given, site.node, kind="number", axes=0
+        )
+
+    return counted
 
 
 def process_started(site: Site) -> Value:
@@ -120,38 +139,37 @@ def writer(site: Site) -> Value:
 
 ROWS = (
     Row("""
-os.path.join os.path.exists os.path.isfile os.path.isdir os.path.dirname os.path.basename
-os.path.abspath os.path.splitext os.path.expanduser os.path.realpath os.path.getsize
-os.path.split os.path.normpath os.path.relpath os.listdir os.walk os.getcwd os.cpu_count
-os.path.getmtime os.scandir os.access os.uname os.sep glob.glob glob.iglob sys.getsizeof
-platform.system platform.node re.compile re.match re.search re.sub re.findall re.split
-re.fullmatch re.escape inspect.signature inspect.getsource json.dumps textwrap.dedent
-string.Template hashlib.md5 hashlib.sha256 base64.b64encode copyreg logging.getLevelName
-itertools.count inspect.isclass inspect.getmembers inspect.isfunction types.FunctionType
-typing.TypeVar typing.NewType ast.literal_eval locale.setlocale collections.abc shlex.split
-struct.unpack struct.pack struct.calcsize zipfile.ZipFile gzip.open bz2.open tarfile.open
-io.BytesIO io.StringIO io.open urllib.request.urlopen operator.itemgetter
-operator.attrgetter datetime.timedelta pathlib.Path pathlib.PurePath shutil.which
+os.path.join os.path.dirname os.path.basename os.path.abspath os.path.splitext
+os.path.expanduser os.path.realpath os.path.split os.path.normpath os.path.relpath sys.getsizeof
+re.compile re.match re.search re.sub re.findall re.split re.fullmatch re.escape json.dumps
+textwrap.dedent hashlib.md5 hashlib.sha256 base64.b64encode logging.getLevelName
+ast.literal_eval shlex.split struct.unpack struct.pack struct.calcsize datetime.timedelta
+pathlib.Path pathlib.PurePath datetime.datetime.strptime datetime.datetime.fromtimestamp
+datetime.datetime datetime.date itertools.accumulate operator.add bisect.bisect
+bisect.bisect_left bisect.bisect_right heapq.nlargest heapq.nsmallest fnmatch.fnmatch uuid.UUID
+dataclasses.asdict dataclasses.replace os.path.commonprefix
+""", plain, source=_DOC),
+    Row("""
+os.getcwd os.cpu_count os.uname os.sep platform.system platform.node inspect.signature
+inspect.getsource string.Template copyreg itertools.count inspect.isclass inspect.getmembers
+inspect.isfunction types.FunctionType typing.TypeVar typing.NewType locale.setlocale
+collections.abc zipfile.ZipFile gzip.open bz2.open tarfile.open io.BytesIO io.StringIO io.open
+urllib.request.urlopen operator.itemgetter operator.attrgetter shutil.which
 multiprocessing.cpu_count configparser.ConfigParser warnings.catch_warnings sys.exc_info
-traceback.format_exc importlib.util.find_spec datetime.datetime.strptime
-datetime.datetime.fromtimestamp datetime.datetime datetime.date math.inf pathlib.Path.cwd
-pathlib.Path.home string.ascii_letters getpass.getuser itertools.accumulate operator.add
-bisect.bisect bisect.bisect_left bisect.bisect_right heapq.nlargest heapq.nsmallest
-fnmatch.fnmatch uuid.UUID dataclasses.asdict dataclasses.field dataclasses.replace
-os.path.sep os.stat os.getlogin os.path.islink os.path.commonprefix
+traceback.format_exc importlib.util.find_spec math.inf pathlib.Path.cwd pathlib.Path.home
+string.ascii_letters getpass.getuser dataclasses.field os.path.sep os.getlogin
 """, uniform, source=_DOC),
     Row("""
-os.makedirs os.mkdir os.remove os.rename os.replace os.rmdir os.chdir os.system os.unlink
-os.symlink os.environ.setdefault os.environ.update os.putenv os.chmod shutil.copy
-shutil.copyfile shutil.rmtree shutil.move shutil.copytree shutil.copy2 logging.basicConfig
-logging.info logging.debug logging.warning logging.error logging.critical logging.exception
-logging.disable logging.captureWarnings warnings.filterwarnings warnings.warn
-warnings.simplefilter time.sleep gc.collect gc.disable gc.enable signal.signal
-atexit.register sys.path.append sys.path.insert sys.stdout.flush sys.stdout.write
-sys.stderr.write sys.setrecursionlimit random.seed faulthandler.enable traceback.print_exc
-pprint.pprint multiprocessing.freeze_support multiprocessing.set_start_method
-resource.setrlimit os.environ.__setitem__ csv.field_size_limit sys.stdout.close
-readline.parse_and_bind heapq.heappush os.kill
+os.remove os.rename os.replace os.rmdir os.chdir os.system os.unlink os.symlink
+os.environ.setdefault os.environ.update os.putenv os.chmod shutil.copy shutil.copyfile
+shutil.rmtree shutil.move shutil.copytree shutil.copy2 logging.basicConfig logging.info
+logging.debug logging.warning logging.error logging.critical logging.exception logging.disable
+logging.captureWarnings warnings.filterwarnings warnings.warn warnings.simplefilter time.sleep
+gc.collect gc.disable gc.enable signal.signal atexit.register sys.path.append sys.path.insert
+sys.stdout.flush sys.setrecursionlimit random.seed faulthandler.enable traceback.print_exc
+pprint.pprint multiprocessing.freeze_support multiprocessing.set_start_method resource.setrlimit
+os.environ.__setitem__ csv.field_size_limit sys.stdout.close readline.parse_and_bind
+heapq.heappush os.kill
 """, none, source=_DOC),
     Row("""
 time.time time.perf_counter time.monotonic time.process_time time.clock time.strftime
@@ -167,7 +185,6 @@ radians degrees hypot gcd erf fmod trunc log1p expm1 prod copysign
 random randint uniform gauss choice choices sample randrange normalvariate getrandbits
 betavariate expovariate triangular
 """), random_number, source=_DOC),
-    Row("random.shuffle", none, source=_DOC),
     Row("random.Random", uniform, source=_DOC),
     Row("sys.exit os._exit os.abort", ended, source=_DOC),
     Row("os.environ.get os.getenv os.environ.__getitem__", environment, source=_DOC),
@@ -176,6 +193,7 @@ json.load json.loads pickle.load pickle.loads yaml.safe_load yaml.load yaml.full
 toml.load tomllib.load joblib.load
 """, loaded, source=_DOC),
     Row("json.dump pickle.dump yaml.dump toml.dump yaml.safe_dump joblib.dump", saved, source=_DOC),
+    Row("sys.stdout.write sys.stderr.write", characters(none), source=_DOC),
     Row("threading.Thread multiprocessing.Process", process_started, source=_DOC),
     Row("importlib.import_module builtins.__import__", import_by_name, source=_DOC),
     Row("""
@@ -195,7 +213,8 @@ subprocess.Popen subprocess.check_output subprocess.call csv.reader csv.DictRead
 """, opaque, source=_DOC),
     Row("<file>.__enter__ <context>.__enter__ <writer>.__enter__", same, source=_DOC),
     Row("<file>.__exit__ <context>.__exit__ <writer>.__exit__", none, source=_DOC),
-    Row(methods("file", "write writelines flush close"), written, source=_DOC),
+    Row("<file>.write", characters(written), source=_DOC),
+    Row(methods("file", "writelines flush close"), written, source=_DOC),
     Row(methods("file", "read readlines readline __iter__"), uniform, source=_DOC),
     Row(methods("writer", """
 writerow writerows writeheader info debug warning error setLevel addHandler setFormatter log

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpmigrate.execution.placements import EQUAL
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
@@ -20,8 +21,8 @@ def text_method(site: Site) -> Value | None:
     """A method of a text or of plain data: made of what it is given."""
     if site.word in ("split", "splitlines", "partition", "rsplit") and site.receiver is not None:
         return SETTING
-    operands = [v for v in site.all() if site.flat(v)]
-    if not operands:
+    lying = (site.m.depends(v) for v in site.all())
+    if all(p.kind in EQUAL for p in lying):
         first = known(site.get(0) or NOTHING)
         if site.word in ("lower", "upper", "strip") and isinstance(first, str):
             made = Const("str", getattr(first, site.word)())
