@@ -12,6 +12,7 @@ from dpmigrate.execution.heap import Location, Object
 from dpmigrate.execution.machine import PROCESS, Frame, Machine
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import (
+    NONE,
     NOTHING,
     Atom,
     Data,
@@ -123,9 +124,19 @@ class Watching(Tables):
                 m.heap.write(at, USED)
         found = super()._about(m, atom, name, node, frame)
         if name == "__iter__" and found and made is not None and is_loader(m, made):
-            if not divided(m, made):
+            if not divided(m, made) and not _order_of_its_own(m, made):
                 return alike(m, found, node, frame)  # every rank goes through all of it
         return found
+
+
+def _order_of_its_own(m: Machine, made: Object) -> bool:
+    """Whether each rank may go through a loader in another order: it draws it from its own
+    stream.
+    """
+    if m.heap.read((made.number, "dealt")) or m.heap.read((made.number, "generator")):
+        return False
+    drawn = m.heap.read((made.number, "shuffle")) or const(False)
+    return drawn not in (const(False), NONE) and OWN[0] in (m.heap.read(STREAMS) or SAME)
 
 
 def bare(m: Machine, v: Value, made: Object, node: ast.AST, frame: Frame) -> Value:

@@ -36,9 +36,9 @@ def batches(site: Site) -> Value:
     dataset = site.m.heap.read((made.number, "dataset")) or NOTHING
     batch = site.m.heap.read((made.number, "batch_size"))
     if batch == NONE and not site.m.heap.read((made.number, "batch_sampler")):
-        return as_rows(site, sample(site, dataset), made.number)
+        return as_rows(site, sample(site, dataset, _which(site)), made.number)
     collate = site.m.heap.read((made.number, "collate_fn"))
-    one = sample(site, dataset)
+    one = sample(site, dataset, _which(site))
     if collate and collate != NONE:
         given = site.m.listed([one], site.node, site.frame, exact=False)
         result = site.m.call(collate, Arguments([given]), site.node, site.frame)
@@ -53,7 +53,13 @@ def begun(site: Site) -> Value:
     return NONE
 
 
-def sample(site: Site, dataset: Value) -> Value:
+def _which(site: Site) -> Value:
+    """The index of a sample: each rank has other ones."""
+    origin = Origin(site.node, "which sample a rank has")
+    return value(Data("number", placements.PER_RANK, origin=origin))
+
+
+def sample(site: Site, dataset: Value, index: Value) -> Value:
     """One sample of a data set, as its ``__getitem__`` gives it."""
     found: list[Value] = []
     for atom in dataset:
@@ -63,14 +69,14 @@ def sample(site: Site, dataset: Value) -> Value:
             continue
         method = site.m.method_of(made, "__getitem__") or site.m.method_of(made, "__iter__")
         if made.kind == "instance" and method is not None:
-            found.append(_item_of(site, method))
+            found.append(_item_of(site, method, index))
             continue
         inner = site.m.heap.read((made.number, "dataset"))
         tensors = site.m.heap.read((made.number, "tensors"))
         if tensors:
             found.append(_unbatched(tensors))
         elif inner:
-            found.append(sample(site, inner))
+            found.append(sample(site, inner, index))
         elif made.kind == "list":
             found.append(site.m.contents(made) or SETTING)
         else:
@@ -78,10 +84,10 @@ def sample(site: Site, dataset: Value) -> Value:
     return join(*found) or SETTING
 
 
-def _item_of(site: Site, method: object) -> Value:
-    """``dataset[i]``, run for an index that nobody knows; draws in it come from worker streams."""
+def _item_of(site: Site, method: Atom, index: Value) -> Value:
+    """``dataset[i]``; draws in it come from worker streams."""
     site.m.heap.mark()
-    result = site.m.call(value(method), Arguments([SETTING]), site.node, site.frame)  # type: ignore[arg-type]
+    result = site.m.call(value(method), Arguments([index]), site.node, site.frame)
     result = site.m.elements(result, site.node, site.frame) if _generator(site, result) else result
     frozen = _frozen(site, result, 4)
     site.m.heap.rollback()
