@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -85,12 +86,17 @@ def sample(site: Site, dataset: Value, index: Value) -> Value:
 
 
 def _item_of(site: Site, method: Atom, index: Value) -> Value:
-    """``dataset[i]``; draws in it come from worker streams."""
+    """``dataset[i]``; draws in it come from worker streams.
+
+    What no table knows of it is not missed: whatever a sample is made of, batches are rows of it.
+    """
+    missed = dict(site.m.trace.missed)
     site.m.heap.mark()
     result = site.m.call(value(method), Arguments([index]), site.node, site.frame)
     result = site.m.elements(result, site.node, site.frame) if _generator(site, result) else result
     frozen = _frozen(site, result, 4)
     site.m.heap.rollback()
+    site.m.trace.missed = missed
     return frozen or SETTING
 
 
@@ -161,10 +167,13 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
             case Items():
                 parts = (as_rows(site, i, loader_number, collated=collated) for i in a.items)
                 found.append(Items(tuple(parts)))
+            case Data(kind="number" | "text", placement=placements.PER_RANK):
+                found.append(_batch(site, "batch", loader_number, None))
             case Data():
                 plain = a.kind in ("samples", "any")
                 kind = "batch" if plain else "tensor" if collated or a.kind != "array" else "array"
-                axes = a.axes + 1 if a.axes is not None else None
+                known_axes = a.axes is not None and a.placement.kind is not Kind.UNKNOWN
+                axes = (a.axes or 0) + 1 if known_axes else None
                 found.append(_batch(site, kind, loader_number, axes))
             case Const(value=None):
                 found.append(a)

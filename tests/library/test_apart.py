@@ -145,6 +145,13 @@ def test_each_rank_has_other_samples() -> None:
     assert placed(ex, "z") == "uniform"
 
 
+def test_a_sample_may_be_made_of_what_no_table_knows() -> None:
+    text = "class Own:\n    def __getitem__(self, i):\n        read = unheard.of(str(i)).convert('RGB')\n        return read + 1, str(i)\n"
+    ex = executed(f"import unheard\n{text}for x, y in torch.utils.data.DataLoader(Own(), batch_size=4):\n    pass\n")
+    assert (placed(ex, "x"), placed(ex, "y")) == ("rows(axis 0)", "rows(axis 0)")
+    assert not ex.trace.missed
+
+
 def test_added_at_places() -> None:
     loader = "for t in torch.utils.data.DataLoader(torch.ones(8)):\n    np.add.at(x, t.numpy(), 1)\n"
     assert _found(f"x = np.zeros(3)\n{loader}") == "partial(sum)"
