@@ -74,12 +74,14 @@ def added_at(site: Site) -> Value:
     table, places, new = (site.flat(site.get(i) or NOTHING) for i in range(3))
     held = placement_of(table)
     moving = [v for v in (places, new) if placement_of(v).kind not in placements.EQUAL]
-    if moving and site.node.args and type(site.node.args[0]).__name__ in ("Name", "Attribute"):  # type: ignore[attr-defined]
+    target = next(iter(getattr(site.node, "args", ())), None)
+    if moving and type(target).__name__ in ("Name", "Attribute"):
         rows = all(placement_of(v).kind is Kind.ROWS for v in moving)
         sums = rows and (held.kind is Kind.ZERO or held == placements.SUM)
         lying = placements.SUM if sums else placements.UNKNOWN
         made = arithmetic.derived("added", lying, [table, *moving], site.node, gradient="none")
-        site.m.assign(site.node.args[0], made, site.node, site.frame)  # type: ignore[attr-defined]
+        assert target is not None
+        site.m.assign(target, made, site.node, site.frame)
     return NONE
 
 

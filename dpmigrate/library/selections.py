@@ -294,7 +294,8 @@ def _bounds(site: Site, part: Value) -> Value:
     found: list[Value] = []
     for made in site.m.objects(part):
         if made.kind == "slice":
-            found += [site.m.heap.read((made.number, n)) or NONE for n in ("lower", "upper", "step")]
+            names = ("lower", "upper", "step")
+            found += [site.m.heap.read((made.number, n)) or NONE for n in names]
     moving = [site.flat(v) for v in found]
     return join(*[v for v in moving if placement_of(v).kind not in (*placements.EQUAL, Kind.SIZE)])
 

@@ -1,4 +1,6 @@
-"""``python -m tests.oracle [NAME...]``: run goldens (all that can run) and print what differs, and the figures."""
+"""``python -m tests.oracle [NAME...]``: run goldens (all that can run) and print what differs, and
+the figures.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.oracle", description=__doc__)
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="the I-th of N parts")
     parser.add_argument("--all", action="store_true", help="every site with what was seen of it")
-    parser.add_argument("--unreached", action="store_true", help="the sites that ran and that the engine has not come to")
+    parser.add_argument(
+        "--unreached",
+        action="store_true",
+        help="the sites that ran and that the engine has not come to",
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="of fixtures and programs")
     given = parser.parse_args()
     first, of = map(int, given.shard.split("/"))
-    chosen = [c for i, c in enumerate(CASES) if i % of == first - 1 and (not given.names or c[0].name in given.names)]
+    chosen = [
+        c
+        for i, c in enumerate(CASES)
+        if i % of == first - 1 and (not given.names or c[0].name in given.names)
+    ]
     figures, failed = Figures(), 0
-    with tempfile.TemporaryDirectory(prefix="dpm-") as place, forkserver.running(Path(place)) as python:
+    with (
+        tempfile.TemporaryDirectory(prefix="dpm-") as place,
+        forkserver.running(Path(place)) as python,
+    ):
         sys.executable = str(python)
         for case, script in chosen:
             began = time.monotonic()

@@ -1,4 +1,6 @@
-"""What the engine says of the sites of a program: how their values lie across the ranks, and whether all ranks come to them."""
+"""What the engine says of the sites of a program: how their values lie across the ranks, and whether
+all ranks come to them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _DEPTH = 4
 
 @dataclass
 class Claim:
-    """What holds of a site in every context in which it was evaluated; ``regimes`` are those of ``Machine.regime``."""
+    """What holds of a site in every context in which it was evaluated; ``regimes`` are those of
+    ``Machine.regime``.
+    """
 
     placement: Placement = placements.ZERO
     regimes: set[str] = field(default_factory=set)
@@ -70,12 +74,18 @@ class Observed(Judged):
     def _atom_lies(self, atom: Atom, depth: int) -> Placement:
         if isinstance(atom, Items):
             return placements.joined(self._lies(i, depth) for i in atom.items)
-        if not isinstance(atom, Ref) or depth > _DEPTH or self.heap.objects[atom.object].kind not in _HOLDERS:
+        if (
+            not isinstance(atom, Ref)
+            or depth > _DEPTH
+            or self.heap.objects[atom.object].kind not in _HOLDERS
+        ):
             return atom_placement(atom)
         # past read(), which would note that the call under way depends on it
         heap = self.heap
         held = [heap._store.get((atom.object, name)) for name in heap.fields.get(atom.object, ())]
-        return placements.joined([placements.UNIFORM, *(self._lies(h, depth + 1) for h in held if h)])
+        return placements.joined(
+            [placements.UNIFORM, *(self._lies(h, depth + 1) for h in held if h)]
+        )
 
 
 def claims(program: Program, sites: Sites) -> Mapping[int, Claim]:

@@ -31,8 +31,11 @@ class Seen:
         return found or (self.counts if self.claim.together else "")
 
     def __str__(self) -> str:
-        """``train.py:12:8: lr: the engine says uniform and all ranks come here; run 3 since meeting 5: float 0.1 | float 0.2``"""
-        return f"{self.site.place}: {self.site.text}: the engine says {self.claim}; {self.differs or self.counts}"
+        """``train.py:12:8: lr: the engine says uniform and all ranks come here; run 3 since meeting 5:
+        float 0.1 | float 0.2``
+        """
+        had = self.differs or self.counts
+        return f"{self.site.place}: {self.site.text}: the engine says {self.claim}; {had}"
 
 
 @dataclass
@@ -68,18 +71,29 @@ class Figures:
             if seen.compared and claim.uniform:
                 self.uniform += 1
             elif seen.compared:
-                word = "where some come" if claim.placement.kind in EQUAL else claim.placement.kind.value
+                word = (
+                    "where some come"
+                    if claim.placement.kind in EQUAL
+                    else claim.placement.kind.value
+                )
                 (self.precise if seen.differs else self.imprecise)[word] += 1
 
     def __str__(self) -> str:
-        kinds = (f"{word}: {dict(sorted(held.items()))}" for word, held in (("did not differ", self.imprecise), ("differed", self.precise)))
+        kinds = (
+            f"{word}: {dict(sorted(held.items()))}"
+            for word, held in (("did not differ", self.imprecise), ("differed", self.precise))
+        )
         return (
-            f"{self.programs} programs, {self.ran} sites, {self.compared} of them compared, {self.uniform} called uniform, {self.together} for all ranks; "
-            f"{self.wrong} not borne out; {self.unreached} not reached on paper\ncalled otherwise: {'; '.join(kinds)}"
+            f"{self.programs} programs, {self.ran} sites, {self.compared} of them compared, "
+            f"{self.uniform} called uniform, {self.together} for all ranks; "
+            f"{self.wrong} not borne out; {self.unreached} not reached on paper\n"
+            f"called otherwise: {'; '.join(kinds)}"
         )
 
 
-def seen(sites: Sequence[Site], logs: Sequence[Mapping[int, Log]], claims: Mapping[int, Claim]) -> Iterator[Seen]:
+def seen(
+    sites: Sequence[Site], logs: Sequence[Mapping[int, Log]], claims: Mapping[int, Claim]
+) -> Iterator[Seen]:
     """The sites that any rank came to."""
     for site in sites:
         if not any(site.number in log for log in logs):
@@ -95,7 +109,10 @@ def _compare(found: Seen, meeting: int, ours: Log, theirs: Log) -> None:
     times = ours.counts.get(meeting, 0), theirs.counts.get(meeting, 0)
     together = found.claim is not None and found.claim.together
     if times[0] != times[1]:
-        found.counts = found.counts or f"since meeting {meeting} rank 0 came here {times[0]} times, rank 1 {times[1]} times"
+        found.counts = (
+            found.counts
+            or f"since meeting {meeting} rank 0 came here {times[0]} times, rank 1 {times[1]} times"
+        )
         if not together:
             return  # the turns of one rank are not those of the other
     pairs = zip(ours.seen.get(meeting, ()), theirs.seen.get(meeting, ()), strict=False)

@@ -18,12 +18,16 @@ def _scripts(case: Case | Several) -> Sequence[str]:
 
 def _runnable(case: Case | Several) -> bool:
     expected = case.facts["expect"]
-    return bool(case.facts.get("run")) and set(expected if isinstance(expected, list) else [expected]) == {"migrate"}
+    return bool(case.facts.get("run")) and set(
+        expected if isinstance(expected, list) else [expected]
+    ) == {"migrate"}
 
 
 EVERY: tuple[Case | Several, ...] = (*cases(), *programs())
 #: every golden that can run, with each script that starts it
-CASES: list[tuple[Case | Several, str]] = [(c, s) for c in EVERY if _runnable(c) for s in _scripts(c)]
+CASES: list[tuple[Case | Several, str]] = [
+    (c, s) for c in EVERY if _runnable(c) for s in _scripts(c)
+]
 
 
 def observed(case: Case | Several, script: str, folder: Path) -> list[Seen]:

@@ -59,16 +59,31 @@ def migrated(case: Case | Several, script: str, folder: Path) -> Subject:
 
 
 def ran(case: Subject, sites: Sites, out: Path, timeout: float = 240) -> list[dict[int, Log]]:
-    """Run the program with the probe in it; for each rank its sites. AssertionError where it does not come to its end."""
-    files = {Path(part.source.name): sites.rewritten(case.program, i) for i, part in enumerate(case.program.parts)}
+    """Run the program with the probe in it; for each rank its sites. AssertionError where it does
+    not come to its end.
+    """
+    files = {
+        Path(part.source.name): sites.rewritten(case.program, i)
+        for i, part in enumerate(case.program.parts)
+    }
     copy = scratch.place(case.script, case.folder, tuple(files)).copied_to(out / "copy")
     for path, text in files.items():
         (copy.root / path.relative_to(case.folder)).write_text(text, encoding="utf-8")
     told = Config(
-        str(out / "run"), str(copy.root), str(case.folder), str(copy.script), str(copy.folder), RANKS, float64=False, still=False, module=copy.module
+        str(out / "run"),
+        str(copy.root),
+        str(case.folder),
+        str(copy.script),
+        str(copy.folder),
+        RANKS,
+        float64=False,
+        still=False,
+        module=copy.module,
     )
     found = run(case.arguments, told, timeout=timeout, paths=[RUNTIME, INJECT])
-    assert not found.late and found.code == 0, f"exit code {found.code}\n{found.stderr[-3000:]}\n{''.join(found.stacks)}"
+    assert not found.late and found.code == 0, (
+        f"exit code {found.code}\n{found.stderr[-3000:]}\n{''.join(found.stacks)}"
+    )
     return [_log(out / "run" / f"seen{rank}") for rank in range(RANKS)]
 
 

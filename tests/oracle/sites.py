@@ -16,8 +16,8 @@ BEGIN = "_oracle_begin_"
 
 #: expressions whose values are looked at; displays are known by their elements
 _VALUES = (
-    ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp,
-    ast.JoinedStr, ast.ListComp, ast.SetComp, ast.DictComp,
+    ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp,
+    ast.Compare, ast.IfExp, ast.JoinedStr, ast.ListComp, ast.SetComp, ast.DictComp,
 )  # fmt: skip
 #: fields that hold no values of the run, or values that nothing but Python looks at
 _PASSED_OVER = frozenset({"annotation", "returns", "decorator_list", "bases"})
@@ -49,7 +49,9 @@ class Sites:
 
     @classmethod
     def of(cls, program: Program, folder: Path) -> Sites:
-        """Number the expressions of every file of the program that is not taken out of it; places are told as seen from the folder."""
+        """Number the expressions of every file of the program; places are told as seen from the
+        folder.
+        """
         every: list[Site] = []
         nodes: list[ast.expr] = []
         keys = []
@@ -59,14 +61,15 @@ class Sites:
                 key = _key(node, part.first)
                 if key not in known:
                     known[key] = len(every)
-                    place = f"{program.place(node.lineno).removeprefix(f'{folder}/')}:{node.col_offset + 1}"
+                    line = program.place(node.lineno).removeprefix(f"{folder}/")
+                    place = f"{line}:{node.col_offset + 1}"
                     every.append(Site(len(every), place, ast.unparse(node)))
                     nodes.append(node)
             keys.append(known)
         return cls(tuple(every), tuple(nodes), tuple(keys))
 
     def rewritten(self, program: Program, index: int) -> str:
-        """The text of a file in which each site goes through the probe; the lines are other ones."""
+        """The text of a file in which each site goes through the probe; its lines are others."""
         tree = ast.parse(program.parts[index].source.text)
         _Rewriter(self.keys[index]).visit(tree)
         if index == len(program.parts) - 1:
@@ -77,11 +80,19 @@ class Sites:
 
 def _key(node: ast.expr, first: int) -> _Key:
     assert node.end_lineno is not None and node.end_col_offset is not None
-    return type(node), node.lineno - first, node.col_offset, node.end_lineno - first, node.end_col_offset
+    return (
+        type(node),
+        node.lineno - first,
+        node.col_offset,
+        node.end_lineno - first,
+        node.end_col_offset,
+    )
 
 
 def _first(body: list[ast.stmt]) -> int:
-    """Where the first statement that does something may stand: behind the docstring and the imports from the future."""
+    """Where the first statement that does something may stand: behind the docstring and the imports
+    from the future.
+    """
     for i, statement in enumerate(body):
         if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
             continue
@@ -106,19 +117,29 @@ def _watched(node: ast.AST) -> Iterator[ast.expr]:
                 continue
             if isinstance(child, ast.expr) and _is_value(child, node, name):
                 yield child
-            if not isinstance(child, ast.JoinedStr):  # quotes in quotes; what is in them was made elsewhere
+            if not isinstance(
+                child, ast.JoinedStr
+            ):  # quotes in quotes; what is in them was made elsewhere
                 yield from _watched(child)
 
 
 def _race(node: ast.If | ast.Try) -> bool:
-    """``if not exists(p): makedirs(p)``, and the same as a ``try``: whichever rank comes first makes the folder. The engine takes all ranks to find the same files."""
+    """``if not exists(p): makedirs(p)``, and the same as a ``try``: whichever rank comes first makes
+    the folder. The engine takes all ranks to find the same files.
+    """
     inside = [*node.body, *(node.orelse if isinstance(node, ast.If) else [])]
     calls = [s.value for s in inside if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)]
-    return any(isinstance(c.func, ast.Attribute | ast.Name) and ast.unparse(c.func).rpartition(".")[2] in _MAKES for c in calls)
+    return any(
+        isinstance(c.func, ast.Attribute | ast.Name)
+        and ast.unparse(c.func).rpartition(".")[2] in _MAKES
+        for c in calls
+    )
 
 
 def _is_value(child: ast.expr, parent: ast.AST, name: str) -> bool:
-    if not isinstance(child, _VALUES) or not isinstance(getattr(child, "ctx", ast.Load()), ast.Load):
+    if not isinstance(child, _VALUES) or not isinstance(
+        getattr(child, "ctx", ast.Load()), ast.Load
+    ):
         return False
     if isinstance(child, ast.UnaryOp) and isinstance(child.operand, ast.Constant):
         return False

@@ -28,10 +28,14 @@ SAMPLE = 10
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
         chosen = CASES if metafunc.config.getoption("--all-runs") else CASES[::SAMPLE]
-        metafunc.parametrize(("case", "script"), [pytest.param(c, s, id=f"{c.name} {s}") for c, s in chosen])
+        metafunc.parametrize(
+            ("case", "script"), [pytest.param(c, s, id=f"{c.name} {s}") for c, s in chosen]
+        )
 
 
-def test_what_is_called_uniform_does_not_differ(case: Case | Several, script: str, tmp_path: Path) -> None:
+def test_what_is_called_uniform_does_not_differ(
+    case: Case | Several, script: str, tmp_path: Path
+) -> None:
     sites = observed(case, script, tmp_path)
     assert "\n".join(f"{case.name}: {site}" for site in sites if site.wrong) == ""
     figures = Figures()
@@ -63,18 +67,25 @@ def _told(folder: Path) -> dict[str, str]:
     script = folder / "program" / "train.py"
     script.write_text(PARTED, encoding="utf-8")
     wrong = [found for found in laid_beside(subject(script.parent, script), folder) if found.wrong]
-    return {found.site.text: str(found) for found in reversed(wrong)}  # of several places of one text the first
+    return {
+        found.site.text: str(found) for found in reversed(wrong)
+    }  # of several places of one text the first
 
 
-def test_an_engine_that_calls_everything_uniform_is_refuted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_calls_everything_uniform_is_refuted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sound = engine.claims
 
     def bold(*given: object) -> Mapping[int, engine.Claim]:
-        return {n: engine.Claim(regimes={"all"}, ends=True) for n in sound(*given)}  # type: ignore[arg-type]
+        reached = sound(*given)  # type: ignore[arg-type]
+        return {n: engine.Claim(regimes={"all"}, ends=True) for n in reached}
 
     monkeypatch.setattr("tests.oracle.observed.claims", bold)
     told = _told(tmp_path)
-    assert told["mine"].startswith("train.py:7:26: mine: the engine says zero and all ranks come here; run 1 since meeting")
+    assert told["mine"].startswith(
+        "train.py:7:26: mine: the engine says zero and all ranks come here; run 1 since meeting"
+    )
     assert told["mine"].endswith("int 0 | int 1")
     assert "tensor float32[2] (1, 1)" in told["torch.ones(2) * (mine + 1)"]
     assert "rank 0 came here 0 times, rank 1 1 times" in told["torch.zeros(3)"]
@@ -140,7 +151,11 @@ def test_a_rewritten_program_does_what_it_did(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["if not os.path.exists(p):\n    os.makedirs(p)\n", "try:\n    os.mkdir(p)\nexcept OSError:\n    pass\n", "if q:\n    pass\nelse:\n    p.mkdir()\n"],
+    [
+        "if not os.path.exists(p):\n    os.makedirs(p)\n",
+        "try:\n    os.mkdir(p)\nexcept OSError:\n    pass\n",
+        "if q:\n    pass\nelse:\n    p.mkdir()\n",
+    ],
 )
 def test_who_makes_a_folder_is_not_looked_at(text: str, tmp_path: Path) -> None:
     assert [s.text for s in _sites(text, tmp_path)[0].every] == []
@@ -164,7 +179,10 @@ def test_one_parting_does_not_shift_what_follows() -> None:
 
     assert compared({0: ["int 1"], 1: ["int 2"]}, {0: ["int 1"], 1: ["int 2"]}).wrong == ""
     shifted = compared({0: ["int 1", "int 1"], 1: ["int 2"]}, {0: ["int 1"], 1: ["int 2"]})
-    assert (shifted.differs, shifted.counts) == ("", "since meeting 0 rank 0 came here 2 times, rank 1 1 times")
+    assert (shifted.differs, shifted.counts) == (
+        "",
+        "since meeting 0 rank 0 came here 2 times, rank 1 1 times",
+    )
     assert compared({1: ["int 2"]}, {1: ["int 3"]}).wrong == "run 1 since meeting 1: int 2 | int 3"
     assert compared({1: ["object a.B"]}, {1: ["object a.C"]}).compared == 0
 
@@ -173,10 +191,16 @@ def test_turns_of_a_ranks_own_are_compared_where_there_are_as_many() -> None:
     claims = {0: engine.Claim(regimes={"own"}, ends=True)}
 
     def wrong(*ranks: list[str]) -> str:
-        (found,) = seen([Site(0, "train.py:1:1", "x")], [{0: Log({0: rank}, {0: len(rank)})} for rank in ranks], claims)
+        (found,) = seen(
+            [Site(0, "train.py:1:1", "x")],
+            [{0: Log({0: rank}, {0: len(rank)})} for rank in ranks],
+            claims,
+        )
         return found.wrong
 
-    assert wrong(["int 1", "int 2"], ["int 1", "int 2"]) == wrong(["int 1", "int 2"], ["int 2"]) == ""
+    assert (
+        wrong(["int 1", "int 2"], ["int 1", "int 2"]) == wrong(["int 1", "int 2"], ["int 2"]) == ""
+    )
     assert wrong(["int 1", "int 2"], ["int 1", "int 3"]) == "run 2 since meeting 0: int 2 | int 3"
 
 
@@ -197,7 +221,11 @@ def test_figures() -> None:
 
 def test_nothing_is_claimed_where_ranks_part() -> None:
     log = [{0: Log({0: [text]}, {0: 1})} for text in ("int 1", "int 2")]
-    for claim in (engine.Claim(regimes={"all", "some"}, ends=True), engine.Claim(placements.PER_RANK, {"all"}, True), engine.Claim(regimes={"all"})):
+    for claim in (
+        engine.Claim(regimes={"all", "some"}, ends=True),
+        engine.Claim(placements.PER_RANK, {"all"}, True),
+        engine.Claim(regimes={"all"}),
+    ):
         (found,) = seen([Site(0, "train.py:1:1", "x")], log, {0: claim})
         assert found.wrong == "" and found.differs
     (found,) = seen([Site(0, "train.py:1:1", "x")], log, {})

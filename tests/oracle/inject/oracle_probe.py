@@ -1,8 +1,11 @@
-"""Writes down a fingerprint of each value that a rewritten program hands through it; runs in the ranks.
+"""Writes down a fingerprint of each value that a rewritten program hands through it; runs in the
+ranks.
 
-Each rank leaves ``seen<R>`` in the folder of the run, one JSON list a line: site, meeting, how many times the site was come to since that meeting, fingerprint. Lines
-are written at once, so that a rank that is killed keeps them. *Meetings* are what all ranks do together (collectives, and forward passes whose backward DDP averages):
-between two of them the ranks are compared run by run, so that one place where they part does not shift all that follows.
+Each rank leaves ``seen<R>`` in the folder of the run, one JSON list a line: site, meeting, how many
+times the site was come to since that meeting, fingerprint. Lines are written at once, so that a
+rank that is killed keeps them. *Meetings* are what all ranks do together (collectives, and forward
+passes whose backward DDP averages): between two of them the ranks are compared run by run, so that
+one place where they part does not shift all that follows.
 """
 
 from __future__ import annotations
@@ -26,8 +29,9 @@ DENSE = 256
 #: what of a container is looked at
 DEPTH, ELEMENTS = 3, 32
 TOGETHER = (
-    "all_reduce", "broadcast", "barrier", "all_gather", "all_gather_into_tensor", "all_gather_object", "broadcast_object_list", "gather", "reduce",
-    "reduce_scatter_tensor", "scatter",
+    "all_reduce", "broadcast", "barrier", "all_gather", "all_gather_into_tensor",
+    "all_gather_object", "broadcast_object_list", "gather", "reduce", "reduce_scatter_tensor",
+    "scatter",
 )  # fmt: skip
 
 
@@ -37,7 +41,9 @@ class Seen:
     def __init__(self, path: str) -> None:
         self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.meeting = 0
-        self.counts: dict[int, list[int]] = {}  # site -> the meeting of its last run, runs since then
+        self.counts: dict[
+            int, list[int]
+        ] = {}  # site -> the meeting of its last run, runs since then
         self.process, self.thread = os.getpid(), threading.get_ident()
         self.busy = self.patched = False
 
@@ -85,7 +91,9 @@ class Seen:
             self._write([number, run[0], run[1], None])
 
     def end(self) -> None:
-        """The process ends; what the interpreter still runs, as it flushes its streams, is not looked at."""
+        """The process ends; what the interpreter still runs, as it flushes its streams, is not
+        looked at.
+        """
         if os.getpid() == self.process:
             self.busy = True
             for number, run in self.counts.items():
@@ -124,7 +132,9 @@ class Seen:
 
 
 def fingerprint(value: Any, depth: int = 0) -> str:
-    """What is compared of a value. Of what is no plain data it is the type alone, behind the word ``object``."""
+    """What is compared of a value. Of what is no plain data it is the type alone, behind the word
+    ``object``.
+    """
     kind = type(value)
     if value is None or kind in (bool, int, float, complex, str, bytes):
         return cut(f"{kind.__name__} {value!r}")
@@ -135,12 +145,19 @@ def fingerprint(value: Any, depth: int = 0) -> str:
         if value.dtype.kind not in "biufcSU":
             return f"object {kind.__name__} of {value.dtype}"
         first = ", ".join(map(repr, value.reshape(-1)[:3].tolist()))
-        return f"{kind.__name__} {value.dtype}{list(value.shape)} ({first}) {zlib.crc32(value.tobytes()):08x}"
+        code = zlib.crc32(value.tobytes())
+        return f"{kind.__name__} {value.dtype}{list(value.shape)} ({first}) {code:08x}"
     if isinstance(value, list | tuple | dict | set | frozenset):
         return container(value, kind.__name__, depth)
-    if kind.__module__.partition(".")[0] in ("pathlib", "datetime", "decimal") or kind in (range, slice):
+    if kind.__module__.partition(".")[0] in ("pathlib", "datetime", "decimal") or kind in (
+        range,
+        slice,
+    ):
         return cut(f"{kind.__name__} {value}")
-    if kind.__module__ in ("argparse", "types") and kind.__name__ in ("Namespace", "SimpleNamespace"):
+    if kind.__module__ in ("argparse", "types") and kind.__name__ in (
+        "Namespace",
+        "SimpleNamespace",
+    ):
         return container(vars(value), kind.__name__, depth)
     return f"object {kind.__module__}.{kind.__qualname__}"
 
@@ -149,7 +166,9 @@ def tensor(torch: Any, value: Any) -> str:
     """Type, shape, the first numbers, and a checksum of all bytes."""
     with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
         flat = value.detach().contiguous().reshape(-1)
-        first = ", ".join(f"{x:.6g}" if isinstance(x, float) else repr(x) for x in flat[:3].tolist())
+        first = ", ".join(
+            f"{x:.6g}" if isinstance(x, float) else repr(x) for x in flat[:3].tolist()
+        )
         code = zlib.crc32(flat.view(torch.uint8).numpy().tobytes()) if flat.numel() else 0
     return f"tensor {str(value.dtype)[6:]}{list(value.shape)} ({first}) {code:08x}"
 
@@ -169,7 +188,11 @@ def container(value: Any, name: str, depth: int) -> str:
 
 def cut(text: str) -> str:
     """A long text by its beginning and a checksum."""
-    return text if len(text) <= 160 else f"{text[:120]}... {zlib.crc32(text.encode('utf-8', 'replace')):08x}"
+    return (
+        text
+        if len(text) <= 160
+        else f"{text[:120]}... {zlib.crc32(text.encode('utf-8', 'replace')):08x}"
+    )
 
 
 def install() -> None:
@@ -179,4 +202,3 @@ def install() -> None:
         probe = Seen(os.path.join(os.path.dirname(described), f"seen{rank}"))
         atexit.register(probe.end)
         vars(builtins).update(_oracle_seen_=probe, _oracle_begin_=probe.begin)
-
