@@ -87,7 +87,9 @@ def _has(site: Site, atom: Atom, name: str) -> bool | None:
         # wrappers hold their model as ``module``; no class of a library of modules has that
         plain = not cls.extra.unknown and (not cls.extra.kinds or name == "module")
         return False if plain else None
-    return name == "module" if made.kind in ("wrapper", "module", "container") else None
+    if name == "module" and made.kind in ("wrapper", "module", "container"):
+        return made.kind == "wrapper"
+    return None
 
 
 def is_instance(site: Site) -> Value:

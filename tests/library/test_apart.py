@@ -157,3 +157,27 @@ def test_added_at_places() -> None:
     assert _found(f"x = np.zeros(3)\n{loader}") == "partial(sum)"
     assert _found(f"x = np.ones(3)\n{loader}") == "unknown"
     assert _found("x = np.ones(3)\nnp.add.at(x, [1], 1)\n") == "uniform"
+
+
+_MODEL = "model = torch.nn.Linear(2, 2)\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "printed"),
+    [
+        ("torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: print(step))", 1),
+        ("torch.optim.lr_scheduler.LambdaLR(optimizer, lr_lambda=[f, f])", 1),
+        ("torch.optim.lr_scheduler.CyclicLR(optimizer, 1, 2, scale_fn=f)", 1),
+        ("torch.optim.lr_scheduler.StepLR(optimizer, 3)", 0),
+        ("torch.optim.lr_scheduler.SequentialLR(optimizer, [torch.optim.lr_scheduler.StepLR(optimizer, 3)], [4])", 0),
+    ],
+)
+def test_schedulers_call_what_they_are_given(call: str, printed: int) -> None:
+    head = f"{_MODEL}def f(step):\n    print(step)\noptimizer = torch.optim.SGD(model.parameters(), lr=1)\n"
+    assert len(parted(executed(f"{head}{call}\n"))) == printed
+
+
+@pytest.mark.parametrize(("name", "runs"), [("reset_parameters", [1, 2]), ("module", [2])])
+def test_modules_of_a_library_may_have_more_than_is_seen(name: str, runs: list[int]) -> None:
+    text = f"{_MODEL}if hasattr(model, '{name}'):\n    print(1)\nelse:\n    print(2)\n"
+    assert len(parted(executed(text))) == len(runs)
