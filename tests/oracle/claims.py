@@ -16,8 +16,8 @@ from dpmigrate.judge.watching import Judged, Watching
 from dpmigrate.program import Program
 from tests.oracle.sites import Sites
 
-#: objects that hold nothing but values, which a fingerprint goes into
-_HOLDERS = ("list", "dict", "set", "namespace", "iterator")
+#: objects that are, or may come as, containers that a fingerprint goes into (``vars(x)``)
+_HOLDERS = ("list", "dict", "set", "namespace", "iterator", "instance")
 #: how deep; at least as deep as fingerprints go
 _DEPTH = 4
 

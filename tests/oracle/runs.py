@@ -66,13 +66,14 @@ def ran(case: Subject, sites: Sites, out: Path, timeout: float = 240) -> list[di
         Path(part.source.name): sites.rewritten(case.program, i)
         for i, part in enumerate(case.program.parts)
     }
-    copy = scratch.place(case.script, case.folder, tuple(files)).copied_to(out / "copy")
+    place = scratch.place(case.script, case.folder, tuple(files))
+    copy = place.copied_to(out / "copy")
     for path, text in files.items():
-        (copy.root / path.relative_to(case.folder)).write_text(text, encoding="utf-8")
+        (copy.root / path.relative_to(place.root)).write_text(text, encoding="utf-8")
     told = Config(
         str(out / "run"),
         str(copy.root),
-        str(case.folder),
+        str(place.root),
         str(copy.script),
         str(copy.folder),
         RANKS,
