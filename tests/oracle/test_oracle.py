@@ -236,6 +236,7 @@ def test_fingerprints() -> None:
     same = [
         (torch.ones(3), torch.ones(3)), ({"b", "a"}, {"a", "b"}), ([1, {"a": (2.0,)}], [1, {"a": (2.0,)}]), (torch.zeros(0), torch.zeros(0)),
         (torch.tensor(float("nan")), torch.tensor(float("nan"))), (np.float32(1), np.float32(1)), (object(), object()),
+        ({"a.weight": 1, "a.running_mean": 1}, {"a.weight": 1, "a.running_mean": 2}),
     ]  # fmt: skip
     other = [
         (torch.ones(3), torch.ones(1, 3)), (torch.ones(3), torch.tensor([1, 1, 1.0000001])), (1, 1.0), (True, 1), ("a" * 200 + "b", "a" * 200 + "c"),

@@ -28,6 +28,8 @@ KEPT = 48
 DENSE = 256
 #: what of a container is looked at
 DEPTH, ELEMENTS = 3, 32
+#: what of a state dictionary is not compared
+STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 TOGETHER = (
     "all_reduce", "broadcast", "barrier", "all_gather", "all_gather_into_tensor",
     "all_gather_object", "broadcast_object_list", "gather", "reduce", "reduce_scatter_tensor",
@@ -179,11 +181,18 @@ def container(value: Any, name: str, depth: int) -> str:
         return f"{name} of {len(value)}"
     elements: Iterable[Any] = value
     if isinstance(value, dict):
-        elements = (x for pair in dict.items(value) for x in pair)
+        elements = (x for pair in dict.items(value) if not _statistic(pair[0]) for x in pair)
     found = [fingerprint(x, depth + 1) for x, _ in zip(elements, range(ELEMENTS), strict=False)]
     if isinstance(value, set | frozenset):
         found = sorted(found) if len(value) <= ELEMENTS else []
     return cut(f"{name} of {len(value)}: " + "; ".join(found))
+
+
+def _statistic(key: Any) -> bool:
+    """Whether it names statistics of BatchNorm, which every rank has of its own batches until DDP
+    takes rank 0's.
+    """
+    return isinstance(key, str) and key.endswith(STATISTICS)
 
 
 def cut(text: str) -> str:
