@@ -11,10 +11,11 @@ from dpmigrate.execution.values import (
     Atom,
     Const,
     Data,
-    Items,
+    Differs,
     Origin,
-    Ref,
     Setting,
+    Unbound,
+    Unknown,
     Value,
     const,
     normal,
@@ -54,10 +55,10 @@ def drawn(site: Site, v: Value) -> Value:
                 found.append(a._replace(placement=placements.PER_RANK, origin=origin))
             case Const() | Setting():
                 found.append(Data("number", placements.PER_RANK, origin=origin))
-            case Items() | Ref():
-                found += divergence.differing(value(a), Parting(origin, True))
-            case _:
+            case Data() | Unknown() | Unbound() | Differs():
                 found.append(a)
+            case _:
+                found += divergence.differing(value(a), Parting(origin, True))
     return normal(tuple(found))
 
 

@@ -65,6 +65,16 @@ def test_a_draw_of_each_rank_parts_the_ranks() -> None:
     assert parted(ex) == [False, True]
 
 
+@pytest.mark.parametrize("choices", ["[(1, 2), (3, 4)]", "[len, print]", "[[1], [2]]", "[torch.nn.ReLU(), torch.nn.GELU()]"])
+def test_objects_that_are_drawn(choices: str) -> None:
+    assert _found(f"import random\nx = random.choice({choices})\n") == "uniform"
+    assert _found(f"ddp.seed_ranks()\nx = random.choice({choices})\n") == "per rank"
+
+
+def test_what_cannot_be_shuffled() -> None:
+    assert _found("ddp.seed_ranks()\nx = 1\nxs = []\nrandom.shuffle(xs)\nrandom.shuffle(sys.argv)\nrandom.shuffle({})\n") == "uniform"
+
+
 @pytest.mark.parametrize("shuffle", ["random.shuffle", "np.random.shuffle"])
 def test_shuffled_in_place(shuffle: str) -> None:
     text = "xs = [1, 2, 3]\n{}\nx = 0\nfor i in xs:\n    x = i\n"
