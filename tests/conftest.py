@@ -19,7 +19,7 @@ hypothesis.settings.load_profile("repeatable")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="write the goldens anew; the tests that wrote one fail, review with git diff")
-    parser.addoption("--all-runs", action="store_true", help="run every runnable fixture in tests/e2e, not only the chosen ones")
+    parser.addoption("--all-runs", action="store_true", help="run every runnable fixture in tests/e2e and tests/oracle, not only the chosen ones")
     fresh = "start a new interpreter for every process of a proof, no fork of a server"
     parser.addoption("--fresh-processes", action="store_true", help=fresh)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from dpmigrate.execution import divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY
 from dpmigrate.execution.heap import ELEMENTS, Object
@@ -113,6 +114,8 @@ def _extend(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -
                 m.append(made, v)
     else:
         m.collapse(made)
+        if made.kind == "set":
+            elements = divergence.in_no_order(elements)
         m.heap.widen((made.number, ELEMENTS), elements or NOTHING)
     return NONE
 
@@ -126,7 +129,7 @@ def _pop_left(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame)
 
 
 def _set_pop(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
-    return _taken(m, made, SETTING)
+    return divergence.in_some_order(_taken(m, made, SETTING), node)
 
 
 def _taken(m: ItemParts, made: Object, index: Value) -> Value:
@@ -180,6 +183,14 @@ def _nothing(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) 
 
 def _reorder(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     m.collapse(made)
+    return NONE
+
+
+def _sort(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    m.collapse(made)
+    held = m.heap.read((made.number, ELEMENTS))
+    if held:
+        m.heap.write((made.number, ELEMENTS), divergence.in_no_order(held))
     return NONE
 
 
@@ -258,7 +269,7 @@ def _update(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -
 _METHODS: dict[str, dict[str, Callable[..., Value | None]]] = {
     "list": {
         "append": _append, "appendleft": _append_left, "insert": _insert, "extend": _extend,
-        "pop": _list_pop, "popleft": _pop_left, "clear": _clear, "sort": _reorder,
+        "pop": _list_pop, "popleft": _pop_left, "clear": _clear, "sort": _sort,
         "reverse": _reverse, "remove": _reorder, "copy": _copy, "index": _count,
         "count": _count, "rotate": _reorder,
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 
-from dpmigrate.execution import placements
+from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import AttributeParts
 from dpmigrate.execution.heap import ELEMENTS, Object
@@ -124,8 +124,10 @@ class ContainerParts(AttributeParts):
 
     def _elements_of(self, made: Object, node: ast.AST, frame: Frame) -> Value:
         match made.kind:
-            case "list" | "set":
+            case "list":
                 return self.contents(made)
+            case "set":
+                return divergence.in_some_order(self.contents(made), node)
             case "dict":
                 keys = [value(k) for k, _ in self.heap.names(made.number) if isinstance(k, Const)]
                 return join(*keys, self.heap.read((made.number, KEYS)) or NOTHING) or NOTHING

@@ -22,6 +22,9 @@ from dpmigrate.execution.values import (
     value,
 )
 
+#: why what a set gives next differs between ranks
+ORDER = "the order of a set"
+
 
 def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
     """A value that is another one on each rank because the ranks went different ways.
@@ -79,6 +82,41 @@ def _in_turn(v: Value, origin: Origin) -> Value:
     if not started:
         atoms.append(Data(_plain_kind(v), placements.TERM, origin=origin, turn=True))
     return normal(tuple(atoms))
+
+
+def in_some_order(v: Value, node: ast.AST) -> Value:
+    """What a set gives next: each rank goes through it in an order of its own, since the hashes of
+    texts and of objects are those of the process. Numbers have the same everywhere
+    (https://docs.python.org/3/reference/datamodel.html#object.__hash__).
+    """
+    if (len(v) < 2 and all(isinstance(a, Const) for a in v)) or all(map(_number, v)):
+        return v
+    origin = Origin(node, ORDER)
+    atoms: list[Atom] = []
+    for a in v:
+        match a:
+            case Data() if a.placement.kind in placements.EQUAL:
+                atoms.append(_parted(a, origin))
+            case Const() | Setting():
+                kind = "text" if isinstance(a, Const) and a.type == "str" else "number"
+                atoms.append(Data(kind, placements.PER_RANK, origin=origin))
+            case Data() | Unbound() | Differs():
+                atoms.append(a)
+            case _:
+                atoms += [a, Differs(origin)]
+    return normal(tuple(atoms))
+
+
+def in_no_order(v: Value) -> Value:
+    """The same where all of it is taken, in whatever order."""
+    found: list[Atom] = []
+    for a in v:
+        if isinstance(a, Data | Differs) and a.origin is not None and a.origin.word == ORDER:
+            if isinstance(a, Data):
+                found.append(Setting())
+        else:
+            found.append(a)
+    return normal(tuple(found))
 
 
 def added_in_turn(v: Value, node: ast.AST) -> Value:

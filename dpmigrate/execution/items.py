@@ -41,7 +41,7 @@ class ItemParts(ContainerParts):
             case Items():
                 return self._tuple_item(atom, key, node, frame)
             case Const() | Setting():
-                return SETTING
+                return self._chosen(SETTING, key, node)
             case Unknown():
                 return value(atom)
             case Ref():
@@ -57,7 +57,7 @@ class ItemParts(ContainerParts):
                 if held is not None:
                     return held
             case Foreign():
-                return value(atom)  # list[int], nn.Module generics
+                return self._chosen(value(atom), key, node)  # list[int], nn.Module generics
         given = self.library.operator(self, "getitem", [value(atom), key], node, frame)
         if given is not None:
             return given
@@ -100,7 +100,8 @@ class ItemParts(ContainerParts):
             if cut is not None and count is not None:
                 part = [self.heap.read((made.number, i)) or NOTHING for i in range(count)[cut]]
                 return self.listed(part, node, frame)
-            return self.listed([self.contents(made)], node, frame, exact=False)
+            part = [self._chosen(self.contents(made), key, node)]
+            return self.listed(part, node, frame, exact=False)
         return self._chosen(self.contents(made), key, node)
 
     def is_slice(self, atom: Atom) -> bool:
@@ -143,6 +144,10 @@ class ItemParts(ContainerParts):
     def _chosen(self, found: Value, key: Value, node: ast.AST) -> Value:
         """One of several, by a key: where the key differs between ranks, so does the choice."""
         parted = self.parting(key, node)
+        for made in self.objects(key):
+            if made.kind == "slice":
+                bounds = [self.heap.read((made.number, n)) for n in ("lower", "upper", "step")]
+                parted = parted or self.parting(join(*[b for b in bounds if b]), node)
         if parted is None or not found:
             return found
         from dpmigrate.execution.divergence import differing

@@ -63,16 +63,21 @@ class LiteralParts(ContainerMethodParts):
             return const(words)
         except LookupError:
             soft = True
-        if soft and all(placement_of(v).kind in placements.EQUAL for v in parts):
+        lying = [(v, self.depends(v)) for v in parts]
+        moving = [(v, p) for v, p in lying if p.kind not in placements.EQUAL]
+        if soft and not moving:
             guesses = [known(v) for v in parts]
             if all(g is not None for g in guesses):
                 guess = Const("str", "".join(str(g) for g in guesses))
                 return value(Setting("", guess))
             return SETTING
-        moving = [v for v in parts if placement_of(v).kind not in placements.EQUAL]
+        made = [v for v, _ in moving]
         if len(moving) == 1:
-            return arithmetic.derived("text", placement_of(moving[0]), moving, node, kind="text")
-        return arithmetic.elementwise("text", moving, node, kind="text")
+            return arithmetic.derived("text", moving[0][1], made, node, kind="text")
+        if any(placement_of(v) != p for v, p in moving):  # objects, by what they hold
+            together = placements.elementwise(p for _, p in moving)
+            return arithmetic.derived("text", together, made, node, kind="text")
+        return arithmetic.elementwise("text", made, node, kind="text")
 
     def _tuple(self, node: ast.Tuple, frame: Frame) -> Value:
         if any(isinstance(e, ast.Starred) for e in node.elts):

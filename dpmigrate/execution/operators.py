@@ -12,6 +12,7 @@ from dpmigrate.execution.literals import LiteralParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -21,6 +22,7 @@ from dpmigrate.execution.values import (
     Differs,
     Items,
     Method,
+    Origin,
     Ref,
     Setting,
     Unknown,
@@ -202,6 +204,8 @@ class OperatorParts(LiteralParts):
         parted = self.parting(found, node)
         if parted is not None and parted.certain:
             return divergence.differing(SETTING, parted)
+        if parted is None and self.depends(found).kind is not Kind.UNKNOWN:
+            return divergence.differing(SETTING, Parting(Origin(node, word), True))
         return self.opaque_result(operands, word, node, frame)
 
     def _binary(self, node: ast.BinOp, frame: Frame) -> Value:

@@ -174,7 +174,8 @@ def multiply(a: Placement, b: Placement) -> Placement:
     """``a * b``: a uniform factor goes through every reduction by sum or mean."""
     for p, q in ((a, b), (b, a)):
         if p.kind is Kind.ZERO:
-            return ZERO if q.kind is not Kind.ROWS else q
+            # as many zeros as the other has elements, which is not known of what differs
+            return q if q.kind in (Kind.ROWS, Kind.PER_RANK, Kind.UNKNOWN) else ZERO
         if p.kind is Kind.UNIFORM:
             if q.kind is Kind.SIZE:
                 return size(0)  # the factor is not known here

@@ -12,6 +12,7 @@ from dpmigrate.execution.heap import Location, Object
 from dpmigrate.execution.machine import PROCESS, Frame, Machine
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import (
+    NONE,
     NOTHING,
     Atom,
     Method,
@@ -23,16 +24,14 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.modules import MODULES, each_data, reaching
 from dpmigrate.library.runtime import divided
+from dpmigrate.library.streams import OWN
 from dpmigrate.library.tables import Tables
 
 #: a field of a sampler: whether it was told which epoch comes, since its last pass began
 TOLD = "judge told"
 FRESH, SET, USED = const("fresh"), const("told"), const("used")
-
-
-#: fields of the process: whether the process group is up, and whether each rank draws its own
-#: numbers
-GROUP, STREAMS = (PROCESS, "judge group"), (PROCESS, "judge streams")
+#: a field of the process: whether the process group is up
+GROUP = (PROCESS, "judge group")
 #: whether a module or a wrapper is being called
 INSIDE = (PROCESS, "mode judge inside")
 _THROUGH = frozenset({"wrapper", "through"})
@@ -40,7 +39,6 @@ BEGUN = (PROCESS, "judge begun")
 #: whether ``with same_stream():`` says that all ranks are to draw the same
 ON_PURPOSE = (PROCESS, "mode judge on purpose")
 BEFORE, UP, DOWN = const("before"), const("up"), const("down")
-SAME, OWN = const("same"), const("own")
 _RUNTIME = "dpmigrate_runtime."
 #: what of the runtime needs no process group
 _ANYWHERE = frozenset(("setup", "unwrap", "clean_keys", "weight_of", "sum_loss", "method"))
@@ -68,7 +66,7 @@ class Judged(Execution):
         if kind in ("draw", "forward"):
             begun = const(True)[0] in (self.heap.read(BEGUN) or NOTHING)
             begun = begun and self.heap.read(ON_PURPOSE) != const(True)
-            alike = begun and SAME[0] in (self.heap.read(STREAMS) or SAME)
+            alike = begun and const(False)[0] in (self.heap.read(OWN) or const(False))
             if kind == "forward":
                 alike = alike and const(True)[0] in values["training"]
             values["alike"] = const(alike)
@@ -103,11 +101,8 @@ class Watching(Tables):
         m.event("judge runtime", node, frame, name=const(word), group=group)
         if word == "setup":
             m.heap.write(GROUP, UP)
-            m.heap.write(STREAMS, SAME)
         elif word == "cleanup":
             m.heap.write(GROUP, DOWN)
-        elif word == "seed_ranks":
-            m.heap.write(STREAMS, OWN)
         elif word == "next_epoch":
             for atom in arguments.get(0, "loader") or NOTHING:
                 for at in samplers(m, atom):
@@ -144,7 +139,7 @@ class Watching(Tables):
         self, m: Machine, atom: Atom, name: str, node: ast.AST, frame: Frame
     ) -> Value | None:
         made = m.object(atom)
-        if made is not None and made.kind == "context" and made.name.endswith("same_stream"):
+        if made is not None and made.kind == "same stream":
             m.heap.write(ON_PURPOSE, const(name == "__enter__"))
         if name == "begun" and made is not None and is_loader(m, made):
             told = join(*[m.heap.read(at) or FRESH for at in samplers(m, atom)])
@@ -154,9 +149,19 @@ class Watching(Tables):
                 m.heap.write(at, USED)
         found = super()._about(m, atom, name, node, frame)
         if name == "__iter__" and found and made is not None and is_loader(m, made):
-            if not divided(m, made):
+            if not divided(m, made) and not _order_of_its_own(m, made):
                 return alike(m, found)  # every rank goes through all of it
         return found
+
+
+def _order_of_its_own(m: Machine, made: Object) -> bool:
+    """Whether each rank may go through a loader in another order: it draws it from its own
+    stream.
+    """
+    if m.heap.read((made.number, "dealt")) or m.heap.read((made.number, "generator")):
+        return False
+    drawn = m.heap.read((made.number, "shuffle")) or const(False)
+    return drawn not in (const(False), NONE) and const(True)[0] in (m.heap.read(OWN) or NONE)
 
 
 def bare(m: Machine, v: Value, made: Object, node: ast.AST, frame: Frame) -> Value:

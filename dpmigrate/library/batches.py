@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -37,9 +38,9 @@ def batches(site: Site) -> Value:
     dataset = site.m.heap.read((made.number, "dataset")) or NOTHING
     batch = site.m.heap.read((made.number, "batch_size"))
     if batch == NONE and not site.m.heap.read((made.number, "batch_sampler")):
-        return as_rows(site, sample(site, dataset), made.number)
+        return as_rows(site, sample(site, dataset, _which(site)), made.number)
     collate = site.m.heap.read((made.number, "collate_fn"))
-    one = sample(site, dataset)
+    one = sample(site, dataset, _which(site))
     if collate and collate != NONE:
         given = site.m.listed([one], site.node, site.frame, exact=False)
         result = site.m.call(collate, Arguments([given]), site.node, site.frame)
@@ -54,7 +55,13 @@ def begun(site: Site) -> Value:
     return NONE
 
 
-def sample(site: Site, dataset: Value) -> Value:
+def _which(site: Site) -> Value:
+    """The index of a sample: each rank has other ones."""
+    origin = Origin(site.node, "which sample a rank has")
+    return value(Data("number", placements.PER_RANK, origin=origin))
+
+
+def sample(site: Site, dataset: Value, index: Value) -> Value:
     """One sample of a data set, as its ``__getitem__`` gives it."""
     found: list[Value] = []
     for atom in dataset:
@@ -64,14 +71,14 @@ def sample(site: Site, dataset: Value) -> Value:
             continue
         method = site.m.method_of(made, "__getitem__") or site.m.method_of(made, "__iter__")
         if made.kind == "instance" and method is not None:
-            found.append(_item_of(site, method))
+            found.append(_item_of(site, method, index))
             continue
         inner = site.m.heap.read((made.number, "dataset"))
         tensors = site.m.heap.read((made.number, "tensors"))
         if tensors:
             found.append(_unbatched(tensors))
         elif inner:
-            found.append(sample(site, inner))
+            found.append(sample(site, inner, index))
         elif made.kind == "list":
             found.append(site.m.contents(made) or SETTING)
         else:
@@ -79,13 +86,18 @@ def sample(site: Site, dataset: Value) -> Value:
     return join(*found) or SETTING
 
 
-def _item_of(site: Site, method: object) -> Value:
-    """``dataset[i]``, run for an index that nobody knows; draws in it come from worker streams."""
+def _item_of(site: Site, method: Atom, index: Value) -> Value:
+    """``dataset[i]``; draws in it come from worker streams.
+
+    What no table knows of it is not missed: whatever a sample is made of, batches are rows of it.
+    """
+    missed = dict(site.m.trace.missed)
     site.m.heap.mark()
-    result = site.m.call(value(method), Arguments([SETTING]), site.node, site.frame)  # type: ignore[arg-type]
+    result = site.m.call(value(method), Arguments([index]), site.node, site.frame)
     result = site.m.elements(result, site.node, site.frame) if _generator(site, result) else result
     frozen = _frozen(site, result, 4)
     site.m.heap.rollback()
+    site.m.trace.missed = missed
     return frozen or SETTING
 
 
@@ -156,10 +168,13 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
             case Items():
                 parts = (as_rows(site, i, loader_number, collated=collated) for i in a.items)
                 found.append(Items(tuple(parts)))
+            case Data(kind="number" | "text", placement=placements.PER_RANK):
+                found.append(_batch(site, "batch", loader_number, None))
             case Data():
                 plain = a.kind in ("samples", "any")
                 kind = "batch" if plain else "tensor" if collated or a.kind != "array" else "array"
-                axes = a.axes + 1 if a.axes is not None else None
+                known_axes = a.axes is not None and a.placement.kind is not Kind.UNKNOWN
+                axes = (a.axes or 0) + 1 if known_axes else None
                 found.append(_batch(site, kind, loader_number, axes))
             case Const(value=None):
                 found.append(a)

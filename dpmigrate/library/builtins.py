@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.divergence import in_no_order
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -14,6 +15,7 @@ from dpmigrate.execution.values import (
     Data,
     Foreign,
     Items,
+    Origin,
     Ref,
     Setting,
     Value,
@@ -25,7 +27,7 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library.effects import cut, none, number, uniform
+from dpmigrate.library.effects import cut, none, number, plain, uniform
 from dpmigrate.library.reductions import reduce
 from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed
 
@@ -86,7 +88,9 @@ def _has(site: Site, atom: Atom, name: str) -> bool | None:
         # wrappers hold their model as ``module``; no class of a library of modules has that
         plain = not cls.extra.unknown and (not cls.extra.kinds or name == "module")
         return False if plain else None
-    return name == "module" if made.kind in ("wrapper", "module", "container") else None
+    if name == "module" and made.kind in ("wrapper", "module", "container"):
+        return made.kind == "wrapper"
+    return None
 
 
 def is_instance(site: Site) -> Value:
@@ -140,7 +144,7 @@ def extreme(how: str) -> Effect:
             if not any(map(data, given)):
                 return SETTING if not _same(given) else given[0]
             return arithmetic.elementwise(site.word, given, site.node)
-        inner = join(*[site.m.taken(v, site.node, site.frame) for v in given])
+        inner = in_no_order(join(*[site.m.taken(v, site.node, site.frame) for v in given]))
         p = placement_of(site.flat(inner))
         if p.kind in placements.EQUAL or not data(inner):
             return (
@@ -163,7 +167,9 @@ def total(site: Site) -> Value:
     if any(d.kind in ("tensor", "array") for d in data(source)):
         return reduce("sum", at=9, default=0)(site) or SETTING
     listed = site.m.known_elements(source)
-    parts = listed if listed is not None else [site.m.taken(source, site.node, site.frame)]
+    parts = listed
+    if parts is None:
+        parts = [in_no_order(site.m.taken(source, site.node, site.frame))]
     out: Value = const(0)
     for v in parts:
         out = arithmetic.binary("add", out, v, site.node) if data(v) or data(out) else SETTING
@@ -197,6 +203,19 @@ def text(site: Site) -> Value:
     """``str(x)``."""
     given = site.get(0)
     return site.m.text([given], site.node) if given else const("")
+
+
+def hashed(site: Site) -> Value:
+    """``hash(x)``, ``id(x)``: each process has its own seed for texts, and its own addresses."""
+    given = site.get(0) or NOTHING
+    if site.word == "hash" and all(isinstance(a, Const) and a.type in _NUMBERS for a in given):
+        return SETTING
+    origin = Origin(site.node, "a hash or an address of the process")
+    return value(Data("number", placements.PER_RANK, origin=origin))
+
+
+#: types of constants whose hashes do not depend on the process
+_NUMBERS = ("int", "float", "bool", "complex")
 
 
 def opened(site: Site) -> Value:
@@ -286,7 +305,13 @@ bool(x.max() > 0)
 """),
         _DOC,
     ),
-    Row("builtins.str", text, source=_DOC),
+    Row("builtins.str builtins.repr builtins.ascii builtins.format", text, source=_DOC),
+    Row(
+        prefixed("builtins.", "chr ord hex oct bin bytes bytearray complex divmod"),
+        plain,
+        source=_DOC,
+    ),
+    Row("builtins.id builtins.hash", hashed, source=_DOC),
     Row("builtins.open", opened, source=_DOC),
     Row("builtins.print", printed, source=_DOC),
     Row("builtins.exit builtins.quit", ended, source=_DOC),
@@ -297,8 +322,7 @@ bool(x.max() > 0)
         prefixed(
             "builtins.",
             """
-id hash callable issubclass repr ascii chr ord hex oct bin format vars dir locals
-input slice object memoryview bytes bytearray complex divmod help eval exec compile
+callable issubclass vars dir locals input slice object memoryview help eval exec compile
 """,
         ),
         uniform,

@@ -113,6 +113,11 @@ def uniform(site: Site) -> Value:
     return SETTING
 
 
+def plain(site: Site) -> Value:
+    """Plain data made of what it is given (``hex(n)``, ``json.dumps(x)``)."""
+    return site.m.plain(site.all(), site.word, site.node, site.frame)
+
+
 def none(site: Site) -> Value:
     """No result."""
     return NONE

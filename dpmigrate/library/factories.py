@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import NOTHING, Data, Value, const, data, placement_of, value
+from dpmigrate.library import streams
 from dpmigrate.library.sites import Effect, Site, rows_of
 
 
@@ -81,7 +82,8 @@ def drawn(effect: Effect, stream: str = "torch") -> Effect:
         name = "numpy" if site.name.startswith("numpy.") else stream
         name = "a generator" if "generator" in site.arguments.keywords else name
         site.event("draw", stream=const(name))
-        return effect(site)
+        made = effect(site)
+        return streams.drawn(site, made) if made else made
 
     return draw
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.divergence import in_no_order
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
@@ -236,6 +237,8 @@ def collected(kind: str) -> Effect:
             exact = site.word not in ("set", "frozenset", "sorted")
             return site.m.listed(listed, site.node, site.frame, exact=exact, kind=kind)
         elements = site.m.taken(source, site.node, site.frame)
+        if site.word in ("set", "frozenset", "sorted"):
+            elements = in_no_order(elements)
         made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
         counted_by(site, site.m.objects(made)[0], [source])
         return made

@@ -5,9 +5,19 @@ What numpy calls as torch does has torch's rows; the rest is written here.
 
 from __future__ import annotations
 
-from dpmigrate.execution import placements
-from dpmigrate.execution.values import NONE, Data, Value, cast_kind, const, placement_of, value
-from dpmigrate.library import torch_math, torch_products, torch_shapes
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    Data,
+    Value,
+    cast_kind,
+    const,
+    placement_of,
+    value,
+)
+from dpmigrate.library import streams, torch_math, torch_products, torch_shapes
 from dpmigrate.library.effects import (
     coupled,
     elementwise,
@@ -56,18 +66,28 @@ def chosen(site: Site) -> Value:
     given = site.flat(site.get(0) or ())
     if given and placement_of(given).kind not in placements.EQUAL:
         return site.data(placements.PER_RANK, keep_axes=False)
-    return value(Data("array", placements.UNIFORM))
+    return streams.drawn(site, value(Data("array", placements.UNIFORM)))
 
 
-def shuffled(site: Site) -> Value:
-    """``numpy.random.shuffle(x)``: a draw, and another order."""
-    site.event("draw", stream=const("numpy"))
+def added_at(site: Site) -> Value:
+    """``numpy.add.at(a, places, v)``: each rank adds what its own samples give."""
+    table, places, new = (site.flat(site.get(i) or NOTHING) for i in range(3))
+    held = placement_of(table)
+    moving = [v for v in (places, new) if placement_of(v).kind not in placements.EQUAL]
+    target = next(iter(getattr(site.node, "args", ())), None)
+    if moving and type(target).__name__ in ("Name", "Attribute"):
+        rows = all(placement_of(v).kind is Kind.ROWS for v in moving)
+        sums = rows and (held.kind is Kind.ZERO or held == placements.SUM)
+        lying = placements.SUM if sums else placements.UNKNOWN
+        made = arithmetic.derived("added", lying, [table, *moving], site.node, gradient="none")
+        assert target is not None
+        site.m.assign(target, made, site.node, site.frame)
     return NONE
 
 
 def generator(site: Site) -> Value:
     """``numpy.random.default_rng(seed)``."""
-    return site.ref("random_stream")
+    return site.ref("random_stream", seed=site.get(0, "seed"))
 
 
 ROWS = (
@@ -79,6 +99,7 @@ numpy.save numpy.savez numpy.savetxt numpy.savez_compressed .tofile .dump
 numpy.set_printoptions numpy.seterr numpy.random.set_state
 numpy.testing.assert_allclose numpy.testing.assert_array_equal numpy.fill_diagonal
 """, none, source=_DOC),
+    Row("numpy.add.at", added_at, source=_DOC),
     Row("numpy.random.choice", chosen, source=_DOC),
     Row("numpy.random.RandomState numpy.random.default_rng", generator, source=_DOC),
     Row(prefixed("numpy.random.", """
@@ -89,7 +110,6 @@ exponential beta gamma multivariate_normal dirichlet laplace lognormal
     Row(methods("random_stream", """
 rand randn random uniform normal randint integers choice permutation standard_normal
 """), array(chosen), source=_DOC),
-    Row("numpy.random.shuffle <random_stream>.shuffle", shuffled, source=_DOC),
     Row("<random_stream>.seed", none, source=_DOC),
     Row("""
 numpy.iinfo numpy.finfo numpy.dtype numpy.random.get_state numpy.frombuffer numpy.isscalar
@@ -150,7 +170,12 @@ x.numpy().cumsum(axis=0)
     Row("numpy.vstack numpy.row_stack", array(cat(-1, 0)), examples("""
 np.vstack([x.numpy(), y.numpy()])
 """), _DOC),
-    Row("numpy.column_stack numpy.c_", array(cat(-1, 1)), source=_DOC),
+    Row(
+        "numpy.column_stack numpy.c_",
+        array(cat(-1, 1)),
+        ("np.column_stack([x.numpy(), y.numpy()])",),
+        _DOC,
+    ),
     Row("numpy.stack", array(stack), ("np.stack([x.numpy(), y.numpy()], 1)",), _DOC),
     Row("""
 numpy.append numpy.insert numpy.delete numpy.pad numpy.gradient numpy.apply_along_axis

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    Data,
+    Origin,
     Ref,
     Value,
     join,
@@ -51,6 +54,12 @@ def shown(site: Site) -> Value:
     """``bar.set_postfix(loss=…)``: printed."""
     site.event("print", values=site.arguments.joined() or NONE)
     return NONE
+
+
+def advanced(site: Site) -> Value:
+    """``bar.update(n)``: whether it was drawn anew, which the clock and the options decide."""
+    shown(site)
+    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, "the clock")))
 
 
 def tracked(site: Site) -> Value:
@@ -100,9 +109,9 @@ progressbar.progressbar tqdm.asyncio.tqdm tqdm.std.tqdm
     Row("<bar>.__exit__", none, source=_TQDM),
     Row("<bar>.__len__", uniform, source=_TQDM),
     Row(methods("bar", """
-set_description set_postfix set_postfix_str write set_description_str update close refresh
-reset clear display
+set_description set_postfix set_postfix_str write set_description_str close reset clear
 """), shown, source=_TQDM),
+    Row(methods("bar", "update refresh display"), advanced, source=_TQDM),
     Row("""
 wandb.log mlflow.log_metric mlflow.log_metrics neptune.log tensorboard_logger.log_value
 tensorboard_logger.log_histogram wandb.run.log wandb.summary.update mlflow.log_artifact

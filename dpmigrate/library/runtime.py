@@ -31,7 +31,7 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library import modules, torch_data
+from dpmigrate.library import modules, streams, torch_data
 from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE
 from dpmigrate.library.effects import same
 from dpmigrate.library.sites import Effect, Row, Site
@@ -343,10 +343,15 @@ def meeting(site: Site) -> Value:
     return NONE
 
 
-def together(site: Site) -> Value:
-    """``with ddp.same_stream():`` all ranks come here, and wait for rank 0."""
-    met(site)
-    return site.ref("context")
+def seeded(site: Site) -> Value:
+    """``ddp.seed_ranks()``: from here on each rank draws numbers of its own."""
+    streams.parted(site)
+    return meeting(site)
+
+
+def own_generator(site: Site) -> Value:
+    """``ddp.rank_generator(g)``: a generator with a seed of the rank's own."""
+    return site.ref("context", seed=own("the seed of the rank")(site))
 
 
 def set_up(site: Site) -> Value:
@@ -370,8 +375,8 @@ def main_only(site: Site) -> Value:
 
 
 def path(site: Site) -> Value:
-    """``ddp.main_path(p)``: a path that rank 0 writes to."""
-    return SETTING
+    """``ddp.main_path(p)``: a path that rank 0 writes to; the other ranks have the null device."""
+    return value(Data("text", placements.PER_RANK, origin=Origin(site.node, "rank 0's path")))
 
 
 def equal(site: Site) -> Value:
@@ -389,12 +394,12 @@ def _row(names: str, effect: Effect) -> Row:
 
 ROWS = (
     _row("setup", set_up),
-    _row("cleanup barrier sync_buffers seed_ranks", meeting),
+    _row("cleanup barrier sync_buffers", meeting),
+    _row("seed_ranks", seeded),
     _row("wrap", wrapped),
     _row("unwrap", unwrapped),
     _row("method", method),
     _row("accumulate", lambda s: s.ref("context")),
-    _row("main_first same_stream", together),
     _row("clean_keys", same),
     _row("local_batch", local_batch),
     _row("distribute", dealt(SHARED)),
@@ -417,6 +422,6 @@ ROWS = (
     _row("main_only", main_only),
     _row("main_path", path),
     _row("common_seed same_hash", equal),
-    _row("rank_generator", same),
+    _row("rank_generator", own_generator),
     Row("<through>.__call__", method_called, (), _DOC),
 )

@@ -18,6 +18,7 @@ from dpmigrate.execution.values import (
     data,
     gradient_join,
     items,
+    join,
     placement_of,
     value,
 )
@@ -256,14 +257,14 @@ def _table(site: Site, owner: Value, parts: list[Value]) -> Value:
     of parts.
     """
     p = placement_of(owner)
-    flat = [site.flat(v) for v in parts]
+    flat = [site.flat(v) or _bounds(site, v) for v in parts]
     rows = [(i, r) for i, v in enumerate(flat) if (r := rows_of(v)) is not None]
     lost = any(placement_of(v).kind is Kind.UNKNOWN for v in (owner, *flat))
     if lost:
         return _lying(site, owner, placements.UNKNOWN, None, *parts)
     if not rows:
         moving = any(placement_of(v).kind not in placements.EQUAL for v in flat)
-        return _lying(site, owner, placements.PER_RANK if moving else p, None, *parts)
+        return _lying(site, owner, placements.PER_RANK if moving else p, None, *flat)
     kinds = [_part(site, v) for v in parts]
     if (
         p.kind not in placements.EQUAL
@@ -284,6 +285,19 @@ def _table(site: Site, owner: Value, parts: list[Value]) -> Value:
         used = sum(1 for k in kinds if k in ("many", "one"))
         left = axes - used + found.axes + kinds.count("none")
     return _lying(site, owner, moved._replace(axis=moved.axis + before), left, *parts)
+
+
+def _bounds(site: Site, part: Value) -> Value:
+    """Where a slice begins and ends, as far as that differs between ranks; they have batches of
+    equal sizes.
+    """
+    found: list[Value] = []
+    for made in site.m.objects(part):
+        if made.kind == "slice":
+            names = ("lower", "upper", "step")
+            found += [site.m.heap.read((made.number, n)) or NONE for n in names]
+    moving = [site.flat(v) for v in found]
+    return join(*[v for v in moving if placement_of(v).kind not in (*placements.EQUAL, Kind.SIZE)])
 
 
 def gather(site: Site) -> Value:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import ast
 
-from dpmigrate.execution import placements
+from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.placements import EQUAL, PER_RANK, UNKNOWN, Kind
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -21,10 +22,12 @@ from dpmigrate.execution.values import (
     const,
     join,
     known,
+    placement_of,
     value,
 )
+from dpmigrate.library import streams
 from dpmigrate.library.builtins import ended, opened, printed
-from dpmigrate.library.effects import elementwise, none, number, same, uniform
+from dpmigrate.library.effects import elementwise, none, number, plain, same, uniform
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 
 _DOC = "https://docs.python.org/3/library/"
@@ -47,11 +50,11 @@ def random_number(site: Site) -> Value:
     site.event("draw", stream=const("random"))
     chosen = site.get(0) if site.word in ("choice", "choices", "sample") else None
     if chosen:
-        elements = site.m.elements(chosen, site.node, site.frame)
+        elements = streams.drawn(site, site.m.elements(chosen, site.node, site.frame))
         if site.word == "choice":
             return elements
         return site.m.listed([elements], site.node, site.frame, exact=False)
-    return SETTING
+    return streams.drawn(site, SETTING)
 
 
 def loaded(site: Site) -> Value:
@@ -63,12 +66,6 @@ def loaded(site: Site) -> Value:
 def saved(site: Site) -> Value:
     """``json.dump``, ``pickle.dump``: a file is written."""
     site.event("save", what=site.get(0) or NOTHING, path=site.get(1) or NOTHING)
-    return NONE
-
-
-def shuffled(site: Site) -> Value:
-    """``random.shuffle(xs)``: a draw, and another order."""
-    site.event("draw", stream=const("random"))
     return NONE
 
 
@@ -138,6 +135,22 @@ def _told(site: Site, number: int) -> None:
             site.m.heap.write((number, name), given)
 
 
+def characters(effect: Effect) -> Effect:
+    """``file.write(text)``: what is written is so many characters long."""
+
+    def counted(site: Site) -> Value:
+        effect(site)
+        given = [v for v in site.arguments.all() if placement_of(v).kind not in EQUAL]
+        if not given:
+            return SETTING
+        unknown = any(placement_of(v).kind is Kind.UNKNOWN for v in given)
+        return arithmetic.derived(
+            "length", UNKNOWN if unknown else PER_RANK, given, site.node, kind="number", axes=0
+        )
+
+    return counted
+
+
 def process_started(site: Site) -> Value:
     """``thread.start()``: another process or thread runs a function, or the method ``run``."""
     made = site.object
@@ -205,25 +218,25 @@ def writer(site: Site) -> Value:
 
 ROWS = (
     Row("""
-os.path.join os.path.exists os.path.isfile os.path.isdir os.path.dirname os.path.basename
-os.path.abspath os.path.splitext os.path.expanduser os.path.realpath os.path.getsize
-os.path.split os.path.normpath os.path.relpath os.listdir os.walk os.getcwd os.cpu_count
-os.path.getmtime os.scandir os.access os.uname os.sep glob.glob glob.iglob sys.getsizeof
-platform.system platform.node re.compile re.match re.search re.sub re.findall re.split
-re.fullmatch re.escape inspect.signature inspect.getsource json.dumps textwrap.dedent
-string.Template hashlib.md5 hashlib.sha256 base64.b64encode copyreg logging.getLevelName
-itertools.count inspect.isclass inspect.getmembers inspect.isfunction types.FunctionType
-typing.TypeVar typing.NewType ast.literal_eval locale.setlocale collections.abc shlex.split
-struct.unpack struct.pack struct.calcsize
-io.BytesIO io.StringIO urllib.request.urlopen operator.itemgetter
-operator.attrgetter datetime.timedelta pathlib.Path pathlib.PurePath shutil.which
+os.path.join os.path.dirname os.path.basename os.path.abspath os.path.splitext
+os.path.expanduser os.path.realpath os.path.split os.path.normpath os.path.relpath sys.getsizeof
+re.compile re.match re.search re.sub re.findall re.split re.fullmatch re.escape json.dumps
+textwrap.dedent hashlib.md5 hashlib.sha256 base64.b64encode logging.getLevelName
+ast.literal_eval shlex.split struct.unpack struct.pack struct.calcsize datetime.timedelta
+pathlib.Path pathlib.PurePath datetime.datetime.strptime datetime.datetime.fromtimestamp
+datetime.datetime datetime.date itertools.accumulate operator.add bisect.bisect
+bisect.bisect_left bisect.bisect_right heapq.nlargest heapq.nsmallest fnmatch.fnmatch uuid.UUID
+dataclasses.asdict dataclasses.replace os.path.commonprefix
+""", plain, source=_DOC),
+    Row("""
+os.getcwd os.cpu_count os.uname os.sep platform.system platform.node inspect.signature
+inspect.getsource string.Template copyreg itertools.count inspect.isclass inspect.getmembers
+inspect.isfunction types.FunctionType typing.TypeVar typing.NewType locale.setlocale
+collections.abc io.BytesIO io.StringIO
+urllib.request.urlopen operator.itemgetter operator.attrgetter shutil.which
 multiprocessing.cpu_count configparser.ConfigParser warnings.catch_warnings sys.exc_info
-traceback.format_exc importlib.util.find_spec datetime.datetime.strptime
-datetime.datetime.fromtimestamp datetime.datetime datetime.date math.inf pathlib.Path.cwd
-pathlib.Path.home string.ascii_letters getpass.getuser itertools.accumulate operator.add
-bisect.bisect bisect.bisect_left bisect.bisect_right heapq.nlargest heapq.nsmallest
-fnmatch.fnmatch uuid.UUID dataclasses.asdict dataclasses.field dataclasses.replace
-os.path.sep os.stat os.getlogin os.path.islink os.path.commonprefix
+traceback.format_exc importlib.util.find_spec math.inf pathlib.Path.cwd pathlib.Path.home
+string.ascii_letters getpass.getuser dataclasses.field os.path.sep os.getlogin
 """, uniform, source=_DOC),
     Row("""
 os.chdir os.system os.environ.setdefault os.environ.update os.putenv logging.disable
@@ -235,13 +248,13 @@ os.environ.__setitem__ csv.field_size_limit sys.stdout.close readline.parse_and_
 heapq.heappush os.kill
 """, none, source=_DOC),
     Row("""
-os.makedirs os.mkdir os.remove os.rename os.replace os.rmdir os.unlink os.symlink os.chmod
+os.remove os.rename os.replace os.rmdir os.unlink os.symlink os.chmod
 shutil.copy shutil.copyfile shutil.copyfileobj shutil.rmtree shutil.move shutil.copytree
 shutil.copy2
 """, files_changed, source=_DOC),
     Row("""
 logging.info logging.debug logging.warning logging.error logging.critical logging.exception
-logging.log logging.warn sys.stdout.write sys.stderr.write sys.stdout.writelines
+logging.log logging.warn sys.stdout.writelines
 sys.stderr.writelines sys.__stdout__.write sys.__stderr__.write warnings.warn
 traceback.print_exc pprint.pprint pprint.pp
 """, printed, source=_DOC),
@@ -260,7 +273,6 @@ radians degrees hypot gcd erf fmod trunc log1p expm1 prod copysign
 random randint uniform gauss choice choices sample randrange normalvariate getrandbits
 betavariate expovariate triangular
 """), random_number, source=_DOC),
-    Row("random.shuffle", shuffled, source=_DOC),
     Row("""
 tempfile.NamedTemporaryFile tempfile.TemporaryFile tempfile.SpooledTemporaryFile
 """, temporary, source=_DOC),
@@ -281,6 +293,7 @@ toml.load tomllib.load joblib.load
     Row("<process>.start", process_started, source=_DOC),
     Row(methods("process", "join terminate kill close cancel"), none, source=_DOC),
     Row(methods("process", "is_alive"), uniform, source=_DOC),
+    Row("sys.stdout.write sys.stderr.write", characters(printed), source=_DOC),
     Row("importlib.import_module builtins.__import__", import_by_name, source=_DOC),
     Row("""
 csv.writer csv.DictWriter logging.getLogger logging.StreamHandler logging.Formatter
@@ -307,9 +320,10 @@ subprocess.Popen subprocess.check_output subprocess.call csv.reader csv.DictRead
     Row("<setting|str|text>.open", opened, source=_DOC),
     Row(methods("setting|str|text", "write_text write_bytes"), written, source=_DOC),
     Row(methods("setting|str|text", """
-mkdir rmdir unlink touch rename symlink_to hardlink_to chmod
+rmdir unlink touch rename symlink_to hardlink_to chmod
 """), files_changed, source=_DOC),
-    Row(methods("file", "write writelines flush close"), written, source=_DOC),
+    Row("<file>.write", characters(written), source=_DOC),
+    Row(methods("file", "writelines flush close"), written, source=_DOC),
     Row(methods("file", "read readlines readline __iter__"), uniform, source=_DOC),
     Row(methods("writer", """
 writerow writerows writeheader info debug warning error setLevel addHandler setFormatter log

@@ -29,6 +29,7 @@ from dpmigrate.library import (
     collections,
     command_line,
     distributed,
+    files,
     gradients,
     iterators,
     losses,
@@ -39,6 +40,7 @@ from dpmigrate.library import (
     progress,
     runtime,
     stdlib,
+    streams,
     texts,
     torch_data,
     torch_factories,
@@ -63,7 +65,7 @@ TABLES: tuple[ModuleType, ...] = (
     builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
     torch_products, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
     module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, distributed,
-    runtime, progress, trackers, transformers, vision, metrics,
+    runtime, streams, files, progress, trackers, transformers, vision, metrics,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+)")
 
@@ -80,7 +82,7 @@ def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
 
 
 #: kinds that are written with a space elsewhere
-_SPACED = ("list_of_texts", "tuple_class", "library_model")
+_SPACED = ("list_of_texts", "tuple_class", "library_model", "same_stream", "main_first")
 #: functions by their dotted names, and methods of data (with a leading dot)
 FUNCTIONS: dict[str, Row] = {}
 METHODS: dict[str, Row] = {}

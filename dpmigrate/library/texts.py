@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpmigrate.execution.placements import EQUAL
 from dpmigrate.execution.values import (
     SETTING,
     Const,
@@ -23,8 +24,9 @@ def text_method(site: Site) -> Value | None:
         return folded
     if site.word in _LISTS and site.receiver is not None:
         return SETTING
-    operands = [v for v in site.all() if site.flat(v)]
-    return site.m.text([*site.all()], site.node) if operands else SETTING
+    if all(site.m.depends(v).kind in EQUAL for v in site.all()):
+        return SETTING
+    return site.m.text([*site.all()], site.node)
 
 
 def _folded(site: Site) -> Value | None:

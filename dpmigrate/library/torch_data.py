@@ -53,6 +53,9 @@ def keep(site: Site, number: int, first: int) -> None:
         held = site.get(i + first, name)
         if held is not None:
             site.m.heap.write((number, name), held)
+    generator = site.arguments.keywords.get("generator")
+    if generator and generator != NONE:
+        site.m.heap.write((number, "generator"), generator)
     if site.arguments.stars:
         site.m.heap.write((number, "**"), site.arguments.stars)
     site.event("loader", object=value(Ref(number)))
@@ -104,7 +107,8 @@ def dataset(site: Site) -> Value:
 
 def dataset_item(site: Site) -> Value:
     """``dataset[i]``."""
-    return sample(site, value(site.receiver) if site.receiver else NOTHING)
+    index = site.get(1) or SETTING
+    return sample(site, value(site.receiver) if site.receiver else NOTHING, index)
 
 
 def sampler(site: Site) -> Value:

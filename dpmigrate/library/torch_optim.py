@@ -8,6 +8,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     Atom,
+    Bound,
     Const,
     Data,
     Items,
@@ -111,8 +112,20 @@ def stepped(site: Site, parameters: Value) -> list[int]:
 
 
 def scheduler(site: Site) -> Value:
-    """A scheduler of learning rates."""
+    """A scheduler of learning rates; a function that it is given is called with a number of
+    steps.
+    """
+    for given in (site.get(1, "lr_lambda"), site.arguments.keywords.get("scale_fn")):
+        functions = tuple(a for a in site.deep(given or NOTHING) if _runs(site, a))
+        if functions:
+            site.m.call(functions, Arguments([SETTING]), site.node, site.frame)
     return site.ref("scheduler", optimizer=site.get(0, "optimizer"))
+
+
+def _runs(site: Site, atom: Atom) -> bool:
+    """Whether an atom is code of the program."""
+    made = site.m.object(atom)
+    return isinstance(atom, Bound) or (made is not None and made.kind == "function")
 
 
 def scheduled(site: Site) -> Value:

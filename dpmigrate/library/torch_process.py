@@ -11,9 +11,11 @@ from dpmigrate.execution.values import (
     Ref,
     Value,
     const,
+    placement_of,
     value,
 )
-from dpmigrate.library.effects import none, same, uniform
+from dpmigrate.library import streams
+from dpmigrate.library.effects import none, uniform
 from dpmigrate.library.sites import GRAD, Row, Site, methods
 
 _DOC = "https://docs.pytorch.org/docs/stable/"
@@ -71,9 +73,19 @@ def mode_left(site: Site) -> Value:
 
 
 def seeded(site: Site) -> Value:
-    """``torch.manual_seed(s)``."""
-    site.event("seed", stream=const("torch"), given=site.get(0) or NONE)
-    return site.ref("generator_of_numbers")
+    """``torch.manual_seed(s)``: of a number of its own each rank draws its own."""
+    given = site.get(0) or NONE
+    site.event("seed", stream=const("torch"), given=given)
+    if placement_of(given).kind not in placements.EQUAL:
+        streams.parted(site)
+    return site.ref("generator_of_numbers", seed=given)
+
+
+def seeded_by(site: Site) -> Value:
+    """``generator.manual_seed(s)``."""
+    if site.object is not None:
+        site.m.heap.write((site.object.number, "seed"), site.get(1, "seed") or NONE)
+    return site.get(0) or NONE
 
 
 def context(site: Site) -> Value:
@@ -138,7 +150,7 @@ torch.hub.load_state_dict_from_url torch.utils.model_zoo.load_url
     Row("<grad_mode>.__enter__", mode_entered, source=_DOC),
     Row("<grad_mode>.__exit__", mode_left, source=_DOC),
     Row("<grad_mode>.__call__", mode_called, source=_DOC),
-    Row("<generator_of_numbers|context>.manual_seed", same, source=_DOC),
+    Row("<generator_of_numbers|context>.manual_seed", seeded_by, source=_DOC),
     Row(methods("context", """
 record step synchronize wait_stream close update export_chrome_trace
 """), none, source=_DOC),

@@ -133,7 +133,7 @@ def test_an_output_that_no_loss_is_made_of() -> None:
 
 
 CHOICE = """\
-    if torch.rand(1) > 2:
+    if torch.cuda.device_count() > 3:
         loader = DataLoader(train_set, batch_size=ddp.local_batch(8), sampler=ddp.DistributedSampler(train_set, seed=1))
     for epoch in range"""
 

@@ -1,0 +1,71 @@
+"""The file system: one for all ranks, which come to it at different times."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.machine import PROCESS
+from dpmigrate.execution.trace import Parting
+from dpmigrate.execution.values import NONE, SETTING, Data, Origin, Value, const, value
+from dpmigrate.library.sites import Row, Site, methods
+
+_DOC = "https://docs.python.org/3/library/os.html"
+_RUNTIME = "docs/runtime.md"
+#: a field of the process: whether rank 0 was here before the other ranks come
+_FIRST = (PROCESS, "rank 0 first")
+
+
+def asked(site: Site) -> Value:
+    """``os.path.exists(p)``: what rank 0 has just made the others find. Elsewhere ranks are taken
+    to find the same.
+    """
+    held = site.m.heap.read(_FIRST)
+    if not held or const(True)[0] not in held:
+        return SETTING
+    origin = Origin(site.node, "what rank 0 has made before")
+    return value(Data("number", placements.PER_RANK, origin=origin))
+
+
+def folder_made(site: Site) -> Value:
+    """``os.mkdir(p)``: who comes first makes it, and for the others it fails."""
+    site.event("files", paths=site.arguments.joined() or NONE)
+    if site.constant(-1, "exist_ok") is not True:
+        site.m.control.append(Parting(Origin(site.node, "a folder that is there"), False))
+        site.m.raises()
+        site.m.control.pop()
+    return NONE
+
+
+def first(site: Site) -> Value:
+    """``with ddp.main_first():``."""
+    site.event("collective", name=const(site.word))
+    return site.ref("main first", before=site.m.heap.read(_FIRST) or const(False))
+
+
+def entered(site: Site) -> Value:
+    """Its body begins: rank 0 has gone through it before the other ranks do."""
+    site.m.heap.write(_FIRST, const(True))
+    return NONE
+
+
+def left(site: Site) -> Value:
+    """Its body ends."""
+    made = site.object
+    assert made is not None
+    site.m.heap.write(_FIRST, site.m.heap.read((made.number, "before")))
+    return NONE
+
+
+ROWS = (
+    Row("""
+os.path.exists os.path.isfile os.path.isdir os.path.islink os.path.lexists os.path.getsize
+os.path.getmtime os.listdir os.scandir os.walk os.access os.stat glob.glob glob.iglob
+""", asked, source=_DOC),
+    Row(methods("str|text|setting", """
+exists is_file is_dir glob rglob iterdir stat
+"""), asked, source="https://docs.python.org/3/library/pathlib.html"),
+    Row("os.makedirs os.mkdir", folder_made, source=_DOC),
+    Row(methods("str|text|setting", "mkdir"), folder_made, source=_DOC),
+    Row("dpmigrate_runtime.main_first", first, source=_RUNTIME),
+    Row("<main_first>.__enter__", entered, source=_RUNTIME),
+    Row("<main_first>.__exit__", left, source=_RUNTIME),
+)  # fmt: skip

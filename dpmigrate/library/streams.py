@@ -1,0 +1,103 @@
+"""Random streams: all ranks draw the same numbers until ``ddp.seed_ranks`` gives each its own."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import divergence, placements
+from dpmigrate.execution.heap import ELEMENTS
+from dpmigrate.execution.machine import PROCESS
+from dpmigrate.execution.trace import Parting
+from dpmigrate.execution.values import (
+    NONE,
+    Atom,
+    Const,
+    Data,
+    Differs,
+    Origin,
+    Setting,
+    Unbound,
+    Unknown,
+    Value,
+    const,
+    normal,
+    placement_of,
+    value,
+)
+from dpmigrate.library.sites import Row, Site
+
+_DOC = "docs/runtime.md"
+#: a field of the process: whether each rank draws numbers of its own
+OWN = (PROCESS, "own streams")
+_YES, _NO = const(True), const(False)
+
+
+def own(site: Site) -> bool:
+    """Whether each rank may draw numbers of its own here, from the streams of the process."""
+    return _YES[0] in (site.m.heap.read(OWN) or _NO)
+
+
+def parted(site: Site) -> None:
+    """From here on each rank has streams of its own."""
+    site.m.heap.write(OWN, _YES)
+
+
+def drawn(site: Site, v: Value) -> Value:
+    """What is drawn: the same on all ranks as long as the stream is that it is drawn from."""
+    generator = site.arguments.keywords.get("generator") or value(site.receiver or NONE[0])
+    seeds = [site.m.heap.read((o.number, "seed")) or NONE for o in site.m.objects(generator)]
+    apart = any(placement_of(s).kind not in placements.EQUAL for s in seeds)
+    if not (apart if seeds else own(site)):
+        return v
+    origin = Origin(site.node, "a draw of each rank's own")
+    found: list[Atom] = []
+    for a in v:
+        match a:
+            case Data() if a.placement.kind in placements.EQUAL:
+                found.append(a._replace(placement=placements.PER_RANK, origin=origin))
+            case Const() | Setting():
+                found.append(Data("number", placements.PER_RANK, origin=origin))
+            case Data() | Unknown() | Unbound() | Differs():
+                found.append(a)
+            case _:
+                found += divergence.differing(value(a), Parting(origin, True))
+    return normal(tuple(found))
+
+
+def shuffled(site: Site) -> Value:
+    """``random.shuffle(xs)``: in place."""
+    site.event("draw", stream=const("numpy" if site.name.startswith("numpy.") else "random"))
+    if own(site):
+        for made in site.m.objects(site.get(0) or ()):
+            if made.kind == "list":
+                site.m.collapse(made)
+                held = site.m.heap.read((made.number, ELEMENTS))
+                if held:
+                    site.m.heap.write((made.number, ELEMENTS), drawn(site, held))
+    return NONE
+
+
+def shared(site: Site) -> Value:
+    """``with ddp.same_stream():``."""
+    site.event("collective", name=const(site.word))
+    return site.ref("same stream", before=value(*(site.m.heap.read(OWN) or _NO)))
+
+
+def entered(site: Site) -> Value:
+    """Its body begins: all ranks draw what rank 0 draws."""
+    site.m.heap.write(OWN, _NO)
+    return NONE
+
+
+def left(site: Site) -> Value:
+    """Its body ends."""
+    made = site.object
+    assert made is not None
+    site.m.heap.write(OWN, site.m.heap.read((made.number, "before")))
+    return NONE
+
+
+ROWS = (
+    Row("dpmigrate_runtime.same_stream", shared, source=_DOC),
+    Row("<same_stream>.__enter__", entered, source=_DOC),
+    Row("<same_stream>.__exit__", left, source=_DOC),
+    Row("random.shuffle numpy.random.shuffle <random_stream>.shuffle", shuffled),
+)
