@@ -65,7 +65,8 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         return Problem(f"the result failed a self-check, please report it: {wrong}")
     for fault in faults(Migrated(script, again, texts)):
         return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
-    for judged in judge.faults(again.program, script.program):
+    divided = script.settings.batch == "global"
+    for judged in judge.faults(again.program, script.program, divided=divided):
         if judged.established:
             return Problem(f"the result would be wrong, so nothing was written: {judged.place}: {judged.words}")
     return texts

@@ -106,8 +106,12 @@ def compared(op: ast.cmpop, left: Value, right: Value) -> bool | None:
         return None
 
 
-def binary(word: str, left: Value, right: Value, node: ast.AST) -> Value:
-    """An operator on data."""
+def binary(
+    word: str, left: Value, right: Value, node: ast.AST, *, carries: bool = False
+) -> Value:
+    """An operator on data; ``carries`` where an operand may be the 0 at which a sum over several
+    turns begins.
+    """
     a, b = aligned([left, right])
     match word:
         case "add":
@@ -122,7 +126,7 @@ def binary(word: str, left: Value, right: Value, node: ast.AST) -> Value:
             placement = placements.elementwise((a, b))
     return derived(
         _WORDS.get(word, word), placement, [left, right], node, axes=axes_of([left, right]),
-        keep_axes=False, adds=word in ("add", "sub"),
+        keep_axes=False, carries=carries and word in ("add", "sub"),
     )  # fmt: skip
 
 
@@ -191,16 +195,16 @@ def _axes(v: Value) -> int | None:
 def derived(
     word: str, placement: Placement, operands: Iterable[Value], node: ast.AST, *,
     kind: str = "", gradient: str | None = None, axes: int | None = None, keep_axes: bool = True,
-    adds: bool = False,
+    carries: bool = False,
 ) -> Value:  # fmt: skip
     """Data made of operands: where it comes from, what a gradient reaches, and since when it
-    lies so; ``adds`` where the first or the last operand may be the 0 at which a sum begins.
+    lies so; ``carries`` where an operand may be the 0 at which a sum over several turns begins.
     """
     operands = list(operands)
     found = list(_data(operands))
     moving = [d for d in found if d.placement.kind not in placements.EQUAL]
     turn = bool(moving) and all(d.turn for d in moving)
-    turn = turn and not (adds and any(_begins(v) for v in operands))
+    turn = turn and not (carries and any(_begins(v) for v in operands))
     placement = placements.in_turn(placement, (d.placement for d in moving), turn=turn)
     first = next((d for d in found if d.placement == placement and d.origin is not None), None)
     before = moving[0].origin if moving else None

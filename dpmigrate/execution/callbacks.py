@@ -1,4 +1,4 @@
-"""What Python and libraries call by themselves: hooks, handlers, keys of orders, special methods."""
+"""What Python and libraries call by themselves: hooks, handlers, keys, special methods."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class CallbackParts(ModuleParts):
     """Functions that no line of the program calls, and no row of a table."""
 
     def call_back(self) -> None:
-        """Call, with arguments that nobody knows, each function that code of a library was given and
-        each special method of an object, where nothing has called it.
+        """Call each function that code of a library was given, and each special method of an
+        object, where nothing has called it, with arguments that nobody knows.
 
         When they are called is not known either: it is done once, after the program. What they do
         is in the trace then; what they write is not there for what the program does before.

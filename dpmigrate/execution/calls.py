@@ -70,7 +70,11 @@ class CallParts(DefinitionParts):
         return divergence.differing(out, parted) if parted is not None and out else out
 
     def _may_be_called(self, atom: Atom) -> bool:
-        """Whether an atom may be called: plain data, containers and modules cannot."""
+        """Whether an atom may be called: plain data, containers and modules cannot, and what a
+        constant does not have.
+        """
+        if isinstance(atom, Method) and isinstance(atom.receiver, Const):
+            return hasattr(atom.receiver.value, atom.name)
         if isinstance(atom, Foreign):
             return atom.name not in self.imported
         made = self.object(atom)

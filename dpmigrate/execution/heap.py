@@ -259,6 +259,10 @@ class Heap:
         """What was written since there were ``level`` marks."""
         return {at: self._store.get(at) for journal in self._journals[level:] for at in journal}
 
+    def written_since(self, level: int, at: Location) -> bool:
+        """Whether a place was written since there were ``level`` marks."""
+        return any(at in journal for journal in self._journals[level - 1 :])
+
     def apply(
         self,
         deltas: Iterable[Delta],

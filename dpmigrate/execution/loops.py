@@ -186,6 +186,9 @@ class LoopParts(MatchParts):
         level, _, slot = frame.loops[-1]
         self.heap.mark()
         frame.loops[-1] = (level, self.heap.level, slot)
+        reason = self.control[slot]
+        if reason is not None and reason.turns:
+            self.turns.append(self.heap.level)
         if isinstance(node, ast.While):
             self.refine(node.test, True, frame)
         elif known is not None:
@@ -193,6 +196,8 @@ class LoopParts(MatchParts):
         elif take is not None:
             take()
         ends = self.block(node.body, frame)
+        if reason is not None and reason.turns:
+            self.turns.pop()
         delta = self.heap.rollback()
         reason = self.control[slot + 1]
         self.control[slot + 1] = None

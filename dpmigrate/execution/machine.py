@@ -159,6 +159,9 @@ class Machine(ABC):
         self.handed: dict[Atom, ast.AST] = {}
         #: why not all ranks may be here: a slot for each branch, loop, turn and call under way
         self.control: list[Parting | None] = []
+        #: levels of the heap at which the turns under way of loops began of which each rank has its
+        #: own turns
+        self.turns: list[int] = []
         #: exceptions that only some ranks raise: how deep in ``control`` the reason stands
         self.raised: list[tuple[int, Parting]] = []
 

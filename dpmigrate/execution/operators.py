@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from dpmigrate.execution import arithmetic, divergence, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.heap import Location
 from dpmigrate.execution.literals import LiteralParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
@@ -211,12 +212,23 @@ class OperatorParts(LiteralParts):
     def _binary(self, node: ast.BinOp, frame: Frame) -> Value:
         left = self.evaluate(node.left, frame)
         right = self.evaluate(node.right, frame)
-        return self.operate(node.op, left, right, node, frame)
+        carries = not all(self.of_this_turn(v, frame) for v in (node.left, node.right))
+        return self.operate(node.op, left, right, node, frame, carries=carries)
+
+    def of_this_turn(self, node: ast.expr, frame: Frame) -> bool:
+        """Whether the turn under way of a loop has given a variable its value, and no earlier one;
+        also where there is no such loop.
+        """
+        if not self.turns or not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            return True
+        at = self.location(node, frame)
+        return at is not None and self.heap.written_since(self.turns[-1], at)
 
     def operate(
-        self, op: ast.operator, left: Value, right: Value, node: ast.AST, frame: Frame
-    ) -> Value:
-        """``left op right``."""
+        self, op: ast.operator, left: Value, right: Value, node: ast.AST, frame: Frame, *,
+        carries: bool = False,
+    ) -> Value:  # fmt: skip
+        """``left op right``; ``carries`` where an operand may be of an earlier turn of a loop."""
         folded = arithmetic.folded(op, left, right)
         if folded is not None:
             return folded
@@ -232,7 +244,9 @@ class OperatorParts(LiteralParts):
             left, right = (divergence.no_longer_added(v, node) for v in (left, right))
         if data(left) or data(right):
             given = self.library.operator(self, word, [left, right], node, frame)
-            return given if given is not None else arithmetic.binary(word, left, right, node)
+            if given is not None:
+                return given
+            return arithmetic.binary(word, left, right, node, carries=carries)
         for v, dunder in ((left, f"__{word}__"), (right, f"__r{word}__")):
             for made in self.instances_of(v):
                 method = self.method_of(made, dunder)
@@ -289,6 +303,10 @@ class OperatorParts(LiteralParts):
     @abstractmethod
     def branch(self, arms: list[Callable[[], bool]], parted: object) -> bool:
         """Run alternatives and join what they leave."""
+
+    @abstractmethod
+    def location(self, node: ast.expr, frame: Frame) -> Location | None:
+        """Where a name or an attribute of one object is stored."""
 
     @abstractmethod
     def refine(self, test: ast.expr, yes: bool, frame: Frame) -> None:

@@ -73,7 +73,10 @@ class StatementParts(ExceptionParts):
             right = divergence.added_in_turn(right, node)
         word = f"__i{arithmetic.word_of(node.op)}__"
         own = self.own_operator(left, word, [right], node, frame)
-        new = own if own is not None else self.operate(node.op, left, right, node, frame)
+        carries = not self.of_this_turn(target, frame)
+        if own is None:
+            own = self.operate(node.op, left, right, node, frame, carries=carries)
+        new = own
         self.event("augmented", node, frame, left=left, right=right, new=new)
         self.assign(target, new, node, frame)
         return True

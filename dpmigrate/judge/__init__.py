@@ -28,13 +28,15 @@ _INVARIANTS = (
 )  # fmt: skip
 
 
-def faults(result: Program, original: Program | None = None) -> Iterator[Fault]:
+def faults(
+    result: Program, original: Program | None = None, *, divided: bool = True
+) -> Iterator[Fault]:
     """What would be wrong with a migrated program; ``original`` is the program before, where there
-    is one.
+    is one. ``divided``: batch sizes are those of all ranks together, and not of each.
 
     What the engine cannot establish is a fault as well: it says which knowledge was missing.
     """
-    case = Trial.of(result, original)
+    case = Trial.of(result, original, divided=divided)
     for invariant in _INVARIANTS:
         yield from invariant.faults(case)
 

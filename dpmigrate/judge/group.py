@@ -25,7 +25,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, f"{word}() is called after cleanup()")
     last = set(_words(trial.result.heap.read(GROUP) or BEFORE))
     if "up" in last:
-        yield trial.fault(None, NAME, "cleanup() is not called on every way to the end")
+        # a process that ends by an exception ends its group as well
+        left = any(e.context == 0 for e in trial.result.trace.of("raise", "exit"))
+        words = "cleanup() is not called on every way to the end"
+        yield trial.fault(None, NAME, words, established=not left)
     if last == {"before"}:
         yield trial.fault(None, NAME, "setup() is not called")
 

@@ -37,11 +37,16 @@ class Trial:
 
     result: Execution
     original: Execution | None = None
+    #: whether batch sizes are those of all ranks together, of which each takes its part
+    divided: bool = True
 
     @classmethod
-    def of(cls, result: Program, original: Program | None = None) -> Trial:
+    def of(
+        cls, result: Program, original: Program | None = None, *, divided: bool = True
+    ) -> Trial:
         """Execute a result, and its original, for the judge."""
-        return cls(executed(result), executed(original) if original is not None else None)
+        before = executed(original) if original is not None else None
+        return cls(executed(result), before, divided)
 
     def fault(
         self, node: ast.AST | None, invariant: str, words: str, *, established: bool = True

@@ -120,6 +120,8 @@ class Watching(Tables):
         made = m.object(receiver)
         if name == "set_epoch" and made is not None:
             m.heap.write((made.number, TOLD), SET)
+        if name == "forward" and made is not None and made.kind in _THROUGH:
+            return self.called(m, receiver, arguments, node, frame)  # DDP averages in forward
         return super().method(m, receiver, name, arguments, node, frame)
 
     def called(

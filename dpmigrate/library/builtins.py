@@ -40,8 +40,7 @@ def attribute(site: Site) -> Value:
     names = [a.value for a in key if isinstance(a, Const) and isinstance(a.value, str)]
     default = site.get(2) or NOTHING
     if names and len(names) == len(key):
-        found = [site.m.attribute(owner, n, site.node, site.frame) for n in names]
-        return join(*found, default)
+        return join(*[_got(site, atom, n, default) for atom in owner for n in names])
     guess = known(key)
     libraries = [a for a in owner if isinstance(a, Foreign)]
     if isinstance(guess, str):
@@ -50,6 +49,15 @@ def attribute(site: Site) -> Value:
         return join(*[value(Foreign(f"{a.name}.*")) for a in libraries], default)
     found = [held for o in site.m.objects(owner) for _, held in site.m.heap.names(o.number)]
     return join(*found, default) or SETTING
+
+
+def _got(site: Site, atom: Atom, name: str, default: Value) -> Value:
+    """An attribute of an atom, or the default where it may have none."""
+    has = _has(site, atom, name) if default else True
+    if has is False:
+        return default
+    found = site.m.attribute((atom,), name, site.node, site.frame)
+    return found if has else join(found, default)
 
 
 def set_attribute(site: Site) -> Value:
@@ -226,7 +234,7 @@ def opened(site: Site) -> Value:
 
 
 def printed(site: Site) -> Value:
-    """``print``: to ``sys.stdout``, in whose place the program may have put an object of its own."""
+    """``print``: to ``sys.stdout``, in whose place the program may have put an object."""
     site.event("print", values=site.arguments.joined() or NONE)
     stream = site.arguments.keywords.get("file")
     if stream is None:

@@ -183,7 +183,8 @@ def _index(site: Site, made: Object) -> Value:
     count = site.m.heap.read((made.number, LENGTH))
     if not count or all(d.placement.kind in _ALIKE for d in data(count)):
         return SETTING
-    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, "the rank's own turn")))
+    origin = Origin(site.node, "the rank's own turn")
+    return value(Data("number", placements.PER_RANK, origin=origin))
 
 
 def mapped(site: Site) -> Value:

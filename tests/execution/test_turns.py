@@ -73,6 +73,23 @@ ADDED = {
         """,
         "meter.update(x.mean().item(), x.size(0))\nfound = meter.total",
     ),
+    "means of the rows of a batch": (
+        "found = 0",
+        """
+        inner = 0
+        for k in range(len(x)):
+            inner += x[k].exp().sum().log().item()
+        found += inner / len(x)
+        """,
+    ),
+    "a loss of several terms": (
+        "found = 0",
+        "loss = 0\nfor p in (1, 2):\n    loss = loss + x.norm(p)\nfound += loss.item() / 2 * x.size(0)",
+    ),
+    "a loss that may have no terms": (
+        "found = 0\nnorms = [p for p in (1, 2) if torch.cuda.device_count() < 9]",
+        "loss = 0.0\nfor p in norms:\n    loss += x.norm(p)\nfound += loss.item()",
+    ),
     "every second value of one batch": ("found = 0", "for k in range(0, len(x), 2):\n    found += 1"),
 }
 
@@ -99,6 +116,8 @@ def test_what_is_added_up_over_turns_is_the_rank_s_part(name: str) -> None:
         ("found = 0", "if x.mean() > 11:\n    found = 1"),
         ("found = 0", "found = 1 if x.mean() > 11 else 2"),
         ("found = None", "found = x"),
+        ("found = 0", "found = 0 + x.mean().item()"),
+        ("found = 0", "inner = 0\nfor k in range(2):\n    inner += x.mean()\nfound = inner"),
     ],
 )
 def test_what_is_left_of_a_turn_is_no_part_of_a_sum(before: str, body: str) -> None:

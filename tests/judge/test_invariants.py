@@ -74,6 +74,20 @@ def test_what_is_right_stays() -> None:
     assert judged(RIGHT) == []
 
 
+def test_a_process_that_ends_early_ends_its_group() -> None:
+    text = RIGHT.replace("    main()\n    ddp.cleanup()\n", "    main()\n    raise SystemExit(3)\n")
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    assert not any(f.established for f in faults(Program.of(source)))
+
+
+def test_batches_may_be_those_of_each_rank() -> None:
+    source = parse(RIGHT.replace("ddp.local_batch(16)", "16").encode(), "train.py")
+    assert isinstance(source, Source)
+    assert list(faults(Program.of(source), divided=False)) == []
+    assert {f.invariant for f in faults(Program.of(source))} == {sharded.NAME}
+
+
 SHARD = "sampler=ddp.DistributedSampler(train_set, seed=0)"
 SPOILED = [
     pytest.param("model = ddp.wrap(Net())", "model = Net()\n    model.module = model", wrapped.NAME, id="no wrap"),
@@ -99,6 +113,8 @@ SPOILED = [
     pytest.param("            loss.backward()\n", "            if ddp.is_main():\n                loss.backward()\n", parted.NAME, id="backward on one rank"),
     pytest.param("    ddp.save(model", "    torch.save(model", files.NAME, id="every rank saves"),
     pytest.param("model.module.state_dict()", "model.state_dict()", files.NAME, id="names of the wrapper"),
+    pytest.param("model.module.state_dict()", "getattr(model, 'module', model).state_dict()", None, id="the bare model, if there is one"),
+    pytest.param("nn.functional.cross_entropy(model(x), y)\n", "nn.functional.cross_entropy(model.forward(x), y)\n", None, id="forward of the wrapper"),
     pytest.param("    ddp.save(", "    print(done)\n    ddp.save(", bound.NAME, id="a name that is not bound"),
     pytest.param("return self.head(self.body(x))", "return self.body(x)", unused.NAME, id="a layer that no loss reaches"),
     pytest.param("cross_entropy(model(x), y)", "cross_entropy(model(x), y, reduction='sum')", totals.NAME, id="a sum that is no mean"),
