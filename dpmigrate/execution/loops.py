@@ -107,6 +107,7 @@ class LoopParts(MatchParts):
         level = self.heap.level
         frame.loops.append((level, level, slot))
         alive, endless = True, False
+        tested: Delta = {}  # what the test of a while loop writes
         try:
             turns = known if known is not None else [NOTHING] * ROUNDS
             for turn, element in enumerate(turns):
@@ -114,7 +115,9 @@ class LoopParts(MatchParts):
                     frame.breaks = []
                 frame.continues = []
                 if isinstance(node, ast.While):
+                    self.heap.mark()
                     test = self.evaluate(node.test, frame)
+                    tested = self.heap.rollback()
                     truth = self.truth(test)
                     if truth is False or not test:
                         alive = bool(test)
@@ -125,7 +128,7 @@ class LoopParts(MatchParts):
                         self._mark(slot, doubt)
                     self.event("branch", node, frame, test=test)
                 together = self.control[slot] is None
-                changed = self._turn(node, frame, turn, element, known, take)
+                changed = self._turn(node, frame, turn, element, known, take, tested)
                 if changed is None:
                     alive = known is None  # no turn ends; without any the loop is passed by
                     break
@@ -133,6 +136,7 @@ class LoopParts(MatchParts):
                     continue  # some ranks have left: the next turn is taken by the others alone
                 if known is None and not changed:
                     break
+            self.heap.apply([tested])
         finally:
             frame.loops.pop()
             reason = self.control[slot]
@@ -168,20 +172,20 @@ class LoopParts(MatchParts):
 
     def _turn(
         self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, turn: int, element: Value,
-        known: list[Value] | None, take: Callable[[], bool] | None,
+        known: list[Value] | None, take: Callable[[], bool] | None, tested: Delta,
     ) -> bool | None:  # fmt: skip
         """One turn; whether it changed anything, None where none comes to its end."""
         outside = frame.context
         if known is not None:
             frame.context = self.turn_context(node, turn, frame)
         try:
-            return self._one_turn(node, frame, turn, element, known, take)
+            return self._one_turn(node, frame, turn, element, known, take, tested)
         finally:
             frame.context = outside
 
     def _one_turn(
         self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, turn: int, element: Value,
-        known: list[Value] | None, take: Callable[[], bool] | None,
+        known: list[Value] | None, take: Callable[[], bool] | None, tested: Delta,
     ) -> bool | None:  # fmt: skip
         level, _, slot = frame.loops[-1]
         self.heap.mark()
@@ -190,6 +194,7 @@ class LoopParts(MatchParts):
         if reason is not None and reason.turns:
             self.turns.append(self.heap.level)
         if isinstance(node, ast.While):
+            self.heap.apply([tested])
             self.refine(node.test, True, frame)
         elif known is not None:
             self.assign(node.target, element, node, frame)

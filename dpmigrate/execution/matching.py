@@ -11,6 +11,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     Const,
+    Data,
     Foreign,
     Items,
     Ref,
@@ -35,7 +36,10 @@ class MatchParts(BranchParts):
         if index == len(node.cases):
             return True
         case = node.cases[index]
-        doubtful: list[Value] = [subject]
+        # the form of data is the same on all ranks, what they are is not
+        values = any(isinstance(n, ast.MatchValue) for n in ast.walk(case.pattern))
+        formed: Value = tuple(a for a in subject if not isinstance(a, Data))
+        doubtful: list[Value] = [subject if values else formed]
         answer = self.fits(case.pattern, subject, frame)
         if answer is False:
             return self._cases(node, index + 1, subject, frame)

@@ -24,7 +24,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for _, loss in trial.losses():
         for number in loss.reached:
             if objects[number].kind == "wrapper":
-                reached.setdefault(number, set()).update(loss.reached)
+                # model.parameters() in a loss comes to all that the model holds
+                whole = (trial.owned(n) for n in loss.reached if objects[n].kind != "wrapper")
+                reached.setdefault(number, set()).update(*whole)
     for wrapper, seen in sorted(reached.items()):
         if trial.held(wrapper, "find_unused") not in ((), const(False)):
             continue

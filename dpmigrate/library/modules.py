@@ -45,7 +45,10 @@ def parameters(site: Site) -> Value:
     """``model.parameters()``: tensors that are the module's, all of them."""
     made = site.object
     assert made is not None
-    each = value(Data("tensor", placements.UNIFORM, "whole", reached=frozenset([made.number])))
+    inner = site.m.objects(site.m.heap.read((made.number, "module")) or NOTHING)
+    whose = frozenset(o.number for o in inner) if made.kind == "wrapper" else frozenset()
+    reached = whose or frozenset([made.number])
+    each = value(Data("tensor", placements.UNIFORM, "whole", reached=reached))
     listed = items([SETTING, each]) if site.word.startswith("named") else each
     return site.m.listed([listed], site.node, site.frame, exact=False)
 

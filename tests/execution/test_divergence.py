@@ -24,6 +24,12 @@ def test_a_branch_by_rank(test: str) -> None:
     assert placed(ex, "y") == "uniform"
 
 
+@pytest.mark.parametrize(("pattern", "apart"), [("[a, b]", False), ("(_, *_)", False), ("{'k': v}", False), ("0", True), ("[0, _]", True), ("a if a > 0", True)])
+def test_the_form_of_data_is_the_same_on_all_ranks(pattern: str, apart: bool) -> None:
+    ex = executed(f"{_HEAD}x = 1\nmatch rank:\n    case {pattern}:\n        print(x)\n    case _:\n        pass\n")
+    assert parted(ex) == [apart]
+
+
 #: body of a function f, with marks a, b, … as calls of print on lines of their own -> which are parted
 WAYS: dict[str, tuple[str, list[bool]]] = {
     "return": ("print(1)\nif rank:\n    return 1\nprint(2)\n", [False, True]),

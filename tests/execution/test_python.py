@@ -178,6 +178,7 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     "continue and break": ("s = []\nfor i in (0, 1, 2, 3, 4):\n    if i == 1:\n        continue\n    if i == 3:\n        break\n    s.append(i)\na, b = s\nn = len(s)\n", "a b n i"),
     "for and else": ("for i in (1, 2):\n    if i == 5:\n        break\nelse:\n    x = 'no'\nfor i in (1, 2):\n    if i == 2:\n        y = 'yes'\n        break\nelse:\n    y = 'no'\n", "x y"),
     "while": ("i = 0\nwhile i < 10:\n    i += 1\nj = 0\nwhile True:\n    j += 1\n    if j == 3:\n        break\nelse:\n    j = -1\n", ""),
+    "while with a walrus": ("n = -1\nwhile (n := n + 1) < 3:\n    last = n\nafter = 'here'\n", "after"),
     "while and else": ("i = 2\nwhile i > 5:\n    i -= 1\nelse:\n    x = 'else'\n", "i x"),
     "long loops": ("s = 0\nl = []\nd = {}\nfor i in range(50):\n    s += i\n    l.append(i)\n    d[i] = s\nn = len(l)\nlast = l[-1]\nx = d[49]\n", ""),
     "carried over four turns": ("a = b = c = d = e = 0\nfor i in range(100):\n    e = d\n    d = c\n    c = b\n    b = a\n    a = 'late'\n", ""),
