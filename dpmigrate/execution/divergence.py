@@ -16,6 +16,7 @@ from dpmigrate.execution.values import (
     Origin,
     Setting,
     Unbound,
+    Unknown,
     Value,
     atom_placement,
     normal,
@@ -91,16 +92,19 @@ def in_some_order(v: Value, node: ast.AST) -> Value:
     """
     if (len(v) < 2 and all(isinstance(a, Const) for a in v)) or all(map(_number, v)):
         return v
-    origin = Origin(node, ORDER)
+    return apart(v, Origin(node, ORDER))
+
+
+def apart(v: Value, origin: Origin) -> Value:
+    """A value that is another one on each rank; what differs already does so for its own reason."""
     atoms: list[Atom] = []
     for a in v:
         match a:
             case Data() if a.placement.kind in placements.EQUAL:
                 atoms.append(_parted(a, origin))
             case Const() | Setting():
-                kind = "text" if isinstance(a, Const) and a.type == "str" else "number"
-                atoms.append(Data(kind, placements.PER_RANK, origin=origin))
-            case Data() | Unbound() | Differs():
+                atoms.append(Data(_plain_kind((a,)), placements.PER_RANK, origin=origin))
+            case Data() | Unknown() | Unbound() | Differs():
                 atoms.append(a)
             case _:
                 atoms += [a, Differs(origin)]
@@ -134,7 +138,8 @@ def _parted(d: Data, origin: Origin) -> Data:
 
 def _plain_kind(v: Value) -> str:
     """What constants and settings are as data."""
-    return "text" if all(isinstance(c.value, str) for c in v if isinstance(c, Const)) else "number"
+    known = [c.value for c in v if isinstance(c, Const)]
+    return "text" if known and all(isinstance(c, str) for c in known) else "number"
 
 
 def _adds_up(p: Placement) -> bool:

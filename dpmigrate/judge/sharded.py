@@ -76,6 +76,7 @@ def _wrong(trial: Trial, made: Object) -> str:
     if trial.held(made.number, "shuffle") not in ((), const(False), NONE):
         return "a loader with a sampler cannot shuffle as well"
     size = trial.held(made.number, "batch_size")
-    if trial.divided and any(not isinstance(a, Data) or a.placement.kind is not Kind.SIZE for a in size):
+    whole = any(not isinstance(a, Data) or a.placement.kind is not Kind.SIZE for a in size)
+    if trial.divided and whole:
         return "every rank would take whole batches: the batch size is not divided"
     return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import cast
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
@@ -36,8 +35,6 @@ GROUP = (PROCESS, "judge group")
 INSIDE = (PROCESS, "mode judge inside")
 _THROUGH = frozenset({"wrapper", "through"})
 BEGUN = (PROCESS, "judge begun")
-#: whether ``with same_stream():`` says that all ranks are to draw the same
-ON_PURPOSE = (PROCESS, "mode judge on purpose")
 BEFORE, UP, DOWN = const("before"), const("up"), const("down")
 _RUNTIME = "dpmigrate_runtime."
 #: what of the runtime needs no process group
@@ -65,7 +62,6 @@ class Judged(Execution):
     def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
         if kind in ("draw", "forward"):
             begun = const(True)[0] in (self.heap.read(BEGUN) or NOTHING)
-            begun = begun and self.heap.read(ON_PURPOSE) != const(True)
             alike = begun and const(False)[0] in (self.heap.read(OWN) or const(False))
             if kind == "forward":
                 alike = alike and const(True)[0] in values["training"]
@@ -128,7 +124,7 @@ class Watching(Tables):
         self, m: Machine, receiver: Atom, arguments: Arguments, node: ast.AST, frame: Frame
     ) -> Value | None:
         made = m.object(receiver)
-        kinds = cast("Execution", m).kinds(made) if made is not None else frozenset()
+        kinds = m.kinds(made) if made is not None else frozenset()
         through = bool(kinds & _THROUGH)
         if made is None or not (through or kinds & MODULES) or m.heap.read(INSIDE) == const(True):
             return super().called(m, receiver, arguments, node, frame)
@@ -141,8 +137,6 @@ class Watching(Tables):
         self, m: Machine, atom: Atom, name: str, node: ast.AST, frame: Frame
     ) -> Value | None:
         made = m.object(atom)
-        if made is not None and made.kind == "same stream":
-            m.heap.write(ON_PURPOSE, const(name == "__enter__"))
         if name == "begun" and made is not None and is_loader(m, made):
             told = join(*[m.heap.read(at) or FRESH for at in samplers(m, atom)])
             m.event("judge pass", node, frame, loader=value(Ref(made.number)), told=told)

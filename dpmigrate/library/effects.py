@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.heap import Location
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -11,6 +12,7 @@ from dpmigrate.execution.values import (
     Data,
     Setting,
     Value,
+    const,
     placement_of,
 )
 from dpmigrate.library.sites import Effect, Site, rows_of
@@ -198,3 +200,24 @@ def unestablished(word: str) -> Effect:
         return site.unknown(word) if moving else shapeless(site)
 
     return effect
+
+
+def switched(kind: str, at: Location, inside: Value) -> tuple[Effect, Effect, Effect]:
+    """A manager of the runtime that all ranks come to, and in whose body a field of the process has
+    another value: how it is made, entered and left.
+    """
+
+    def made(site: Site) -> Value:
+        site.event("collective", name=const(site.word))
+        return site.ref(kind, before=site.m.heap.read(at) or const(False))
+
+    def entered(site: Site) -> Value:
+        site.m.heap.write(at, inside)
+        return NONE
+
+    def left(site: Site) -> Value:
+        assert site.object is not None
+        site.m.heap.write(at, site.m.heap.read((site.object.number, "before")))
+        return NONE
+
+    return made, entered, left

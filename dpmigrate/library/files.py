@@ -6,6 +6,7 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.machine import PROCESS
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import NONE, SETTING, Data, Origin, Value, const, value
+from dpmigrate.library.effects import switched
 from dpmigrate.library.sites import Row, Site, methods
 
 _DOC = "https://docs.python.org/3/library/os.html"
@@ -35,24 +36,7 @@ def folder_made(site: Site) -> Value:
     return NONE
 
 
-def first(site: Site) -> Value:
-    """``with ddp.main_first():``."""
-    site.event("collective", name=const(site.word))
-    return site.ref("main first", before=site.m.heap.read(_FIRST) or const(False))
-
-
-def entered(site: Site) -> Value:
-    """Its body begins: rank 0 has gone through it before the other ranks do."""
-    site.m.heap.write(_FIRST, const(True))
-    return NONE
-
-
-def left(site: Site) -> Value:
-    """Its body ends."""
-    made = site.object
-    assert made is not None
-    site.m.heap.write(_FIRST, site.m.heap.read((made.number, "before")))
-    return NONE
+first, entered, left = switched("main first", _FIRST, const(True))
 
 
 ROWS = (

@@ -14,6 +14,7 @@ from dpmigrate.execution.values import (
     Value,
     cast_kind,
     const,
+    join,
     placement_of,
     value,
 )
@@ -33,7 +34,7 @@ from dpmigrate.library.products import matmul
 from dpmigrate.library.reductions import along, quantile, reduce
 from dpmigrate.library.sites import Effect, Row, Site, examples, methods, prefixed, table
 from dpmigrate.library.sizes import elements_count, repeat, repeat_interleave
-from dpmigrate.library.stdlib import loaded, saved
+from dpmigrate.library.stdlib import loaded
 
 _DOC = "https://numpy.org/doc/stable/reference/"
 #: functions that have another name in torch, with torch's meaning
@@ -85,6 +86,17 @@ def added_at(site: Site) -> Value:
     return NONE
 
 
+def array_saved(site: Site) -> Value:
+    """``numpy.save(path, x)``, ``x.tofile(path)``: a file is written."""
+    arguments = site.arguments.all()
+    if site.receiver is not None:
+        what, path = value(site.receiver), join(*arguments)
+    else:
+        path, what = join(*arguments[:1]), join(*arguments[1:])
+    site.event("save", what=what, path=path)
+    return NONE
+
+
 def generator(site: Site) -> Value:
     """``numpy.random.default_rng(seed)``."""
     return site.ref("random_stream", seed=site.get(0, "seed"))
@@ -94,7 +106,7 @@ ROWS = (
     Row("numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile", loaded, source=_DOC),
     Row("""
 numpy.save numpy.savez numpy.savetxt numpy.savez_compressed .tofile .dump
-""", saved, source=_DOC),
+""", array_saved, source=_DOC),
     Row("""
 numpy.set_printoptions numpy.seterr numpy.random.set_state
 numpy.testing.assert_allclose numpy.testing.assert_array_equal numpy.fill_diagonal

@@ -5,29 +5,16 @@ from __future__ import annotations
 from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.heap import ELEMENTS
 from dpmigrate.execution.machine import PROCESS
-from dpmigrate.execution.trace import Parting
-from dpmigrate.execution.values import (
-    NONE,
-    Atom,
-    Const,
-    Data,
-    Differs,
-    Origin,
-    Setting,
-    Unbound,
-    Unknown,
-    Value,
-    const,
-    normal,
-    placement_of,
-    value,
-)
+from dpmigrate.execution.values import NONE, Origin, Value, const, placement_of, value
+from dpmigrate.library.effects import switched
 from dpmigrate.library.sites import Row, Site
 
 _DOC = "docs/runtime.md"
 #: a field of the process: whether each rank draws numbers of its own
 OWN = (PROCESS, "own streams")
 _YES, _NO = const(True), const(False)
+#: they draw the same on purpose: the body of ``with ddp.same_stream():``
+SHARED = const("same stream")
 
 
 def own(site: Site) -> bool:
@@ -47,52 +34,22 @@ def drawn(site: Site, v: Value) -> Value:
     apart = any(placement_of(s).kind not in placements.EQUAL for s in seeds)
     if not (apart if seeds else own(site)):
         return v
-    origin = Origin(site.node, "a draw of each rank's own")
-    found: list[Atom] = []
-    for a in v:
-        match a:
-            case Data() if a.placement.kind in placements.EQUAL:
-                found.append(a._replace(placement=placements.PER_RANK, origin=origin))
-            case Const() | Setting():
-                found.append(Data("number", placements.PER_RANK, origin=origin))
-            case Data() | Unknown() | Unbound() | Differs():
-                found.append(a)
-            case _:
-                found += divergence.differing(value(a), Parting(origin, True))
-    return normal(tuple(found))
+    return divergence.apart(v, Origin(site.node, "a draw of each rank's own"))
 
 
 def shuffled(site: Site) -> Value:
     """``random.shuffle(xs)``: in place."""
     site.event("draw", stream=const("numpy" if site.name.startswith("numpy.") else "random"))
-    if own(site):
-        for made in site.m.objects(site.get(0) or ()):
-            if made.kind == "list":
-                site.m.collapse(made)
-                held = site.m.heap.read((made.number, ELEMENTS))
-                if held:
-                    site.m.heap.write((made.number, ELEMENTS), drawn(site, held))
+    for made in site.m.objects(site.get(0) or ()):
+        if made.kind == "list":
+            site.m.collapse(made)  # which item is where is not known any more
+            held = site.m.heap.read((made.number, ELEMENTS))
+            if held:
+                site.m.heap.write((made.number, ELEMENTS), drawn(site, held))
     return NONE
 
 
-def shared(site: Site) -> Value:
-    """``with ddp.same_stream():``."""
-    site.event("collective", name=const(site.word))
-    return site.ref("same stream", before=value(*(site.m.heap.read(OWN) or _NO)))
-
-
-def entered(site: Site) -> Value:
-    """Its body begins: all ranks draw what rank 0 draws."""
-    site.m.heap.write(OWN, _NO)
-    return NONE
-
-
-def left(site: Site) -> Value:
-    """Its body ends."""
-    made = site.object
-    assert made is not None
-    site.m.heap.write(OWN, site.m.heap.read((made.number, "before")))
-    return NONE
+shared, entered, left = switched("same stream", OWN, SHARED)
 
 
 ROWS = (

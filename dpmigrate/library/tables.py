@@ -221,7 +221,7 @@ class Tables:
         match receiver:
             case Ref():
                 made = m.heap.objects[receiver.object]
-                return [*sorted(cast("Execution", m).kinds(made) - {made.kind}), made.kind]
+                return [*sorted(m.kinds(made) - {made.kind}), made.kind]
             case Data():
                 return [receiver.kind]
             case Const():

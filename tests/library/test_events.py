@@ -7,7 +7,8 @@ from textwrap import dedent
 
 import pytest
 
-from tests.execution.paper import constant, executed, executed_files, lines
+from dpmigrate.execution.values import Const, const
+from tests.execution.paper import constant, executed, executed_files, held, lines
 
 LOADER = """\
 import itertools, threading, sys, os
@@ -168,3 +169,23 @@ def test_streams_made_alike_are_a_meeting() -> None:
     assert found(text, "collective") == []
 
 
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "np.save('a.npy', x)",
+        "np.savez('a.npy', first=x)",
+        "x.numpy().tofile('a.npy')",
+        "torch.save(x, 'a.npy')",
+    ],
+)
+def test_a_file_is_told_from_what_is_written_into_it(text: str) -> None:
+    ex = executed(f"import numpy as np\nx = torch.ones(3)\n{text}\n")
+    (event,) = ex.trace.of("save")
+    assert event.values["path"] == const("a.npy")
+    assert not any(isinstance(a, Const) for a in event.values["what"])
+
+
+def test_a_shuffled_list_has_its_items_in_no_known_place() -> None:
+    ex = executed("import random\nxs = [1, 2]\nrandom.shuffle(xs)\nfirst = xs[0]\n")
+    assert {a.value for a in held(ex, "first") if isinstance(a, Const)} == {1, 2}
