@@ -226,6 +226,10 @@ def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:
     if isinstance(script, Outcome):
         status = Status.UNCHANGED if script.status is Status.CLEAN else script.status
         return Planned(replace(script, status=status, reason=finished + script.reason))
+    return _of_script(name, script, how, finished)
+
+
+def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planned:
     from dpmigrate import migration, rules
 
     half = migration.half_done(script)
@@ -238,6 +242,9 @@ def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:
     if script.exempt or not any(f.edits for f in found):
         return _planned(script, Outcome(name, Status.UNCHANGED, files, finished + (script.exempt or "nothing to change")))
     texts = migration.rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
+    if isinstance(texts, migration.Unreached) and not script.on_paper:
+        script.on_paper = True  # the rules look at what the execution shows
+        return _of_script(name, script, how, finished)
     if isinstance(texts, Problem):
         return _planned(script, Outcome(name, Status.REFUSED, files, texts.message))
     new = migration.encoded(texts)

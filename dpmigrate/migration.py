@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 Texts = Mapping[Part, str]
 
 
+class Unreached(Problem):
+    """A result in which no loss reaches some layer of a wrapped model."""
+
+    __slots__ = ()
+
+
 def files(program: Program, found: Sequence[Finding], texts: Texts | None = None) -> tuple[File, ...]:
     """What is said of each file, and its new text; the script first, then the others of which there is something to say."""
     from dpmigrate.rewrite.compose import span_of
@@ -66,9 +72,10 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     for fault in faults(Migrated(script, again, texts)):
         return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
     divided = script.settings.batch == "global"
-    for judged in judge.faults(again.program, script.program, divided=divided):
+    for judged in judge.faults(again.program, script.trial.result, divided=divided):
         if judged.established:
-            return Problem(f"the result would be wrong, so nothing was written: {judged.place}: {judged.words}")
+            kind = Unreached if judged.invariant == judge.unused.NAME else Problem
+            return kind(f"the result would be wrong, so nothing was written: {judged.place}: {judged.words}")
     return texts
 
 

@@ -20,6 +20,9 @@ from dpmigrate.execution.placements import Kind, Placement
 
 #: constants of one value; more of them are a setting
 CONSTANTS = 8
+#: atoms of one value beside its constants; more of them are unknown, so that a call of any of
+#: them costs no more than the budget counts
+WIDTH = 64
 #: values of fewer atoms are gone through one by one
 FEW = 6
 #: reasons that one value keeps
@@ -128,6 +131,9 @@ class Unknown(NamedTuple):
     tag: str = "unknown"
 
 
+_TOO_MANY = Unknown(f"one of more than {WIDTH} values")
+
+
 class Unbound(NamedTuple):
     """No value: the name is not bound on some path."""
 
@@ -216,7 +222,9 @@ def _atoms(v: Value) -> frozenset[Atom]:
 
 
 def normal(*values: Value) -> Value:
-    """The union, with at most one atom of data of each kind and one tuple of each length."""
+    """The union, with at most one atom of data of each kind and one tuple of each length; more
+    atoms than ``WIDTH`` are not told apart any more.
+    """
     atoms: dict[Any, Atom] = {}
     constants: dict[Const, None] = {}
     unknowns: dict[Unknown, None] = {}
@@ -243,6 +251,8 @@ def normal(*values: Value) -> Value:
                 unknowns[atom] = None
             else:
                 atoms[atom] = atom
+    if len(atoms) > WIDTH or _TOO_MANY in unknowns:
+        return (_TOO_MANY,)
     if len(constants) > CONSTANTS:
         atoms.setdefault("setting", Setting())
         constants = {c: None for c in constants if c.value is None}

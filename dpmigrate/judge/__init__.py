@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dpmigrate.execution.engine import Execution
 from dpmigrate.judge import (
     bound,
     epochs,
@@ -20,7 +21,7 @@ from dpmigrate.judge import (
     unused,
     wrapped,
 )
-from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.judge.trial import Fault, Trial, executed
 from dpmigrate.program import Program
 
 _INVARIANTS = (
@@ -29,16 +30,16 @@ _INVARIANTS = (
 
 
 def faults(
-    result: Program, original: Program | None = None, *, divided: bool = True
+    result: Program, original: Execution | None = None, *, divided: bool = True
 ) -> Iterator[Fault]:
-    """What would be wrong with a migrated program; ``original`` is the program before, where there
-    is one. ``divided``: batch sizes are those of all ranks together, and not of each.
+    """What would be wrong with a migrated program; ``original`` is the program before, executed,
+    where there is one. ``divided``: batch sizes are those of all ranks together, and not of each.
 
     What the engine cannot establish is a fault as well: it says which knowledge was missing.
     """
-    case = Trial.of(result, original, divided=divided)
+    case = Trial(executed(result), original, divided)
     for invariant in _INVARIANTS:
         yield from invariant.faults(case)
 
 
-__all__ = ["Fault", "Trial", "faults"]
+__all__ = ["Fault", "Trial", "executed", "faults"]

@@ -40,14 +40,6 @@ class Trial:
     #: whether batch sizes are those of all ranks together, of which each takes its part
     divided: bool = True
 
-    @classmethod
-    def of(
-        cls, result: Program, original: Program | None = None, *, divided: bool = True
-    ) -> Trial:
-        """Execute a result, and its original, for the judge."""
-        before = executed(original) if original is not None else None
-        return cls(executed(result), before, divided)
-
     def fault(
         self, node: ast.AST | None, invariant: str, words: str, *, established: bool = True
     ) -> Fault:

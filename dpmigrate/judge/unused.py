@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.execution.values import Const, const
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.values import Const, Data, const
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.layers import BARE
+from dpmigrate.library.layers import has_parameters
 
 NAME = "every parameter of a wrapped model is used"
 
@@ -24,20 +25,41 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for _, loss in trial.losses():
         for number in loss.reached:
             if objects[number].kind == "wrapper":
-                # model.parameters() in a loss comes to all that the model holds
-                whole = (trial.owned(n) for n in loss.reached if objects[n].kind != "wrapper")
-                reached.setdefault(number, set()).update(*whole)
+                reached.setdefault(number, set()).update(_parts(trial, loss))
     for wrapper, seen in sorted(reached.items()):
         if trial.held(wrapper, "find_unused") not in ((), const(False)):
             continue
-        for number in sorted(trial.owned(wrapper) - seen):
-            made = objects[number]
-            leaf = made.kind == "parameter" or (made.kind == "module" and made.name not in BARE)
-            frozen = Const("bool", True) in trial.held(number, "mode frozen")
-            if leaf and not frozen and len(trial.owned(number)) == 1:
-                yield trial.fault(
-                    objects[wrapper].node, NAME,
-                    f"no loss reaches {made.name} (made in {trial.line(made.node)}): "
-                    "DDP would stop in the second step",
-                )  # fmt: skip
-                break
+        for made in _left_out(trial, wrapper, seen):
+            yield trial.fault(
+                objects[wrapper].node, NAME,
+                f"no loss reaches {made.name} (made in {trial.line(made.node)}): "
+                "DDP would stop in the second step",
+            )  # fmt: skip
+            break
+
+
+def unreached(trial: Trial, model: int) -> list[Object]:
+    """The layers and parameters of a model, of which losses reach others, that no loss reaches."""
+    parts = trial.owned(model)
+    seen: set[int] = set()
+    for _, loss in trial.losses():
+        if loss.reached & parts:
+            seen |= _parts(trial, loss)
+    return list(_left_out(trial, model, seen)) if seen else []
+
+
+def _parts(trial: Trial, loss: Data) -> set[int]:
+    """What a loss reaches; ``model.parameters()`` in a loss comes to all that the model holds."""
+    objects = trial.result.heap.objects
+    return set().union(*(trial.owned(n) for n in loss.reached if objects[n].kind != "wrapper"))
+
+
+def _left_out(trial: Trial, whole: int, seen: set[int]) -> Iterator[Object]:
+    """What holds parameters in a model or a wrapper, is trained, and is not in ``seen``."""
+    for number in sorted(trial.owned(whole) - seen):
+        made = trial.result.heap.objects[number]
+        layer = made.kind == "module" and has_parameters(trial.result, made)
+        leaf = made.kind == "parameter" or layer
+        frozen = Const("bool", True) in trial.held(number, "mode frozen")
+        if leaf and not frozen and len(trial.owned(number)) == 1:
+            yield made

@@ -7,9 +7,11 @@ forward gave
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from dpmigrate.execution.values import data
+from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.values import Const, data
 from dpmigrate.judge.trial import Fault, Trial
 
 _SYNCHRONISED = ("wrap", "DistributedDataParallel")
@@ -25,9 +27,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
         words = f"the program is not understood: {trial.result.trace.ended}"
         yield trial.fault(None, NAME, words, established=False)
         return
-    for event in trial.result.trace.of("no attribute"):
-        name = event.values["name"][0].value  # type: ignore[union-attr]
-        yield trial.fault(event.node, NAME, f"there is no attribute {name} here")
+    before = {name for _, name in _missed(trial.original)} if trial.original is not None else ()
+    for node, name in _missed(trial.result):
+        if name not in before:
+            yield trial.fault(node, NAME, f"there is no attribute {name} here")
     for event in trial.steps:
         stepped = any(d.reached for d in data(event.values["parameters"]))
         if stepped and not event.values["gradients"]:  # else: a tensor that the step itself makes
@@ -61,3 +64,11 @@ def faults(trial: Trial) -> Iterator[Fault]:
     if not seen:
         words = "no loss is seen that comes to what an optimizer steps"
         yield trial.fault(None, NAME, words, established=False)
+
+
+def _missed(execution: Execution) -> Iterator[tuple[ast.AST, str]]:
+    """Where something is read that the object does not have, and its name."""
+    for event in execution.trace.of("no attribute"):
+        name = event.values["name"][0]
+        assert isinstance(name, Const)
+        yield event.node, name.value

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
+from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -177,9 +178,19 @@ def _axes_after(site: Site, made: Object, axes: int | None) -> int | None:
     return axes
 
 
+def has_parameters(m: Machine, made: Object) -> bool:
+    """Whether a layer of torch's has parameters: not ``GroupNorm(2, 8, affine=False)``, and not
+    ``InstanceNorm2d(8)``.
+    """
+    given = [m.heap.read((made.number, o)) for o in ("=affine", "=elementwise_affine")]
+    if made.name.startswith("InstanceNorm") and not any(given):
+        return False
+    return made.name not in BARE and const(False) not in given
+
+
 def reach(v: Value, made: Object, site: Site) -> Value:
     """The data that a module makes: a gradient comes to its parameters."""
-    if made.name in BARE or made.kind == "criterion":
+    if made.kind == "criterion" or not has_parameters(site.m, made):
         return v
     if not site.grad():
         return cut(v)

@@ -180,7 +180,8 @@ class Tables:
         if name == "__iter__":
             return self.call(m, "builtins.iter", Arguments([value(receiver)]), node, frame)
         first, _, rest = name.partition(".")
-        if rest and any((kind, first) in OF_KIND for kind in self._kinds(m, receiver)):
+        known = isinstance(receiver, Ref)  # plain values may be of any type
+        if known and rest and any((kind, first) in OF_KIND for kind in self._kinds(m, receiver)):
             # a method has no such attribute: model.state_dict.module()
             m.event("no attribute", node, frame, owner=value(receiver), name=(Const("str", rest),))
         for kind in self._kinds(m, receiver):

@@ -3,7 +3,8 @@
 ## What it finds
 In the model's class in this program: a layer that `__init__` makes and nothing calls; a layer that `forward` calls only behind a test that changes from
 step to step (a random number, the samples, the step, an argument that the training loop varies); one of several layers chosen by such a value; a layer
-that goes only into an output that no training step puts into its loss (`features, logits = model(x)`).
+that goes only into an output that no training step puts into its loss (`features, logits = model(x)`). Where nothing of this is seen, the program is
+executed on paper: a layer of the model that no loss reaches there is found as well (`self.blocks[0](x)` where there are two).
 
 ## Why it matters
 DistributedDataParallel waits for the gradient of every parameter: the second step stops with "Expected to have finished reduction in the prior iteration".
@@ -58,6 +59,8 @@ def unused_parameters(script: Script) -> Iterator[Hit]:
             else:
                 edit = option_edit(script, w, "find_unused")  # the wrap's own rule names it as well, so that neither can be left out
                 yield Hit(u.node, _said(script, u), (edit,))
+        for node in () if script.unused(w) else script.unreached(w):
+            yield Hit(node, "no loss reaches what is made here: DDP would stop in the second step", (option_edit(script, w, "find_unused"),))
 
 
 def _said(script: Script, u: Unused) -> str:

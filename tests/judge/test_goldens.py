@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpmigrate import linking
-from dpmigrate.judge import faults
+from dpmigrate.judge import executed, faults
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
 from tests.pipeline import Case, Several, cases, programs
@@ -48,7 +48,7 @@ def test_fixtures(case: Case, request: pytest.FixtureRequest) -> None:
         Program.of(read((case.path / f"{n}.py").read_bytes(), "train.py"))
         for n in ("before", "after")
     )
-    assert [f"{f.place}: {f.words}" for f in faults(after, before)] == []
+    assert [f"{f.place}: {f.words}" for f in faults(after, executed(before))] == []
 
 
 @pytest.mark.parametrize("case", PROGRAMS, ids=lambda p: p.name)
@@ -61,4 +61,4 @@ def test_programs(case: Several, request: pytest.FixtureRequest, tmp_path: Path)
             for name, data in case.after.items():
                 (tmp_path / folder / name).write_bytes(data)
         told.append(linking.link(entry, read(entry.read_bytes(), case.entry)))
-    assert [f"{f.place}: {f.words}" for f in faults(told[1], told[0])] == []
+    assert [f"{f.place}: {f.words}" for f in faults(told[1], executed(told[0]))] == []

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.rules.program import STEP, after, found, refused, whole
+from dpmigrate.engine import apply
+from dpmigrate.plans import Writing
+from dpmigrate.settings import Settings
+from tests.rules.program import STEP, after, found, program, refused, whole
 
 _NET = """\
 class Net(nn.Module):
@@ -25,6 +30,7 @@ def _net(body: str = "x = self.fc(x)", part: str = _EXTRA, more: str = "") -> st
     return _NET.format(body=body.replace("\n", "\n        "), part=part.replace("\n", "\n        "), more=more)
 
 
+_LIST = "self.extra = nn.ModuleList([nn.Linear(8, 8) for _ in range(2)])"
 _USES = "x = self.extra(self.fc(x))"
 _IF = "x = self.fc(x)\nif {}:\n    x = self.extra(x)"
 
@@ -37,12 +43,11 @@ _IF = "x = self.fc(x)\nif {}:\n    x = self.extra(x)"
         pytest.param(_net(part="self.extra = nn.GroupNorm(2, 8, affine=False)"), id="a layer without its parameters"),
         pytest.param(_net(part="self.extra = make(8)"), id="a part of which nothing is known"),
         pytest.param(_net(part="self.extra = 8"), id="a number"),
-        pytest.param(_net(part="if x:\n    self.extra = nn.Linear(8, 8)"), id="made under a condition"),
         pytest.param(_net(part=f"{_EXTRA}\nself.extra = None"), id="taken away again"),
         pytest.param(_net(part=f"{_EXTRA}\nself.extra.requires_grad_(False)"), id="frozen"),
         pytest.param(_net(part=f"{_EXTRA}\nself.body = nn.Sequential(self.extra)", body="x = self.body(self.fc(x))"), id="used by another name"),
         pytest.param(_net(body="for part in self.children():\n    x = part(x)"), id="all parts are gone through"),
-        pytest.param(_net(body="x = getattr(self, 'ext' + 'ra')(x)"), id="found by its name"),
+        pytest.param(_net(body="x = getattr(self, 'ext' + 'ra')(self.fc(x))"), id="found by its name"),
         pytest.param(_net(_IF.format("self.training")), id="by the mode"),
         pytest.param(_net(_IF.format("self.extra")), id="by whether it is there"),
         pytest.param(_net(_IF.format("self.use_extra") + "\nelse:\n    x = -self.extra(x)"), id="by a setting, on both sides"),
@@ -64,9 +69,6 @@ def test_nothing_to_say(net: str) -> None:
 def test_what_another_file_trains_with_is_not_judged() -> None:
     parts = {"imports": "from losses import robust", "step": STEP.replace("F.cross_entropy(model(x), y)", "robust(model, x, y)")}
     assert found("DPM111", net=_net(), **parts) == []
-
-
-_LIST = "self.extra = nn.ModuleList([nn.Linear(8, 8) for _ in range(2)])"
 
 
 @pytest.mark.parametrize(
@@ -139,8 +141,6 @@ def test_a_wrap_that_cannot_be_placed() -> None:
 
 
 def test_beside_other_options() -> None:
-    from dpmigrate.settings import Settings
-
     assert "ddp.wrap(Net(), sync_bn=True, find_unused=True)" in whole(Settings(sync_bn=True), net=_net())
 
 
@@ -178,3 +178,42 @@ def test_layers_behind_an_early_end(body: str, more: str) -> None:
 )
 def test_loops_that_come_to_all_layers(body: str) -> None:
     assert found("DPM111", net=_net(f"x = self.fc(x)\n{body}", part=_GROWS)) == []
+
+
+# ---------------------------------------------------------------------- what the execution on paper shows
+def _applied(tmp_path: Path, net: str, model: str = "model = Net()") -> tuple[str, str]:
+    """What apply says of the file, and its text after it."""
+    script = tmp_path / "train.py"
+    script.write_text(program(net=net, model=model))
+    (outcome,) = apply([script], Settings(), Writing())
+    assert not outcome.problem
+    return outcome.status.name, script.read_text()
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        pytest.param(_net(_USES), id="used"),
+        pytest.param(_net("x = self.fc(x)\nfor part in self.extra:\n    x = part(x)", part=_LIST), id="all of a list"),
+        pytest.param(_net(part="self.extra = nn.InstanceNorm1d(8)"), id="no parameters unless it is told"),
+        pytest.param(_net(part="self.extra = nn.GroupNorm(2, 8, affine=False)"), id="no parameters"),
+    ],
+)
+def test_nothing_left_out(net: str, tmp_path: Path) -> None:
+    status, text = _applied(tmp_path, net=net)
+    assert (status, "find_unused" in text) == ("CHANGED", False)
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        pytest.param(_net("x = self.fc(x)\nx = self.extra[0](x)", part=_LIST), id="one of a list"),
+        pytest.param(_net(part="if os.name == 'nt':\n    self.extra = nn.Linear(8, 8)"), id="made under a condition"),
+        pytest.param(_net(part="self.extra = nn.InstanceNorm1d(8, affine=True)"), id="told to have parameters"),
+    ],
+)
+@pytest.mark.parametrize("model", ["model = Net()", "model = nn.DataParallel(Net())"])
+def test_left_out(net: str, model: str, tmp_path: Path) -> None:
+    status, text = _applied(tmp_path, net=net, model=model)
+    assert status == "CHANGED"
+    assert "model = ddp.wrap(Net(), find_unused=True)" in text
