@@ -242,9 +242,11 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     if script.exempt or not any(f.edits for f in found):
         return _planned(script, Outcome(name, Status.UNCHANGED, files, finished + (script.exempt or "nothing to change")))
     texts = migration.rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
-    if isinstance(texts, migration.Unreached) and not script.on_paper:
-        script.on_paper = True  # the rules look at what the execution shows
-        return _of_script(name, script, how, finished)
+    if isinstance(texts, migration.Unused):
+        shown = {w: words for w, words in texts.wraps if w not in script.shown_unused}
+        if shown:  # the rules know of it now
+            script.shown_unused |= shown
+            return _of_script(name, script, how, finished)
     if isinstance(texts, Problem):
         return _planned(script, Outcome(name, Status.REFUSED, files, texts.message))
     new = migration.encoded(texts)

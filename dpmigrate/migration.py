@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dpmigrate.alive import only_alive
@@ -17,15 +17,17 @@ from dpmigrate.source import Source
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
+    from dpmigrate.facts.wraps import Wrap
 
 #: the new text of each file that changes
 Texts = Mapping[Part, str]
 
 
-class Unreached(Problem):
-    """A result in which no loss reaches some layer of a wrapped model."""
+@dataclass(frozen=True, slots=True)
+class Unused(Problem):
+    """A result in which some layer of the wrapped models gets no gradient, and the wraps of the program that it is about, each with the reason."""
 
-    __slots__ = ()
+    wraps: tuple[tuple[Wrap, str], ...] = ()
 
 
 def files(program: Program, found: Sequence[Finding], texts: Texts | None = None) -> tuple[File, ...]:
@@ -72,11 +74,21 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     for fault in faults(Migrated(script, again, texts)):
         return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
     divided = script.settings.batch == "global"
-    for judged in judge.faults(again.program, script.trial.result, divided=divided):
-        if judged.established:
-            kind = Unreached if judged.invariant == judge.unused.NAME else Problem
-            return kind(f"the result would be wrong, so nothing was written: {judged.place}: {judged.words}")
-    return texts
+    wrong_on_paper = [f for f in judge.faults(again.program, judge.executed(script.program), divided=divided) if f.established]
+    if not wrong_on_paper:
+        return texts
+    first = wrong_on_paper[0]
+    message = f"the result would be wrong, so nothing was written: {first.place}: {first.words}"
+    unused = [f for f in wrong_on_paper if f.invariant == judge.unused.NAME]
+    wraps = tuple((w, f.words) for f in unused for w in _wraps(script, again.program, f.node))
+    return Unused(message, wraps=wraps) if wraps else Problem(message)
+
+
+def _wraps(script: Script, result: Program, node: ast.AST | None) -> tuple[Wrap, ...]:
+    """The wraps of a program that a call of ``ddp.wrap`` in its result may be."""
+    found = [n for p in result.parts for n in ast.walk(p.tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == f"{script.ddp}.wrap"]
+    found.sort(key=lambda n: (n.lineno, n.col_offset))
+    return script.wraps_at(found.index(node), len(found)) if node in found else ()
 
 
 def carried_out(program: Program, found: Sequence[Finding], *, only_comments: bool = False) -> Texts | Problem:

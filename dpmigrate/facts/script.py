@@ -34,8 +34,6 @@ from dpmigrate.facts.unseen import Unseen, unseen
 from dpmigrate.facts.unused import Unused, partly_used
 from dpmigrate.facts.values import NONE, Vals, Values
 from dpmigrate.facts.wraps import Wrap, Wrapping, WrapPlan
-from dpmigrate.judge.trial import Trial, executed
-from dpmigrate.judge.unused import unreached
 from dpmigrate.model import Span
 from dpmigrate.program import Program
 from dpmigrate.settings import Settings
@@ -53,8 +51,8 @@ class Script:
         self._look(names or Names(program.parts[-1].tree, program.imported, program.links))
         #: what would start a distributed mode of the program's own; the facts are about the program without it
         self.switches: tuple[ast.stmt, ...] = self._without_own_mode() if self.half_migrated else ()
-        #: whether the rules ask the execution on paper as well, which costs more than the facts
-        self.on_paper = False
+        #: why wraps need ``find_unused``, as the result without it has shown
+        self.shown_unused: dict[Wrap, str] = {}
         self.wraps: WrapPlan = self._wrapping.plan()
         self.losses = losses.Losses(self.roles)
         self._phases: dict[BatchLoop, Phases | None] = {}
@@ -222,19 +220,10 @@ class Script:
             self._unused[wrap] = partly_used(self.roles, self.wrapped_by(wrap))
         return self._unused[wrap]
 
-    @cached_property
-    def trial(self) -> Trial:
-        """The program as it is, executed on paper."""
-        return Trial(executed(self.program))
-
-    def unreached(self, wrap: Wrap) -> list[ast.AST]:
-        """Where layers of the wrapped model are made that no loss reaches, as the execution on paper shows, if it is asked."""
-        if not self.on_paper:
-            return []
-        models = {(v.node.lineno, v.node.col_offset) for v in self.wrapped_by(wrap) if isinstance(v.node, ast.expr)}
-        made = [o for o in self.trial.result.heap.objects.values() if isinstance(o.node, ast.expr) and (o.node.lineno, o.node.col_offset) in models]
-        nodes = (left.node for o in made for left in unreached(self.trial, o.number))
-        return list(dict.fromkeys(n for n in nodes if n is not None))
+    def wraps_at(self, index: int, count: int) -> tuple[Wrap, ...]:
+        """The wrap that is written as the ``index``-th of ``count``, in the order of the source; all, where the program has not so many."""
+        wraps = sorted(self.wraps.wraps, key=lambda w: position(w.stmt))
+        return (wraps[index],) if len(wraps) == count else tuple(wraps)
 
     def wrapped_by(self, wrap: Wrap) -> Vals:
         """The models that the wrap is made of."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.judge import (
+    backwards,
     bound,
     epochs,
     files,
@@ -25,7 +26,7 @@ from dpmigrate.judge.trial import Fault, Trial, executed
 from dpmigrate.program import Program
 
 _INVARIANTS = (
-    bound, group, wrapped, sharded, epochs, streams, parted, totals, unused, files,
+    bound, group, wrapped, sharded, epochs, streams, parted, totals, unused, backwards, files,
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution.values import Ref, Value
@@ -22,6 +23,18 @@ def faults(trial: Trial) -> Iterator[Fault]:
         for number in _states(trial, event.values["what"], set()):
             if any(o.kind == "wrapper" for o in trial.objects(trial.held(number, "of"))):
                 yield trial.fault(event.node, NAME, "the names in this state begin with 'module.'")
+    if trial.original is None or not any(_named_by_wrapper(Trial(trial.original))):
+        for node in _named_by_wrapper(trial):
+            words = "these are the names of the wrapper, which begin with 'module.'"
+            yield trial.fault(node, NAME, words)
+
+
+def _named_by_wrapper(trial: Trial) -> Iterator[ast.AST]:
+    """Where a state is taken from a wrapper, or loaded into one."""
+    for event in trial.result.trace.of("state", "load state"):
+        given = event.values["of" if event.kind == "state" else "target"]
+        if any(o.kind == "wrapper" for o in trial.objects(given)):
+            yield event.node
 
 
 def _checkpoint(trial: Trial, v: Value, seen: set[int]) -> bool:

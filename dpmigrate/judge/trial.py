@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from dpmigrate.execution.engine import Execution
@@ -29,6 +29,8 @@ class Fault:
     invariant: str
     words: str
     established: bool = True
+    #: where in the result's trees
+    node: ast.AST | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,7 @@ class Trial:
         line = getattr(node, "lineno", None)
         program = self.result.program
         place = program.place(line) if line is not None else program.entry.name
-        return Fault(place, invariant, words, established)
+        return Fault(place, invariant, words, established, node)
 
     def since(self, d: Data) -> str:
         """How data lie, and since which operation: ``partial(sum): sum, line 12``."""

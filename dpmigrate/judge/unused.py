@@ -38,16 +38,6 @@ def faults(trial: Trial) -> Iterator[Fault]:
             break
 
 
-def unreached(trial: Trial, model: int) -> list[Object]:
-    """The layers and parameters of a model, of which losses reach others, that no loss reaches."""
-    parts = trial.owned(model)
-    seen: set[int] = set()
-    for _, loss in trial.losses():
-        if loss.reached & parts:
-            seen |= _parts(trial, loss)
-    return list(_left_out(trial, model, seen)) if seen else []
-
-
 def _parts(trial: Trial, loss: Data) -> set[int]:
     """What a loss reaches; ``model.parameters()`` in a loss comes to all that the model holds."""
     objects = trial.result.heap.objects

@@ -18,6 +18,7 @@ from dpmigrate.execution.values import (
     Ref,
     Value,
     const,
+    data,
     join,
     value,
 )
@@ -29,6 +30,10 @@ from dpmigrate.library.tables import Tables
 #: a field of a sampler: whether it was told which epoch comes, since its last pass began
 TOLD = "judge told"
 FRESH, SET, USED = const("fresh"), const("told"), const("used")
+#: a field of a wrapper: whether a backward went through it since its last forward
+PASSED = "judge passed"
+#: what averages gradients over the ranks
+SYNCHRONISED = ("wrap", "DistributedDataParallel")
 #: a field of the process: whether the process group is up
 GROUP = (PROCESS, "judge group")
 #: whether a module or a wrapper is being called
@@ -66,7 +71,25 @@ class Judged(Execution):
             if kind == "forward":
                 alike = alike and const(True)[0] in values["training"]
             values["alike"] = const(alike)
-        return super().event(kind, node, frame, **values)
+        happened = super().event(kind, node, frame, **values)
+        if kind == "forward" and const(False) != values["grad"]:
+            for made in self.objects(values["module"]):
+                if made.name in SYNCHRONISED:
+                    self.heap.write((made.number, PASSED), FRESH)
+        elif kind == "backward":
+            self._differentiated(values["loss"], node, frame)
+        return happened
+
+    def _differentiated(self, loss: Value, node: ast.AST, frame: Frame) -> None:
+        """Notes of each wrapper, by its number, that a backward goes through whether another one
+        did before.
+        """
+        through = {n for d in data(loss) for n in d.reached}
+        wrappers = sorted(n for n in through if self.heap.objects[n].name in SYNCHRONISED)
+        passed = {str(n): self.heap.read((n, PASSED)) or FRESH for n in wrappers}
+        super().event("judge backward", node, frame, **passed)
+        for number in wrappers:
+            self.heap.write((number, PASSED), USED)
 
     def call_back(self) -> None:
         """Workers, hooks and handlers are called while the program runs: the group is up then."""

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.values import Const, data
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.judge.watching import SYNCHRONISED
 
-_SYNCHRONISED = ("wrap", "DistributedDataParallel")
 NAME = "trained parameters are wrapped"
 
 
@@ -39,7 +39,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     seen = False
     for node, loss in trial.losses():
         seen = True
-        wrappers = [n for n in loss.reached if objects[n].name in _SYNCHRONISED]
+        wrappers = [n for n in loss.reached if objects[n].name in SYNCHRONISED]
         inside: set[int] = set()
         for wrapper in wrappers:
             inside |= trial.owned(wrapper)

@@ -146,8 +146,9 @@ def registered(site: Site) -> Value:
 
 def state(site: Site) -> Value:
     """``model.state_dict()``: named tensors, the same on every rank."""
-    made = site.ref("state", of=value(site.receiver) if site.receiver else None)
-    return made
+    whose = value(site.receiver) if site.receiver else NOTHING
+    site.event("state", of=whose)
+    return site.ref("state", of=whose)
 
 
 def state_loaded(site: Site) -> Value:

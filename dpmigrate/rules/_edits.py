@@ -88,7 +88,7 @@ def moved_after(script: Script, call: ast.Call) -> ast.Call | None:
 
 def wrap_options(script: Script, w: Wrap) -> list[str]:
     """The options of ``ddp.wrap`` that this model needs."""
-    return ["sync_bn"] * script.settings.sync_bn + ["find_unused"] * bool(script.unused(w) or script.unreached(w))
+    return ["sync_bn"] * script.settings.sync_bn + ["find_unused"] * bool(script.unused(w) or w in script.shown_unused)
 
 
 def wrap_code(script: Script, target: str, w: Wrap) -> str:

@@ -3,8 +3,9 @@
 ## What it finds
 In the model's class in this program: a layer that `__init__` makes and nothing calls; a layer that `forward` calls only behind a test that changes from
 step to step (a random number, the samples, the step, an argument that the training loop varies); one of several layers chosen by such a value; a layer
-that goes only into an output that no training step puts into its loss (`features, logits = model(x)`). Where nothing of this is seen, the program is
-executed on paper: a layer of the model that no loss reaches there is found as well (`self.blocks[0](x)` where there are two).
+that goes only into an output that no training step puts into its loss (`features, logits = model(x)`). Where nothing of this is seen, `apply`
+executes the result on paper: a layer of the model that no loss reaches there (`self.blocks[0](x)` where there are two), or that is frozen after the wrap, is
+found as well.
 
 ## Why it matters
 DistributedDataParallel waits for the gradient of every parameter: the second step stops with "Expected to have finished reduction in the prior iteration".
@@ -59,8 +60,8 @@ def unused_parameters(script: Script) -> Iterator[Hit]:
             else:
                 edit = option_edit(script, w, "find_unused")  # the wrap's own rule names it as well, so that neither can be left out
                 yield Hit(u.node, _said(script, u), (edit,))
-        for node in () if script.unused(w) else script.unreached(w):
-            yield Hit(node, "no loss reaches what is made here: DDP would stop in the second step", (option_edit(script, w, "find_unused"),))
+        if w in script.shown_unused and not script.unused(w):
+            yield Hit(w.node, script.shown_unused[w], (option_edit(script, w, "find_unused"),))
 
 
 def _said(script: Script, u: Unused) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.judge import bound, epochs, faults, files, group, parted, sharded, streams, totals, unused, wrapped
+from dpmigrate.judge import backwards, bound, epochs, executed, faults, files, group, parted, sharded, streams, totals, unused, wrapped
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
 
@@ -176,3 +176,55 @@ def test_what_is_not_established_says_so() -> None:
     found = list(faults(Program.of(source)))
     assert found
     assert not any(f.established for f in found)
+
+
+STEP = """\
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def _two(second: str) -> str:
+    """Two losses, each with a backward of its own."""
+    return RIGHT.replace(
+        STEP,
+        f"""\
+            optimizer.zero_grad()
+            out = model(x)
+            loss = nn.functional.cross_entropy(out, y)
+            loss.backward(retain_graph=True)
+            {second}
+            optimizer.step()
+""",
+    )
+
+
+def test_a_forward_is_differentiated_once() -> None:
+    again = _two("(out ** 2).mean().backward()")
+    assert {name for name, _ in judged(again)} == {backwards.NAME}
+    assert judged(_two("(model(x) ** 2).mean().backward()")) == []
+    assert judged(_two("(out.detach() ** 2).mean()")) == []
+
+
+def test_a_second_backward_that_may_be_the_first_is_no_fault() -> None:
+    text = RIGHT.replace(STEP, STEP.replace("            loss.backward()\n", "            if torch.cuda.is_available():\n                loss.backward(retain_graph=True)\n            loss.backward()\n"))
+    assert backwards.NAME not in {name for name, _ in judged(text)}
+
+
+@pytest.mark.parametrize("line", ["weights = model.state_dict()", "model.load_state_dict(torch.load('net.pt'))"])
+def test_names_are_those_of_the_bare_model(line: str) -> None:
+    text = RIGHT.replace("    ddp.seed_ranks()\n", f"    {line}\n    ddp.seed_ranks()\n")
+    assert {name for name, _ in judged(text)} == {files.NAME}
+    assert judged(text.replace(line, line.replace("model.", "model.module.", 1))) == []
+
+
+def test_names_of_a_wrapper_that_the_original_has_as_well() -> None:
+    line = "    weights = model.state_dict()\n"
+    before = RIGHT.replace("ddp.wrap", "nn.DataParallel").replace("    ddp.seed_ranks()\n", line).replace("ddp.setup()", "pass").replace("    ddp.cleanup()\n", "")
+    source = parse(before.encode(), "train.py")
+    after = parse(RIGHT.replace("    ddp.seed_ranks()\n", f"{line}    ddp.seed_ranks()\n").encode(), "train.py")
+    assert isinstance(source, Source)
+    assert isinstance(after, Source)
+    assert not [f for f in faults(Program.of(after), executed(Program.of(source))) if f.invariant == files.NAME]

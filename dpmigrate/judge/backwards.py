@@ -1,0 +1,28 @@
+"""What a forward of a wrapper gave is differentiated once.
+
+DistributedDataParallel averages the gradients of the first backward that comes after a forward;
+what a second one adds stays each rank's own, and the ranks diverge
+(https://docs.pytorch.org/docs/stable/notes/ddp.html).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.judge.watching import USED
+
+NAME = "one backward follows a forward of a wrapper"
+
+
+def faults(trial: Trial) -> Iterator[Fault]:
+    """Backward passes through wrappers of which every one comes after another backward."""
+    for event in trial.result.trace.of("judge backward"):
+        for number, passed in event.values.items():
+            if passed == USED:
+                made = trial.result.heap.objects[int(number)]
+                yield trial.fault(
+                    event.node, NAME,
+                    f"this goes through the model wrapped in {trial.line(made.node)} again, "
+                    "without a forward in between: the gradients of this backward are not averaged",
+                )  # fmt: skip
