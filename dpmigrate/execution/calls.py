@@ -75,6 +75,8 @@ class CallParts(DefinitionParts):
         """
         if isinstance(atom, Method) and isinstance(atom.receiver, Const):
             return hasattr(atom.receiver.value, atom.name)
+        if isinstance(atom, Method) and isinstance(atom.receiver, Data):
+            return "." not in atom.name  # an attribute that data do not have
         if isinstance(atom, Foreign):
             return atom.name not in self.imported
         made = self.object(atom)

@@ -15,9 +15,7 @@ NAME = "rank 0 writes the state of the bare model"
 def faults(trial: Trial) -> Iterator[Fault]:
     """Checkpoints that every rank writes, and states with the names of a wrapper."""
     for event in trial.result.trace.of("save", "save by rank 0"):
-        alone = event.kind == "save by rank 0" or (
-            event.parted is not None and event.parted.origin.word.startswith("rank 0")
-        )
+        alone = event.kind == "save by rank 0" or trial.on_main(event)
         if not alone and _checkpoint(trial, event.values["what"], set()):
             yield trial.fault(event.node, NAME, "every rank writes this file")
         for number in _states(trial, event.values["what"], set()):

@@ -51,6 +51,10 @@ class Trial:
         place = program.place(line) if line is not None else program.entry.name
         return Fault(place, invariant, words, established, node)
 
+    def on_main(self, event: Event) -> bool:
+        """Whether an event happens on rank 0 alone."""
+        return event.parted is not None and event.parted.origin.word.startswith("rank 0")
+
     def since(self, d: Data) -> str:
         """How data lie, and since which operation: ``partial(sum): sum, line 12``."""
         where = f": {d.origin.word}, {self.line(d.origin.node)}" if d.origin is not None else ""
