@@ -45,7 +45,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "save": ("obj", "f", "*args", "**kwargs"),
     "main_first": (),
     "main_only": ("factory", "*args", "**kwargs"),
-    "main_path": ("path",),
+    "main_path": ("path", "new"),
     "common_seed": ("generator",),
     "rank_generator": ("generator",),
     "worker_number": ("worker_id",),

@@ -42,6 +42,13 @@ def opened(script: Script) -> Iterator[ast.expr]:
             yield path
 
 
+def must_be_new(script: Script, path: ast.expr) -> bool:
+    """Whether the path of ``opened`` is opened with a mode that fails where the file exists: ``open(path, "x")``."""
+    call = next(a for a in script.names.ancestors(path) if isinstance(a, ast.Call))
+    modes = [a for a in (*call.args, *(k.value for k in call.keywords if k.arg == "mode")) if a is not path]
+    return any(_writing(m) and "x" in str(ast.literal_eval(m)) for m in modes)
+
+
 def archives(script: Script) -> Iterator[ast.Call]:
     """The archives that are opened for writing."""
     yield from (call for call in script.calls(*_ARCHIVES) if _writing(script.argument(call, "mode", 1)))

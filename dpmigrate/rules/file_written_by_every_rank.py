@@ -16,9 +16,12 @@ becomes
 ```python
 log = open(ddp.main_path("log.csv"), "w")
 ```
-which is `os.devnull` on the other ranks, so the code that writes stays as it is. An archive cannot be written there: `ddp.main_only(h5py.File, path, "w")`
-is an object without effect on the other ranks. `os.devnull` cannot be synced, so rank 0 alone does that (`if ddp.is_main():`): a stream that syncs itself
-would otherwise fail on the other ranks, and at the end of the program at the latest.
+which is `os.devnull` on the other ranks, so the code that writes stays as it is. For the mode `"x"`, which wants a file that is not there, it is
+`ddp.main_path("log.csv", new=True)`: a file of its own in a temporary directory on the other ranks, removed at the end.
+
+An archive cannot be written to `os.devnull`: `ddp.main_only(h5py.File, path, "w")` is an object without effect on the other ranks. `os.devnull` cannot be
+synced either, so rank 0 alone does that (`if ddp.is_main():`): a stream that syncs itself would otherwise fail on the other ranks, and at the end of the
+program at the latest.
 
 ## When it is not fixed
 When the mode is not a literal.
@@ -30,7 +33,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, MainOnly, Wrap
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.written import archives, opened
+from dpmigrate.facts.written import archives, must_be_new, opened
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import by_main
@@ -40,7 +43,9 @@ from dpmigrate.rules._edits import by_main
 def file_written_by_every_rank(script: Script) -> Iterator[Hit]:
     for path in opened(script):
         if not script.made_once(path):
-            yield Hit(path, "every rank would write this file", (Wrap(script.span(path), f"{script.ddp}.main_path({{}})"), AddImport(script.import_line)))
+            new = ", new=True" if must_be_new(script, path) else ""
+            edit = Wrap(script.span(path), f"{script.ddp}.main_path({{}}{new})")
+            yield Hit(path, "every rank would write this file", (edit, AddImport(script.import_line)))
     for call in archives(script):
         if not script.made_once(call):
             yield Hit(call, "every rank would write this file", (MainOnly(script.span(call), f"{script.ddp}.main_only"), AddImport(script.import_line)))

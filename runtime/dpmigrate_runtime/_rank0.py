@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -108,8 +111,16 @@ def main_only(factory: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return factory(*args, **kwargs) if is_main() else Nothing()
 
 
-def main_path(path: Any) -> Any:
-    """``path`` on rank 0 and os.devnull elsewhere (a Path where it is one), so that ``open(main_path(p), "w")`` writes once."""
+def main_path(path: Any, new: bool = False) -> Any:
+    """``path`` on rank 0 and os.devnull elsewhere (a Path where it is one), so that ``open(main_path(p), "w")`` writes once.
+
+    ``new``: the file must not exist, as ``open(p, "x")`` wants it; elsewhere it is then one in a temporary directory, which is removed when the process ends.
+    """
     if is_main():
         return path
-    return Path(os.devnull) if isinstance(path, Path) else os.devnull
+    other = os.devnull
+    if new:
+        folder = tempfile.mkdtemp(prefix="dpmigrate-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        other = os.path.join(folder, os.path.basename(os.fspath(path)))
+    return Path(other) if isinstance(path, Path) else other

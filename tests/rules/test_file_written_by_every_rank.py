@@ -37,7 +37,9 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
     [
         pytest.param("", "f = open('a', 'w')", "f = open(ddp.main_path('a'), 'w')", id="positional"),
         pytest.param("", "f = open(file='a', mode='ab')", "f = open(file=ddp.main_path('a'), mode='ab')", id="keyword"),
-        pytest.param("", "with open('a', 'x') as f:\n    f.write('')", "with open(ddp.main_path('a'), 'x') as f:", id="with"),
+        pytest.param("", "with open('a', 'x') as f:\n    f.write('')", "with open(ddp.main_path('a', new=True), 'x') as f:", id="with"),
+        pytest.param("", "f = open('a', mode='xb')", "f = open(ddp.main_path('a', new=True), mode='xb')", id="a new file, keyword"),
+        pytest.param("import logging", "h = logging.FileHandler('a', mode='x')", "h = logging.FileHandler(ddp.main_path('a', new=True), mode='x')", id="a new log"),
         pytest.param("import io", "f = io.open('a', 'w')", "f = io.open(ddp.main_path('a'), 'w')", id="io.open"),
         pytest.param("from gzip import open as gz", "f = gz('a', 'w')", "f = gz(ddp.main_path('a'), 'w')", id="from-import with alias"),
         pytest.param("import logging", "h = logging.FileHandler('a')", "h = logging.FileHandler(ddp.main_path('a'))", id="handler"),

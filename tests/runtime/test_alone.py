@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import copy
 import io
 import os
@@ -129,6 +130,26 @@ def test_null_object_is_given_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None
     assert isinstance(ddp.main_only(open, "/nowhere"), Nothing)
     assert ddp.main_path("out.txt") == os.devnull
     assert ddp.main_path(Path("out.txt")) == Path(os.devnull)
+
+
+def test_a_file_that_must_be_new_is_another_one_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ends: list[tuple[Any, ...]] = []
+    path = tmp_path / "out.txt"
+    assert ddp.main_path(path, new=True) == path
+    monkeypatch.setattr(_rank0, "is_main", lambda: False)
+    monkeypatch.setattr(atexit, "register", lambda *args, **kwargs: ends.append((args, kwargs)))
+    for given in (path, str(path)):
+        for _ in range(2):  # the program may do it for each of its runs
+            other = ddp.main_path(given, new=True)
+            assert type(other) is type(given)
+            with open(other, "x") as f:
+                f.write("elsewhere")
+    assert not path.exists()
+    assert len(ends) == 4
+    for (remove, folder), options in ends:
+        assert list(Path(folder).iterdir()) == [Path(folder) / "out.txt"]
+        remove(folder, **options)
+        assert not Path(folder).exists()
 
 
 def test_main_first_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
