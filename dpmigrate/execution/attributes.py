@@ -275,7 +275,7 @@ class AttributeParts(NameParts):
                 case Method() if isinstance(atom.receiver, Ref):
                     place = (atom.receiver.object, f"{atom.name}.{name}")
                     self.heap.widen(place, new)
-            self.event("attribute", node, frame, owner=value(atom), new=new)
+            self.event("attribute", node, frame, owner=value(atom), name=const(name), new=new)
 
     def _store(
         self, made: Object, name: str, new: Value, weak: bool, node: ast.AST, frame: Frame

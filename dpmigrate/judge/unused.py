@@ -1,4 +1,5 @@
-"""Every parameter of a wrapped model gets a gradient of some loss, or ``find_unused`` is written.
+"""Every parameter of a wrapped model gets a gradient of some loss, or ``find_unused`` is written;
+so it is where parameters are frozen after the wrap.
 
 That is less than DDP wants, which is a gradient in every backward: models of which one loss
 reaches one part and another loss the rest are not told. A parameter without one makes
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import Const, Data, const
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.judge.watching import FROZEN, LATE
 from dpmigrate.library.layers import has_parameters
 
 NAME = "every parameter of a wrapped model is used"
@@ -29,6 +31,15 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for wrapper, seen in sorted(reached.items()):
         if trial.held(wrapper, "find_unused") not in ((), const(False)):
             continue
+        for number in sorted(trial.owned(wrapper)):
+            made = objects[number]
+            if const(True)[0] in trial.held(number, LATE) and _has_parameters(trial, made):
+                yield trial.fault(
+                    objects[wrapper].node, NAME,
+                    f"{made.name} (made in {trial.line(made.node)}) is frozen after the wrap: "
+                    "DDP would wait for its gradient",
+                )  # fmt: skip
+                break
         for made in _left_out(trial, wrapper, seen):
             yield trial.fault(
                 objects[wrapper].node, NAME,
@@ -48,8 +59,12 @@ def _left_out(trial: Trial, whole: int, seen: set[int]) -> Iterator[Object]:
     """What holds parameters in a model or a wrapper, is trained, and is not in ``seen``."""
     for number in sorted(trial.owned(whole) - seen):
         made = trial.result.heap.objects[number]
-        layer = made.kind == "module" and has_parameters(trial.result, made)
-        leaf = made.kind == "parameter" or layer
-        frozen = Const("bool", True) in trial.held(number, "mode frozen")
-        if leaf and not frozen and len(trial.owned(number)) == 1:
+        frozen = Const("bool", True) in trial.held(number, FROZEN)
+        if _has_parameters(trial, made) and not frozen and len(trial.owned(number)) == 1:
             yield made
+
+
+def _has_parameters(trial: Trial, made: Object) -> bool:
+    """Whether an object is a parameter, or a layer with parameters of its own."""
+    layer = made.kind == "module" and has_parameters(trial.result, made)
+    return made.kind == "parameter" or layer

@@ -14,6 +14,7 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     Atom,
+    Const,
     Method,
     Ref,
     Value,
@@ -22,7 +23,7 @@ from dpmigrate.execution.values import (
     join,
     value,
 )
-from dpmigrate.library.modules import MODULES, each_data, reaching
+from dpmigrate.library.modules import MODULES, each_data, owned, reaching
 from dpmigrate.library.runtime import divided
 from dpmigrate.library.streams import OWN
 from dpmigrate.library.tables import Tables
@@ -31,7 +32,10 @@ from dpmigrate.library.tables import Tables
 TOLD = "judge told"
 FRESH, SET, USED = const("fresh"), const("told"), const("used")
 #: a field of a wrapper: whether a backward went through it since its last forward
-PASSED = "judge passed"
+PASSED = "mode judge passed"
+#: fields of a layer: whether it is frozen (nothing: no word of it); whether it was when it was
+#: wrapped; whether it was frozen after that when a backward went through the wrapper
+FROZEN, AT_WRAP, LATE = "mode judge frozen", "mode judge at the wrap", "mode judge late"
 #: what averages gradients over the ranks
 SYNCHRONISED = ("wrap", "DistributedDataParallel")
 #: a field of the process: whether the process group is up
@@ -78,7 +82,29 @@ class Judged(Execution):
                     self.heap.write((made.number, PASSED), FRESH)
         elif kind == "backward":
             self._differentiated(values["loss"], node, frame)
+        elif kind == "wrap":
+            self._wrapped(values["module"])
+        elif kind == "requires grad":
+            self._wanted(values["target"], values["flag"], node, frame)
+        elif kind == "attribute" and values["name"] == const("requires_grad"):
+            self._wanted(values["owner"], values["new"], node, frame)
         return happened
+
+    def _wrapped(self, model: Value) -> None:
+        """Keeps which layers are frozen when DDP looks for parameters that get gradients."""
+        for made in self.objects(model):
+            for number in owned(self, made.number):
+                frozen = self.heap.read((number, FROZEN))
+                self.heap.write((number, AT_WRAP), frozen or const(False))
+
+    def _wanted(self, target: Value, flag: Value, node: ast.AST, frame: Frame) -> None:
+        """Layers are frozen, or get gradients again: noted, and whether they are wrapped then."""
+        tops = {o.number for o in self.objects(target)} | {n for d in data(target) for n in d.reached}
+        for number in sorted({n for top in tops for n in owned(self, top)}):
+            at_wrap = self.heap.read((number, AT_WRAP))
+            if at_wrap and flag == const(True):
+                super().event("judge thawed", node, frame, at_wrap=at_wrap)
+            self.heap.write((number, FROZEN), const(flag == const(False)))
 
     def _differentiated(self, loss: Value, node: ast.AST, frame: Frame) -> None:
         """Notes of each wrapper, by its number, that a backward goes through whether another one
@@ -90,6 +116,13 @@ class Judged(Execution):
         super().event("judge backward", node, frame, **passed)
         for number in wrappers:
             self.heap.write((number, PASSED), USED)
+            for part in sorted(owned(self, number)):
+                if self._held(part, FROZEN) == {True} and self._held(part, AT_WRAP) == {False}:
+                    self.heap.widen((part, LATE), const(True))
+
+    def _held(self, number: int, field: str) -> set[object]:
+        """The constants in a field of an object."""
+        return {a.value for a in self.heap.read((number, field)) or () if isinstance(a, Const)}
 
     def call_back(self) -> None:
         """Workers, hooks and handlers are called while the program runs: the group is up then."""

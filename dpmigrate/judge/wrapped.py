@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.values import Const, data
+from dpmigrate.execution.values import Const, const, data
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.judge.watching import SYNCHRONISED
 
@@ -36,6 +36,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if stepped and not event.values["gradients"]:  # else: a tensor that the step itself makes
             words = "no gradient is seen that this step uses"
             yield trial.fault(event.node, NAME, words, established=False)
+    for event in trial.result.trace.of("judge thawed"):
+        if const(True)[0] in event.values["at_wrap"]:
+            words = "what is frozen at the wrap gets gradients again: DDP would not average them"
+            yield trial.fault(event.node, NAME, words)
     seen = False
     for node, loss in trial.losses():
         seen = True

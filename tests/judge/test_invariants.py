@@ -250,3 +250,39 @@ def test_a_name_that_is_a_loader_or_something_else() -> None:
     text = RIGHT.replace("    test_loader = ", "    if torch.cuda.device_count() > 3:\n        loader = torch.randn(64, 4)\n    test_loader = ")
     assert "loader = torch.randn" in text
     assert epochs.NAME not in {name for name, _ in judged(text)}
+
+
+FLAG = """\
+def want(module, flag):
+    for p in module.parameters():
+        p.requires_grad = flag
+
+
+def main():
+"""
+
+
+def _frozen(*lines: tuple[str, str]) -> str:
+    """The right result, with lines put before others of its own."""
+    text = RIGHT.replace("def main():\n", FLAG)
+    for line, before in lines:
+        text = text.replace(before, f"{before[: len(before) - len(before.lstrip())]}{line}\n{before}", 1)
+    return text
+
+
+SEED, FORWARD, MADE = "    ddp.seed_ranks()", "            loss = nn.functional", "    model = ddp.wrap("
+
+
+def test_layers_frozen_after_the_wrap() -> None:
+    assert judged(_frozen()) == []
+    assert {name for name, _ in judged(_frozen(("want(model.module.body, False)", SEED)))} == {unused.NAME}
+    assert {name for name, _ in judged(_frozen(("model.module.body.requires_grad_(False)", SEED)))} == {unused.NAME}
+    # wanted again before the next backward
+    assert judged(_frozen(("want(model, False)", SEED), ("want(model, True)", FORWARD))) == []
+
+
+def test_layers_frozen_before_the_wrap() -> None:
+    before = _frozen(("net = Net()", MADE), ("want(net.body, False)", MADE)).replace("ddp.wrap(Net())", "ddp.wrap(net)")
+    assert judged(before) == []
+    again = before.replace(SEED, "    want(model.module.body, True)\n" + SEED)
+    assert {name for name, _ in judged(again)} == {wrapped.NAME}

@@ -217,3 +217,24 @@ def test_left_out(net: str, model: str, tmp_path: Path) -> None:
     status, text = _applied(tmp_path, net=net, model=model)
     assert status == "CHANGED"
     assert "model = ddp.wrap(Net(), find_unused=True)" in text
+
+
+_FREEZE = """\
+def freeze(module):
+    for p in module.parameters():
+        p.requires_grad = {flag}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "written"),
+    [
+        pytest.param("", "CHANGED", False, id="never"),
+        pytest.param("if os.environ.get('STAGE'):\n    freeze(model.module.extra)", "CHANGED", True, id="after the wrap"),
+    ],
+)
+def test_frozen_by_a_helper(before: str, status: str, written: bool, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(program(net=_net(_USES), defs=_FREEZE.format(flag=False), model="model = nn.DataParallel(Net())", before=before))
+    (outcome,) = apply([script], Settings(), Writing())
+    assert (outcome.status.name, "find_unused=True" in script.read_text()) == (status, written)
