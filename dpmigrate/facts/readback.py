@@ -41,6 +41,16 @@ def read_backs(script: Script) -> Iterator[ast.Call]:
         yield from (read for read, path in _reads(script) if _all_read(script, read) and any(True for _ in _before(script, read, path, written)))
 
 
+def read_in_a_step(script: Script) -> Iterator[ast.Call]:
+    """The calls inside of loops over batches that read a file which rank 0 has written just before, in the same function: there is no place to wait for it."""
+    written = _written(script)
+    for read, path in _reads(script) if written else ():
+        if script.roles.region(read) != "outside" and not run_apart(script.roles, read) and not left_to_main(script.roles, read):
+            function = script.names.function(read)
+            if any(script.names.function(w) is function for w in _before(script, read, path, written)):
+                yield read
+
+
 def waits_at(script: Script, read: ast.Call) -> ast.stmt:
     """The statement before which the ranks wait: the outermost loop round the read in which nothing is written or trained."""
     writes = list(_before(script, read, dict(_reads(script))[read], _written(script)))

@@ -19,7 +19,8 @@ model.module.load_state_dict(torch.load("best.pt", map_location=ddp.device()))
 ```
 
 ## When it is not fixed
-Where the path is put together in another way than where it is written, and inside loops over batches.
+Where the path is put together in another way than where it is written. Inside a loop over batches the ranks cannot wait: a function that writes a file and
+reads it again there is refused.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport, Before
 from dpmigrate.facts.meetings import waits_for_files
 from dpmigrate.facts.ranks import asks_files, stretch
+from dpmigrate.facts.readback import read_in_a_step
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -45,3 +47,6 @@ def load_races_with_save(script: Script) -> Iterator[Hit]:
             done.add(stmt)
             edits = (Before(script.span(stmt), f"{script.ddp}.barrier()"), AddImport(script.import_line))
             yield Hit(call, "other ranks may read this file before rank 0 has written it", edits)
+    for call in read_in_a_step(script):
+        said = "rank 0 alone writes this file, and all ranks read it in a loop over batches: the others may come first"
+        yield Hit(call, said, severity=Severity.BLOCKER, advice="write and read it on one rank, or read it after the loop")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, after, found, whole
+from tests.rules.program import STEP, after, found, refused, whole
 
 _SAVE = "torch.save(1, 'best.pt')"
 _LOAD = "x = torch.load('best.pt', map_location='cpu')"
@@ -85,7 +85,6 @@ _FILES = "import imageio, json\nimport numpy as np\nfrom pathlib import Path\nfr
         pytest.param({"epoch_end": "np.save(p(), 3)", "end": "x = np.load(p())"}, id="a path of which nothing is known"),
         pytest.param({"epoch_end": "np.save('a.npy', 3)", "end": "np.save('b.npy', np.load('a.npy'))"}, id="rank 0 alone reads"),
         pytest.param({"defs": "def get():\n    return np.load('a.npy')", "end": "np.save('a.npy', 3)"}, id="a function that nothing calls"),
-        pytest.param({"epoch_end": "np.save('a.npy', 3)", "step": f"z = np.load('a.npy')\n{STEP}"}, id="in the loop over batches"),
         pytest.param({"setup": "if not os.path.exists('a.npy'):\n    np.save('a.npy', 3)\nx = np.load('a.npy')"}, id="a cache: DPM516"),
         pytest.param(
             {"setup": "if os.path.exists('a.npy'):\n    x = np.load('a.npy')\nelse:\n    x = 3\n    np.save('a.npy', x)"}, id="a cache that is read there"
@@ -165,3 +164,31 @@ def test_a_command_may_write_any_file(command: str) -> None:
     lines = [one.strip() for one in whole(imports=f"{_FILES}\nimport subprocess", end=f"{command}\nx = np.load('a.npy')").splitlines()]
     here = lines.index("x = np.load('a.npy')")
     assert lines[here - 3 : here] == ["if ddp.is_main():", command, "ddp.barrier()"]
+
+
+_SHOWN = """
+val_loader = DataLoader(val_set, batch_size=16)
+with torch.no_grad():
+    for a, b in val_loader:
+        out = model(a)
+        {line}
+"""
+
+
+@pytest.mark.parametrize(
+    ("defs", "line", "said"),
+    [
+        ("def show(p):\n    plt.savefig(p)", "show('a.png')", []),
+        ("def show(p):\n    return plt.imread(p)", "show('a.png')", []),
+        ("def show(p):\n    plt.savefig(p)\n    return plt.imread(p)", "show('a.png')", ["plt.imread(p)"]),
+        ("", "plt.savefig('a.png'); x = plt.imread('a.png')", ["plt.imread('a.png')"]),
+        ("", "x = plt.imread('b.png'); plt.savefig('a.png')", []),
+    ],
+)
+def test_in_a_loop_over_batches_is_no_place_to_wait(defs: str, line: str, said: list[str]) -> None:
+    assert refused("DPM402", imports=_FILES, defs=defs, end=_SHOWN.format(line=line)) == said
+
+
+def test_the_file_of_the_epoch_before_in_a_step() -> None:
+    parts = {"epoch_end": "np.save('a.npy', 3)", "step": f"z = np.load('a.npy')\n{STEP}"}
+    assert refused("DPM402", imports=_FILES, **parts) == ["np.load('a.npy')"]
