@@ -63,3 +63,23 @@ def forked_python(_forked_python: Path | None, monkeypatch: pytest.MonkeyPatch) 
     """
     if _forked_python is not None:
         monkeypatch.setattr(sys, "executable", str(_forked_python))
+
+
+@pytest.fixture(scope="session")
+def _forked_tool(request: pytest.FixtureRequest) -> Iterator[Path | None]:
+    if request.config.getoption("--fresh-processes") or not forkserver.possible:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="dpm-") as name:  # noqa: SIM117
+        with forkserver.running(Path(name), forkserver.of_tool(), forkserver.of_commands(), (None,)) as python:
+            yield python
+
+
+@pytest.fixture
+def forked_tool(_forked_tool: Path | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``sys.executable -m dpmigrate`` runs as a fork of a process that has imported the tool.
+
+    Not for tests of how the tool is started, or of limits that its process is given.
+    """
+    if _forked_tool is not None:
+        monkeypatch.setattr(sys, "executable", str(_forked_tool))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,6 +44,25 @@ class Case:
 def cases() -> tuple[Case, ...]:
     """Every fixture, by name."""
     return tuple(Case(p.name, p, tomllib.loads((p / "case.toml").read_text())) for p in sorted(FIXTURES.iterdir()) if (p / "case.toml").exists())
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A line of a fixture's findings.txt."""
+
+    code: str
+    severity: Severity
+    fixed: bool
+
+
+_LINE = re.compile(r"\d+:\d+ (DPM\d+) (\w+)( fixed)?: ")
+
+
+def recorded(case: Case) -> list[Recorded]:
+    """What the rules say of the fixture, without asking them: tests/test_fixtures.py holds the file against them, case by case."""
+    lines = (case.path / "findings.txt").read_text(encoding="utf-8").splitlines()
+    found = [_LINE.match(line) for line in lines if not line.startswith("exempt: ")]
+    return [Recorded(m[1], Severity(m[2]), bool(m[3])) for m in found if m is not None]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ import pytest
 from dpmigrate import cli
 from tests.pipeline import FIXTURES
 
+pytestmark = pytest.mark.usefixtures("forked_tool")
+
 ROOT = FIXTURES.parent
 DONE = FIXTURES / "noop_already_ddp" / "before.py"
 REFUSED = FIXTURES / "refuse_no_dataloader" / "before.py"

@@ -10,6 +10,8 @@ import pytest
 from dpmigrate import config
 from tests.test_cli import TRAINS, run
 
+pytestmark = pytest.mark.usefixtures("forked_tool")
+
 
 def _project(folder: Path, table: str, *scripts: str) -> Path:
     (folder / "pyproject.toml").write_text(f"[project]\nname = 'x'\n\n[tool.dpmigrate]\n{table}\n")

@@ -14,6 +14,8 @@ from dpmigrate.settings import Settings
 from dpmigrate.transaction import Change
 from tests.test_cli import run
 
+pytestmark = pytest.mark.usefixtures("forked_tool")
+
 ENGINE = """\
 import torch
 def evaluate(model, loader):

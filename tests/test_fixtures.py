@@ -13,7 +13,7 @@ from dpmigrate.model import Problem, Severity
 from dpmigrate.rewrite.apply import apply
 from dpmigrate.rewrite.compose import compose
 from dpmigrate.rewrite.verify import verify
-from tests.pipeline import Case, blocked, cases, findings, migrate, planned, said, script
+from tests.pipeline import Case, blocked, cases, findings, migrate, planned, recorded, said, script
 
 ALL = cases()
 MIGRATED = [c for c in ALL if c.facts["expect"] == "migrate"]
@@ -47,6 +47,8 @@ def golden(case: Case, name: str, got: str | None, update: bool) -> None:
 @each
 def test_findings_are_as_recorded(case: Case, update: bool) -> None:
     golden(case, "findings.txt", listed(case.before, case), update)
+    found = findings(case.before, case.settings)
+    assert [(r.code, r.severity, r.fixed) for r in recorded(case)] == [(f.code, f.severity, bool(f.edits)) for f in found]
 
 
 @each
@@ -126,9 +128,9 @@ def test_tabs_are_kept(case: Case) -> None:
 def test_every_rule_fires_in_a_fixture() -> None:
     from dpmigrate.rules import all_rules
 
-    seen = {f.code for c in ALL for f in findings(c.before, c.settings)}
+    seen = {f.code for c in ALL for f in recorded(c)}
     assert {r.code for r in all_rules()} - seen == set()
 
 
 def test_every_severity_occurs() -> None:
-    assert {f.severity for c in ALL for f in findings(c.before, c.settings)} == set(Severity)
+    assert {f.severity for c in ALL for f in recorded(c)} == set(Severity)

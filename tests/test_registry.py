@@ -18,7 +18,7 @@ from dpmigrate.rules import Rule, all_rules, notes, wanted
 from dpmigrate.rules._base import Hit
 from dpmigrate.rules._base import rule as register
 from dpmigrate.settings import Settings
-from tests.pipeline import FIXTURES, cases, findings, script
+from tests.pipeline import FIXTURES, cases, recorded, script
 from tests.rules.program import COUNTING, program
 
 RULES = all_rules()
@@ -59,7 +59,7 @@ def test_the_filter_lets_the_rules_files_through(rule: Rule) -> None:
 def test_a_rule_speaks_only_of_texts_with_its_literals() -> None:
     by_code = {r.code: r for r in RULES}
     for case in cases():
-        for code in {f.code for f in findings(case.before, case.settings)}:
+        for code in {f.code for f in recorded(case)}:
             assert any(literal in case.before.encode() for literal in by_code[code].literals), (case.name, code)
 
 
@@ -132,7 +132,7 @@ def test_the_notes_say_what_can_load_a_checkpoint(parts: dict[str, Any], said: b
 
 
 def test_a_blocker_changes_nothing() -> None:
-    assert not [f for c in cases() for f in findings(c.before, c.settings) if f.severity is Severity.BLOCKER and f.edits]
+    assert not [c.name for c in cases() for f in recorded(c) if f.severity is Severity.BLOCKER and f.fixed]
 
 
 def test_the_reference_is_up_to_date() -> None:

@@ -17,6 +17,7 @@ from dpmigrate.facts.beforehand import early, plain, stores
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.loops import in_step, source
 from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.optimizers import SCHEDULERS
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.spelling import spelled_by_caller
@@ -163,9 +164,9 @@ def _counted(roles: Roles, loop: Loop, tests: list[ast.expr]) -> bool:
     todo, seen = list(tests), set(tests)
     while todo:
         test = todo.pop()
-        if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(test)):
+        if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in walk(test)):
             return True
-        for n in ast.walk(test):
+        for n in walk(test):
             given = stores(roles, loop, n) if isinstance(n, ast.Name | ast.Attribute) else []
             if any(isinstance(s, ast.AugAssign) for s in given):
                 return True
@@ -239,7 +240,7 @@ def _models(script: Script, loop: Loop, statements: list[ast.stmt]) -> tuple[str
         if not inside and not any(function in script.roles.all_entered(s) for s in statements):
             continue
         text = script.text(p.model) if inside else spelled_by_caller(script.roles, p.model, loop)
-        named = [n for n in ast.walk(ast.parse(text or "0")) if isinstance(n, ast.Name)]
+        named = [n for n in walk(ast.parse(text or "0")) if isinstance(n, ast.Name)]
         if text is None or script.roles.wrapped(p.model) is not True or any(stores(script.roles, loop, n) for n in named):
             raise _Unknown("the model of the forward pass has no name there")
         out.setdefault(text, position(p.model) if inside else position(loop))
@@ -261,7 +262,7 @@ def _last_repeat(script: Script, loop: Loop) -> str:
 
 def _left(roles: Roles, loop: Loop) -> bool:
     """Whether a turn may end before its backward, or the loop before its last turn."""
-    nodes = [n for s in loop.body for n in ast.walk(s)]
+    nodes = [n for s in loop.body for n in walk(s)]
     return any(isinstance(n, ast.Break | ast.Continue) or (isinstance(n, ast.Try) and any(roles.names.is_inside(b, n) for b in roles.backwards)) for n in nodes)
 
 

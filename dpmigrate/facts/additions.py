@@ -10,6 +10,7 @@ from dpmigrate.facts.batch import measured
 from dpmigrate.facts.counters import Counter
 from dpmigrate.facts.library import CLOCKS
 from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
 
 _DEPTH = 4
@@ -82,7 +83,7 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[st
 def _through_function(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[str, bool], depth: int) -> Holds:
     """What a function of the program gives back: ``losses.append(train_step(batch))``."""
     functions = [f for f, _ in roles.values.targets(node)] if depth else []
-    given = [r.value for f in functions for r in ast.walk(f) if isinstance(r, ast.Return) and roles.names.function(r) is f]
+    given = [r.value for f in functions for r in walk(f) if isinstance(r, ast.Return) and roles.names.function(r) is f]
     kinds = {_addition_kind(roles, loop, v, losses, depth - 1) if v is not None else Holds.UNKNOWN for v in given}
     return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
 
@@ -90,6 +91,6 @@ def _through_function(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Map
 def _through_name(roles: Roles, loop: BatchLoop, node: ast.Name, losses: Mapping[str, bool], depth: int) -> Holds:
     if depth == 0:
         return Holds.UNKNOWN
-    values = [n.value for n in ast.walk(loop.node) if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)]
+    values = [n.value for n in walk(loop.node) if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)]
     kinds = {_addition_kind(roles, loop, v, losses, depth - 1) for v in values}
     return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN

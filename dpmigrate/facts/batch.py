@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.facts.names import Names
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import of_a_turn, unmoved
@@ -68,7 +69,7 @@ def size_as_loaded(roles: Roles, node: ast.expr, seen: frozenset[ast.AST] = froz
     if isinstance(node, ast.Name):
         given = [g for g in roles.given(node) if g not in seen]
         return bool(given) and all(size_as_loaded(roles, g, seen | {g}) for g in given)
-    names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and roles.names.meant(n) is not None]
+    names = [n for n in walk(node) if isinstance(n, ast.Name) and roles.names.meant(n) is not None]
     return size(roles, node) and bool(names) and all(_as_loaded(roles, n, frozenset()) for n in names)
 
 

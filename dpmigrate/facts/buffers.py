@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dpmigrate.facts.modules import Modules
 from dpmigrate.facts.names import FunctionNode, of_self, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.operations import written_by_operations
 from dpmigrate.facts.samples import of_batch
 from dpmigrate.facts.stored import Stored, stored
@@ -60,7 +61,7 @@ def _stores(modules: Modules) -> Iterator[tuple[ast.ClassDef, Stored]]:
     """What methods write, in order; what only builds the object is left out."""
     for cls in modules.classes:
         family = modules.roles.values.defs.bases(cls)
-        for stmt in sorted((n for c in family for n in ast.walk(c) if isinstance(n, ast.stmt)), key=position):
+        for stmt in sorted((n for c in family for n in walk(c) if isinstance(n, ast.stmt)), key=position):
             function = modules.names.function(stmt)
             if isinstance(function, FunctionNode) and ("init" not in function.name or function in modules.entered):
                 yield from ((cls, s) for s in stored(modules.names, stmt))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.meetings import after_training
 from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import fetches
 from dpmigrate.facts.ranks import asks_files, for_samples, parted, run_apart, run_by_all
 from dpmigrate.facts.written import makers
@@ -112,8 +113,8 @@ def _missing(script: Script, test: ast.expr) -> tuple[bool | None, tuple[ast.exp
 
 def _made_in(script: Script, stmt: ast.stmt, made: frozenset[ast.AST]) -> list[ast.AST]:
     """The calls in the statement that make files, by themselves or through functions of the program."""
-    inside = [n for n in ast.walk(stmt) if isinstance(n, ast.Call | ast.Attribute)]
-    through = {f for f in script.roles.all_entered(stmt) if any(n in made for n in ast.walk(f))}
+    inside = [n for n in walk(stmt) if isinstance(n, ast.Call | ast.Attribute)]
+    through = {f for f in script.roles.all_entered(stmt) if any(n in made for n in walk(f))}
     return [n for n in inside if n in made or (isinstance(n, ast.Call) and through & ({f for f, _ in script.values.targets(n)} | script.roles.all_entered(n)))]
 
 
@@ -151,14 +152,14 @@ def _renewed(script: Script, read: ast.expr, text: str, node: ast.If) -> bool:
     around = set(script.names.ancestors(read))
     function = script.names.function(node)
     between = (
-        s for s in ast.walk(function) if isinstance(s, ast.stmt) and position(node) < position(s) < position(read) and not script.names.is_inside(s, node)
+        s for s in walk(function) if isinstance(s, ast.stmt) and position(node) < position(s) < position(read) and not script.names.is_inside(s, node)
     )
     gives = (s for s in between if any(ast.unparse(n) == text for n in _stored([s])))
     return any(isinstance(s, ast.Assign | ast.AnnAssign | ast.For | ast.With) and (s in around or script.names.parent[s] in around) for s in gives)
 
 
 def _stored(block: Sequence[ast.stmt]) -> list[ast.Name | ast.Attribute]:
-    nodes = (n for s in block for n in ast.walk(s))
+    nodes = (n for s in block for n in walk(s))
     return [n for n in nodes if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store)]
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import FLOATS, INTEGERS, MOVES
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.scopes import Binding, Scope
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Carried:
 
     def stores(self) -> list[ast.Name]:
         """Where the loop, its target included, gives a variable of its scope another value."""
-        return [n for n in ast.walk(self.loop.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and self.is_same(n)]
+        return [n for n in walk(self.loop.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and self.is_same(n)]
 
     @cached_property
     def going_on(self) -> tuple[str, ...]:
@@ -290,7 +291,7 @@ def later(names: Names, stmt: ast.stmt) -> set[ast.Name]:
 
 def _of_next_turn(names: Names, outer: Loop, given: set[str], first: ast.stmt) -> Iterator[ast.Name]:
     """What the next turn of a loop round a statement may read, and what follows when the turns are over."""
-    skipped = any(isinstance(n, ast.Continue) and position(n) > position(first) for n in ast.walk(outer))
+    skipped = any(isinstance(n, ast.Continue) and position(n) > position(first) for n in walk(outer))
     turn = (set() if skipped else set(given)) | _targets(outer)
     if isinstance(outer, ast.While):
         yield from _reads_of(names, [outer.test], turn)
@@ -349,7 +350,7 @@ def _reads_of(names: Names, parts: list[ast.AST], given: set[str]) -> Iterator[a
     """The names read in the parts of one statement; ``given`` grows by those that it stores for certain."""
     certain: set[str] = set()
     for part in parts:
-        for n in ast.walk(part):
+        for n in walk(part):
             if not isinstance(n, ast.Name):
                 continue
             grown = isinstance(names.parent[n], ast.AugAssign)
@@ -363,7 +364,7 @@ def _reads_of(names: Names, parts: list[ast.AST], given: set[str]) -> Iterator[a
 
 def _targets(loop: Loop) -> set[str]:
     """The variables of a ``for``."""
-    return {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} if isinstance(loop, ast.For | ast.AsyncFor) else set()
+    return {n.id for n in walk(loop.target) if isinstance(n, ast.Name)} if isinstance(loop, ast.For | ast.AsyncFor) else set()
 
 
 def _below(names: Names, stmt: ast.stmt) -> list[ast.stmt]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from dpmigrate.facts.library import INNER_MODULES, PARAMETERS
 from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.ranks import leading_to
 from dpmigrate.facts.roles import Roles
 
@@ -97,7 +98,7 @@ def _model(roles: Roles, node: ast.expr) -> ast.expr | None:
         node = node.value
     for b in roles.names.bindings(roles.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ():
         if b.how == "for" and b.value is not None and roles.names.is_inside(node, roles.names.statement(b.target)):
-            for n in ast.walk(b.value):
+            for n in walk(b.value):
                 if isinstance(n, ast.Attribute) and n.attr in _PARTS and (model := _model(roles, n.value)) is not None:
                     return model
     return None

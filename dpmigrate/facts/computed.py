@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dpmigrate.facts.names import last
+from dpmigrate.facts.nodes import walk
 
 #: part of a module's name that only the program knows
 _ANY = r"\w+"
@@ -17,7 +18,7 @@ _BEGINNING = 3
 
 def imports_by_name(tree: ast.Module) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
     """The calls that import a module by a computed name, each with the words of that name as regular expressions; leading dots as in an import."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         words = imported(node, tree) if isinstance(node, ast.Call) else None
         if isinstance(node, ast.Call) and words is not None:
             yield node, words
@@ -74,7 +75,7 @@ def _filled_in(text: str, hole: str) -> Iterator[str | None]:
 def _given(name: str, tree: ast.Module) -> ast.expr | None:
     """What the only assignment to a name in the file gives it; None for parameters and the like."""
     given: list[ast.expr | None] = []
-    for n in ast.walk(tree):
+    for n in walk(tree):
         if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in n.targets):
             given.append(n.value)
         elif isinstance(n, ast.arg | ast.For) and (n.arg if isinstance(n, ast.arg) else getattr(n.target, "id", "")) == name:

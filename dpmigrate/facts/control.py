@@ -18,6 +18,7 @@ from dpmigrate.facts.dependence import ControlDependence, counted_turns
 from dpmigrate.facts.held import class_of, held_by_own, latest, stored_values
 from dpmigrate.facts.library import EXISTS, MUTATORS, NUMBERS, PROGRESS
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, of_self, position
+from dpmigrate.facts.nodes import children, walk
 from dpmigrate.facts.outside import waits_for_somebody
 from dpmigrate.facts.scopes import Binding, Scope, Variable
 
@@ -127,7 +128,7 @@ class _Proof(ControlDependence):
                 continue  # the object itself is another one on each rank, and may be a model
             if isinstance(n, ast.Call) and waits_for_somebody(self.names, n):
                 continue  # rank 0 asks, and tells the others the answer
-            parts.extend(ast.iter_child_nodes(n))
+            parts.extend(children(n))
             if isinstance(n, ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda | ast.SetComp):
                 return False
             if isinstance(n, ast.Call) and not self._pure(n):
@@ -188,7 +189,7 @@ class _Proof(ControlDependence):
             counted = stored_values(self.names, call.args[0])
             if any(_DATA.search(_made_by(v)) for v in counted):
                 return True
-        names = [n for v in counted for n in ast.walk(v) if isinstance(n, ast.Name)]
+        names = [n for v in counted for n in walk(v) if isinstance(n, ast.Name)]
         bound = [b for n in names for b in self.names.bindings(self.names.scope_of[n], n.id)]
         made = any(self._data(b, frozenset()) for b in bound)
         used = any(isinstance(p := self.names.parent[r], ast.Call) and _DATA.search(last(p.func)) for n in names for r in self.names.reads(n.id))
@@ -415,7 +416,7 @@ def _holds_at(value: ast.Tuple, index: int) -> bool:
 
 
 def _yields(function: FunctionNode) -> bool:
-    return any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(function))
+    return any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(function))
 
 
 def _made_by(node: ast.AST | None) -> str:

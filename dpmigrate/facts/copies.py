@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from dpmigrate.facts import batch
 from dpmigrate.facts.library import MAKES, MAKES_ALIKE, REPEATS
 from dpmigrate.facts.names import last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.passes import written_names
 from dpmigrate.facts.roles import Roles
 
@@ -186,7 +187,7 @@ def _maker(roles: Roles, count: ast.expr) -> ast.expr | None:
         comprehension = roles.names.parent[above]
         listed = roles.names.parent[comprehension] if isinstance(comprehension, ast.comprehension) else None
         if isinstance(listed, ast.ListComp) and not any(
-            isinstance(n, ast.Name) and n.id in written_names(listed.generators[0].target) for n in ast.walk(listed.elt)
+            isinstance(n, ast.Name) and n.id in written_names(listed.generators[0].target) for n in walk(listed.elt)
         ):
             return _joined(roles, listed)
     return None

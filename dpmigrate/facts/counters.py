@@ -14,6 +14,7 @@ from dpmigrate.facts.carried import Carried, is_number
 from dpmigrate.facts.filled import Filled, filled, is_rows, own_nodes
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.meters import Meter, meters
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.reasons import Reason, Why
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.traces import trace
@@ -99,7 +100,7 @@ def collected(carried: Carried) -> list[Counter]:
     found: dict[str, list[ast.expr]] = {}
     given: set[str] = set()
     made_anew = {n.id for n in carried.stores()}
-    for n in ast.walk(carried.loop.node):
+    for n in walk(carried.loop.node):
         if not isinstance(n, ast.Call) or not isinstance(n.func, ast.Attribute) or carried.names.dotted(n.func):
             continue  # np.append(kept, x) is a function of a module
         if n.func.attr in ("append", "extend") and isinstance(n.func.value, ast.Name):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.library import CUTS
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.neighbours import neighbours
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.pairs import Product, along_batch, decomposed, numbered, of_one_sample, of_samples, placed, products
 from dpmigrate.facts.passes import entered, methods_of_model
 from dpmigrate.facts.reductions import over_batch, statistic
@@ -116,8 +117,8 @@ def _reaches_loss(script: Script, call: ast.expr, methods: set[FunctionNode]) ->
 
 def _without_gradient(script: Script, node: ast.expr) -> bool:
     """Whether a number comes out that cannot be differentiated: numpy's, or of a value that is cut off."""
-    nodes = [*ast.walk(node), *itertools.takewhile(lambda a: not isinstance(a, ast.stmt), script.names.ancestors(node))]
-    nodes += [m for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) for g in script.roles.given(n) for m in ast.walk(g)]
+    nodes = [*walk(node), *itertools.takewhile(lambda a: not isinstance(a, ast.stmt), script.names.ancestors(node))]
+    nodes += [m for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) for g in script.roles.given(n) for m in walk(g)]
     of_numpy = isinstance(node, ast.Call) and script.names.dotted(node.func).startswith("numpy.")
     return of_numpy or any(isinstance(n, ast.Attribute) and n.attr in CUTS for n in nodes)
 
@@ -127,7 +128,7 @@ def _weighs(script: Script, function: FunctionNode | ast.AST, seen: frozenset[as
     for call in script.values.callers.get(function, []):
         stmt = script.names.statement(call)
         targets = stmt.targets if isinstance(stmt, ast.Assign) else []
-        names = [n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        names = [n for t in targets for n in walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         within = any(script.names.is_inside(call, b) for b in script.roles.backwards) or script.roles.into_loss(*names)
         outer = script.names.function(call)
         if within or (isinstance(stmt, ast.Return) and outer not in seen and _weighs(script, outer, seen | {function})):

@@ -17,6 +17,7 @@ from dpmigrate.facts.control import uniform
 from dpmigrate.facts.library import NUMBERS
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.origins import of_data, origins
 from dpmigrate.facts.randomness import drawing
 from dpmigrate.facts.ranks import asks_files, reached_together
@@ -57,7 +58,7 @@ def decided(script: Script, test: ast.expr, *, number: bool = False) -> list[Par
     """
     if in_training(script, test):
         found = _parts(script, test, frozenset((test, *script.course.tests)), number)
-    elif number or asks_files(script.roles, test) or any(isinstance(n, ast.Compare) for n in ast.walk(test)):
+    elif number or asks_files(script.roles, test) or any(isinstance(n, ast.Compare) for n in walk(test)):
         found = [Part(test, By.MAIN)]  # any rank's number would say yes more often than one process's
     else:
         found = [Part(test, By.MAIN if drawn(script.roles, test) else By.ANY)]
@@ -101,7 +102,7 @@ def _parts(script: Script, test: ast.expr, known: frozenset[ast.expr], number: b
 
 def _by_main(script: Script, test: ast.expr) -> bool:
     """Whether rank 0 decides what is made of no batch: a draw, and numbers where a function serves training and evaluation."""
-    compared = script.roles.region(test) == "both" and any(isinstance(n, ast.Compare) for n in ast.walk(test))
+    compared = script.roles.region(test) == "both" and any(isinstance(n, ast.Compare) for n in walk(test))
     return compared or drawn(script.roles, test)
 
 
@@ -144,7 +145,7 @@ def _wheredrawn(script: Script, part: Part) -> list[Part]:
     names, found = script.names, []
     if part.by is not By.MAIN:
         return [part]
-    for n in (n for n in ast.walk(part.node) if isinstance(n, ast.Name) and drawn(script.roles, n)):
+    for n in (n for n in walk(part.node) if isinstance(n, ast.Name) and drawn(script.roles, n)):
         bound = list(names.bindings(names.scope_of[n], n.id))
         value = bound[0].value if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path else None
         elsewhere = any(not names.is_inside(r, part.node) for r in names.uses(names.scope_of[n], n.id) if isinstance(r.ctx, ast.Load))
@@ -153,7 +154,7 @@ def _wheredrawn(script: Script, part: Part) -> list[Part]:
         if not reached_together(script.roles, names.statement(value)):
             return [part]
         found.append(Part(value, By.MAIN))
-    return found if found and not any(drawing(script.roles, c) for c in ast.walk(part.node) if isinstance(c, ast.Call)) else [part]
+    return found if found and not any(drawing(script.roles, c) for c in walk(part.node) if isinstance(c, ast.Call)) else [part]
 
 
 # ------------------------------------------------------------------ means over the batch

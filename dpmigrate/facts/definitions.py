@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from dpmigrate.facts.library import FLOATS, MOVES, PROGRESS
 from dpmigrate.facts.names import FunctionNode, Names, last
+from dpmigrate.facts.nodes import walk
 
 #: methods of a module that return the module
 SAME = MOVES | FLOATS | {"train", "eval", "apply", "requires_grad_", "xpu", "share_memory"}
@@ -110,7 +111,7 @@ class Definitions:
 
     def _taken(self, function: ast.AST) -> ast.expr | None:
         """The one iterable of which the function takes items with ``next()``, from an iterator of its own."""
-        calls = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
+        calls = [n for n in walk(function) if isinstance(n, ast.Call)]
         taken = [n.args[0] for n in calls if self.names.dotted(n.func) == "?.next" and n.args]
         taken += [n.func.value for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr in ("next", "__next__")]
         bound = [b for n in taken if isinstance(n, ast.Name) for b in self.names.bindings(self.names.scope_of[n], n.id)]

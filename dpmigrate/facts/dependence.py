@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 from dpmigrate.facts.library import PROGRESS
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
+from dpmigrate.facts.nodes import walk
 
 #: what runs a function beside the program's own flow
 _BESIDE = frozenset({"signal.signal", "threading.Thread", "threading.Timer"})
@@ -59,7 +60,7 @@ class ControlDependence(ABC):
                 return True
             if isinstance(a, ast.For | ast.AsyncFor) and inner is not a.iter and not self._turns(a.iter):
                 return True
-            if isinstance(a, Loop) and any(self._skips(n, a) for n in ast.walk(a) if isinstance(n, ast.Continue) and position(n) < position(node)):
+            if isinstance(a, Loop) and any(self._skips(n, a) for n in walk(a) if isinstance(n, ast.Continue) and position(n) < position(node)):
                 return True
             inner = a
         return False
@@ -85,7 +86,7 @@ class ControlDependence(ABC):
 
     def of_batch(self, node: ast.AST, seen: frozenset[str]) -> bool:
         """Whether the value is made of what a loop takes from data in its turns; ``seen`` are the variables that are being looked at."""
-        for n in ast.walk(node):
+        for n in walk(node):
             if not isinstance(n, ast.Name) or n.id in seen:
                 continue
             for b in self.names.bindings(self.names.scope_of[n], n.id):

@@ -14,6 +14,7 @@ from dpmigrate.facts.carried import later
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.library import FORM, GROWS
 from dpmigrate.facts.names import last
+from dpmigrate.facts.nodes import children, walk
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Variable
 
@@ -112,7 +113,7 @@ class Destinations:
             return (self.names.meant(node) or node.id) in self._batches
         if isinstance(node, ast.Call) and last(node.func) == "len":
             return False
-        return any(self._of_batch(n) for n in ast.iter_child_nodes(node))
+        return any(self._of_batch(n) for n in children(node))
 
     @cached_property
     def _batches(self) -> set[Variable | str]:
@@ -139,7 +140,7 @@ class Destinations:
         return found
 
     def _variables(self, *nodes: ast.AST) -> set[Variable | str]:
-        return {self.names.meant(n) or n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return {self.names.meant(n) or n.id for node in nodes for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
     # ------------------------------------------------------------------ where does it go from here?
     def _next(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -180,7 +181,7 @@ class Destinations:
         yield call
 
     def _stored(self, target: ast.expr, stmt: ast.stmt) -> Iterator[ast.AST]:
-        for leaf in ast.walk(target) if isinstance(target, ast.Tuple | ast.List) else [target]:
+        for leaf in walk(target) if isinstance(target, ast.Tuple | ast.List) else [target]:
             while isinstance(leaf, ast.Subscript | ast.Starred):
                 leaf = leaf.value
             if isinstance(leaf, ast.Name | ast.Attribute):
@@ -190,7 +191,7 @@ class Destinations:
         """The reads that may see what the statement has stored."""
         if isinstance(target, ast.Name):
             after, function = later(self.names, stmt), self.names.function(stmt)
-            inside = {n for n in ast.walk(stmt) if isinstance(n, ast.Name)} if isinstance(stmt, ast.For | ast.AsyncFor) else set()
+            inside = {n for n in walk(stmt) if isinstance(n, ast.Name)} if isinstance(stmt, ast.For | ast.AsyncFor) else set()
             for use in self.names.uses(self.names.scope_of[target], target.id):
                 if use in after or use in inside or self.names.function(use) is not function:
                     yield use

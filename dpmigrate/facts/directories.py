@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -48,7 +49,7 @@ def _caught(script: Script, call: ast.Call) -> bool:
 def _expects(handler: ast.ExceptHandler) -> bool:
     kinds = [handler.type] if not isinstance(handler.type, ast.Tuple) else handler.type.elts
     known = any(k is None or ast.unparse(k).rpartition(".")[2] in _EXPECTED for k in kinds)
-    return known and not any(isinstance(n, ast.Raise | ast.Call) for s in handler.body for n in ast.walk(s) if not _asks_errno(handler, n))
+    return known and not any(isinstance(n, ast.Raise | ast.Call) for s in handler.body for n in walk(s) if not _asks_errno(handler, n))
 
 
 def _asks_errno(handler: ast.ExceptHandler, node: ast.AST) -> bool:

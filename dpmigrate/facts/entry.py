@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from dpmigrate.facts.names import FunctionNode, Names, last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.model import is_main_guard
 
 #: calls at module level that neither print, draw random numbers, open files nor build anything
@@ -78,7 +79,7 @@ def _later_import(names: Names, body: list[ast.stmt], stmt: ast.stmt) -> bool:
     rest = body[body.index(stmt) + 1 :]
     near = rest[:3]
     told = isinstance(stmt, ast.Expr) and not any(
-        isinstance(n, ast.Name) for c in ast.walk(stmt) if isinstance(c, ast.Call) for a in c.args for n in ast.walk(a)
+        isinstance(n, ast.Name) for c in walk(stmt) if isinstance(c, ast.Call) for a in c.args for n in walk(a)
     )
     return (told or (isinstance(stmt, ast.Assign) and not _works(names, stmt))) and any(isinstance(s, ast.Import | ast.ImportFrom) for s in near)
 
@@ -91,7 +92,7 @@ def _works(names: Names, stmt: ast.stmt, seen: frozenset[ast.Module] = frozenset
         return any(_works(names, s, seen | {module}) for module in names.run_by(stmt) if module not in seen for s in module.body)
     if isinstance(stmt, ast.Try) and all(isinstance(x, ast.Import | ast.ImportFrom) for x in stmt.body):
         return any(_works(names, s, seen) for s in stmt.body)
-    return any(isinstance(n, ast.Call) and not _idle(names, n) for n in ast.walk(stmt))
+    return any(isinstance(n, ast.Call) and not _idle(names, n) for n in walk(stmt))
 
 
 def _runs_at_once(stmt: FunctionNode | ast.ClassDef) -> bool:

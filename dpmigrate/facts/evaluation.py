@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.counters import Counting
 from dpmigrate.facts.filled import Fills
 from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.ranks import reached_together
 from dpmigrate.facts.reasons import Reason, Why
 from dpmigrate.facts.roles import Roles
@@ -111,9 +112,9 @@ def _kept_batches(roles: Roles, loop: BatchLoop) -> Reason | None:
     """Batches under a name that another loop goes over too: ``batches = list(loader)``."""
     if roles.names.is_inside(loop.source, loop.node):
         return None
-    kept = {n.id for n in ast.walk(loop.over) if isinstance(n, ast.Name)}
+    kept = {n.id for n in walk(loop.over) if isinstance(n, ast.Name)}
     for other in roles.batch_loops:
-        if other is not loop and kept & {n.id for n in ast.walk(other.over) if isinstance(n, ast.Name)}:
+        if other is not loop and kept & {n.id for n in walk(other.over) if isinstance(n, ast.Name)}:
             return Reason(Why.KEPT_BATCHES, other.node, " and ".join(sorted(kept)))
     return None
 

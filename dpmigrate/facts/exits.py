@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.names import Loop, Names
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.roles import Roles
 
@@ -23,7 +24,7 @@ class Exit:
 
 def exits(names: Names, roles: Roles, loop: Loop) -> Iterator[Exit]:
     """The early ends of a loop: leaving it, skipping the rest of a turn, or ending the program from inside."""
-    for n in ast.walk(loop):
+    for n in walk(loop):
         if not isinstance(n, ast.Break | ast.Continue | ast.Return | ast.Expr | ast.Raise) or names.function(n) is not names.function(loop):
             continue
         if isinstance(n, ast.Expr | ast.Raise) and not is_exit(names, n):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dpmigrate.facts.evaluation import Evaluation
 from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 
 _LOSS = {
@@ -55,7 +56,7 @@ def _models(script: Script) -> Iterator[Role]:
         for v in o.models:
             yield Role(_line(v.node), "model", _head(script, v.node), f"the optimizer of {script.where(o.call)} trains its parameters")
     for w in script.wraps.wraps:
-        already = any(script.values.is_wrap(c) for c in ast.walk(w.stmt) if isinstance(c, ast.Call))
+        already = any(script.values.is_wrap(c) for c in walk(w.stmt) if isinstance(c, ast.Call))
         yield Role(
             _line(w.stmt),
             "wrap",

@@ -14,6 +14,7 @@ from functools import cached_property
 from dpmigrate.facts.definitions import TRANSPARENT
 from dpmigrate.facts.loops import chosen, rounds
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.randomness import DRAWS
 from dpmigrate.facts.roles import Roles
 
@@ -104,7 +105,7 @@ class _Search:
             if node in out:
                 continue
             out[node] = None
-            for n in ast.walk(node):
+            for n in walk(node):
                 if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
                     bound = self.names.bindings(self.names.scope_of[n], n.id)
                     todo += [b.value for b in bound if b.how == "assign" and isinstance(b.value, ast.expr) and self._inside(b.target)]
@@ -117,7 +118,7 @@ class _Search:
     @cached_property
     def _words(self) -> set[str]:
         """The names that the loss is made of."""
-        return {n.id for p in self._pieces for n in ast.walk(p) if isinstance(n, ast.Name)}
+        return {n.id for p in self._pieces for n in walk(p) if isinstance(n, ast.Name)}
 
     def _from_outside(self, name: ast.Name) -> bool:
         """Whether the variable has its value before the step."""
@@ -132,23 +133,23 @@ class _Search:
                 stmt = self.names.statement(call)
                 if not isinstance(stmt, ast.Assign):
                     continue
-                for name in (n for a in call.args for n in ast.walk(a) if isinstance(n, ast.Name)):
+                for name in (n for a in call.args for n in walk(a) if isinstance(n, ast.Name)):
                     if name.id in _targets(stmt) and self._goes_on(name, loop):
                         return Feed("state", stmt, name.id)
         return None
 
     def _goes_on(self, name: ast.Name, loop: Loop) -> bool:
         """Whether the variable comes into a turn of the loop with what the turn before has given it."""
-        writes = [n for n in ast.walk(loop) if isinstance(n, ast.Assign) and name.id in _targets(n)]
+        writes = [n for n in walk(loop) if isinstance(n, ast.Assign) and name.id in _targets(n)]
         first = min(writes, key=position)
-        return any(isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(first.value))
+        return any(isinstance(n, ast.Name) and n.id == name.id for n in walk(first.value))
 
     def _stream_of(self, loop: Loop) -> Feed | None:
         """What the loop goes through, or takes with ``next()``, where that goes into the loss."""
         taken: list[tuple[ast.expr, set[str]]] = []
         if isinstance(loop, ast.For | ast.AsyncFor):
-            taken.append((self._source(loop.iter), {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}))
-        for n in ast.walk(loop):
+            taken.append((self._source(loop.iter), {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}))
+        for n in walk(loop):
             if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and (drawn := self._next(n.value)) is not None:
                 taken.append((self._source(drawn), _targets(n)))
         for expr, targets in taken:
@@ -172,10 +173,10 @@ class _Search:
 
     def _stream(self, loop: Loop, expr: ast.expr) -> Feed | None:
         what = short(expr)
-        roots = (root for n in ast.walk(expr) if isinstance(n, ast.Name | ast.Attribute) for root in self.roles.roots(n))
+        roots = (root for n in walk(expr) if isinstance(n, ast.Name | ast.Attribute) for root in self.roles.roots(n))
         made = [expr, *(stmt.value for key, _ in roots for stmt in self.roles.writes(key) if isinstance(stmt, ast.Assign))]
         for value in made:
-            for dotted in (self.names.dotted(n) for n in ast.walk(value) if isinstance(n, ast.Name | ast.Attribute)):
+            for dotted in (self.names.dotted(n) for n in walk(value) if isinstance(n, ast.Name | ast.Attribute)):
                 for beginning, library in LIBRARIES.items():
                     if dotted.startswith(beginning):
                         return Feed("library", loop, what, library)
@@ -186,7 +187,7 @@ class _Search:
                 return Feed("own", loop, what, v.cls.name)
         for value in made:
             for function, _ in self.roles.values.targets(value) if isinstance(value, ast.Call) else ():
-                if any(isinstance(n, ast.Yield) for n in ast.walk(function)):
+                if any(isinstance(n, ast.Yield) for n in walk(function)):
                     return Feed("made", loop, what, function.name)
         if any(self.roles.loaders_of(part) for part in chosen(self.roles, expr)):
             return Feed("chosen", loop, what)
@@ -215,8 +216,8 @@ class _Search:
 
     def _cut(self) -> Feed | None:
         """Batches that are cut from tensors by an index: ``x[i : i + n]``, ``x[order[i : i + n]]``, ``x[idx]``."""
-        cuts = [n for p in self._pieces for n in ast.walk(p) if isinstance(n, ast.Subscript) and self._by_index(n)]
-        indices = {n.id for c in cuts for n in ast.walk(c.slice) if isinstance(n, ast.Name)}
+        cuts = [n for p in self._pieces for n in walk(p) if isinstance(n, ast.Subscript) and self._by_index(n)]
+        indices = {n.id for c in cuts for n in walk(c.slice) if isinstance(n, ast.Name)}
         data = [c for c in cuts if not self._is_index(c, indices)]
         if not data:
             return None
@@ -224,14 +225,14 @@ class _Search:
         tensors = tuple(dict.fromkeys(tensor for c in data for tensor, _ in self._given(c)))
         variables = tuple(dict.fromkeys(pairs[t] for t in tensors))
         drawn = [v for name in indices for v in self._values(name)]
-        drawn += [v for d in drawn for n in ast.walk(d) if isinstance(n, ast.Name) for v in self._values(n.id)]
+        drawn += [v for d in drawn for n in walk(d) if isinstance(n, ast.Name) for v in self._values(n.id)]
         shuffled = any(_RANDOM.search(ast.unparse(v)) for v in drawn)
         size = next((found for c in cuts if (found := self._size(c))), "")
         return Feed("cut", data[0], short(data[0]), "", Cut(self._as_tensors(tensors), variables, size, shuffled))
 
     def _as_tensors(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The variables as tensors; the step makes them of arrays where it calls ``torch.from_numpy`` or the like."""
-        made = any(isinstance(n, ast.Call) and self.names.dotted(n.func) in _TO_TENSOR for p in self._pieces for n in ast.walk(p))
+        made = any(isinstance(n, ast.Call) and self.names.dotted(n.func) in _TO_TENSOR for p in self._pieces for n in walk(p))
         return tuple(f"torch.as_tensor({name})" if made else name for name in names)
 
     def _by_index(self, node: ast.Subscript) -> bool:
@@ -240,7 +241,7 @@ class _Search:
             return False
         base = node.value if isinstance(node.value, ast.Name) else None
         return (base is None or self._from_outside(base) or self._is_parameter(base)) and any(
-            isinstance(n, ast.Name) and not self._from_outside(n) for n in ast.walk(node.slice)
+            isinstance(n, ast.Name) and not self._from_outside(n) for n in walk(node.slice)
         )
 
     def _is_parameter(self, name: ast.Name) -> bool:
@@ -292,7 +293,7 @@ class _Search:
     def _made(self) -> Feed | None:
         """Samples that the step makes at random, or that it gets from code of another file."""
         for piece in self._pieces:
-            for n in ast.walk(piece):
+            for n in walk(piece):
                 if isinstance(n, ast.Call) and self.names.dotted(n.func).startswith(DRAWS):
                     return Feed("made", n, short(n))
         for piece in self._pieces:
@@ -310,7 +311,7 @@ class _Search:
         given = [a for c in whole for a in c.args if isinstance(a, ast.Name) and self._from_outside(a) and not self._is_parameter(a)]
         if not given:
             return None
-        others = [a for p in self._pieces for c in ast.walk(p) if isinstance(c, ast.Call) and c not in self._passes for a in c.args]
+        others = [a for p in self._pieces for c in walk(p) if isinstance(c, ast.Call) and c not in self._passes for a in c.args]
         with_it = [a for a in others if isinstance(a, ast.Name) and self._from_outside(a) and not self._is_parameter(a)]
         tensors = tuple(dict.fromkeys(a.id for a in (*given, *with_it)))
         return Feed("whole", given[0], given[0].id, "", Cut(tensors, tuple(f"{t}_batch" for t in tensors), f"len({given[0].id})", False))
@@ -318,11 +319,11 @@ class _Search:
 
 def _targets(stmt: ast.Assign) -> set[str]:
     """The variables that the assignment writes, or writes into."""
-    return {n.id for t in stmt.targets for n in ast.walk(t) if isinstance(n, ast.Name) and not _in_slice(t, n)}
+    return {n.id for t in stmt.targets for n in walk(t) if isinstance(n, ast.Name) and not _in_slice(t, n)}
 
 
 def _in_slice(target: ast.expr, name: ast.Name) -> bool:
-    return any(isinstance(n, ast.Subscript) and any(x is name for x in ast.walk(n.slice)) for n in ast.walk(target))
+    return any(isinstance(n, ast.Subscript) and any(x is name for x in walk(n.slice)) for n in walk(target))
 
 
 def short(node: ast.AST, most: int = 60) -> str:

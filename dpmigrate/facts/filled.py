@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from dpmigrate.facts.carried import Carried, Start, is_zero
 from dpmigrate.facts.names import Names
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.reasons import Why
 
 
@@ -45,7 +46,7 @@ _STACKS = frozenset({"torch.vstack", "numpy.vstack", "torch.hstack", "numpy.hsta
 def filled(carried: Carried) -> list[Filled]:
     """The variables that the loop fills and that are empty, or zero, when it begins."""
     out = []
-    for name in dict.fromkeys(n.id for s in carried.loop.node.body for n in ast.walk(s) if isinstance(n, ast.Name)):
+    for name in dict.fromkeys(n.id for s in carried.loop.node.body for n in walk(s) if isinstance(n, ast.Name)):
         start = carried.start(name)
         found = _Uses(carried, name, start).filled() if start is not None else None
         if found is not None:
@@ -70,14 +71,14 @@ class _Uses:
 
     def filled(self) -> Filled | None:
         for s in self.loop.node.body:
-            for n in ast.walk(s):
+            for n in walk(s):
                 if isinstance(n, ast.If):
                     self._guard(n)
         for s in self.loop.node.body:
-            for n in ast.walk(s):
+            for n in walk(s):
                 if isinstance(n, ast.stmt):
                     self._statement(n)
-        rest = [n for s in self.loop.node.body for n in ast.walk(s) if self._is_it(n) and id(n) not in self.own]
+        rest = [n for s in self.loop.node.body for n in walk(s) if self._is_it(n) and id(n) not in self.own]
         if len(self.found) != 1 or any(isinstance(n.ctx, ast.Store) for n in rest if isinstance(n, ast.Name)):
             return None
         how, adds = next(iter(self.found.items()))

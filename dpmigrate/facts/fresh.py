@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.library import CLOCKS, EXIST_METHODS, EXISTS
 from dpmigrate.facts.names import FunctionNode, Loop, last
+from dpmigrate.facts.nodes import children, walk
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -51,16 +52,16 @@ def free_names(script: Script) -> Iterator[ast.expr]:
             continue
         counts = not isinstance(loop, ast.For) or (isinstance(loop.iter, ast.Call) and last(loop.iter.func) in ("range", "count"))
         if isinstance(loop, ast.While) and _asks_existence(script, loop.test):
-            names = {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)} | {n.attr for n in ast.walk(loop.test) if isinstance(n, ast.Attribute)}
-            if any(isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store) and last(n) in names for s in loop.body for n in ast.walk(s)):
+            names = {n.id for n in walk(loop.test) if isinstance(n, ast.Name)} | {n.attr for n in walk(loop.test) if isinstance(n, ast.Attribute)}
+            if any(isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store) and last(n) in names for s in loop.body for n in walk(s)):
                 yield loop.test
         elif counts:
-            tests = (n for n in ast.walk(loop) if isinstance(n, ast.If) and _asks_existence(script, n.test))
+            tests = (n for n in walk(loop) if isinstance(n, ast.If) and _asks_existence(script, n.test))
             yield from (n.test for n in tests if any(isinstance(s, ast.Break | ast.Return) for s in (*n.body, *n.orelse)))
 
 
 def _asks_existence(script: Script, test: ast.expr) -> bool:
-    called = [n.func for n in ast.walk(test) if isinstance(n, ast.Call)]
+    called = [n.func for n in walk(test) if isinstance(n, ast.Call)]
     return any(script.names.dotted(f) in EXISTS or (isinstance(f, ast.Attribute) and f.attr in EXIST_METHODS and not script.names.dotted(f)) for f in called)
 
 
@@ -97,7 +98,7 @@ class _Flow:
                     return True
             if isinstance(a, ast.comprehension) and inner is a.iter:
                 made = names.parent[a]
-                number = number or any(isinstance(n, ast.Call) and last(n.func) == "int" for n in ast.walk(made))
+                number = number or any(isinstance(n, ast.Call) and last(n.func) == "int" for n in walk(made))
             if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub) and not self.listing:
                 return False  # a duration
             if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Div) and inner is a.right and number:
@@ -105,7 +106,7 @@ class _Flow:
             if isinstance(a, ast.Subscript) and inner is a.slice:
                 return False  # it chooses among others
             if isinstance(a, ast.For) and inner is a.iter:
-                return depth > 0 and any(self._named(t, depth, number) for t in ast.walk(a.target) if isinstance(t, ast.Name))
+                return depth > 0 and any(self._named(t, depth, number) for t in walk(a.target) if isinstance(t, ast.Name))
             if isinstance(a, ast.Assign) and depth:
                 return any(self._named(t, depth, number) for t in a.targets)
             if isinstance(a, ast.Return) and depth:
@@ -122,7 +123,7 @@ class _Flow:
         given = inner.value if isinstance(inner, ast.keyword) else inner
         for function, skip in self.script.values.targets(call):
             for name, value in arguments(call, function, skip):
-                reads = (n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)) if value is given else ()
+                reads = (n for n in walk(function) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)) if value is given else ()
                 if any(self.into_path(n, depth - 1, number) for n in reads):
                     return True
         return False
@@ -140,6 +141,6 @@ class _Flow:
             uses = [n for n in names.attributes(target.attr) if isinstance(n.ctx, ast.Load) and ast.unparse(n) == text]
         else:
             return (
-                any(self._named(t, depth, number) for t in ast.iter_child_nodes(target) if isinstance(t, ast.expr)) if isinstance(target, ast.Tuple) else False
+                any(self._named(t, depth, number) for t in children(target) if isinstance(t, ast.expr)) if isinstance(target, ast.Tuple) else False
             )
         return any(self.into_path(n, depth - 1, number) for n in uses)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.library import FLOATS, MOVES
 from dpmigrate.facts.losses import Loss
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.perturbations import perturbations
 from dpmigrate.facts.samples import of_batch
 from dpmigrate.facts.steps import stepping
@@ -93,7 +94,7 @@ def _marked(script: Script, tensor: ast.Name) -> bool:
     meant, home = names.meant(tensor), names.function(tensor)
     marks = (a for word in ("requires_grad", "requires_grad_", "retain_grad") for a in names.attributes(word) if names.function(a) is home)
     bound = list(names.bindings(names.scope_of[tensor], tensor.id))
-    asked = any(_asks(n) for b in bound if b.how == "assign" and b.value is not None for n in ast.walk(b.value))
+    asked = any(_asks(n) for b in bound if b.how == "assign" and b.value is not None for n in walk(b.value))
     if not asked and not any(names.meant(a.value) == meant for a in marks):
         return False
     anew = all(b.how in ("assign", "aug") and names.function(b.target) is home and script.roles.region(b.target) in ("train", "both") for b in bound)
@@ -215,5 +216,5 @@ def _inside(script: Script, call: ast.Call, node: ast.expr, depth: int) -> bool:
 
 def _size(script: Script, node: ast.expr) -> bool:
     """Whether the divisor is a size of what is divided: ``g.norm()``, ``g.abs().max()``, also by a name."""
-    named = [b.value for n in ast.walk(node) if isinstance(n, ast.Name) for b in script.names.bindings(script.names.scope_of[n], n.id) if b.how == "assign"]
+    named = [b.value for n in walk(node) if isinstance(n, ast.Name) for b in script.names.bindings(script.names.scope_of[n], n.id) if b.how == "assign"]
     return any(_SIZE.search(ast.unparse(e)) for e in (node, *named) if e is not None)

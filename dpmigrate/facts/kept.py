@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import CUTS
 from dpmigrate.facts.names import FunctionNode, last, of_self, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.operations import written_by_operations
 from dpmigrate.facts.ranks import leading_to
 from dpmigrate.facts.samples import of_batch
@@ -150,16 +151,16 @@ class _Keeping:
         if isinstance(s.node, ast.Expr):
             return s.grows
         value = s.values[0]
-        reads = [n for n in ast.walk(value) if self._same(n, s.holder)]
+        reads = [n for n in walk(value) if self._same(n, s.holder)]
         factor = any(isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult | ast.Div) for n in reads for a in self._within(n, value))
         if factor or (isinstance(s.node, ast.AugAssign) and isinstance(s.node.op, ast.Mult | ast.Div)):
             return True
         added = s.grows or any(isinstance(self.names.parent[n], ast.BinOp) for n in reads)
-        return added and (self.roles.quiet(s.node) or any(self._number(n) for n in ast.walk(value)))
+        return added and (self.roles.quiet(s.node) or any(self._number(n) for n in walk(value)))
 
     def number_in(self, s: Stored) -> bool:
         """Whether the store gives a number that does not move on from what was there: what is added up is a total."""
-        return self._kind(s) is None and not self._moves(s) and any(self._number(n) for v in s.values for n in ast.walk(v))
+        return self._kind(s) is None and not self._moves(s) and any(self._number(n) for v in s.values for n in walk(v))
 
     def _number(self, node: ast.AST) -> bool:
         """Whether the node takes a value without its gradient: ``loss.item()``, or a name that holds one."""
@@ -171,7 +172,7 @@ class _Keeping:
     def _tested(self, stmt: ast.stmt) -> bool:
         """Whether the batch decides if the statement runs; tests for NaN are looked at as such."""
         tests = [a.test for a in self._within(stmt, self.names.function(stmt)) if isinstance(a, ast.If)]
-        asked = (n for t in tests for n in ast.walk(t) if isinstance(n, ast.Call))
+        asked = (n for t in tests for n in walk(t) if isinstance(n, ast.Call))
         return any(of_batch(self.roles, t) for t in tests) and not any(last(c.func) in _NOT_NUMBERS for c in asked)
 
     def _within(self, node: ast.AST, outer: ast.AST) -> Iterator[ast.AST]:
@@ -206,7 +207,7 @@ class _Keeping:
         if self._new_owner(node):
             return True
         others = (o for o in self.by_key.get(key, ()) if o is not s and not o.index and not o.grows and self.modules.in_step(o.node))
-        return any(self._each_time(o.node, node) for o in others if not any(self._same(n, o.holder) for v in o.values for n in ast.walk(v)))
+        return any(self._each_time(o.node, node) for o in others if not any(self._same(n, o.holder) for v in o.values for n in walk(v)))
 
     def _each_time(self, stmt: ast.stmt, node: ast.AST) -> bool:
         """Whether the statement runs in every step that evaluates the node; of another function's, whether it stands there under no condition."""
@@ -252,6 +253,6 @@ class _Keeping:
 
     def _worth_telling(self, s: Stored, kind: Kind) -> bool:
         """Whether one rank's part is read where the whole is meant; what is added up is told as a total."""
-        rows = kind is Kind.ROWS and not s.put and any(isinstance(e, ast.Slice) for i in s.index for e in ast.walk(i))
+        rows = kind is Kind.ROWS and not s.put and any(isinstance(e, ast.Slice) for i in s.index for e in walk(i))
         added = isinstance(s.node, ast.AugAssign) and not isinstance(s.node.op, ast.BitOr)
         return ((kind is Kind.TABLE and not s.put) or rows) and not added and any(of_batch(self.roles, v) for v in s.values) and any(self._reads(s))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dpmigrate.facts.dormant import dormant, is_dormant
 from dpmigrate.facts.frameworks import RUNTIME, distributes, used
 from dpmigrate.facts.names import FunctionNode, Names, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.model import is_main_guard
@@ -71,7 +72,7 @@ def _trains(roles: Roles, given: ast.expr) -> bool:
     """Whether the argument is a function of the program that trains: by name, as a method, through ``partial`` or a lambda."""
     if roles.reaches_backward(given):
         return True  # a lambda
-    for n in ast.walk(given):
+    for n in walk(given):
         name = n.id if isinstance(n, ast.Name) else n.attr if isinstance(n, ast.Attribute) else ""
         if name and any(isinstance(f, FunctionNode) and f.name == name and roles.reaches_backward(f) for f in roles.names.opened):
             return True

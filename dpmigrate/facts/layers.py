@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.buffers import updates
 from dpmigrate.facts.modules import Modules
 from dpmigrate.facts.names import Names, last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.reductions import axes, statistic
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import of_batch
@@ -62,9 +63,9 @@ def _mean_of_samples(modules: Modules, call: ast.Call) -> bool:
 def _goes_into(roles: Roles, call: ast.Call, stmt: ast.stmt) -> bool:
     """Whether the statement is given the call's value, by itself or through a variable."""
     kept = roles.names.statement(call)
-    targets = {n.id for t in kept.targets for n in ast.walk(t) if isinstance(n, ast.Name)} if isinstance(kept, ast.Assign) else set()
+    targets = {n.id for t in kept.targets for n in walk(t) if isinstance(n, ast.Name)} if isinstance(kept, ast.Assign) else set()
     same = roles.names.function(call) is roles.names.function(stmt)
-    return roles.names.is_inside(call, stmt) or (same and any(isinstance(n, ast.Name) and n.id in targets for n in ast.walk(stmt)))
+    return roles.names.is_inside(call, stmt) or (same and any(isinstance(n, ast.Name) and n.id in targets for n in walk(stmt)))
 
 
 def unseen(script: Script) -> bool:
@@ -84,7 +85,7 @@ def buffers(roles: Roles) -> ast.AST | None:
     makers: list[ast.AST] = [n for n in roles.names.nodes if isinstance(n, ast.ClassDef) and roles.values.defs.is_module_class(n)]
     makers += [v.node for v in roles.models if isinstance(v.node, ast.Call)]
     makers += [f for m in makers for f in roles.all_entered(m)]
-    return next((n for m in makers for n in ast.walk(m) if isinstance(n, ast.Call) and _may_make_layers(roles, n)), None)
+    return next((n for m in makers for n in walk(m) if isinstance(n, ast.Call) and _may_make_layers(roles, n)), None)
 
 
 def _made_elsewhere(roles: Roles) -> Iterator[ast.AST]:

@@ -11,6 +11,7 @@ from itertools import takewhile
 
 from dpmigrate.facts.batch import counted
 from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.origins import of_data
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import of_batch, of_loader, unmoved
@@ -45,7 +46,7 @@ def chosen(roles: Roles, value: ast.AST, read: ast.Name) -> str:
 
 def by_batch(roles: Roles, test: ast.expr) -> str:
     """A test on numbers of the batch by which a loss is chosen."""
-    if any(_about_form(n) for n in ast.walk(test)) or not of_data(roles, test):
+    if any(_about_form(n) for n in walk(test)) or not of_data(roles, test):
         return ""
     return f"each rank chooses its loss by its part of the batch ({ast.unparse(test)})"
 
@@ -57,7 +58,7 @@ def repeated(roles: Roles, value: ast.AST, read: ast.Name) -> Repeated | None:
             counts = a.iter.args[-1] if isinstance(a.iter, ast.Call) and roles.names.dotted(a.iter.func) == "?.range" and a.iter.args else None
             if counts is not None and counted(counts):
                 return Repeated("added up over the samples of the batch", surely=True)
-            if any(isinstance(n, ast.Name) and loaded(roles, n) for n in ast.walk(a.iter)):
+            if any(isinstance(n, ast.Name) and loaded(roles, n) for n in walk(a.iter)):
                 return Repeated(f"a mean is added up over {ast.unparse(a.iter)}, which may be the samples of the batch", surely=False)
     return None
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.carried import later
 from dpmigrate.facts.library import GROWS
 from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.nodes import walk
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
@@ -32,7 +33,7 @@ def looked_at(roles: Roles, call: ast.Call) -> bool:
         return True
     stmt = roles.names.statement(call)
     block = roles.names.block(stmt)
-    below = [n for s in block[block.index(stmt) + 1 :] for n in ast.walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    below = [n for s in block[block.index(stmt) + 1 :] for n in walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
     return any(c.func.attr == "eval" and not c.args for c in below if isinstance(c.func, ast.Attribute)) and not any(c in roles.backwards for c in below)
 
 
@@ -60,7 +61,7 @@ def _around(roles: Roles, call: ast.Call) -> list[ast.stmt]:
 
 def _stored(node: ast.AST) -> Iterator[ast.AST]:
     """What is stored in the node: variables, attributes, items, and objects that are given something."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store):
             yield n
         elif isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store):
@@ -71,7 +72,7 @@ def _stored(node: ast.AST) -> Iterator[ast.AST]:
 
 def _returned(roles: Roles, function: FunctionNode) -> Iterator[ast.Name]:
     """The variables in what a function returns, but for models and what is called."""
-    for n in (n for r in roles.names.returns(function) if r.value is not None for n in ast.walk(r.value)):
+    for n in (n for r in roles.names.returns(function) if r.value is not None for n in walk(r.value)):
         parent = roles.names.parent[n]
         if isinstance(n, ast.Name) and not (isinstance(parent, ast.Call) and parent.func is n) and not roles.model_vals(n):
             yield n
@@ -84,13 +85,13 @@ def _stays(roles: Roles, call: ast.Call) -> bool:
     if not kept or len(kept) == len(around) or isinstance(around[len(kept)], FunctionNode) or not isinstance(kept[0], ast.Assign | ast.Expr):
         return False
     outer = kept[-1]
-    own = {n.id for n in ast.walk(outer) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own = {n.id for n in walk(outer) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     read = [n for n in later(roles.names, outer) if not roles.names.is_inside(n, outer)]
     scope = roles.names.scope_of[outer]
     if any(n.id in own for n in read) or any(_elsewhere(roles, outer, name) for name in own) or own & scope.outer:
         return False
     entered = [f for f in roles.all_entered(outer) if not roles.inside_module(f)]
-    return not any(_stores_outside(n, own) for n in ast.walk(outer)) and not any(_stores_outside(n, frozenset()) for f in entered for n in ast.walk(f))
+    return not any(_stores_outside(n, own) for n in walk(outer)) and not any(_stores_outside(n, frozenset()) for f in entered for n in walk(f))
 
 
 def _elsewhere(roles: Roles, outer: ast.stmt, name: str) -> bool:
@@ -113,7 +114,7 @@ def _stores_outside(node: ast.AST, own: Collection[str]) -> bool:
 
 def _lets_out(roles: Roles, function: FunctionNode) -> bool:
     """Whether anything that the function makes is seen outside: what it gives back, or stores in an object or a variable that is not its own."""
-    own = [n for n in ast.walk(function) if n is not function and roles.names.function(n) is function]
+    own = [n for n in walk(function) if n is not function and roles.names.function(n) is function]
     given = any(isinstance(n, ast.Yield | ast.YieldFrom) or (isinstance(n, ast.Return) and n.value is not None) for n in own)
     if given:
         return True

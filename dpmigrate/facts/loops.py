@@ -11,6 +11,7 @@ from dpmigrate.facts.definitions import TRANSPARENT
 from dpmigrate.facts.looked import looked_at, measured
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.names import last as last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.values import NONE, Vals
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _hands_on(roles: Roles, node: ast.For | ast.AsyncFor) -> bool:
     """Whether the loop stands in a generator and only hands its batches on: the loop over the generator is the one that counts."""
     function = roles.names.function(node)
     return isinstance(function, FunctionNode) and any(
-        isinstance(n, ast.Yield | ast.YieldFrom) and roles.names.function(n) is function for s in node.body for n in ast.walk(s)
+        isinstance(n, ast.Yield | ast.YieldFrom) and roles.names.function(n) is function for s in node.body for n in walk(s)
     )
 
 

@@ -16,6 +16,7 @@ from dpmigrate.facts import batch, copies, criteria, local, passes, selections, 
 from dpmigrate.facts.library import FLOATS, MOVES
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.neighbours import first_axis_is_time
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.reductions import mean_of_samples, over_batch
 from dpmigrate.facts.roles import Roles
@@ -81,7 +82,7 @@ class Losses:
     def names_of(self, call: ast.Call) -> set[str]:
         """The names that mean the loss of the backward call: itself and what it is assigned from, one step."""
         assert isinstance(call.func, ast.Attribute)
-        return {n.id for n in ast.walk(call.func.value) if isinstance(n, ast.Name)}
+        return {n.id for n in walk(call.func.value) if isinstance(n, ast.Name)}
 
     def norm(self, node: ast.expr) -> Loss:
         if id(node) in self._busy or len(self._busy) > 80:
@@ -257,7 +258,7 @@ class Losses:
             return Loss(Norm.UNKNOWN, node, "the loss is made of a sum over the batch, and no sum of what each sample gives")
         if averaged is not None:
             return Loss(Norm.MEAN, node)
-        stacked = any(isinstance(n, ast.Call) and self.names.dotted(n.func) in ("torch.stack", "torch.cat") for n in ast.walk(what))
+        stacked = any(isinstance(n, ast.Call) and self.names.dotted(n.func) in ("torch.stack", "torch.cat") for n in walk(what))
         return Loss(Norm.UNKNOWN, node) if axes or stacked else Loss(Norm.SUM, node, "summed over the batch")
 
     def _added(self, node: ast.Call, what: ast.expr) -> Loss:
@@ -282,7 +283,7 @@ class Losses:
 
     def _from_batch(self, node: ast.expr) -> bool:
         """Whether the value depends on a batch: parameters alone do not."""
-        return not any(isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters") for n in ast.walk(node))
+        return not any(isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters") for n in walk(node))
 
     def _object(self, node: ast.Call, item: int = 0) -> Loss:
         """A call of a loss object, of a function of the program, or of a model that gives its own loss, as element ``item`` of what is returned."""
@@ -321,7 +322,7 @@ class Losses:
     def _returns(self, function: FunctionNode | ast.Lambda, call: ast.Call, item: int) -> list[Loss]:
         if isinstance(function, ast.Lambda):
             return [self._returned(function.body, item)]
-        values = [n.value for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None and self.names.function(n) is function]
+        values = [n.value for n in walk(function) if isinstance(n, ast.Return) and n.value is not None and self.names.function(n) is function]
         found = [(v, self._returned(v, item)) for v in values]
         known = [loss for _, loss in found if loss.norm in (Norm.MEAN, Norm.SUM, Norm.WEIGHTED)]
         # return loss, logits … return (logits,): what is differentiated is a scalar, so it is not the one that has no loss in it

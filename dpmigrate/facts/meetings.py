@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import waits_for_somebody
 from dpmigrate.facts.ranks import run_by_all
 from dpmigrate.facts.readback import read_backs, waits_at
@@ -45,7 +46,7 @@ def waits_for_files(script: Script) -> Iterator[tuple[ast.Call, ast.stmt]]:
 def after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
     """Whether training may have run before the node: an earlier statement of its function, or of a caller, reaches backward."""
     function = script.names.function(node)
-    for stmt in (n for s in function.body for n in ast.walk(s) if isinstance(n, ast.stmt)):
+    for stmt in (n for s in function.body for n in walk(s) if isinstance(n, ast.stmt)):
         if isinstance(stmt, FunctionNode | ast.ClassDef) or script.names.function(stmt) is not function:
             continue
         if position(stmt) < position(node) and not script.names.is_inside(node, stmt) and script.roles.reaches_backward(stmt):

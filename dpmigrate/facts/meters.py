@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dpmigrate.facts.carried import Carried, is_zero
 from dpmigrate.facts.definitions import arguments, default, parameters
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
 
 
@@ -40,7 +41,7 @@ def meters(carried: Carried) -> list[Meter]:
     roles = carried.roles
     found: dict[str, list[tuple[ast.Call, FunctionNode, Shape]]] = {}
     unknown = set()
-    for n in ast.walk(carried.loop.node):
+    for n in walk(carried.loop.node):
         if not isinstance(n, ast.Call) or not isinstance(n.func, ast.Attribute) or not isinstance(n.func.value, ast.Name):
             continue
         methods = {f for f, _ in roles.values.targets(n)}
@@ -76,7 +77,7 @@ def _shape(roles: Roles, method: FunctionNode) -> Shape | None:
         if not isinstance(target, ast.Attribute) or not _is(target.value, me):
             return None
         assert isinstance(s, ast.Assign | ast.AugAssign)
-        own = {n.attr for n in ast.walk(s.value) if isinstance(n, ast.Attribute) and _is(n.value, me)}
+        own = {n.attr for n in walk(s.value) if isinstance(n, ast.Attribute) and _is(n.value, me)}
         if isinstance(s, ast.AugAssign):
             if not isinstance(s.op, ast.Add) or own:
                 return None
@@ -87,9 +88,9 @@ def _shape(roles: Roles, method: FunctionNode) -> Shape | None:
             derived.append((target.attr, s.value))
     known = {a for a, _ in adds}
     for _, value in derived:
-        read = {n.attr for n in ast.walk(value) if isinstance(n, ast.Attribute) and _is(n.value, me)}
-        calls = any(isinstance(n, ast.Call) for n in ast.walk(value))
-        if calls or not read <= known or any(isinstance(n, ast.Name) and n.id != me for n in ast.walk(value)):
+        read = {n.attr for n in walk(value) if isinstance(n, ast.Attribute) and _is(n.value, me)}
+        calls = any(isinstance(n, ast.Call) for n in walk(value))
+        if calls or not read <= known or any(isinstance(n, ast.Name) and n.id != me for n in walk(value)):
             return None
     return Shape(tuple(adds), tuple(derived)) if adds and len(known) == len(adds) else None
 
@@ -132,7 +133,7 @@ def _from_zero(carried: Carried, name: str, attributes: list[str]) -> bool:
     last = carried.certain_last(_begins(carried, name))
     if last is None:
         return False
-    calls = [n for n in ast.walk(carried.names.statement(last)) if isinstance(n, ast.Call)]
+    calls = [n for n in walk(carried.names.statement(last)) if isinstance(n, ast.Call)]
     zeroed = {a for c in calls for f, _ in carried.roles.values.targets(c) for a in _zeroed(carried.roles, f)}
     return set(attributes) <= zeroed
 
@@ -152,7 +153,7 @@ def _begins(carried: Carried, name: str) -> Iterator[ast.Name]:
 def _zeroed(roles: Roles, method: FunctionNode, depth: int = 2) -> set[str]:
     """The attributes that a method sets to 0, itself or by another method of the object."""
     out = set()
-    for n in ast.walk(method):
+    for n in walk(method):
         if isinstance(n, ast.Assign) and is_zero(n.value):
             out |= {t.attr for t in n.targets if isinstance(t, ast.Attribute)}
         elif isinstance(n, ast.Call) and depth:

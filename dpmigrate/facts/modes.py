@@ -18,6 +18,7 @@ from typing import Any
 from dpmigrate.facts.dormant import dormant
 from dpmigrate.facts.launch import PROCESSES, uses_own_mode
 from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.scopes import Links
 
 #: variables and options that tell of processes
@@ -186,6 +187,6 @@ def _nothing(node: ast.stmt) -> ast.Pass:
 def _take_out_unused(names: Names) -> None:
     """Leave out the functions that nothing uses any more and that belong to the own mode."""
     for node in dormant(names):
-        if isinstance(node, FunctionNode) and any(uses_own_mode(names, n) for n in ast.walk(node)):
+        if isinstance(node, FunctionNode) and any(uses_own_mode(names, n) for n in walk(node)):
             home: list[ast.stmt] = names.block(node)
             home[home.index(node)] = _nothing(node)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.passes import goes_into_loss, methods_of_model
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.unused import own_classes
@@ -49,7 +50,7 @@ class Modules:
     def registered(self, cls: ast.ClassDef, how: str) -> set[str]:
         """The names that the class and its bases register, by ``register_buffer`` or ``register_parameter``."""
         if (cls, how) not in self._registered:
-            calls = (n for c in self.roles.values.defs.bases(cls) for n in ast.walk(c) if isinstance(n, ast.Call))
+            calls = (n for c in self.roles.values.defs.bases(cls) for n in walk(c) if isinstance(n, ast.Call))
             made = [n for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr == how]
             first = (next((k.value for k in n.keywords if k.arg == "name"), n.args[0] if n.args else None) for n in made)
             self._registered[cls, how] = {e.value for e in first if isinstance(e, ast.Constant) and isinstance(e.value, str)}
@@ -86,7 +87,7 @@ class Modules:
         todo: list[ast.AST] = [b.node for b in self.roles.train_loops]
         while todo:
             part = todo.pop()
-            for call in (n for n in ast.walk(part) if isinstance(n, ast.Call)):
+            for call in (n for n in walk(part) if isinstance(n, ast.Call)):
                 loop = self._loop(call)
                 targets = {f for f, _ in self.roles.values.targets(call)} | {*methods_of_model(self.roles, call)}
                 new = targets - found if loop is None or loop.trains else set()

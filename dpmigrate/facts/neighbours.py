@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.names import last, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import Val
 from dpmigrate.facts.pairs import one_number_each, sample_count
 from dpmigrate.facts.reductions import literals
@@ -139,7 +140,7 @@ class _Finding:
 
     def _number_of_sample(self, index: ast.expr, tensor: ast.expr) -> bool:
         """Whether a loop over the numbers of the samples gives the index: ``f[i + 1]`` in ``for i in range(len(f) - 1)``."""
-        for n in ast.walk(index):
+        for n in walk(index):
             if isinstance(n, ast.Name):
                 bound = list(self.names.bindings(self.names.scope_of[n], n.id))
                 ends = [self._ends(b, tensor) for b in bound]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import of_a_turn, of_batch, of_loader
 from dpmigrate.facts.scopes import Binding
@@ -126,7 +127,7 @@ class Numbers:
         for f in functions:
             if not isinstance(f, FunctionNode):
                 return False
-            own = [n.value for n in ast.walk(f) if isinstance(n, ast.Return) and n.value is not None and self.names.function(n) is f]
+            own = [n.value for n in walk(f) if isinstance(n, ast.Return) and n.value is not None and self.names.function(n) is f]
             for value in own:
                 if item is not None and not (isinstance(value, ast.Tuple) and item < len(value.elts)):
                     return False

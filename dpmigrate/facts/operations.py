@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from dpmigrate.facts.definitions import parameters
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.stored import stored
 
@@ -27,7 +28,7 @@ def _changed(roles: Roles, cls: ast.ClassDef) -> Iterator[tuple[ast.stmt, int]]:
     forward, backward = (roles.values.defs.method(cls, name) for name in ("forward", "backward"))
     given = parameters(forward)[1:] if forward is not None else []
     for function in (f for f in (forward, backward) if f is not None):
-        for stmt in (n for n in ast.walk(function) if isinstance(n, ast.stmt)):
+        for stmt in (n for n in walk(function) if isinstance(n, ast.stmt)):
             for s in stored(roles.names, stmt):
                 if isinstance(s.holder, ast.Name) and (s.index or not isinstance(stmt, ast.Assign)):
                     name = s.holder.id if function is forward else _saved(roles, s.holder, forward)
@@ -37,7 +38,7 @@ def _changed(roles: Roles, cls: ast.ClassDef) -> Iterator[tuple[ast.stmt, int]]:
 
 def _saved(roles: Roles, held: ast.Name, forward: FunctionNode | None) -> str:
     """The parameter of ``forward`` that a variable of ``backward`` is, by its place in ``save_for_backward``."""
-    saves = [n for n in ast.walk(forward) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)] if forward is not None else []
+    saves = [n for n in walk(forward) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)] if forward is not None else []
     kept = next((c.args for c in saves if isinstance(c.func, ast.Attribute) and c.func.attr == "save_for_backward"), [])
     for b in roles.names.bindings(roles.names.scope_of[held], held.id):
         if isinstance(b.value, ast.Attribute) and b.value.attr in ("saved_tensors", "saved_variables"):

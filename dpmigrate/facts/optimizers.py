@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import GROWS, INNER_MODULES, PARAMETERS
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.values import NONE, Val, Vals
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _stepped(roles: Roles, call: ast.Call) -> bool:
         for name in ("step", "zero_grad")
     }
     given = [a for a in call.args if not any(v.qual.startswith("torch.optim.") for v in roles.values.eval(a))]  # a scheduler gets an optimizer
-    takes = any(isinstance(n, ast.Attribute) and n.attr in PARAMETERS for a in given for n in ast.walk(a))
+    takes = any(isinstance(n, ast.Attribute) and n.attr in PARAMETERS for a in given for n in walk(a))
     groups = [a for a in given if any(v.kind == "display" for v in roles.values.eval(a))]
     return made["step"] and (made["zero_grad"] or takes or any(True for _ in _receivers(roles, groups)))
 
@@ -99,7 +100,7 @@ def _reached(roles: Roles, todo: list[ast.expr], *, functions: bool) -> Iterator
     written: set[str] = set()  # attributes, which are followed by what they are called
     stack: list[ast.AST] = list(todo)
     while stack:
-        for n in ast.walk(stack.pop()):
+        for n in walk(stack.pop()):
             if id(n) in seen:
                 continue
             seen.add(id(n))
@@ -115,7 +116,7 @@ def _reached(roles: Roles, todo: list[ast.expr], *, functions: bool) -> Iterator
 
 def _gives(function: FunctionNode) -> bool:
     """Whether the function gives its caller something: one that only prints is no factory, wherever a name is looked up."""
-    return any(isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) and n.value is not None for n in ast.walk(function))
+    return any(isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) and n.value is not None for n in walk(function))
 
 
 def _gives_parameters(roles: Roles, call: ast.Call) -> bool:
@@ -125,7 +126,7 @@ def _gives_parameters(roles: Roles, call: ast.Call) -> bool:
 
 
 def _hands_parameters_out(roles: Roles, function: FunctionNode, seen: frozenset[ast.AST]) -> bool:
-    own = [n for n in ast.walk(function) if n is not function and roles.names.function(n) is function]
+    own = [n for n in walk(function) if n is not function and roles.names.function(n) is function]
     if function in seen or not any(isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) and n.value is not None for n in own):
         return False
     if any(isinstance(n, ast.Attribute) and n.attr in PARAMETERS for n in own):

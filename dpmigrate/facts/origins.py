@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.library import CLOCKS, MUTATORS
 from dpmigrate.facts.names import last, of_self
+from dpmigrate.facts.nodes import children, walk
 from dpmigrate.facts.randomness import drawing
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
@@ -41,7 +42,7 @@ def origins(
         held = _held(roles, n) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) else None
         if returned and isinstance(n, ast.Call):
             held = handed_back(roles, n)
-        todo += ast.iter_child_nodes(n) if held is None else held
+        todo += children(n) if held is None else held
         if not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load):
             continue
         variable = roles.names.variable(roles.names.scope_of[n], n.id)
@@ -71,7 +72,7 @@ def handed_back(roles: Roles, call: ast.Call) -> list[ast.AST] | None:
     out: list[ast.AST] = []
     for function, _ in roles.values.targets(call):
         returns = [r.value for r in roles.names.returns(function) if r.value is not None]
-        if not returns or roles.inside_module(function) or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(function)):
+        if not returns or roles.inside_module(function) or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(function)):
             return None
         out += returns
     return out or None
@@ -139,7 +140,7 @@ def of_clock(roles: Roles, node: ast.AST) -> bool:
     for n, _ in origins(roles, node, form=False):
         if isinstance(n, ast.Call):
             returned = (r.value for f, _ in roles.values.targets(n) for r in roles.names.returns(f) if r.value is not None)
-            asked = (c for e in (n, *returned) for c in ast.walk(e) if isinstance(c, ast.Call))
+            asked = (c for e in (n, *returned) for c in walk(e) if isinstance(c, ast.Call))
             if any(roles.names.dotted(c.func) in CLOCKS for c in asked):
                 return True
     return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import children, walk
 from dpmigrate.facts.passes import written_names
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.values import Vals
@@ -37,7 +38,7 @@ def idle_parts(roles: Roles, cls: ast.ClassDef, models: Vals) -> frozenset[str]:
 def _given(roles: Roles, forward: FunctionNode) -> dict[_Place, list[ast.expr]] | None:
     """What ``forward`` gives at each place of its result; None where its results have no such places, or not always the same."""
     found: list[dict[_Place, ast.expr]] = []
-    for n in ast.walk(forward):
+    for n in walk(forward):
         if isinstance(n, ast.Return) and roles.names.function(n) is forward:
             places = _places(n.value)
             if places is None or (found and set(places) != set(found[0])):
@@ -108,8 +109,8 @@ def _parts(roles: Roles, cls: ast.ClassDef, forward: FunctionNode, outputs: list
     """
     known = written_names(*outputs)
     flows: list[tuple[set[str], set[str]]] = []
-    for stmt in (n for n in ast.walk(forward) if isinstance(n, ast.stmt) and n is not forward and not isinstance(n, ast.Return)):
-        read = written_names(*(e for e in ast.iter_child_nodes(stmt) if isinstance(e, ast.expr | ast.withitem)))
+    for stmt in (n for n in walk(forward) if isinstance(n, ast.stmt) and n is not forward and not isinstance(n, ast.Return)):
+        read = written_names(*(e for e in children(stmt) if isinstance(e, ast.expr | ast.withitem)))
         targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign | ast.AnnAssign | ast.For) else []
         if targets and all(isinstance(t, ast.Name | ast.Tuple | ast.List) for t in targets):
             flows.append((written_names(*targets), read))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.names import Names, last
+from dpmigrate.facts.nodes import children
 from dpmigrate.facts.values import Values
 
 TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.")
@@ -94,7 +95,7 @@ def called(names: Names, node: ast.AST) -> Iterator[ast.Call]:
         n = todo.pop()
         if isinstance(n, ast.Call) and names.dotted(n.func) != "functools.partial":
             yield n
-        todo += [n.args] if isinstance(n, ast.Lambda) else ast.iter_child_nodes(n)
+        todo += [n.args] if isinstance(n, ast.Lambda) else children(n)
 
 
 def postponed(names: Names) -> list[ast.Lambda | ast.Call]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dpmigrate.facts.library import FLOATS, INTEGERS, LAYOUTS, MAKES, MAKES_ALIKE, MOVES
 from dpmigrate.facts.loops import last, source
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
 
 _PADS = frozenset({"pad_sequence", "pad_packed_sequence"})
@@ -23,7 +24,7 @@ def padded(roles: Roles, node: ast.expr) -> bool:
     passes = roles.forward_calls
     return any(
         _of_collate(roles, loader, path)
-        for n in ast.walk(node)
+        for n in walk(node)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and not _only_its_size(roles, n) and not any(roles.names.is_inside(n, c) for c in passes)
         for loader, path in _elements(roles, _whole(roles, n), _DEPTH)
     )
@@ -74,7 +75,7 @@ def _elements(roles: Roles, node: ast.AST | None, depth: int) -> Iterator[tuple[
 
 
 def _enumerated(node: ast.expr) -> bool:
-    return any(isinstance(n, ast.Call) and last(n.func) == "enumerate" for n in ast.walk(node))
+    return any(isinstance(n, ast.Call) and last(n.func) == "enumerate" for n in walk(node))
 
 
 def _taken_from(roles: Roles, node: ast.expr) -> ast.expr | None:
@@ -97,7 +98,7 @@ def _of_collate(roles: Roles, loader: ast.Call, path: _Path) -> bool:
 def _returned(roles: Roles, function: FunctionNode | ast.Lambda, path: _Path) -> Iterator[ast.expr]:
     """What a function gives at a place of its result."""
     results = (
-        [function.body] if isinstance(function, ast.Lambda) else [n.value for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None]
+        [function.body] if isinstance(function, ast.Lambda) else [n.value for n in walk(function) if isinstance(n, ast.Return) and n.value is not None]
     )
     for value in results:
         yield from _part(roles, value, path, _DEPTH)
@@ -123,7 +124,7 @@ def _part(roles: Roles, value: ast.expr, path: _Path, depth: int) -> Iterator[as
 
 def _pads(roles: Roles, node: ast.AST, depth: int) -> bool:
     """Whether the value is padded, or made in a size that is a maximum over the samples."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Call):
             if last(n.func) in _PADS or (last(n.func) in _MADE and any(_longest(roles, a, depth) for a in (*n.args, *(k.value for k in n.keywords)))):
                 return True
@@ -138,7 +139,7 @@ def _pads(roles: Roles, node: ast.AST, depth: int) -> bool:
 
 def _longest(roles: Roles, node: ast.AST, depth: int) -> bool:
     """Whether a maximum goes into the number: ``max(len(s) for s in batch)``, ``lengths.max()``, a name for one."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Call) and last(n.func) in ("max", "amax"):
             return True
         if isinstance(n, ast.Name) and depth:

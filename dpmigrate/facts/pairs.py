@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from dpmigrate.facts.batch import counted
 from dpmigrate.facts.library import FLOATS, MOVES, REPEATS
 from dpmigrate.facts.names import last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.passes import written_names
 from dpmigrate.facts.reductions import REDUCTIONS, axes, literals
 from dpmigrate.facts.roles import Roles
@@ -153,7 +154,7 @@ def _unseen(roles: Roles, node: ast.Name | ast.Attribute, seen: set[ast.expr]) -
 
 def _one_given(roles: Roles, tensor: ast.expr, seen: set[ast.expr] | None = None) -> bool:
     """Whether the function is given parts of one sample, as the boxes of a picture: it compares within that sample."""
-    named = [n for n in ast.walk(tensor) if isinstance(n, ast.Name)]
+    named = [n for n in walk(tensor) if isinstance(n, ast.Name)]
     if any(b.how == "param" for n in named for b in roles.names.bindings(roles.names.scope_of[n], n.id)):
         return of_one(roles, tensor)
     seen = set() if seen is None else seen
@@ -168,7 +169,7 @@ def sample_count(roles: Roles, node: ast.expr, tensor: ast.expr, seen: set[ast.e
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         return any(sample_count(roles, n, tensor, seen) for n in (node.left, node.right))
     if isinstance(node, ast.Call) and roles.names.dotted(node.func) == "?.len" and len(node.args) == 1:
-        return ast.dump(node.args[0]) in {ast.dump(n) for n in ast.walk(tensor)} and of_batch(roles, node.args[0])
+        return ast.dump(node.args[0]) in {ast.dump(n) for n in walk(tensor)} and of_batch(roles, node.args[0])
     sized = counted(node)
     return sized is not None and of_batch(roles, sized) and not of_one(roles, sized)
 
@@ -224,7 +225,7 @@ def of_samples(roles: Roles, product: Product) -> bool:
 
 def of_one_sample(roles: Roles, product: Product) -> bool:
     """Whether the product stands in a loop over samples, or over parts of one, whose element it takes."""
-    names = {n for e in product.operands for n in ast.walk(e) if isinstance(n, ast.Name)}
+    names = {n for e in product.operands for n in walk(e) if isinstance(n, ast.Name)}
     read = {n.id for n in names} | written_names(*(v for n in names for v in roles.given(n)))
     for a in roles.names.ancestors(product.node, below=roles.names.function(product.node)):
         targets = [g.target for g in a.generators] if isinstance(a, ast.ListComp | ast.GeneratorExp) else [a.target] if isinstance(a, ast.For) else []
@@ -286,7 +287,7 @@ def decomposed(roles: Roles, call: ast.Call) -> bool:
     """Whether the call looks at a matrix as a whole, of which the rows are the samples where it has two axes: its singular values, a nuclear norm."""
     dotted = roles.names.dotted(call.func)
     known = dotted in _DECOMPOSITIONS or (isinstance(call.func, ast.Attribute) and not dotted and call.func.attr in ("svd", "qr"))
-    nuclear = last(call.func) in ("norm", "matrix_norm") and any(isinstance(a, ast.Constant) and a.value == "nuc" for a in ast.walk(call))
+    nuclear = last(call.func) in ("norm", "matrix_norm") and any(isinstance(a, ast.Constant) and a.value == "nuc" for a in walk(call))
     tensor = call.args[0] if dotted and call.args else getattr(call.func, "value", None)
     return (known or nuclear) and isinstance(tensor, ast.expr) and of_batch(roles, tensor)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.casts import before_training, casts
 from dpmigrate.facts.names import last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.passes import methods_of_model
 from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.values import Val, Vals
@@ -92,7 +93,7 @@ def _changes(script: Script, call: ast.Call) -> bool:
         todo += script.roles.entered(method)
         if any(
             isinstance(n, ast.Attribute) and (n.attr == "requires_grad_" or (n.attr == "requires_grad" and isinstance(n.ctx, ast.Store)))
-            for n in ast.walk(method)
+            for n in walk(method)
         ):
             return True
     return False
@@ -177,7 +178,7 @@ def _of_wrapped(script: Script, node: ast.expr) -> bool:
     for b in script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ():
         source = _source(b)
         if source is not None and script.names.is_inside(node, script.names.statement(b.target)):
-            for n in ast.walk(source):
+            for n in walk(source):
                 if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters") and _wrapped_part(script, n.value, _DEPTH):
                     return True
     return False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import FLOATS, INNER_MODULES, MOVES, PARAMETERS, SETTINGS
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.stateless import stateless
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _unwrapped(roles: Roles, node: ast.expr) -> ast.expr:
 
 def written_names(*nodes: ast.AST) -> set[str]:
     """The variables and attributes in some expressions, as they are written there."""
-    return {ast.unparse(n) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)} - {"self"}
+    return {ast.unparse(n) for node in nodes for n in walk(node) if isinstance(n, ast.Name | ast.Attribute)} - {"self"}
 
 
 def methods_of_model(roles: Roles, call: ast.Call) -> list[FunctionNode]:

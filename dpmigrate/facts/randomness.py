@@ -6,6 +6,7 @@ import ast
 
 from dpmigrate.facts.library import SEEDED_STREAMS
 from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
 
 #: calls that draw, by the beginning of their dotted names
@@ -30,7 +31,7 @@ _RUNS = frozenset({"map", "filter", "imap", "starmap", "apply", "delayed", "part
 
 def draws(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
     """Whether the node, or a function of the program that it calls, draws random numbers."""
-    for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
+    for call in (n for n in walk(node) if isinstance(n, ast.Call)):
         if any(k.arg in _OWN_STREAM and not (isinstance(k.value, ast.Constant) and k.value.value is None) for k in call.keywords):
             continue
         if _drawing(roles, call):
@@ -63,4 +64,4 @@ def postponed(roles: Roles, node: ast.AST) -> bool:
         return False
     if last(node.func) in _RUNS:
         return True
-    return any(isinstance(n, ast.Yield | ast.YieldFrom) for f, _ in roles.values.targets(node) for n in ast.walk(f))
+    return any(isinstance(n, ast.Yield | ast.YieldFrom) for f, _ in roles.values.targets(node) for n in walk(f))

@@ -10,6 +10,7 @@ from itertools import takewhile
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.library import EXIST_METHODS, EXISTS
 from dpmigrate.facts.names import FunctionNode, last, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import TRACKERS, changes_files, waits_for_somebody
 from dpmigrate.facts.roles import Roles
 
@@ -82,7 +83,7 @@ def ends_before(roles: Roles, place: ast.AST) -> Iterator[ast.expr]:
     """The tests of a ``return`` that would end a function before it comes to the place."""
     for node in leading_to(roles, place):
         function = roles.names.function(node)
-        for r in ast.walk(function):
+        for r in walk(function):
             if isinstance(r, ast.Return) and roles.names.function(r) is function and position(r) < position(node):
                 around = [a for a in roles.names.ancestors(r) if isinstance(a, ast.If) and not roles.names.is_inside(node, a)]
                 yield from (a.test for a in around if roles.names.function(a) is function and not uniform(roles.names, a.test))
@@ -104,7 +105,7 @@ def reached_together(roles: Roles, node: ast.AST) -> bool:
 
 def asks_files(roles: Roles, test: ast.expr) -> bool:
     """Whether the test looks at files, which another rank may be writing: ``os.path.exists(p)``, ``p.is_file()``."""
-    called = [n.func for n in ast.walk(test) if isinstance(n, ast.Call)]
+    called = [n.func for n in walk(test) if isinstance(n, ast.Call)]
     return any(roles.names.dotted(f) in _FILE_QUESTIONS or (isinstance(f, ast.Attribute) and f.attr in _FILE_TESTS) for f in called)
 
 
@@ -146,7 +147,7 @@ def stretch(roles: Roles, stmt: ast.stmt, parts: Callable[[ast.expr], bool]) -> 
     block, function = names.block(found), names.function(stmt)
     before = block[: block.index(found)]
     first: ast.stmt = found
-    for r in (n for n in ast.walk(function) if isinstance(n, ast.Return) and names.function(n) is function and position(n) < position(found)):
+    for r in (n for n in walk(function) if isinstance(n, ast.Return) and names.function(n) is function and position(n) < position(found)):
         if any(isinstance(a, ast.If) and parts(a.test) and not names.is_inside(found, a) for a in takewhile(lambda a: a is not function, names.ancestors(r))):
             holding = [s for s in before if names.is_inside(r, s)]
             if not holding or block is not function.body:

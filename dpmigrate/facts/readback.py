@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import COMMANDS
 from dpmigrate.facts.paths import HOLE, path_form
 from dpmigrate.facts.ranks import left_to_main, run_apart, run_by_all
@@ -66,8 +67,8 @@ def waits_at(script: Script, read: ast.Call) -> ast.stmt:
 
 
 def _run_in(script: Script, loop: ast.AST) -> set[ast.AST]:
-    inside = set(ast.walk(loop))
-    return inside.union(*(ast.walk(f) for f in script.roles.all_entered(loop)))
+    inside = set(walk(loop))
+    return inside.union(*(walk(f) for f in script.roles.all_entered(loop)))
 
 
 def _all_read(script: Script, read: ast.Call) -> bool:

@@ -13,6 +13,7 @@ from dpmigrate.facts.carried import Carried
 from dpmigrate.facts.definitions import parameters
 from dpmigrate.facts.library import GROWS
 from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.nodes import walk
 
 #: what is asked of a tensor to give it to somebody
 OF_A_BATCH = frozenset({"item", "data", "detach"})
@@ -22,14 +23,14 @@ _AROUND = frozenset({"reset", "clear", "close", "flush", "start", "end", "zero",
 
 def number_of_batch(carried: Carried, node: ast.AST) -> bool:
     """Whether a number is taken out of a tensor of the batch, also in a variable: ``loss.item()``."""
-    named = (v for n in ast.walk(node) if isinstance(n, ast.Name) for v in carried.roles.given(n))
-    return any(isinstance(m, ast.Attribute) and m.attr in OF_A_BATCH for e in (node, *named) for m in ast.walk(e))
+    named = (v for n in walk(node) if isinstance(n, ast.Name) for v in carried.roles.given(n))
+    return any(isinstance(m, ast.Attribute) and m.attr in OF_A_BATCH for e in (node, *named) for m in walk(e))
 
 
 def recorded(carried: Carried, known: Collection[str]) -> Iterator[tuple[ast.Call, str]]:
     """The calls of a turn by which the program's own functions keep a number of the batch, with the name of what keeps it; ``known`` are told elsewhere."""
     found: set[str] = set(known)
-    for call in (n for s in carried.loop.node.body for n in ast.walk(s) if isinstance(n, ast.Call)):
+    for call in (n for s in carried.loop.node.body for n in walk(s) if isinstance(n, ast.Call)):
         for function in sorted({f for f, _ in carried.roles.values.targets(call)}, key=lambda f: f.lineno):
             if carried.roles.inside_module(function):
                 continue  # what a module keeps of its batches is asked elsewhere
@@ -72,7 +73,7 @@ def _is_local(carried: Carried, name: ast.Name, function: FunctionNode) -> bool:
 def _holders(function: FunctionNode, numbers: set[str]) -> Iterator[ast.expr]:
     """The variables and attributes that the function puts its numbers into, also by variables of its own."""
     made = set(numbers)
-    for n in ast.walk(function):
+    for n in walk(function):
         if isinstance(n, ast.Assign | ast.AugAssign) and _read(n.value) & made:
             for target in n.targets if isinstance(n, ast.Assign) else [n.target]:
                 if isinstance(target, ast.Name) and isinstance(n, ast.Assign):
@@ -91,7 +92,7 @@ def _whole(node: ast.expr) -> ast.expr:
 
 
 def _read(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def _asked_after(carried: Carried, owner: ast.expr, call: ast.Call) -> bool:

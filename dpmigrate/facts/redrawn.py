@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.library import MUTATORS
 from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.randomness import draws, postponed
 from dpmigrate.facts.values import Vals
 
@@ -83,7 +84,7 @@ def _drawing(script: Script, node: ast.AST) -> bool:
     """Whether the node may draw: by itself, through what it goes through that is drawn late, in a data set or loader of code that is not seen."""
     if draws(script.roles, node):
         return True
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
             bound = (b.value for b in script.names.bindings(script.names.scope_of[n], n.id) if b.how == "assign")
             if any(v is not None and postponed(script.roles, v) and draws(script.roles, v) for v in bound):
@@ -131,7 +132,7 @@ def _placed(script: Script, stmt: ast.stmt) -> Redrawn:
 
 def _feeding(script: Script, node: ast.AST, seen: set[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements between the epochs that give the variables of the node what they hold, or change it."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load):
             for stmt in _giving(script, n):
                 if stmt not in seen and between(script, stmt) and not script.meets(stmt):
@@ -205,14 +206,14 @@ def _changes(script: Script, stmt: ast.Assign | ast.AugAssign | ast.Expr, data: 
         given = stmt.value.args if isinstance(stmt.value, ast.Call) else []
         return any(isinstance(a, ast.Attribute) and _of_data(script, a.value, data) for a in given) and draws(script.roles, stmt)
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
-    return any(_of_data(script, n.value, data) for t in targets for n in ast.walk(t) if isinstance(n, ast.Attribute) and n.attr not in ("transform", "dataset"))
+    return any(_of_data(script, n.value, data) for t in targets for n in walk(t) if isinstance(n, ast.Attribute) and n.attr not in ("transform", "dataset"))
 
 
 def _drawn_with(script: Script, stmt: ast.stmt) -> Iterator[ast.stmt]:
     """The statement, if it draws, and those between the epochs that draw what it uses."""
     if draws(script.roles, stmt):
         yield stmt
-    for n in (n for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
+    for n in (n for n in walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
         for b in script.names.bindings(script.names.scope_of[n], n.id):
             if b.how == "assign" and b.value is not None and draws(script.roles, b.value) and between(script, b.value):
                 yield script.names.statement(b.value)

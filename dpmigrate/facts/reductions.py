@@ -6,6 +6,7 @@ import ast
 from collections.abc import Hashable
 
 from dpmigrate.facts.names import Names, last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import of_batch, one_by_one
 
@@ -21,7 +22,7 @@ def over_batch(roles: Roles, node: ast.AST, seen: set[Hashable] | None = None) -
     ``seen`` are the variables that have been looked at.
     """
     known: set[Hashable] = set() if seen is None else seen
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Call) and _reduces(roles, n) and not _beside_batch(axes(roles.names, n)) and of_batch(roles, n) and not one_by_one(roles, n):
             return True
         variable = roles.names.meant(n) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) else None

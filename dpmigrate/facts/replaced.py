@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import parameters
 from dpmigrate.facts.names import FunctionNode, Loop, last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.told import PLACE, Told
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _leading(roles: Roles) -> list[FunctionNode]:
 def _why(roles: Roles, decorator: FunctionNode, begin: str) -> Told | None:
     """What a decorator does with the function other than to call it once with what it is given; None where it does not."""
     parameter = parameters(decorator)[0]
-    reads = [n for n in ast.walk(decorator) if isinstance(n, ast.Name) and n.id == parameter and isinstance(n.ctx, ast.Load)]
+    reads = [n for n in walk(decorator) if isinstance(n, ast.Name) and n.id == parameter and isinstance(n.ctx, ast.Load)]
     calls = [p for n in reads if isinstance(p := roles.names.parent[n], ast.Call) and p.func is n]
     returned = any(isinstance(roles.names.parent[n], ast.Return) for n in reads)
     if returned and not calls:
@@ -92,7 +93,7 @@ def _why(roles: Roles, decorator: FunctionNode, begin: str) -> Told | None:
         if len(calls) > 1 or any(isinstance(a, Loop) for a in roles.names.ancestors(call) if roles.names.is_inside(a, decorator)):
             return Told(f"{begin} calls it more than once ({PLACE})", call)
         inner = roles.names.function(call)
-        own = {a.arg for a in ast.walk(inner.args) if isinstance(a, ast.arg)} if isinstance(inner, FunctionNode) and inner is not decorator else set()
+        own = {a.arg for a in walk(inner.args) if isinstance(a, ast.arg)} if isinstance(inner, FunctionNode) and inner is not decorator else set()
         changed = next((e for e in (*call.args, *(k.value for k in call.keywords)) if _changes(e, own)), None)
         if changed is not None:
             return Told(f"{begin} gives it something else, {ast.unparse(changed)} ({PLACE})", changed)
@@ -102,7 +103,7 @@ def _why(roles: Roles, decorator: FunctionNode, begin: str) -> Told | None:
 def _changes(given: ast.expr, own: set[str]) -> bool:
     """Whether an argument is made of what the caller gave, and is not that itself."""
     plain = given.value if isinstance(given, ast.Starred) else given
-    return not isinstance(plain, ast.Name) and any(isinstance(n, ast.Name) and n.id in own for n in ast.walk(plain))
+    return not isinstance(plain, ast.Name) and any(isinstance(n, ast.Name) and n.id in own for n in walk(plain))
 
 
 def _keeps_its_name(roles: Roles, node: ast.Name) -> bool:

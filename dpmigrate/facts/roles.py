@@ -16,6 +16,7 @@ from dpmigrate.facts import passes, sources
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.loops import IN_STEP, BatchLoop, batch_loops, in_step, source
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.optimizers import Optimizer, optimizers
 from dpmigrate.facts.regions import Regions
 from dpmigrate.facts.scopes import Binding
@@ -115,7 +116,7 @@ class Roles:
 
     def entered(self, node: ast.AST) -> Iterator[FunctionNode]:
         """The functions of this module that the calls inside ``node`` may enter directly."""
-        for n in ast.walk(node):
+        for n in walk(node):
             if isinstance(n, ast.Call):
                 for function, _ in self.values.targets(n):
                     yield function
@@ -172,7 +173,7 @@ class Roles:
         bound = (
             isinstance(stmt, ast.Assign)
             and stmt.value is call
-            and any(isinstance(n, ast.Name | ast.Attribute) and _LOADER.search(last(n)) for t in stmt.targets for n in ast.walk(t))
+            and any(isinstance(n, ast.Name | ast.Attribute) and _LOADER.search(last(n)) for t in stmt.targets for n in walk(t))
         )
         return bound or bool(_LOADER.search(last(call.func)))
 
@@ -191,7 +192,7 @@ class Roles:
 
     def calls_model(self, node: ast.AST) -> bool:
         """Whether a model is called inside the node itself."""
-        inside = set(map(id, ast.walk(node)))
+        inside = set(map(id, walk(node)))
         return any(id(p.call) in inside for p in (*self.forwards, *self._indirect))
 
     def all_entered(self, node: ast.AST) -> set[FunctionNode]:
@@ -222,8 +223,8 @@ class Roles:
 
     def about_numbers(self, test: ast.expr) -> bool:
         """``if (i + 1) % k == 0``, ``if amp:`` — tests that do not choose between training and evaluation."""
-        names = [n for n in ast.walk(test) if isinstance(n, ast.Name)]
-        words = {n.id for n in names} | {n.attr for n in ast.walk(test) if isinstance(n, ast.Attribute)}
+        names = [n for n in walk(test) if isinstance(n, ast.Name)]
+        words = {n.id for n in names} | {n.attr for n in walk(test) if isinstance(n, ast.Attribute)}
         return not words & _PHASE_WORDS and not self._by_phase(names)
 
     def _by_phase(self, names: list[ast.Name]) -> bool:
@@ -235,7 +236,7 @@ class Roles:
             if b.how == "for" and isinstance(b.value, ast.Tuple | ast.List):
                 return True
             if b.how == "assign" and b.value is not None:
-                read = (n for n in ast.walk(b.value) if isinstance(n, ast.Name))
+                read = (n for n in walk(b.value) if isinstance(n, ast.Name))
                 more = [c for n in read for c in self.names.bindings(self.names.scope_of[n], n.id) if c.target not in seen]
                 seen |= {c.target for c in more}
                 todo += more
@@ -278,7 +279,7 @@ class Roles:
         """``for phase in ('train', 'val')`` and ``for loader in loaders`` repeat nothing: they go through parts of one epoch."""
         if not isinstance(loop, ast.For):
             return False
-        return isinstance(loop.iter, ast.Tuple | ast.List) or any(self.loaders_of(n) for n in ast.walk(loop.target) if isinstance(n, ast.Name))
+        return isinstance(loop.iter, ast.Tuple | ast.List) or any(self.loaders_of(n) for n in walk(loop.target) if isinstance(n, ast.Name))
 
     # ------------------------------------------------------------------ regions
     @cached_property

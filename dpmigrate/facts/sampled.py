@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts import batch
 from dpmigrate.facts.library import COMPARING, NUMBERS, SHOWING
 from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.samples import of_loader
 
@@ -136,7 +137,7 @@ def _of_a_batch(script: Script, size: ast.expr) -> bool:
         for b in bound:
             values += script.roles.handed(b) or [b.value]
         return all(isinstance(v, ast.expr) and _of_a_batch(script, v) for v in values)
-    roots = [n for n in ast.walk(size) if isinstance(n, ast.Name) and not script.names.dotted(n) and not script.roles.model_vals(n)]
+    roots = [n for n in walk(size) if isinstance(n, ast.Name) and not script.names.dotted(n) and not script.roles.model_vals(n)]
     return bool(roots) and all(of_loader(script.roles, n) or _made_in_training(script, n) for n in roots)
 
 

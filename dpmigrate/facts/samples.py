@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.library import FLOATS, FORM, INTEGERS, MAKES_ALIKE, MOVES
 from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.passes import methods_of_model
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
@@ -24,7 +25,7 @@ def of_batch(roles: Roles, node: ast.AST, seen: set[Hashable] | None = None) -> 
     ``seen`` are the variables that are being looked at: other places that give them a value decide.
     """
     known: set[Hashable] = set() if seen is None else seen
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and _sample(roles, n, known):
             return True
         if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self" and _held(roles, n, known):
@@ -61,7 +62,7 @@ def unmoved(value: ast.AST | None) -> ast.AST | None:
 
 def one_by_one(roles: Roles, node: ast.AST) -> bool:
     """Whether the expression is about an element that a loop or a comprehension takes of something else than a loader: one sample at a time."""
-    return any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and _taken(roles, n) for n in ast.walk(node))
+    return any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and _taken(roles, n) for n in walk(node))
 
 
 def of_one(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
@@ -95,7 +96,7 @@ def _given_one(roles: Roles, b: Binding, seen: frozenset[ast.AST]) -> bool:
 def _taken(roles: Roles, node: ast.Name) -> bool:
     """Whether loops alone give the name a value, over something else than a loader."""
     bound = list(roles.names.bindings(roles.names.scope_of[node], node.id))
-    return bool(bound) and all(b.how == "for" and b.value is not None and not any(roles.loaders_of(e) for e in ast.walk(b.value)) for b in bound)
+    return bool(bound) and all(b.how == "for" and b.value is not None and not any(roles.loaders_of(e) for e in walk(b.value)) for b in bound)
 
 
 def _held(roles: Roles, node: ast.Attribute, seen: set[Hashable]) -> bool:
@@ -145,7 +146,7 @@ def _from_call(roles: Roles, b: Binding) -> bool:
     """Whether the batch comes from the call of a loader, with no name for it: ``for x, y in DataLoader(…)``, ``next(iter(DataLoader(…)))``."""
     if b.value is None or not (b.how == "for" or (isinstance(b.value, ast.Call) and roles.names.dotted(b.value.func) == "?.next")):
         return False
-    return bool(roles.loaders_of(b.value)) or any(n in roles.loader_calls and not _about_loader(roles, n) for n in ast.walk(b.value) if isinstance(n, ast.Call))
+    return bool(roles.loaders_of(b.value)) or any(n in roles.loader_calls and not _about_loader(roles, n) for n in walk(b.value) if isinstance(n, ast.Call))
 
 
 def _about_loader(roles: Roles, node: ast.expr) -> bool:
@@ -156,7 +157,7 @@ def _about_loader(roles: Roles, node: ast.expr) -> bool:
 
 def _counter(roles: Roles, b: Binding) -> bool:
     """``i`` of ``for i, batch in enumerate(loader)``, also with a bar round it."""
-    calls = (n for n in ast.walk(b.value) if isinstance(n, ast.Call)) if b.value is not None and b.how == "for" and b.path == ("*", 0) else ()
+    calls = (n for n in walk(b.value) if isinstance(n, ast.Call)) if b.value is not None and b.how == "for" and b.path == ("*", 0) else ()
     return any(roles.names.dotted(c.func) == "?.enumerate" for c in calls)
 
 

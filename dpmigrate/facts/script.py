@@ -17,6 +17,7 @@ from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
 from dpmigrate.facts.modules import Modules
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.perturbations import perturbations
 from dpmigrate.facts.phases import Phases, phases
 from dpmigrate.facts.replaced import unseen_training
@@ -162,7 +163,7 @@ class Script:
     @cached_property
     def _words(self) -> set[str]:
         """The variables and parameters of all files."""
-        nodes = [n for p in self.program.parts for n in ast.walk(p.tree)]
+        nodes = [n for p in self.program.parts for n in walk(p.tree)]
         return {n.id for n in nodes if isinstance(n, ast.Name)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
 
     @property
@@ -331,7 +332,7 @@ class Script:
         return list(out.values())
 
     def _bound_by_for(self, expr: ast.expr) -> Iterator[Binding]:
-        for n in ast.walk(expr):
+        for n in walk(expr):
             if isinstance(n, ast.Name):
                 yield from (b for b in self.names.bindings(self.names.scope_of[n], n.id) if b.how == "for")
 

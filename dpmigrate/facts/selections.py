@@ -12,6 +12,7 @@ from itertools import takewhile
 from dpmigrate.facts.library import COMPARING, LAYOUTS, MOVES
 from dpmigrate.facts.local import by_batch, loaded
 from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles, element
 from dpmigrate.facts.rows import Rows
 
@@ -43,7 +44,7 @@ def chosen(roles: Roles, node: ast.expr, depth: int = _DEPTH) -> bool:
 
 
 def _chooses(roles: Roles, node: ast.expr, depth: int) -> bool:
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Subscript) and (mask(roles, n.slice, depth) or (_of_loader(roles, n.slice, depth) and Rows(roles).samples(n.value))):
             return True
         if isinstance(n, ast.Call) and (last(n.func) in _SELECTS or (last(n.func) in _BY_PLACE and any(mask(roles, a, depth) for a in n.args))):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.batch import size_as_loaded
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.nodes import children
 from dpmigrate.facts.ranks import asks_files
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Shares:
             if any(size_as_loaded(self.roles, s) for s in sides):
                 return all(size_as_loaded(self.roles, s) or self.sizes.means(s) or _least(s) for s in sides)
             return all(map(self._same, sides))
-        return isinstance(test, ast.BoolOp | ast.UnaryOp) and all(self.alike(n) for n in ast.iter_child_nodes(test) if isinstance(n, ast.expr))
+        return isinstance(test, ast.BoolOp | ast.UnaryOp) and all(self.alike(n) for n in children(test) if isinstance(n, ast.expr))
 
     # ------------------------------------------------------------------ numbers of batches
     def _same(self, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:
@@ -47,7 +48,7 @@ class Shares:
         if isinstance(node, ast.Call):
             return self.names.dotted(node.func) == "?.len" and len(node.args) == 1 and bool(self.roles.loaders_of(node.args[0]))
         if isinstance(node, ast.BinOp | ast.BoolOp):
-            return all(self._same(n, seen) for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr))
+            return all(self._same(n, seen) for n in children(node) if isinstance(n, ast.expr))
         if isinstance(node, ast.IfExp):
             return all(self._same(n, seen) for n in (node.test, node.body, node.orelse))
         return isinstance(node, ast.Name | ast.Attribute) and self._given(node, seen)

@@ -21,6 +21,7 @@ from dpmigrate.facts.destinations import Destinations
 from dpmigrate.facts.library import MAKES, MAKES_ALIKE, REPEATS
 from dpmigrate.facts.loaders import starred
 from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.nodes import walk
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -169,7 +170,7 @@ class Sizes:
         """Whether the model that the call makes may use the size; not where its class is seen to store it for nobody."""
         for function, skip in self.roles.values.targets(call):
             scope = self.names.opened[function]
-            names = [name for name, e in arguments(call, function, skip) if any(n is node for n in ast.walk(e))]
+            names = [name for name, e in arguments(call, function, skip) if any(n is node for n in walk(e))]
             reads = [n for name in names for n in self.names.uses(scope, name)]
             stored = [t for n in reads if isinstance(s := self.names.parent[n], ast.Assign) for t in s.targets if isinstance(t, ast.Attribute)]
             if names and len(stored) == len(reads) and not any(isinstance(n.ctx, ast.Load) for t in stored for n in self.names.attributes(t.attr)):
@@ -222,10 +223,10 @@ class Sizes:
     def _kind(self, maker: ast.AST) -> str:
         """What a rank's size would not make right: positions in the order of the data, and sums over samples whose divisor is another place."""
         if isinstance(maker, ast.Subscript):  # scores[i * batch_size : (i + 1) * batch_size]
-            names = [n for n in ast.walk(maker.slice) if isinstance(n, ast.Name) and not self.means(n)]
+            names = [n for n in walk(maker.slice) if isinstance(n, ast.Name) and not self.means(n)]
             return "position" if any(b.how in ("for", "aug") for n in names for b in self.names.bindings(self.names.scope_of[n], n.id)) else ""
         loop = self.names.parent[maker]
-        if isinstance(loop, ast.For) and loop.iter is maker and any(self._adds(n) for s in loop.body for n in ast.walk(s)):
+        if isinstance(loop, ast.For) and loop.iter is maker and any(self._adds(n) for s in loop.body for n in walk(s)):
             return "samples"
         return ""
 
@@ -234,8 +235,8 @@ class Sizes:
         if isinstance(node, ast.AugAssign):
             return self.roles.into_loss(node.target)
         if isinstance(node, ast.Assign):
-            words = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-            return self.roles.into_loss(*node.targets) and any(isinstance(n, ast.Name) and n.id in words for n in ast.walk(node.value))
+            words = {n.id for t in node.targets for n in walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            return self.roles.into_loss(*node.targets) and any(isinstance(n, ast.Name) and n.id in words for n in walk(node.value))
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append" and self.roles.into_loss(node.func.value)
 
     def _calls_that_give(self, node: ast.expr) -> list[tuple[ast.Call, ast.expr | None]] | None:
@@ -273,7 +274,7 @@ class Sizes:
 
     def _read_in(self, given: ast.expr | None) -> ast.expr | None:
         """Where an argument reads the setting."""
-        return next((n for n in ast.walk(given) if isinstance(n, ast.Name | ast.Attribute) and self.means(n)), None) if given is not None else None
+        return next((n for n in walk(given) if isinstance(n, ast.Name | ast.Attribute) and self.means(n)), None) if given is not None else None
 
 
 def _of_lambda(function: ast.Lambda, call: ast.Call, name: str) -> ast.expr | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import GROWS
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.scopes import Variable
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _Dead = Callable[[ast.AST], bool]
 def marks(roles: Roles, *nodes: ast.AST) -> set[Mark]:
     """The variables and attributes in some expressions."""
     found: set[Mark] = set()
-    for n in (n for node in nodes for n in ast.walk(node)):
+    for n in (n for node in nodes for n in walk(node)):
         if isinstance(n, ast.Attribute):
             found.add(ast.unparse(n))
         elif isinstance(n, ast.Name) and n.id != "self":

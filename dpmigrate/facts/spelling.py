@@ -10,6 +10,7 @@ import ast
 from collections.abc import Mapping
 
 from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.phases import Env
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Scope
@@ -19,9 +20,9 @@ Calls = Mapping[ast.Call, Env] | None
 
 def spelled(names: Names, expr: ast.expr, place: ast.AST) -> str | None:
     """The expression as the place writes it, of variables that both see; None where one of them has no name there, or where it would run twice."""
-    if any(isinstance(n, ast.Call) for n in ast.walk(expr)):
+    if any(isinstance(n, ast.Call) for n in walk(expr)):
         return None
-    words = {id(n): _word(names, n, names.scope_of[place]) for n in ast.walk(expr) if isinstance(n, ast.Name)}
+    words = {id(n): _word(names, n, names.scope_of[place]) for n in walk(expr) if isinstance(n, ast.Name)}
     if None in words.values():
         return None
     written = _Spelled(words).visit(expr)

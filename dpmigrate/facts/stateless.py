@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts import criteria
 from dpmigrate.facts.definitions import is_static, parameters
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
@@ -34,7 +35,7 @@ def _is_free(roles: Roles, cls: ast.ClassDef, name: str, seen: frozenset[str]) -
         return True
     given = parameters(method)
     own = None if is_static(method) or not given else given[0]
-    inside = list(ast.walk(method))
+    inside = list(walk(method))
     if any(isinstance(n, ast.Call) and _may_run_model(roles, method, n, own) for n in inside):
         return False
     used = [n for n in inside if isinstance(n, ast.Name) and n.id in (own, "super", "__class__")]
@@ -79,7 +80,7 @@ def _of_objects(roles: Roles, attribute: str) -> list[ast.expr | None]:
 def _registered(roles: Roles, attribute: str) -> bool:
     """``self.register_buffer("weight", …)``"""
     calls = (c for word in ("register_buffer", "register_parameter", "add_module", "register_module", "setattr") for c in roles.names.calls(word))
-    return any(isinstance(n, ast.Constant) and n.value == attribute for c in calls for n in ast.walk(c))
+    return any(isinstance(n, ast.Constant) and n.value == attribute for c in calls for n in walk(c))
 
 
 def _holds_nothing(roles: Roles, value: ast.expr) -> bool:

@@ -16,6 +16,7 @@ from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn, in_training
 from dpmigrate.facts.kept import switched
 from dpmigrate.facts.library import INNER_MODULES, PARAMETERS
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.origins import of_clock, of_data, of_weights
 from dpmigrate.facts.ranks import local_tests
 from dpmigrate.facts.sampled import made_global
@@ -102,7 +103,7 @@ class Course:
 
 def _parting(script: Script, place: Steered) -> Iterator[ast.expr]:
     """The tests round a place by which ranks would part."""
-    within = [n.test for n in ast.walk(script.names.statement(place.node)) if isinstance(n, ast.IfExp)]
+    within = [n.test for n in walk(script.names.statement(place.node)) if isinstance(n, ast.IfExp)]
     for test in (*local_tests(script.roles, place.node), *within):
         if place.kind is Kind.RATE:
             parts = script.roles.about_numbers(test) if test not in within else not uniform(script.names, test)
@@ -164,7 +165,7 @@ def _by_statement(script: Script, stmt: ast.Assign | ast.AugAssign | ast.Expr) -
     if any(_is_weight(script, t) for t in targets):
         yield Steered(stmt, Kind.WEIGHT, (value,))
     elif any(v.node is o.call for v in script.values.eval(value) for o in script.roles.optimizers):
-        rates = [k.value for n in ast.walk(value) if isinstance(n, ast.Call) for k in n.keywords if k.arg in _SETTINGS]
+        rates = [k.value for n in walk(value) if isinstance(n, ast.Call) for k in n.keywords if k.arg in _SETTINGS]
         yield Steered(stmt, Kind.OPTIMIZER, tuple(rates))
 
 
@@ -198,7 +199,7 @@ def _has_state(script: Script, node: ast.expr) -> bool:
 # ------------------------------------------------------------------ weights
 def _is_weight(script: Script, node: ast.expr) -> bool:
     """``model.fc.weight``, ``model.fc.bias.data[0]``, ``p`` and ``p.data`` of ``for p in model.parameters()``; not their gradients."""
-    words = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    words = {n.attr for n in walk(node) if isinstance(n, ast.Attribute)}
     if "grad" in words:
         return False
     return (bool(words & _TENSORS) and part_of_model(script, node)) or _goes_through(script, node, _DEPTH)
@@ -218,7 +219,7 @@ def _goes_through(script: Script, node: ast.expr, depth: int) -> bool:
 def _of_weights(script: Script, b: Binding, read: ast.Name, depth: int) -> bool:
     if b.how != "for" or not isinstance(b.value, ast.expr) or not script.names.is_inside(read, script.names.statement(b.target)):
         return False
-    within = (n for n in ast.walk(b.value) if isinstance(n, ast.Name))  # for group in optimizer.param_groups: for p in group["params"]
+    within = (n for n in walk(b.value) if isinstance(n, ast.Name))  # for group in optimizer.param_groups: for p in group["params"]
     return any(holds_weights(script, n) for n in asked(script, b.value)) or any(_goes_through(script, n, depth - 1) for n in within)
 
 
@@ -231,7 +232,7 @@ def holds_weights(script: Script, node: ast.Attribute) -> bool:
 
 def asked(script: Script, node: ast.expr, depth: int = _DEPTH) -> Iterator[ast.Attribute]:
     """The attributes that the expression is made of, also through variables: ``params = list(model.parameters())``."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Attribute):
             yield n
         elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and depth:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.names import position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.optimizers import Optimizer
 from dpmigrate.facts.roles import Roles
 
@@ -59,17 +60,17 @@ def forward_of(roles: Roles, backward: ast.Call) -> Forward | None:
         if not isinstance(above, ast.If) or start:
             return None
         stmt = above  # if phase == "train": loss.backward()
-    wanted = {n.id for n in ast.walk(backward.func) if isinstance(n, ast.Name)}
+    wanted = {n.id for n in walk(backward.func) if isinstance(n, ast.Name)}
     last = reaching[-1]
     for s in block[start:index]:
-        if position(s) > position(last) and any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in wanted for n in ast.walk(s)):
+        if position(s) > position(last) and any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in wanted for n in walk(s)):
             last = s
     return Forward(backward, (reaching[0], last), inline)
 
 
 def _computes(roles: Roles, loss: ast.expr) -> bool:
     """Whether the expression computes with what the model gives, more than adding and averaging finished losses: ``criterion(output, y)``."""
-    return any(isinstance(n, ast.Call) and not _gathers(roles, n) for n in ast.walk(loss))
+    return any(isinstance(n, ast.Call) and not _gathers(roles, n) for n in walk(loss))
 
 
 def _gathers(roles: Roles, call: ast.Call) -> bool:
@@ -80,7 +81,7 @@ def _gathers(roles: Roles, call: ast.Call) -> bool:
 
 
 def _calls_model(roles: Roles, node: ast.stmt | ast.expr) -> bool:
-    inside = {id(n) for n in ast.walk(node)}
+    inside = {id(n) for n in walk(node)}
     passes = [p.call for p in (*roles.forwards, *roles.detours)]
     if any(id(c) in inside for c in passes):
         return True
@@ -138,4 +139,4 @@ def clips_before(roles: Roles, stmt: ast.stmt) -> list[ast.stmt]:
 
 def clips(roles: Roles, stmt: ast.AST) -> bool:
     """Whether the statement clips gradients."""
-    return any(isinstance(n, ast.Call) and roles.names.dotted(n.func) in CLIPPING for n in ast.walk(stmt))
+    return any(isinstance(n, ast.Call) and roles.names.dotted(n.func) in CLIPPING for n in walk(stmt))

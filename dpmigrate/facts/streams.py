@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.ranks import leading_to, run_by_all
 from dpmigrate.facts.sources import Mark, marks, training_sources
 
@@ -68,7 +69,7 @@ def shared(script: Script, call: ast.Call) -> bool:
         return False
     cls = script.names.cls(call)
     stmt = script.names.statement(call)
-    kept = isinstance(stmt, ast.Assign) and any(isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) for t in stmt.targets for n in ast.walk(t))
+    kept = isinstance(stmt, ast.Assign) and any(isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) for t in stmt.targets for n in walk(t))
     of_object = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Attribute)  # self.rng.seed()
     return cls is None or is_sampler(script, cls) or not (kept or of_object)
 
@@ -111,7 +112,7 @@ def _handed_on(script: Script, call: ast.Call) -> Iterator[ast.stmt]:
 def _left(script: Script, stmt: ast.stmt) -> set[Mark]:
     """What the statement leaves behind, also in what it decides: variables, and the objects whose methods it calls."""
     found: set[Mark] = set()
-    for n in ast.walk(stmt):
+    for n in walk(stmt):
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
             found |= marks(script.roles, n)
         elif isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store):

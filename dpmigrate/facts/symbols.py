@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from dpmigrate.facts.imported import Imported
+from dpmigrate.facts.nodes import children, walk
 from dpmigrate.facts.scopes import Binding, Links, Scope
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -43,8 +44,7 @@ class Symbols:
             self._index(node)
             inner = self._open(node, scope)
             self._bind(node, scope)
-            children = list(ast.iter_child_nodes(node))
-            for child in reversed(children):
+            for child in reversed(children(node)):
                 self.parent[child] = node
                 stack.append((child, self._around(node, scope) if self._outside(node, child) else inner))
 
@@ -76,7 +76,7 @@ class Symbols:
             a = node.args
             for arg in [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]:
                 self._add(inner, arg.arg, Binding(arg, "param"))
-            for n in ast.walk(node):
+            for n in walk(node):
                 if isinstance(n, ast.Global | ast.Nonlocal) and self._owner(n, node):
                     inner.outer.update(n.names)
                     inner.shared.update(n.names if isinstance(n, ast.Global) else ())
@@ -84,7 +84,7 @@ class Symbols:
 
     def _owner(self, statement: ast.AST, function: ast.AST) -> bool:
         """Whether the statement stands in the function itself, not in a function inside it."""
-        for n in ast.iter_child_nodes(function):
+        for n in children(function):
             if n is statement:
                 return True
             if not isinstance(n, FunctionNode | ast.Lambda) and self._owner(statement, n):
@@ -184,7 +184,7 @@ class Symbols:
 
     def returns(self, function: FunctionNode) -> list[ast.Return]:
         """The ``return`` statements of the function itself, not of those inside it."""
-        return [n for n in ast.walk(function) if isinstance(n, ast.Return) and self.function(n) is function]
+        return [n for n in walk(function) if isinstance(n, ast.Return) and self.function(n) is function]
 
     def cls(self, node: ast.AST) -> ast.ClassDef | None:
         """The class whose method holds the node, if any."""

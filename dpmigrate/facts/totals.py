@@ -18,6 +18,7 @@ from dpmigrate.facts.counters import Counter, Counting, collected
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import Names, of_self
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.objects import Val
 from dpmigrate.facts.recorded import number_of_batch, recorded
@@ -166,7 +167,7 @@ def derived(carried: Carried, counters: Sequence[Counter]) -> list[Derived]:
         if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or not isinstance(stmt.targets[0], ast.Name):
             continue
         name = stmt.targets[0].id
-        read = {n.id for n in ast.walk(stmt.value) if isinstance(n, ast.Name)}
+        read = {n.id for n in walk(stmt.value) if isinstance(n, ast.Name)}
         used = read & known
         alone = stored.count(name) == 1 and name not in known and not (read - known) & set(stored)
         if used and alone and _pure(carried.names, stmt.value) and carried.read_after(name):
@@ -175,7 +176,7 @@ def derived(carried: Carried, counters: Sequence[Counter]) -> list[Derived]:
 
 
 def _pure(names: Names, node: ast.expr) -> bool:
-    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    calls = [n for n in walk(node) if isinstance(n, ast.Call)]
     return all(names.dotted(c.func) in _PURE or (isinstance(c.func, ast.Attribute) and c.func.attr in _VIEWS and not c.args) for c in calls)
 
 
@@ -289,7 +290,7 @@ def foreign_meters(carried: Carried, known: Collection[str]) -> Iterator[tuple[a
 def _keeps(carried: Carried, made: Val, name: str) -> bool:
     """Whether a method of a class of this program changes what its object holds: ``self.total += x``, ``self.rows[key] = x``, ``self.rows.append(x)``."""
     method = carried.roles.values.defs.method(made.cls, name) if made.kind == "object" and made.cls is not None else None
-    changed = (n for n in ast.walk(method) if isinstance(n, ast.Attribute | ast.Subscript)) if method is not None else ()
+    changed = (n for n in walk(method) if isinstance(n, ast.Attribute | ast.Subscript)) if method is not None else ()
     return any(not isinstance(n.ctx, ast.Load) or (isinstance(n, ast.Attribute) and n.attr in ("append", "extend", "update", "add")) for n in changed)
 
 
@@ -303,7 +304,7 @@ def _asked_elsewhere(carried: Carried, attribute: ast.Attribute) -> bool:
 
 def _turn(loop: BatchLoop) -> Iterator[ast.AST]:
     """Every node of a turn."""
-    return (s for b in loop.node.body for s in ast.walk(b))
+    return (s for b in loop.node.body for s in walk(b))
 
 
 def _grown(loop: BatchLoop) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -333,12 +334,12 @@ def _base(node: ast.expr) -> ast.expr:
 
 def _taken(added: ast.expr) -> bool:
     """Whether what is added is, as it looks, a number of the batch."""
-    return isinstance(added, ast.Name) or any(isinstance(n, ast.Attribute) and n.attr in _TAKEN for n in ast.walk(added))
+    return isinstance(added, ast.Name) or any(isinstance(n, ast.Attribute) and n.attr in _TAKEN for n in walk(added))
 
 
 def _made_of(carried: Carried, added: ast.expr) -> bool:
     """Whether what is added is made of the batch, also as a table that the turn fills from it: ``cost[0] = loss.item()``, ``avg[k] += cost / n``."""
-    read = {n.id for n in ast.walk(added) if isinstance(n, ast.Name)}
+    read = {n.id for n in walk(added) if isinstance(n, ast.Name)}
     filled = (v for t, v in _given(carried.loop) if isinstance(t, ast.Subscript) and isinstance(b := _base(t), ast.Name) and b.id in read)
     return of_batch(carried.roles, added) or any(_taken(v) or of_batch(carried.roles, v) for v in filled)
 
@@ -346,13 +347,13 @@ def _made_of(carried: Carried, added: ast.expr) -> bool:
 def _chosen(carried: Carried, target: ast.expr) -> bool:
     """Whether the batch decides which entry grows."""
     stored = {n.id for n in carried.stores()}
-    return isinstance(target, ast.Subscript) and any(isinstance(n, ast.Name) and n.id in stored for n in ast.walk(target.slice))
+    return isinstance(target, ast.Subscript) and any(isinstance(n, ast.Name) and n.id in stored for n in walk(target.slice))
 
 
 def _made_anew(carried: Carried, base: ast.expr) -> bool:
     """Whether the variable, or the object of the attribute, is made in the turn itself."""
     assigned = (t for s in _turn(carried.loop) if isinstance(s, ast.Assign) for t in s.targets)
-    stored = {n.id for t in assigned for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    stored = {n.id for t in assigned for n in walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     while isinstance(base, ast.Attribute | ast.Subscript):
         base = base.value
     return isinstance(base, ast.Name) and base.id in stored

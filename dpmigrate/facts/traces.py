@@ -13,6 +13,7 @@ from itertools import takewhile
 from dpmigrate.facts.library import FLOATS, GROWS, MOVES, SETTINGS
 from dpmigrate.facts.loops import BatchLoop, last
 from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import changes_files
 from dpmigrate.facts.reasons import Reason, Why
 from dpmigrate.facts.roles import Roles
@@ -44,7 +45,7 @@ def trace(roles: Roles, loop: BatchLoop, own: Collection[int]) -> Reason | None:
     if loop.made:
         return Reason(Why.MADE, loop.node, ast.unparse(loop.over))
     index = _index(loop.node.target) if "enumerate" in makers else ""
-    found = (_of_node(roles, n, index, own) for s in loop.node.body for n in ast.walk(s))
+    found = (_of_node(roles, n, index, own) for s in loop.node.body for n in walk(s))
     return next((r for r in found if r is not None), None)
 
 
@@ -63,12 +64,12 @@ def _of_node(roles: Roles, n: ast.AST, index: str, own: Collection[int]) -> Reas
 def _round_loader(names: Names, loop: BatchLoop) -> Iterator[ast.Call]:
     """The calls through which the batches go: ``tqdm(enumerate(loader))``."""
     named = takewhile(lambda a: not isinstance(a, ast.stmt), names.ancestors(loop.source))
-    yield from (n for n in (*ast.walk(loop.over), *named) if isinstance(n, ast.Call))
+    yield from (n for n in (*walk(loop.over), *named) if isinstance(n, ast.Call))
 
 
 def _chooses(generator: FunctionNode) -> bool:
     """Whether a generator of the file that hands batches on may leave some out, or give them in another number or order than it gets them."""
-    nodes = [n for s in generator.body for n in ast.walk(s)]
+    nodes = [n for s in generator.body for n in walk(s)]
     loops = [n for n in nodes if isinstance(n, ast.For | ast.YieldFrom)]
     yields = [n for n in nodes if isinstance(n, ast.Yield | ast.YieldFrom)]
     deciding = ast.If | ast.IfExp | ast.While | ast.Break | ast.Continue | ast.Return | ast.Try | ast.TryStar | ast.Match | ast.comprehension
@@ -109,7 +110,7 @@ def _leaves_trace(roles: Roles, function: ast.AST, seen: set[ast.AST]) -> bool:
         return False
     seen.add(function)
     own = {name for name, bound in roles.names.opened[function].bindings.items() if all(b.how in ("assign", "aug") for b in bound)}
-    for n in ast.walk(function):
+    for n in walk(function):
         if isinstance(n, ast.Global | ast.Nonlocal | ast.Yield | ast.YieldFrom):
             return True
         if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store) and not _is_one_of(n.value, own):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.steps import Step
 
@@ -102,7 +103,7 @@ def _leaving(roles: Roles, part: tuple[Step, ...], node: ast.AST, after: ast.stm
     """``continue``, ``break`` and ``return`` between a step and the update; None where a step may or may not have come before one of them."""
     names, out = roles.names, []
     stmts = [_lifted(roles, s, node) for s in part]
-    for n in ast.walk(node):
+    for n in walk(node):
         if not isinstance(n, ast.Continue | ast.Break | ast.Return) or names.function(n) is not names.function(after) or position(n) > position(after):
             continue
         if not isinstance(n, ast.Return) and next(a for a in names.ancestors(n) if isinstance(a, Loop)) is not node:

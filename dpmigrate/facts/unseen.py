@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.dormant import dormant, is_dormant
 from dpmigrate.facts.names import last, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import Val
 from dpmigrate.facts.samples import of_batch
 
@@ -208,7 +209,7 @@ class _Search:
 
     def _of_turn(self, node: ast.expr) -> bool:
         """Whether it is made of what a loop takes from a loader."""
-        read = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        read = [n for n in walk(node) if isinstance(n, ast.Name)]
         bound = [b for n in read for b in self.names.bindings(self.names.scope_of[n], n.id) if b.how == "for" and isinstance(b.value, ast.expr)]
         return any(self.roles.loaders_of(b.value) for b in bound if b.value is not None)
 
@@ -239,7 +240,7 @@ class _Search:
 
     def _means_parameters(self, node: ast.expr, depth: int, over_data: bool) -> bool:
         """Whether tensors are the parameters of a model or, where the gradients are taken ``over_data``, tensors that the program makes to be trained."""
-        for n in ast.walk(node):
+        for n in walk(node):
             if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters", "weight", "bias"):
                 return True
             if isinstance(n, ast.Name) and depth:

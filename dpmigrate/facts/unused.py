@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.library import INNER_MODULES, MOVES, PARAMETERS, SETTINGS
 from dpmigrate.facts.names import FunctionNode, last, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outputs import idle_parts
 from dpmigrate.facts.passes import handed
 from dpmigrate.facts.roles import Roles
@@ -84,13 +85,13 @@ def own_classes(roles: Roles, models: Vals) -> list[ast.ClassDef]:
 
 def _contained(roles: Roles, made: ast.AST) -> list[ast.ClassDef]:
     """The program's classes in a container of torch: ``nn.Sequential(nn.Linear(8, 8), Own(8))``."""
-    parts = (a for c in ast.walk(made) if isinstance(c, ast.Call) and roles.names.dotted(c.func).startswith("torch.nn.") for a in c.args)
+    parts = (a for c in walk(made) if isinstance(c, ast.Call) and roles.names.dotted(c.func).startswith("torch.nn.") for a in c.args)
     found = {v.cls: position(v.cls) for a in parts for v in roles.values.eval(a) if v.kind == "object" and v.cls is not None}
     return sorted(found, key=lambda c: found[c])
 
 
 def _made_in(roles: Roles, node: ast.AST) -> Vals:
-    calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
+    calls = (n for n in walk(node) if isinstance(n, ast.Call))
     return frozenset(v for c in calls for v in roles.values.eval(c.func) if v.kind == "class")
 
 
@@ -168,14 +169,14 @@ def _frozen(roles: Roles, name: str) -> bool:
     """``for p in self.name.parameters(): p.requires_grad = False`` and the like."""
     for n in roles.names.attributes(name):
         stmt = roles.names.statement(n)
-        if any(isinstance(x, ast.Attribute) and x.attr in ("requires_grad", "requires_grad_") for x in ast.walk(stmt)):
+        if any(isinstance(x, ast.Attribute) and x.attr in ("requires_grad", "requires_grad_") for x in walk(stmt)):
             return True
     return False
 
 
 def _means_all_parts(roles: Roles, cls: ast.ClassDef) -> bool:
     """Whether the class goes through its parts without naming them, in more than a loop that initialises."""
-    for n in ast.walk(cls):
+    for n in walk(cls):
         if isinstance(n, ast.Attribute) and n.attr in _ALL_PARTS and not _initialises(roles, n):
             return True
         if isinstance(n, ast.Call) and roles.names.dotted(n.func) in ("?.getattr", "?.vars"):
@@ -213,8 +214,8 @@ def _decides(roles: Roles, node: ast.AST) -> ast.expr | None:
         return above.slice
     loop = next((a for a in names.ancestors(node) if isinstance(a, ast.For) and names.is_inside(node, a.iter)), None)
     if loop is not None:
-        targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-        called = [n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in targets]
+        targets = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+        called = [n for s in loop.body for n in walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in targets]
         tests = [_decides(roles, c.func) for c in called]
         if tests and all(t is not None for t in tests):
             return tests[0]
@@ -234,9 +235,9 @@ def _decides(roles: Roles, node: ast.AST) -> ast.expr | None:
 
 def _leaves(loop: ast.For) -> ast.expr | None:
     """The test by which a loop over layers may end before the last of them, which then have no gradient; ``len(layers)`` in it means the last one."""
-    for n in (n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.If)):
+    for n in (n for s in loop.body for n in walk(s) if isinstance(n, ast.If)):
         ends = any(isinstance(s, ast.Break | ast.Return) for s in (*n.body, *n.orelse))
-        if ends and not any(isinstance(c, ast.Call) and last(c.func) == "len" for c in ast.walk(n.test)):
+        if ends and not any(isinstance(c, ast.Call) and last(c.func) == "len" for c in walk(n.test)):
             return n.test
     return None
 
@@ -248,8 +249,8 @@ def _by_setting(roles: Roles, node: ast.AST) -> ast.expr | None:
         if isinstance(a, FunctionNode):
             break
         if isinstance(a, ast.If | ast.IfExp) and inner is not a.test and not _elsewhere(a, inner, text):
-            asked = [n for n in ast.walk(a.test) if isinstance(n, ast.Attribute)]
-            plain = not any(isinstance(n, ast.Call | ast.Is | ast.IsNot) for n in ast.walk(a.test))
+            asked = [n for n in walk(a.test) if isinstance(n, ast.Attribute)]
+            plain = not any(isinstance(n, ast.Call | ast.Is | ast.IsNot) for n in walk(a.test))
             if plain and asked and all(n.attr not in ("training", "shape", "ndim") and ast.unparse(n) != text for n in asked):
                 return a.test
         inner = a
@@ -260,7 +261,7 @@ def _elsewhere(branch: ast.If | ast.IfExp, inner: ast.AST, text: str) -> bool:
     """Whether the other side of the test reads the same."""
     sides = (branch.body, branch.orelse) if isinstance(branch, ast.If) else ([branch.body], [branch.orelse])
     other = sides[1] if any(s is inner for s in sides[0]) else sides[0]
-    return any(ast.unparse(n) == text for s in other for n in ast.walk(s) if isinstance(n, ast.Attribute | ast.Name))
+    return any(ast.unparse(n) == text for s in other for n in walk(s) if isinstance(n, ast.Attribute | ast.Name))
 
 
 def _left_before(roles: Roles, node: ast.AST) -> ast.expr | None:
@@ -277,10 +278,10 @@ def _left_before(roles: Roles, node: ast.AST) -> ast.expr | None:
 
 def _varies(roles: Roles, node: ast.AST, depth: int) -> str:
     """Why the expression has another value in another step: 'random', 'data', 'step'; '' where nothing shows that it has."""
-    called = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    called = [n for n in walk(node) if isinstance(n, ast.Call)]
     if any(roles.names.dotted(c.func).startswith(_RANDOM) for c in called):
         return "random"  # also torch.rand(1).item()
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _OF_DATA:
             dotted = roles.names.dotted(n.func)
             asked = n.func.value if not dotted else n.args[0] if dotted.startswith("torch.") and n.args else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.facts.names import FunctionNode, Names, last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import Vals
 
 
@@ -86,7 +87,7 @@ class Unwraps:
 
     @staticmethod
     def _stored(text: str, nodes: list[ast.stmt] | list[ast.expr]) -> bool:
-        found = (n for s in nodes for n in ast.walk(s) if isinstance(n, ast.Name | ast.Attribute) and not isinstance(n.ctx, ast.Load))
+        found = (n for s in nodes for n in walk(s) if isinstance(n, ast.Name | ast.Attribute) and not isinstance(n.ctx, ast.Load))
         return any(ast.unparse(n) == text for n in found)
 
 

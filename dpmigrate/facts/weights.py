@@ -8,6 +8,7 @@ from itertools import takewhile
 
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.origins import of_data
 from dpmigrate.facts.phases import phases
 from dpmigrate.facts.ranks import leading_to
@@ -59,8 +60,8 @@ def of_elements(roles: Roles, call: ast.Call) -> Weighted | None:
 
 def of_chosen(roles: Roles, mean: ast.Call, what: ast.expr) -> Weighted | None:
     """The weight of ``x[mask].mean()``: the number of elements chosen. None where it cannot be written down."""
-    parts = {ast.unparse(n): n for n in ast.walk(what) if isinstance(n, ast.Subscript | ast.Name) and pure(n) and chosen(roles, n)}
-    inner = {t for t, n in parts.items() if any(m is not n and n in ast.walk(m) for m in parts.values())}
+    parts = {ast.unparse(n): n for n in walk(what) if isinstance(n, ast.Subscript | ast.Name) and pure(n) and chosen(roles, n)}
+    inner = {t for t, n in parts.items() if any(m is not n and n in walk(m) for m in parts.values())}
     outer = [n for t, n in parts.items() if t not in inner]
     written = len(outer) == 1 and not listed(roles, outer[0]) and _trained_here(roles, mean)
     return Weighted(mean, outer[0], elements=True) if written else None
@@ -138,7 +139,7 @@ def _argument(call: ast.Call, name: str, index: int) -> ast.expr | None:
 
 def pure(node: ast.expr) -> bool:
     """Whether the expression may be written a second time: names, items, shapes, sums and comparisons of them."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Call) and not (isinstance(n.func, ast.Attribute) and n.func.attr in _PURE_METHODS):
             return False
         if isinstance(n, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda | ast.ListComp | ast.GeneratorExp):
@@ -169,7 +170,7 @@ def _least(call: ast.Call) -> list[ast.expr]:
 
 def _from_model(roles: Roles, node: ast.AST, seen: set[ast.AST]) -> bool:
     """Whether a model's outputs may go into the value: its gradient would go through the divisor. ``seen``: what has been looked at."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Call) and (roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n))):
             return True
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):

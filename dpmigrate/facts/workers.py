@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import SEEDED_STREAMS
 from dpmigrate.facts.names import FunctionNode, last
+from dpmigrate.facts.nodes import walk
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -81,7 +82,7 @@ def alike_seeds(script: Script, start: WorkerStart) -> Iterator[AlikeSeed]:
     if start.function is None:
         return
     parts = [p for seed in _given(script, start.function, frozenset()) for p in _made_of(start.function, seed, frozenset())]
-    names = [n for p in parts for n in ast.walk(p)]
+    names = [n for p in parts for n in walk(p)]
     if any(_own(script, n) for n in names):
         return
     numbers = [
@@ -109,7 +110,7 @@ def kept_streams(script: Script) -> Iterator[ast.Call]:
 
 def _given(script: Script, function: ast.AST, seen: frozenset[ast.AST]) -> Iterator[ast.expr]:
     """The seeds that the function sets, and what it hands to others of the file that set one."""
-    for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
+    for call in (n for n in walk(function) if isinstance(n, ast.Call)):
         called = last(call.func)
         inner = [f for f, _ in script.values.targets(call) if f not in seen]
         if any(True for f in inner for _ in _given(script, f, seen | {f})):
@@ -120,8 +121,8 @@ def _given(script: Script, function: ast.AST, seen: frozenset[ast.AST]) -> Itera
 
 def _variables(function: ast.AST, node: ast.expr, seen: frozenset[str]) -> Iterator[tuple[str, ast.expr]]:
     """The variables of the function in an expression, with what they are given."""
-    used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - seen
-    for stmt in ast.walk(function):
+    used = {n.id for n in walk(node) if isinstance(n, ast.Name)} - seen
+    for stmt in walk(function):
         if isinstance(stmt, ast.Assign):
             yield from ((t.id, stmt.value) for t in stmt.targets if isinstance(t, ast.Name) and t.id in used)
 

@@ -17,6 +17,7 @@ from dpmigrate.facts.casts import casts
 from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.library import MUTATORS
 from dpmigrate.facts.names import FunctionNode, Names, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.told import PLACE, Told
@@ -129,7 +130,7 @@ class Wrapping:
         between = list(takewhile(lambda stmt: not self._reaches_loop(stmt), block[block.index(w.stmt) + 1 :]))
         while between and not any(self.names.is_inside(c, between[-1]) for c in changes):
             between.pop()
-        if not between or any(self._asks_wrapper(n, keys) for stmt in between for n in ast.walk(stmt)):
+        if not between or any(self._asks_wrapper(n, keys) for stmt in between for n in walk(stmt)):
             return w
         if isinstance(w.node, ast.Call):
             self.removed.add(w.node)
@@ -195,7 +196,7 @@ class Wrapping:
 
     def _factories(self, given: ast.expr, models: Vals) -> Iterator[ast.Call]:
         """The calls in the expression of functions that make the models in variables of their own, and keep none of them."""
-        for call in (n for n in ast.walk(given) if isinstance(n, ast.Call)):
+        for call in (n for n in walk(given) if isinstance(n, ast.Call)):
             functions = self.roles.all_entered(call)
             remembers = any(f.decorator_list for f in functions)
             if not remembers and all(v.kind != "ext" and self.names.function(v.node) in functions and self._is_local(v.node) for v in models):
@@ -229,7 +230,7 @@ class Wrapping:
             return Told("")
         names = self.roles.names
         made = [b.value for b in names.bindings(names.scope_of[func], func.id) if b.how == "assign" and isinstance(b.value, ast.expr)]
-        later = [v for v in made if v.lineno > func.lineno and not any(isinstance(n, ast.Name) and n.id == func.id for n in ast.walk(v))]
+        later = [v for v in made if v.lineno > func.lineno and not any(isinstance(n, ast.Name) and n.id == func.id for n in walk(v))]
         if not later:
             return Told("")
         return Told(f": {func.id} is given another value in {PLACE}, which should have a name of its own", min(later, key=position))
@@ -266,7 +267,7 @@ class Wrapping:
         train = next((i for i, s in enumerate(block) if i > last and self._reaches_loop(s)), len(block))
         site = last
         for i in range(last + 1, train):
-            if any(self._needs_bare(n, key) or _sets_requires_grad(n) for n in ast.walk(block[i])):
+            if any(self._needs_bare(n, key) or _sets_requires_grad(n) for n in walk(block[i])):
                 site = i
         target = self.roles.leaf(writes[0], key)
         text = ast.unparse(target)
@@ -322,7 +323,7 @@ class Wrapping:
 
     def _made_of(self, stmt: ast.stmt, key: Key) -> bool:
         """``self.model = pruned(self.model)``"""
-        return any(isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load) and key in self.values.keys(n) for n in ast.walk(stmt))
+        return any(isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load) and key in self.values.keys(n) for n in walk(stmt))
 
     def _inside_function(self, key: Key, node: ast.AST) -> None:
         """A parameter that nobody in the program fills: wrapped at the top of the function that trains with it."""

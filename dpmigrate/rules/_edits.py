@@ -13,6 +13,7 @@ from dpmigrate.facts.decisions import By, decided
 from dpmigrate.facts.launch import EnvironmentWrite
 from dpmigrate.facts.losses import Loss, Norm
 from dpmigrate.facts.moves import moved_later
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.outside import downloads
 from dpmigrate.facts.script import Script
@@ -44,7 +45,7 @@ def raise_on_ranks(script: Script, handler: ast.ExceptHandler, *, at_end: bool =
     """The exception is raised again where there are several ranks: one cannot go on alone. ``at_end``: when the handler has done the rest."""
     code = f"if {script.ddp}.world_size() > 1:\n    raise"
     final = handler.body[-1]
-    if at_end and not any(isinstance(n, ast.Return | ast.Break | ast.Continue) for s in handler.body for n in ast.walk(s)):
+    if at_end and not any(isinstance(n, ast.Return | ast.Break | ast.Continue) for s in handler.body for n in walk(s)):
         return After(script.span(final), code)
     return Before(script.span(final if at_end and isinstance(final, ast.Return) else handler.body[0]), code)
 

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import Wrap
 from dpmigrate.facts.library import FLOATS, MOVES, SETTINGS
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.passes import compiled
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -43,7 +44,7 @@ _BOTH = SETTINGS | MOVES | FLOATS | {"parameters", "training", "module", "no_syn
 def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
     roles = script.roles
     held = {w.target.rpartition(".")[2] for w in script.wraps.wraps if "." in w.target}
-    detours = {id(n) for p in roles.detours for n in ast.walk(p.call.func)}
+    detours = {id(n) for p in roles.detours for n in walk(p.call.func)}
     for node in script.names.nodes:
         if roles.inside_module(node) or id(node) in detours:
             continue

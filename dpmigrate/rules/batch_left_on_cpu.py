@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.library import FLOATS, INTEGERS, LAYOUTS
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -87,7 +88,7 @@ def _given(script: Script, target: ast.AST) -> set[str]:
     for b in script.roles.batch_loops:
         if not isinstance(b.node, ast.For) or not script.names.is_inside(target, b.node.target) or b.several:
             continue
-        counted = "?.enumerate" in {script.names.dotted(c.func) for c in ast.walk(b.node.iter) if isinstance(c, ast.Call)}
+        counted = "?.enumerate" in {script.names.dotted(c.func) for c in walk(b.node.iter) if isinstance(c, ast.Call)}
         batch: ast.AST = b.node.target
         if counted and isinstance(batch, ast.Tuple) and len(batch.elts) == 2:
             batch = batch.elts[1]

@@ -32,6 +32,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Replace, Wrap
 from dpmigrate.facts.copies import counts
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.sizes import Count
 from dpmigrate.model import Fix, Severity
@@ -83,9 +84,9 @@ def _divides_a_count(script: Script, node: ast.expr) -> bool:
         outer, above = above, script.names.parent[above]
     if not isinstance(above, ast.BinOp) or not isinstance(above.op, ast.Div) or above.right is not outer or script.roles.region(node) != "train":
         return False
-    counts = [n for n in ast.walk(above.left) if isinstance(n, ast.Name)]
+    counts = [n for n in walk(above.left) if isinstance(n, ast.Name)]
     values = [above.left, *(b.value for n in counts for b in script.names.bindings(script.names.scope_of[n], n.id) if b.value is not None)]
-    batch = [v for v in values if any(isinstance(n, ast.Attribute) and n.attr == "item" for n in ast.walk(v))]
+    batch = [v for v in values if any(isinstance(n, ast.Attribute) and n.attr == "item" for n in walk(v))]
     grown = [n for n in counts if any(b.how == "aug" for b in script.names.bindings(script.names.scope_of[n], n.id))]
     if any(c.lineno < node.lineno for c, _ in script.methods("eval") if script.names.statement(c) in script.names.block(script.names.statement(node))):
         return False  # a batch of evaluation, which is not divided

@@ -32,6 +32,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport, Delete, DropArg, Edit, Replace, SetArg, Wrap
 from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.wraps import Wrap as Wrapping
@@ -111,7 +112,7 @@ def _holds_already(script: Script, stmt: ast.Assign, model: ast.expr) -> bool:
     while isinstance(at, ast.stmt) and not isinstance(at, FunctionNode | ast.ClassDef):
         block = script.names.block(at)
         for earlier in reversed(block[: block.index(at)]):
-            stored = {ast.unparse(n) for n in ast.walk(earlier) if isinstance(n, ast.Name | ast.Attribute) and not isinstance(n.ctx, ast.Load)}
+            stored = {ast.unparse(n) for n in walk(earlier) if isinstance(n, ast.Name | ast.Attribute) and not isinstance(n.ctx, ast.Load)}
             if stored & {wanted, text}:
                 return isinstance(earlier, ast.Assign) and stored == {wanted} and ast.unparse(_itself(earlier.value)) == text
         at = script.names.parent[at]

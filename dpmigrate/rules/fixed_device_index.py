@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import Delete, DropArg, Edit, Replace
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.samples import of_batch
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -103,7 +104,7 @@ def _is_tensor(script: Script, node: ast.expr) -> bool:
     bound = list(script.names.bindings(script.names.scope_of[node], node.id))
     if cls is not None and isinstance(function, FunctionNode) and function.name in ("forward", "backward") and any(b.how == "param" for b in bound):
         return node.id not in ("self", "ctx")
-    made = [n for b in bound if b.value is not None for n in ast.walk(b.value)]
+    made = [n for b in bound if b.value is not None for n in walk(b.value)]
     return any(script.roles.loaders_of(n) for n in made) or any(b.value is not None and of_batch(script.roles, b.value) for b in bound)
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
@@ -40,7 +41,7 @@ def gradients_by_hand(script: Script) -> Iterator[Hit]:
 
 def _parameters(script: Script, node: ast.expr, depth: int) -> bool:
     """Whether the expression means parameters, directly or through names."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters", "weight", "bias"):
             return True
         if isinstance(n, ast.Name) and "param" in n.id:

@@ -32,6 +32,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport, Edit, Replace, Wrap
 from dpmigrate.facts.batch import of_loader
 from dpmigrate.facts.loaders import critical_star
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import Vals
 from dpmigrate.model import Fix, Severity
@@ -47,7 +48,7 @@ def length_of_a_share(script: Script) -> Iterator[Hit]:
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _all_samples(script, node):
             yield Hit(node, "these are the samples of one rank", (Wrap(script.span(node), f"{{}} * {script.ddp}.world_size()"), new))
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv) and _counts_data(script, node.left):
-            sizes = [n for n in ast.walk(node.right) if _batch_size(script, n)]
+            sizes = [n for n in walk(node.right) if _batch_size(script, n)]
             for size in sizes[:1]:
                 edit = Wrap(script.span(size), f"{{}} * {script.ddp}.world_size()")
                 yield Hit(size, "the samples of all ranks are divided by one rank's batch size", (edit, new))
@@ -98,7 +99,7 @@ def _all_samples(script: Script, node: ast.BinOp) -> bool:
 
 def _counts_data(script: Script, node: ast.AST) -> bool:
     """Whether the number is one of samples of the data set: ``len(train_set)``, ``len(loader.dataset)``, a variable that is given it."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Call) and _is_length(script, n) and n.args and not _loaders(script, n.args[0]):
             return True
         if isinstance(n, ast.Name):

@@ -45,6 +45,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport, Before, Edit, First, Wrap
 from dpmigrate.facts.loops import BatchLoop, endless, last, restarts
 from dpmigrate.facts.names import Loop
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -119,9 +120,9 @@ def _drawn(script: Script, loop: BatchLoop) -> Iterator[Hit]:
 def epoch_counter(script: Script, loop: Loop) -> str | None:
     """The name that counts the turns: the target of ``for`` over a range, the index of ``enumerate``, what a ``while`` adds one to."""
     if isinstance(loop, ast.While):
-        for n in ast.walk(loop):
+        for n in walk(loop):
             if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add) and isinstance(n.value, ast.Constant) and n.value.value == 1:
-                used = {ast.unparse(x) for x in ast.walk(loop.test) if isinstance(x, ast.Name | ast.Attribute)}
+                used = {ast.unparse(x) for x in walk(loop.test) if isinstance(x, ast.Name | ast.Attribute)}
                 if ast.unparse(n.target) in used:
                     return ast.unparse(n.target)
         return None

@@ -42,6 +42,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, After, Before, Edit, Enclose, Hoist, Replace, SetItem
 from dpmigrate.facts import precision, steps
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.spelling import module_word
 from dpmigrate.facts.turns import Turn
@@ -127,7 +128,7 @@ def _unscaled(script: Script, stepping: list[steps.Step], turns: list[Turn]) -> 
         elif len(functions) > 1 and not _clears(script, script.names.function(last)):
             why = "the scaler cannot be placed: optimizers step in several functions, and this one does not clear its gradients"
             yield Hit(last, why, severity=Severity.BLOCKER, advice=_BESIDE)
-    beside = {id(n) for s in stepping for c in s.clips for n in ast.walk(c)}
+    beside = {id(n) for s in stepping for c in s.clips for n in walk(c)}
     for node in script.names.nodes:
         if script.roles.region(node) not in ("train", "both"):
             continue
@@ -229,4 +230,4 @@ def _is_item(node: ast.expr) -> bool:
     """``checkpoint["optimizer"]``: an item of something that may be written twice."""
     if not isinstance(node, ast.Subscript):
         return False
-    return not any(isinstance(n, ast.Call) for n in ast.walk(node.value))
+    return not any(isinstance(n, ast.Call) for n in walk(node.value))

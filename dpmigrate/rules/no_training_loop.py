@@ -35,6 +35,7 @@ from collections.abc import Iterator
 from dpmigrate.facts.feeds import Cut, Feed, feed, short
 from dpmigrate.facts.loops import rounds
 from dpmigrate.facts.names import Loop
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
@@ -53,7 +54,7 @@ def no_training_loop(script: Script) -> Iterator[Hit]:
     for loop in roles.train_loops:
         if any(isinstance(a, ast.While | ast.For) and any(o.node is a for o in roles.batch_loops) for a in script.names.ancestors(loop.node)):
             yield Hit(loop.node, "this training loop stands inside another loop over a DataLoader", advice="train in one loop over one loader")
-        for inner in (n for n in ast.walk(loop.node) if isinstance(n, ast.For) and n is not loop.node):
+        for inner in (n for n in walk(loop.node) if isinstance(n, ast.For) and n is not loop.node):
             if _steps_inside(script, inner) and _goes_over_batch(inner, loop.node):
                 yield Hit(
                     inner, f"the optimizer steps on parts of a batch, {short(inner.iter)}: of a rank's smaller batch these would be other parts, or fewer",
@@ -63,7 +64,7 @@ def no_training_loop(script: Script) -> Iterator[Hit]:
 
 def _steps_inside(script: Script, loop: ast.For) -> bool:
     """Whether every turn of the loop has a backward and clears the gradients: it steps; chunks of one step do not clear them."""
-    calls = [n.func.attr for n in ast.walk(loop) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    calls = [n.func.attr for n in walk(loop) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
     return "zero_grad" in calls and any(script.names.is_inside(b, loop) for b in script.roles.backwards)
 
 
@@ -72,8 +73,8 @@ def _goes_over_batch(inner: ast.For, loop: Loop) -> bool:
     if isinstance(loop, ast.While):
         return False
     target = loop.target.elts[-1] if isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call) else loop.target
-    batch = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
-    return any(isinstance(n, ast.Name) and n.id in batch for n in ast.walk(inner.iter))
+    batch = {n.id for n in walk(target) if isinstance(n, ast.Name)}
+    return any(isinstance(n, ast.Name) and n.id in batch for n in walk(inner.iter))
 
 
 #: for each kind of feed what is wrong with it and what its author can do

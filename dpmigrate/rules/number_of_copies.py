@@ -36,6 +36,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import Delete, DropArg, Edit, Replace
 from dpmigrate.facts.copies import Average, averages, sums, uses
 from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -87,6 +88,6 @@ def _undivided(script: Script, average: Average) -> Edit:
     node = average.node
     if isinstance(node, ast.AugAssign):
         return Delete(script.span(node))
-    if any(isinstance(n, ast.Call) and script.roles.model_vals(n.func) for n in ast.walk(node.left)):
+    if any(isinstance(n, ast.Call) and script.roles.model_vals(n.func) for n in walk(node.left)):
         return Replace(script.span(node.right), "1")  # the call of the model may be changed itself
     return Replace(script.span(node), script.text(node.left))

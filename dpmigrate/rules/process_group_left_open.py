@@ -32,6 +32,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import After, Before, Hoist
 from dpmigrate.facts.exits import exit_value
 from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -46,7 +47,7 @@ def process_group_left_open(script: Script) -> Iterator[Hit]:
     value = exit_value(script.names, entry.end)
     if value is None:
         yield Hit(entry.end, "the process group is left open at the end", (After(script.span(entry.end), code),))
-    elif any(isinstance(n, ast.Call) for n in ast.walk(value)):
+    elif any(isinstance(n, ast.Call) for n in walk(value)):
         edit = Hoist(script.span(value), script.fresh("status"), then=code)
         yield Hit(entry.end, "the program ends inside this statement, with the process group open", (edit,))
     else:

@@ -47,6 +47,7 @@ from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn
 from dpmigrate.facts.exits import exits, is_exit
 from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -131,7 +132,7 @@ def _both(script: Script, node: ast.AST, choice: ast.If | ast.IfExp | ast.While)
     """Whether both branches go backward, or take the same step."""
     wanted = None if node in script.roles.backwards else ast.unparse(node)
     for side in (choice.body, choice.orelse):
-        calls = [n for s in (side if isinstance(side, list) else [side]) for n in ast.walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+        calls = [n for s in (side if isinstance(side, list) else [side]) for n in walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
         if not any(ast.unparse(c) == wanted if wanted else c.func.attr in ("scale", "backward") for c in calls):  # type: ignore[attr-defined]
             return False
     return True
@@ -139,7 +140,7 @@ def _both(script: Script, node: ast.AST, choice: ast.If | ast.IfExp | ast.While)
 
 def _of_gradients(script: Script, test: ast.expr) -> bool:
     """A test on the norm that clipping gives: after ``backward()`` gradients are the same on every rank."""
-    names = [n for n in ast.walk(test) if isinstance(n, ast.Name) and not script.names.dotted(n)]
+    names = [n for n in walk(test) if isinstance(n, ast.Name) and not script.names.dotted(n)]
     return bool(names) and all(
         b.how == "assign" and not b.path and b.value is not None and steps.clips(script.roles, b.value)
         for n in names

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import Before
 from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.redrawn import repeated
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -81,7 +82,7 @@ def _again(script: Script, built: ast.AST, loop: Loop) -> bool:
         return True
     for node in script.leading_to(loop):
         function = names.function(node)
-        for stmt in (s for s in ast.walk(function) if isinstance(s, ast.stmt) and names.function(s) is function and position(s) > position(node)):
+        for stmt in (s for s in walk(function) if isinstance(s, ast.stmt) and names.function(s) is function and position(s) > position(node)):
             if isinstance(stmt, FunctionNode | ast.ClassDef) or names.is_inside(stmt, loop) or script.values.order.other_branch(node, stmt):
                 continue
             if names.is_inside(built, stmt) or home in script.roles.all_entered(stmt):

@@ -33,6 +33,7 @@ from dpmigrate.facts.batch import measured, of_loader
 from dpmigrate.facts.library import SHOWING
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -47,7 +48,7 @@ def samples_shown_per_rank(script: Script) -> Iterator[Hit]:
     done: set[ast.AST] = set()
     for loop in script.roles.train_feeds:
         numbers = _numbers(script, loop)
-        for node in (n for s in loop.node.body for n in ast.walk(s)):
+        for node in (n for s in loop.node.body for n in walk(s)):
             if not _product(node) or node in done or _product(script.names.parent[node]) or loop.branches:
                 continue
             parts = list(_factors(node))
@@ -69,9 +70,9 @@ def _factors(node: ast.AST) -> Iterator[ast.AST]:
 
 def _numbers(script: Script, loop: BatchLoop) -> set[str]:
     """The names that count the batches: of ``enumerate`` and ``range``, and what grows by one in the loop."""
-    found = {n.target.id for n in ast.walk(loop.node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and ast.unparse(n.value) == "1"}
+    found = {n.target.id for n in walk(loop.node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and ast.unparse(n.value) == "1"}
     if isinstance(loop.node, ast.For):
-        called = {script.names.dotted(c.func) for c in ast.walk(loop.node.iter) if isinstance(c, ast.Call)}
+        called = {script.names.dotted(c.func) for c in walk(loop.node.iter) if isinstance(c, ast.Call)}
         target = loop.node.target
         if isinstance(target, ast.Tuple) and "?.enumerate" in called:
             target = target.elts[0]
@@ -112,6 +113,6 @@ def _shown(script: Script, loop: BatchLoop, node: ast.AST) -> bool:
         inner = a
     stmt = script.names.statement(node)
     kept = [t for t in stmt.targets if isinstance(t, ast.Name)] if isinstance(stmt, ast.Assign) else []
-    divisors = [n.right for n in ast.walk(script.names.function(loop.node)) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div | ast.FloorDiv)]
-    used = {n.id for d in divisors for n in ast.walk(d) if isinstance(n, ast.Name)}
+    divisors = [n.right for n in walk(script.names.function(loop.node)) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div | ast.FloorDiv)]
+    used = {n.id for d in divisors for n in walk(d) if isinstance(n, ast.Name)}
     return isinstance(stmt, ast.Expr) or (bool(kept) and not any(t.id in used for t in kept))

@@ -33,6 +33,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Delete, Replace, Wrap
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.ranks import parted, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.streams import MAKERS, SHORT, SYSTEM, in_sampler, reseeded, seeded_later, system_draws, unseeded
@@ -114,7 +115,7 @@ def _seed(script: Script, maker: str) -> str:
 
 def _origins(script: Script, node: ast.expr) -> Iterator[ast.expr]:
     """The expressions that take a seed from outside: the argument itself, or what its name is given."""
-    if any(isinstance(n, ast.Call) and script.names.dotted(n.func).startswith(_SOURCES) for n in ast.walk(node)):
+    if any(isinstance(n, ast.Call) and script.names.dotted(n.func).startswith(_SOURCES) for n in walk(node)):
         yield node
     elif isinstance(node, ast.Name):
         for b in script.names.bindings(script.names.scope_of[node], node.id):

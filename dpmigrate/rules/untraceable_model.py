@@ -28,6 +28,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.optimizers import closures, module_of
 from dpmigrate.facts.perturbations import perturbations
 from dpmigrate.facts.script import Script
@@ -75,7 +76,7 @@ def untraceable_model(script: Script) -> Iterator[Hit]:
 
 def _loose(script: Script, node: ast.expr, depth: int) -> Iterator[ast.expr]:
     """Parameters made by hand that the expression holds: ``nn.Parameter(…)``, ``torch.zeros(1, requires_grad=True)``."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if not isinstance(n, ast.Name | ast.Attribute | ast.Call):
             continue
         for v in script.values.eval(n):

@@ -34,6 +34,7 @@ from collections.abc import Iterator, Sequence
 from dpmigrate.edit import AddImport, Enclose
 from dpmigrate.facts import steps
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.passes import methods_of_model
 from dpmigrate.facts.randomness import draws
 from dpmigrate.facts.ranks import caught, ends_before, local_tests
@@ -92,7 +93,7 @@ def _changes(script: Script, stmt: ast.For | ast.Expr | ast.Assign | ast.AugAssi
             first = value.generators[0]
             return _noise(script, first.iter, first.target, [value])
         return _drawn_anew(script, value)
-    targets = [t for w in _written(stmt) for t in ast.walk(w) if isinstance(t, ast.Attribute) and t.attr in _TENSORS]
+    targets = [t for w in _written(stmt) for t in walk(w) if isinstance(t, ast.Attribute) and t.attr in _TENSORS]
     return draws(script.roles, stmt.value) and not script.roles.reaches_backward(stmt) and any(part_of_model(script, t.value) for t in targets)
 
 
@@ -106,11 +107,11 @@ def _noise(script: Script, source: ast.expr, target: ast.expr, body: Sequence[as
     """A loop over the weights of a model, or the groups of an optimizer, that draws, and writes to what it goes through."""
     if not any(holds_weights(script, n) for n in asked(script, source)) or not any(draws(script.roles, s) for s in body):
         return False
-    targets = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
-    nodes = [n for s in body for n in ast.walk(s)]
+    targets = {n.id for n in walk(target) if isinstance(n, ast.Name)}
+    nodes = [n for s in body for n in walk(s)]
     for n in nodes:
-        if isinstance(n, ast.For | ast.comprehension) and any(isinstance(x, ast.Name) and x.id in targets for x in ast.walk(n.iter)):
-            targets |= {x.id for x in ast.walk(n.target) if isinstance(x, ast.Name)}
+        if isinstance(n, ast.For | ast.comprehension) and any(isinstance(x, ast.Name) and x.id in targets for x in walk(n.iter)):
+            targets |= {x.id for x in walk(n.target) if isinstance(x, ast.Name)}
     return any(_root(w) in targets and not is_setting(w) for n in nodes for w in _written(n))
 
 

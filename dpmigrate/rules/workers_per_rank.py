@@ -30,6 +30,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.loaders import critical_star
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
@@ -59,7 +60,7 @@ def _takes_time(script: Script, call: ast.Call) -> bool:
         if v.kind == "call" and v.qual.startswith(_FOLDERS):
             return True
         method = script.values.defs.method(v.cls, "__getitem__") if v.cls is not None else None
-        for c in ast.walk(method) if method is not None else ():
+        for c in walk(method) if method is not None else ():
             called = (
                 c.func.attr
                 if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)

@@ -6,7 +6,8 @@ folder, streams and arguments, searches the client's PYTHONPATH, imports ``sitec
 program as ``__main__`` and leaves through the interpreter's own end. ``torch`` counts as not
 imported, so that hooks on its import work.
 
-Started as ``python server.py SOCKET``; it ends when its standard input is closed.
+Started as ``python server.py SOCKET MODULE…`` with the modules to import; it ends when its standard
+input is closed. What is said of torch here holds where it is among them.
 """
 
 from __future__ import annotations
@@ -30,16 +31,6 @@ import sys
 import types
 from typing import Any, NoReturn
 
-#: what the processes of a proof import sooner or later: torch itself imports torch._dynamo with the
-#: first step of an optimizer
-PRELOADED = (
-    "torch",
-    "torch._dynamo",
-    "torch.distributed.run",
-    "torch.nn.parallel",
-    "torch.utils.data",
-    "numpy",
-)
 #: the folders that every process searches, after its own and those of PYTHONPATH
 SEARCHED = sys.path[1:]
 
@@ -207,8 +198,10 @@ def become(request: Request) -> None:
     sys.executable = request.python
     sys.orig_argv = [request.python, *request.arguments]
     # no fork draws the numbers of another; the module random sees to it by itself
-    sys.modules["numpy"].random.seed()
-    sys.modules["torch"].default_generator.seed()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
+    if "torch" in sys.modules:
+        sys.modules["torch"].default_generator.seed()
     wanted = request.environment.get("PYTHONPATH")
     paths = [p or os.getcwd() for p in wanted.split(os.pathsep)] if wanted else []
     script = os.path.realpath(request.program[0])
@@ -217,7 +210,8 @@ def become(request: Request) -> None:
     sys.path_importer_cache.clear()
     importlib.invalidate_caches()
     sys.modules.pop("sitecustomize", None)
-    sys.meta_path.insert(0, Again(sys.modules.pop("torch")))
+    if "torch" in sys.modules:
+        sys.meta_path.insert(0, Again(sys.modules.pop("torch")))
     sys.path.pop(0)  # the interpreter puts it there after sitecustomize has run
     try:
         importlib.import_module("sitecustomize")
@@ -254,10 +248,26 @@ def end_by(error: BaseException) -> NoReturn:
     sys.exit(1)
 
 
+def leave_libraries() -> None:
+    """At the end of a process, leave out the destructors of the libraries that are loaded by now.
+
+    Those of torch take each operator out of its tables: a third of a second of a processor, and
+    copies of that memory in every fork. They come when the interpreter is gone, and when what was
+    loaded later has been destroyed; the exit code is the one that ``exit`` was called with.
+    """
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "on_exit"):  # the GNU C library has it
+        return
+    libc.on_exit(libc._exit, None)  # calls _exit(code, None)
+    # before that: exit writes what C has in its buffers after the destructors
+    libc.on_exit(libc.fcloseall, None)
+
+
 def serve() -> None:
     """Serve; in a fork, run what is asked for."""
-    for name in PRELOADED:
+    for name in sys.argv[2:]:
         importlib.import_module(name)
+    leave_libraries()
     gc.freeze()  # a collection in a fork would copy the memory of all that is imported
     server = Server(sys.argv[1])
     request = server.serve()

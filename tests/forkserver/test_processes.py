@@ -79,6 +79,9 @@ def test_it_is_what_an_interpreter_is(words: tuple[str, ...], seed: str, python:
     [
         pytest.param("import sys; sys.exit(3)", id="a code"),
         pytest.param("import sys; sys.exit('the reason')", id="a reason"),
+        pytest.param("import sys, torch; sys.exit(torch.ones(4).sum().item() == 4 and 5)", id="a code after torch"),
+        pytest.param("import ctypes\nctypes.CDLL(None).printf(b'in the buffer of C')", id="what C prints"),
+        pytest.param("import sys, torch\nclass Last:\n    def __del__(self, say=print):\n        say('gone')\nsys.last = torch.last = Last()", id="what modules hold"),
         pytest.param("def f():\n    raise ValueError('no')\ntry:\n    f()\nexcept ValueError as e:\n    raise KeyError('more') from e", id="an error"),
         pytest.param("import sys\nsys.excepthook = lambda *about: print('hook', about[1])\nraise OSError(3)", id="a hook"),
         pytest.param("import atexit, threading\natexit.register(print, 'at exit')\nthreading.Timer(0.1, print, ['thread']).start()", id="threads"),

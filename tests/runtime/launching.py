@@ -10,6 +10,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import forkserver
+
 HERE = Path(__file__).parent
 RUNTIME = HERE.parents[1] / "runtime"
 #: seconds after which a job hangs, however much the machine has to do; never reached where all is well
@@ -48,13 +50,22 @@ def free_port() -> int:
     raise AssertionError
 
 
-def ranks(world: int, *command: str, limit: float = LIMIT) -> Ended:
-    """``python *command`` once per rank, without a launcher (quicker to start than torchrun)."""
+#: what the forks of ``forked_python`` have, which are no interpreters that read PYTHONWARNINGS
+FORKED = {**forkserver.ENVIRONMENT, "PYTHONHASHSEED": forkserver.HASH_SEEDS[0]}
+
+
+def ranks(world: int, *command: str, limit: float = LIMIT, forked: bool = False) -> Ended:
+    """``python *command`` once per rank, without a launcher (quicker to start than torchrun).
+
+    ``forked``: under the fixture ``forked_python``, as forks; the command sees to its warnings.
+    """
     port = str(free_port())
     jobs = []
     for rank in range(world):
         place = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        env = environment(**place)
+        env = environment(**place, **(FORKED if forked else {}))
+        if forked:
+            del env["PYTHONWARNINGS"]
         jobs.append(subprocess.Popen([sys.executable, *command], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     ends = []
     try:

@@ -13,6 +13,8 @@ import pytest
 
 from tests.runtime.launching import Ended, ranks
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 ROOT = Path(__file__).resolve().parents[2]
 #: prints the order of each training pass of rank 0, without changing anything
 _ORDERS = """
@@ -41,10 +43,10 @@ def run(folder: Path, text: str) -> Ended:
     script.write_text(text)
     starter = folder / "start.py"
     starter.write_text(
-        f"import os, runpy\nos.chdir({str(folder)!r})\n"
+        f"import os, runpy, warnings\nwarnings.simplefilter('error')\nos.chdir({str(folder)!r})\n"
         f"runpy.run_path({str(script)!r}, run_name='__main__')\n"
     )
-    return ranks(2, str(starter), limit=300)
+    return ranks(2, str(starter), limit=300, forked=True)
 
 
 WRAP = ("model = ddp.wrap(Scorer(cfg.dim).to(DEVICE))", "model = Scorer(cfg.dim).to(DEVICE)")

@@ -16,6 +16,8 @@ from dpmigrate.verify.proof import Listener, Proof, Wish
 from dpmigrate.verify.runs import Config, Ran, run
 from tests.verify.pair import MIGRATED, ORIGINAL, changed, differing, proved
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 #: Python deletes what modules hold after all that is registered with atexit has run. The functions
 #: are kept as defaults, since their modules may be gone by then.
 _LAST = """
