@@ -22,7 +22,7 @@ test: $(STAMP)
 
 # every runnable fixture, proved and laid beside its trace, each process a new interpreter: slower, for releases and after changes of the probe
 all-runs: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/e2e tests/trace tests/oracle --all-runs --fresh-processes
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/e2e tests/trace tests/oracle tests/runtime/test_nets.py tests/verify/test_exit_abort.py --all-runs --fresh-processes
 
 # stops at the first failure and keeps its output; ARGS go to pytest (make stress N=5 ARGS=--fresh-processes)
 stress: $(STAMP)

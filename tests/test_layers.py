@@ -140,7 +140,7 @@ ROOMS = {
     "searched": ("facts.names",),
     "absent": ("reading",),
     "programs": ("reading",),
-    "migration": ("alive", "contract", "edit", "facts.script", "judge", "model", "program", "result", "rewrite", "source"),
+    "migration": ("alive", "contract", "edit", "facts.script", "facts.wraps", "judge", "model", "program", "result", "rewrite", "source"),
     "plans": ("interrupts", "model", "started", "transaction", "writing"),
     "importers": ("linking", "plans", "programs", "reading", "source", "walk"),
     "starts": ("model", "reading", "started"),

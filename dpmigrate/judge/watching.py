@@ -15,6 +15,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     Atom,
     Const,
+    Foreign,
     Method,
     Ref,
     Value,
@@ -36,6 +37,8 @@ PASSED = "mode judge passed"
 #: fields of a layer: whether it is frozen (nothing: no word of it); whether it was when it was
 #: wrapped; whether it was frozen after that when a backward went through the wrapper
 FROZEN, AT_WRAP, LATE = "mode judge frozen", "mode judge at the wrap", "mode judge late"
+#: a field of a layer: whether it was moved to a device
+MOVED = "mode judge moved"
 #: what averages gradients over the ranks
 SYNCHRONISED = ("wrap", "DistributedDataParallel")
 #: a field of the process: whether the process group is up
@@ -84,6 +87,8 @@ class Judged(Execution):
             self._differentiated(values["loss"], node, frame)
         elif kind == "wrap":
             self._wrapped(values["module"])
+        elif kind == "move":
+            self._moved(values["module"], values["place"], node, frame)
         elif kind == "requires grad":
             self._wanted(values["target"], values["flag"], node, frame)
         elif kind == "attribute" and values["name"] == const("requires_grad"):
@@ -96,6 +101,18 @@ class Judged(Execution):
             for number in owned(self, made.number):
                 frozen = self.heap.read((number, FROZEN))
                 self.heap.write((number, AT_WRAP), frozen or const(False))
+
+    def _moved(self, model: Value, place: Value, node: ast.AST, frame: Frame) -> None:
+        """A model is moved; a wrapper whose model was not moved before is told."""
+        if place == const("cpu") or (place and all(_is_type(a) for a in place)):
+            return
+        for made in self.objects(model):
+            parts = owned(self, made.number)
+            before = any(self._held(n, MOVED) for n in parts)
+            if made.name in SYNCHRONISED and not before:
+                super().event("judge moved", node, frame, wrapper=value(Ref(made.number)))
+            for number in parts:
+                self.heap.write((number, MOVED), const(True))
 
     def _wanted(self, target: Value, flag: Value, node: ast.AST, frame: Frame) -> None:
         """Layers are frozen, or get gradients again: noted, and whether they are wrapped then."""
@@ -204,6 +221,11 @@ class Watching(Tables):
             if not divided(m, made) and not _order_of_its_own(m, made):
                 return alike(m, found)  # every rank goes through all of it
         return found
+
+
+def _is_type(atom: Atom) -> bool:
+    """Whether it is a type of numbers and no device: ``model.to(torch.bfloat16)``."""
+    return isinstance(atom, Foreign) and atom.name.startswith("torch.") and "." not in atom.name[6:]
 
 
 def _order_of_its_own(m: Machine, made: Object) -> bool:

@@ -40,6 +40,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if const(True)[0] in event.values["at_wrap"]:
             words = "what is frozen at the wrap gets gradients again: DDP would not average them"
             yield trial.fault(event.node, NAME, words)
+    for event in trial.result.trace.of("judge moved"):
+        words = "the model is moved after its wrap: DDP keeps what it made where the model was"
+        yield trial.fault(event.node, NAME, words)
     seen = False
     for node, loss in trial.losses():
         seen = True

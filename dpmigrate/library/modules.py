@@ -106,7 +106,9 @@ def _inside(m: Machine, v: Value, depth: int) -> list[int]:
 def itself(site: Site) -> Value:
     """``model.to(device)``: the same module."""
     if site.word in ("to", "cuda", "cpu"):
-        site.event("move", module=value(site.receiver) if site.receiver else NOTHING)
+        whose = value(site.receiver) if site.receiver else NOTHING
+        place = const("cpu") if site.word == "cpu" else site.arguments.joined()
+        site.event("move", module=whose, place=place)
     return value(site.receiver) if site.receiver is not None else NOTHING
 
 

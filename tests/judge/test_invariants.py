@@ -286,3 +286,16 @@ def test_layers_frozen_before_the_wrap() -> None:
     assert judged(before) == []
     again = before.replace(SEED, "    want(model.module.body, True)\n" + SEED)
     assert {name for name, _ in judged(again)} == {wrapped.NAME}
+
+
+@pytest.mark.parametrize("move", ["model.to(device)", "model.cuda()", "model = model.to(device=device)"])
+def test_a_model_that_is_moved_after_its_wrap(move: str) -> None:
+    device = ("device = ddp.device()", MADE)
+    late = _frozen(device, (move, SEED))
+    assert {name for name, _ in judged(late)} == {wrapped.NAME}
+    assert judged(late.replace("ddp.wrap(Net())", "ddp.wrap(Net().to(device))")) == []
+
+
+@pytest.mark.parametrize("move", ["model.to(torch.float64)", "model.cpu()", "model.to('cpu')"])
+def test_a_wrapper_that_stays_where_it_is(move: str) -> None:
+    assert judged(_frozen((move, SEED))) == []

@@ -215,11 +215,6 @@ def main():
 
 _PROGRAMS = [
     pytest.param(
-        _UNUSED_OUTPUT,
-        ": no loss reaches Linear (made in line 12): DDP would stop in the second step",
-        id="an output that no loss is made of",
-    ),
-    pytest.param(
         _MOVED_WHERE_TRAINED,
         ":13: no model would be wrapped in DistributedDataParallel: each rank would train its own",
         id="moved where it is trained",
@@ -271,6 +266,15 @@ def test_it_is_refused_and_stays(program: str, words: str, tmp_path: Path) -> No
     assert outcome.reason.startswith("the result would be wrong, so nothing was written: train.py:")
     assert words in outcome.reason
     assert [p.name for p in tmp_path.iterdir()] == ["train.py"]
+
+
+def test_an_output_that_no_loss_is_made_of_is_looked_for(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(_UNUSED_OUTPUT)
+    outcome = applied(path)
+    (told,) = [f.message for f in outcome.files[0].findings if f.code == "DPM111"]
+    assert told == "no loss reaches Linear (made in line 12): DDP would stop in the second step"
+    assert (outcome.status, "net = ddp.wrap(Net(), find_unused=True)" in path.read_text()) == (Status.CHANGED, True)
 
 
 def test_windows_newlines_and_the_coding_line_stay(tmp_path: Path) -> None:
