@@ -31,9 +31,13 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
     """A value that is another one on each rank because the ranks went different ways.
 
     ``keep_sums``: they went the same way, some of them more often; what each adds up is its part.
+    Where it is not established that they did, it is not known of the value either.
     """
+    origin = parted.origin
     if parted.in_turn:
-        return _in_turn(v, parted.origin)
+        return _in_turn(v, origin)
+    placement = placements.PER_RANK if parted.certain else placements.UNKNOWN
+    other: Atom = Differs(origin) if parted.certain else Unknown(origin.word, origin.node)
     atoms: list[Atom] = []
     plain = False
     for a in v:
@@ -44,17 +48,17 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
             case Const(value=0 | 0.0) if keep_sums and a.type in ("int", "float"):
                 atoms.append(a)
             case Data():
-                atoms.append(_parted(a, parted.origin))
+                atoms.append(_parted(a, origin, placement))
             case Const(type="NoneType"):
-                atoms += [a, Differs(parted.origin)]
+                atoms += [a, other]
             case Const() | Setting():
                 plain = True
             case Unbound():
                 atoms.append(a)
             case _:
-                atoms += [a, Differs(parted.origin)]
+                atoms += [a, other]
     if plain:
-        atoms.append(Data(_plain_kind(v), placements.PER_RANK, origin=parted.origin))
+        atoms.append(Data(_plain_kind(v), placement, origin=origin))
     return normal(tuple(atoms))
 
 
@@ -130,9 +134,9 @@ def added_in_turn(v: Value, node: ast.AST) -> Value:
     return value(Data("number", placements.TERM, origin=Origin(node, "counted"), turn=True))
 
 
-def _parted(d: Data, origin: Origin) -> Data:
-    lost = d.placement.kind is Kind.UNKNOWN
-    placement = placements.UNKNOWN if lost else placements.PER_RANK
+def _parted(d: Data, origin: Origin, placement: Placement = placements.PER_RANK) -> Data:
+    if d.placement.kind is Kind.UNKNOWN:
+        placement = placements.UNKNOWN
     return d._replace(placement=placement, origin=origin, turn=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.execution.values import Ref, Value
+from dpmigrate.execution.values import Ref, Value, const
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.modules import MODULES
 
@@ -31,7 +31,8 @@ def _named_by_wrapper(trial: Trial) -> Iterator[ast.AST]:
     """Where a state is taken from a wrapper, or loaded into one."""
     for event in trial.result.trace.of("state", "load state"):
         given = event.values["of" if event.kind == "state" else "target"]
-        if any(o.kind == "wrapper" for o in trial.objects(given)):
+        sole = event.values["sole"] == const(True)  # else it may be the bare model as well
+        if sole and any(o.kind == "wrapper" for o in trial.objects(given)):
             yield event.node
 
 

@@ -13,6 +13,7 @@ from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    UNBOUND,
     Atom,
     Const,
     Foreign,
@@ -59,11 +60,16 @@ class Judged(Execution):
     That is put together where they draw: events that happen on several ways join their values.
     """
 
+    #: whether all that is called may be is of one kind: a wrapper, and not the bare model as well
+    sole = True
+
     def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         """A call; of several samplers one is told the epoch: it is that of the loader which it was
         taken from.
         """
+        before, self.sole = self.sole, len({self._kind(a) for a in callee if a != UNBOUND}) == 1
         result = super().call(callee, arguments, node, frame)
+        self.sole = before
         told = [a.receiver for a in callee if isinstance(a, Method) and a.name == "set_epoch"]
         if len(told) == len(callee) > 1:
             found = {o.number for o in self.objects(told)}
@@ -78,6 +84,8 @@ class Judged(Execution):
             if kind == "forward":
                 alike = alike and const(True)[0] in values["training"]
             values["alike"] = const(alike)
+        elif kind in ("state", "load state"):
+            values["sole"] = const(self.sole)
         happened = super().event(kind, node, frame, **values)
         if kind == "forward" and const(False) != values["grad"]:
             for made in self.objects(values["module"]):
@@ -109,8 +117,8 @@ class Judged(Execution):
         for made in self.objects(model):
             parts = owned(self, made.number)
             before = any(self._held(n, MOVED) for n in parts)
-            if made.name in SYNCHRONISED and not before:
-                super().event("judge moved", node, frame, wrapper=value(Ref(made.number)))
+            if self.sole and made.name in SYNCHRONISED and not before:
+                super().event("judge moved", node, frame, wrapper=model)
             for number in parts:
                 self.heap.write((number, MOVED), const(True))
 
@@ -140,6 +148,11 @@ class Judged(Execution):
     def _held(self, number: int, field: str) -> set[object]:
         """The constants in a field of an object."""
         return {a.value for a in self.heap.read((number, field)) or () if isinstance(a, Const)}
+
+    def _kind(self, atom: Atom) -> str:
+        """What is called, or whose method it is."""
+        made = self.object(atom.receiver if isinstance(atom, Method) else atom)
+        return made.kind if made is not None else type(atom).__name__
 
     def call_back(self) -> None:
         """Workers, hooks and handlers are called while the program runs: the group is up then."""
