@@ -97,6 +97,8 @@ def test_where_ranks_part_and_how_far(name: str) -> None:
         ("x = f'{rank}'\n", "per rank"),
         ("x = rank == 0\n", "per rank"),
         ("x = sum([rank, 1])\n", "per rank"),
+        ("from elsewhere import seen\nx = 1 if seen(rank) else 2\n", "unknown"),
+        ("from elsewhere import seen\nx = 1\nif seen(rank):\n    x = 2\n", "unknown"),
     ],
 )  # fmt: skip
 def test_what_is_joined_where_ranks_part(text: str, expected: str) -> None:
