@@ -62,6 +62,7 @@ class NameParts(Machine):
                 return found
             if self.bound(found):
                 self.event("maybe unbound", node, frame)
+                self.heap.write(at, self.bound(found))  # else this path ends here
                 return self.bound(found)
         if at[0] == frame.module:
             outside = self._outside(node.id, frame)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
+from typing import cast
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
@@ -29,6 +31,7 @@ from dpmigrate.library.modules import MODULES, each_data, owned, reaching
 from dpmigrate.library.runtime import divided
 from dpmigrate.library.streams import OWN
 from dpmigrate.library.tables import Tables
+from dpmigrate.program import Program
 
 #: a field of a sampler: whether it was told which epoch comes, since its last pass began
 TOLD = "judge told"
@@ -227,13 +230,27 @@ class Watching(Tables):
             told = join(*[m.heap.read(at) or FRESH for at in samplers(m, atom)])
             m.event("judge pass", node, frame, loader=value(Ref(made.number)), told=told)
             m.heap.write(BEGUN, const(True))
-            for at in samplers(m, atom):
+            for at in () if node in peeks(cast("Execution", m).program) else samplers(m, atom):
                 m.heap.write(at, USED)
         found = super()._about(m, atom, name, node, frame)
         if name == "__iter__" and found and made is not None and is_loader(m, made):
             if not divided(m, made) and not _order_of_its_own(m, made):
                 return alike(m, found)  # every rank goes through all of it
         return found
+
+
+@lru_cache(maxsize=2)
+def peeks(program: Program) -> frozenset[ast.AST]:
+    """Where one batch is taken of a loader, ``next(iter(loader))``: the pass after it has the same
+    order, and is told the same epoch.
+    """
+    found: set[ast.AST] = set()
+    for node in (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Call)):
+        inner = node.args[0] if node.args else None
+        names = [c.func.id for c in (node, inner) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name)]
+        if names == ["next", "iter"] and inner is not None:
+            found |= {node, inner, *ast.iter_child_nodes(inner)}
+    return frozenset(found)
 
 
 def _is_type(atom: Atom) -> bool:

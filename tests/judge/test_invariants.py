@@ -299,3 +299,19 @@ def test_a_model_that_is_moved_after_its_wrap(move: str) -> None:
 @pytest.mark.parametrize("move", ["model.to(torch.float64)", "model.cpu()", "model.to('cpu')"])
 def test_a_wrapper_that_stays_where_it_is(move: str) -> None:
     assert judged(_frozen((move, SEED))) == []
+
+
+def test_a_look_at_the_first_batch_is_no_pass() -> None:
+    look = "        size = len(next(iter(loader))[0])\n        model.train()\n"
+    text = RIGHT.replace("        model.train()\n", look, 1)
+    assert judged(text) == []
+    late = text.replace("        loader.sampler.set_epoch(epoch)\n", "", 1)
+    assert {name for name, _ in judged(late)} == {epochs.NAME}
+
+
+def test_a_name_that_was_read_is_bound_from_there_on() -> None:
+    before = RIGHT.replace("    model = ddp.wrap(Net())", "    if torch.cuda.is_available():\n        size = 8\n    assert size\n    print(size)\n    model = nn.DataParallel(Net())")
+    source, after = parse(before.encode(), "train.py"), parse(before.replace("    print(size)", "    print(size, size)").encode(), "train.py")
+    assert isinstance(source, Source)
+    assert isinstance(after, Source)
+    assert not [f for f in faults(Program.of(after), executed(Program.of(source))) if f.invariant == bound.NAME]
