@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import data, placement_of
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.judge.watching import is_loader
-from dpmigrate.library.runtime import divided
 
 #: what a reduction makes whole
 _PARTS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
@@ -26,9 +23,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
         ):
             known = loss.placement.kind is not Kind.UNKNOWN
             yield trial.fault(node, NAME, f"the loss is {trial.since(loss)}", established=known)
-    shares = {o.number for o in trial.result.heap.objects.values() if _shared(trial, o)}
+    shares = {o.number for o in trial.result.heap.objects.values() if o.name == "shard"}
     for event in trial.result.trace.of("print", "write", "schedule"):
-        if event.parted is not None and not trial.on_main(event):
+        if event.parted is not None:
             continue  # progress, in the loop over the share
         for v in event.values.values():
             for d in data(v, deep=True):
@@ -48,13 +45,3 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, "means of the ranks are added up")
         elif how == "mean" and given == placements.SUM:
             yield trial.fault(event.node, NAME, "sums of the ranks are averaged")
-
-
-def _shared(trial: Trial, made: Object) -> bool:
-    """Whether each rank gets a part of what it gives, and is not trained on it: ``ddp.shard``, a
-    loader with a sampler of its own.
-    """
-    if made.name == "shard":
-        return True
-    loader = is_loader(trial.result, made) and made.number not in trial.sources
-    return loader and divided(trial.result, made)

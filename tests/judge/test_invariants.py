@@ -230,21 +230,6 @@ def test_names_of_a_wrapper_that_the_original_has_as_well() -> None:
     assert not [f for f in faults(Program.of(after), executed(Program.of(source))) if f.invariant == files.NAME]
 
 
-EVALUATED = """\
-    checked = DataLoader(train_set, batch_size=16, sampler=ddp.DistributedSampler(train_set, shuffle=False))
-    with torch.no_grad():
-        losses = [nn.functional.cross_entropy(model.module(x), y) for x, y in checked]
-    {say}
-    ddp.save("""
-
-
-@pytest.mark.parametrize("say", ["print(losses[0].item())", "if ddp.is_main():\n        print(losses[0].item())"])
-def test_what_each_rank_has_evaluated_alone(say: str) -> None:
-    text = RIGHT.replace("    ddp.save(", EVALUATED.format(say=say))
-    assert {name for name, _ in judged(text)} == {totals.NAME}
-    assert judged(text.replace("losses[0].item()", "len(losses)")) == []
-
-
 def test_a_name_that_is_a_loader_or_something_else() -> None:
     """``loader.sampler.set_epoch``: a tensor has no sampler, and that path ends."""
     text = RIGHT.replace("    test_loader = ", "    if torch.cuda.device_count() > 3:\n        loader = torch.randn(64, 4)\n    test_loader = ")
