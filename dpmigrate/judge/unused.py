@@ -31,22 +31,20 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for wrapper, seen in sorted(reached.items()):
         if trial.held(wrapper, "find_unused") not in ((), const(False)):
             continue
-        for number in sorted(trial.owned(wrapper)):
-            made = objects[number]
-            if const(True)[0] in trial.held(number, LATE) and _has_parameters(trial, made):
-                yield trial.fault(
-                    objects[wrapper].node, NAME,
-                    f"{made.name} (made in {trial.line(made.node)}) is frozen after the wrap: "
-                    "DDP would wait for its gradient",
-                )  # fmt: skip
-                break
-        for made in _left_out(trial, wrapper, seen):
-            yield trial.fault(
-                objects[wrapper].node, NAME,
-                f"no loss reaches {made.name} (made in {trial.line(made.node)}): "
-                "DDP would stop in the second step",
-            )  # fmt: skip
+        for made, why in _without_gradient(trial, wrapper, seen):
+            words = why.format(f"{made.name} (made in {trial.line(made.node)})")
+            yield trial.fault(objects[wrapper].node, NAME, words)
             break
+
+
+def _without_gradient(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[tuple[Object, str]]:
+    """The layers of a wrapped model that DDP would wait for, each with the reason."""
+    for number in sorted(trial.owned(wrapper)):
+        made = trial.result.heap.objects[number]
+        if const(True)[0] in trial.held(number, LATE) and _has_parameters(trial, made):
+            yield made, "{} is frozen after the wrap: DDP would wait for its gradient"
+    for made in _left_out(trial, wrapper, seen):
+        yield made, "no loss reaches {}: DDP would stop in the second step"
 
 
 def _parts(trial: Trial, loss: Data) -> set[int]:
