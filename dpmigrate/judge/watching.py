@@ -53,8 +53,6 @@ _THROUGH = frozenset({"wrapper", "through"})
 BEGUN = (PROCESS, "judge begun")
 BEFORE, UP, DOWN = const("before"), const("up"), const("down")
 _RUNTIME = "dpmigrate_runtime."
-#: what of the runtime needs no process group
-_ANYWHERE = frozenset(("setup", "unwrap", "clean_keys", "weight_of", "sum_loss", "method"))
 
 
 class Judged(Execution):
