@@ -1,7 +1,7 @@
 """Which files of its own a script imports, found as Python would find them; installed packages are never followed.
 
 Absolute imports are looked for in the folder of the script, in folders that it or an imported file puts on ``sys.path`` by a path that can be read, and, for
-scripts that are started from above them (``python tools/train.py``, ``src/``), in the folders up to the top of the repository.
+scripts that are started from above them (``python tools/train.py``, ``src/``), in the folders up to the top of the repository, or up to the working directory.
 """
 
 from __future__ import annotations
@@ -279,19 +279,21 @@ def _word(path: Path) -> str:
 
 
 def _above(folder: Path) -> Iterator[Path]:
-    """The folders from which the script may be started, up to the top of its repository, with the ``src`` of each."""
+    """The folders from which the script may be started, with the ``src`` of each: up to the top
+    of its repository, or else to the working directory, where that lies above the script.
+    """
     yield folder / "src"
     if _is_top(folder):
         return
     for parent in folder.parents:
-        if parent == Path(parent.anchor) or parent == _home():
+        if parent in (Path(parent.anchor), _home()):
             return
-        top = _is_top(parent)
-        if not top and not _inside_repository(parent):
+        here = Path.cwd()
+        if not (_inside_repository(parent) or here == parent or here in parent.parents):
             return
         yield parent
         yield parent / "src"
-        if top:
+        if _is_top(parent):
             return
 
 

@@ -197,7 +197,8 @@ def test_folders_above_by_number(linked: Callable[..., Program], top: str) -> No
 @pytest.mark.parametrize(
     "top", ["FILE.parents[99]", "FILE.parents[n]", "FILE.parents[-1]", "FILE.parents['a']", "FILE.parents[1:]", "unknown.parents[1]", "FILE.parts[1]"]
 )
-def test_folders_that_cannot_be_read(linked: Callable[..., Program], top: str) -> None:
+def test_folders_that_cannot_be_read(linked: Callable[..., Program], tmp_path: Path, top: str) -> None:
+    (tmp_path / "tools" / ".git").mkdir(parents=True)  # so that the folder above is not searched
     start = f"import sys\nfrom pathlib import Path\nFILE = Path(__file__).resolve()\nsys.path.append(str({top}))\nimport models\n"
     assert names(linked({"tools/train.py": start, "models.py": ""}, "tools/train.py")) == ["tools/train.py"]
 
@@ -205,6 +206,28 @@ def test_folders_that_cannot_be_read(linked: Callable[..., Program], top: str) -
 def test_nothing_is_searched_above_the_repository(linked: Callable[..., Program], tmp_path: Path) -> None:
     (tmp_path / "repo" / ".git").mkdir(parents=True)
     assert names(linked({"repo/train.py": "import models\n", "models.py": ""}, "repo/train.py")) == ["repo/train.py"]
+
+
+def test_the_working_directory_is_the_top_where_there_is_no_repository(
+    linked: Callable[..., Program], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = "import models, other\n"
+    files = {"tools/a/train.py": start, "models.py": "", "src/other.py": ""}
+    every = ["models.py", "src/other.py", "tools/a/train.py"]
+    assert names(linked(files, "tools/a/train.py")) == every
+    script = tmp_path / "tools" / "a" / "train.py"
+    source = parse(start.encode(), "train.py")
+    assert isinstance(source, Source)
+    monkeypatch.chdir(tmp_path / "tools")
+    assert len(linking.link(script, source).parts) == 1
+
+
+def test_the_home_folder_is_not_searched(
+    linked: Callable[..., Program], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    found = linked({"tools/train.py": "import models\n", "models.py": ""}, "tools/train.py")
+    assert names(found) == ["tools/train.py"]
 
 
 # ------------------------------------------------------------------ what names mean
