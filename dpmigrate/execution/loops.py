@@ -1,4 +1,8 @@
-"""Loops: turns until nothing changes."""
+"""Loops: the first turn, then turns until nothing changes.
+
+The first turn is executed by itself: what it binds is bound in those after it, and a counter has
+its first value there.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
+    Const,
     Data,
     Origin,
     Value,
@@ -34,6 +39,11 @@ UNROLLED = 6
 class LoopParts(MatchParts):
     """``for`` and ``while``."""
 
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        #: the iterators of which the first element is taken
+        self.fresh: frozenset[int] = frozenset()
+
     def _for(self, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
         iterable = self.evaluate(node.iter, frame)
         if not iterable:
@@ -49,12 +59,37 @@ class LoopParts(MatchParts):
         if generator is not None:
             return self._loop_over(node, generator, frame)
 
-        def take() -> bool:
+        fresh = self._fresh(iterable, set(ast.walk(node.iter)))
+
+        def take(turn: int) -> bool:
+            before, self.fresh = self.fresh, fresh if turn == 0 else frozenset()
             element = self.elements(iterable, node.iter, frame)
+            self.fresh = before
             self.assign(node.target, element or SETTING, node, frame)
             return True
 
-        return self._loop(node, frame, take=take, parted=parted)
+        passed: Delta | None = None if self._has_turns(iterable) else {}
+        return self._loop(node, frame, take=take, parted=parted, passed=passed)
+
+    def _fresh(self, iterable: Value, within: set[ast.AST]) -> frozenset[int]:
+        """The iterators that a loop goes through and that are made for it: they begin with it."""
+        found: set[int] = set()
+        for made in self.objects(iterable):
+            if made.node in within and len(iterable) == 1:
+                found.add(made.number)
+                for name in list(self.heap.fields.get(made.number, ())):
+                    held = self.heap.read((made.number, name))
+                    if isinstance(name, str) and name.startswith("source") and held:
+                        found |= self._fresh(held, within)
+        return frozenset(found)
+
+    def _has_turns(self, iterable: Value) -> bool:
+        """Whether a loop has a turn for certain, by a constant length."""
+        lengths = [self.heap.read((made.number, LENGTH)) for made in self.objects(iterable)]
+        return len(lengths) == len(iterable) and all(
+            n and len(n) == 1 and isinstance(n[0], Const) and n[0].value not in (0, None)
+            for n in lengths
+        )
 
     def _iterator(self, iterable: Value, node: ast.For | ast.AsyncFor, frame: Frame) -> Value:
         """Of an instance whose ``__iter__`` is a generator, that generator."""
@@ -95,10 +130,13 @@ class LoopParts(MatchParts):
 
     def _loop(
         self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, *,
-        known: list[Value] | None = None, take: Callable[[], bool] | None = None,
-        parted: Parting | None = None,
+        known: list[Value] | None = None, take: Callable[[int], bool] | None = None,
+        parted: Parting | None = None, passed: Delta | None = None,
     ) -> bool:  # fmt: skip
-        """Turns of a loop until nothing changes; literal sequences item by item."""
+        """Turns of a loop until nothing changes; literal sequences item by item.
+
+        ``passed`` is what the loop leaves where it has no turn; None where it has one.
+        """
         outer = (frame.breaks, frame.continues)
         frame.breaks = []
         slot = len(self.control)
@@ -107,22 +145,26 @@ class LoopParts(MatchParts):
         level = self.heap.level
         frame.loops.append((level, level, slot))
         alive, endless = True, False
+        taken, left = 0, 0  # turns that came to their end, and breaks of the first
         tested: Delta = {}  # what the test of a while loop writes
         try:
             turns = known if known is not None else [NOTHING] * ROUNDS
             for turn, element in enumerate(turns):
                 if known is None:
-                    frame.breaks = []
+                    left = len(frame.breaks) if turn == 1 else left
+                    del frame.breaks[left:]
                 frame.continues = []
                 if isinstance(node, ast.While):
                     self.heap.mark()
                     test = self.evaluate(node.test, frame)
                     tested = self.heap.rollback()
                     truth = self.truth(test)
+                    if turn == 0 and test and truth is not True:
+                        passed = tested
+                    endless = truth is True
                     if truth is False or not test:
                         alive = bool(test)
                         break
-                    endless = truth is True
                     doubt = self.parting(test, node.test)
                     if doubt is not None:
                         self._mark(slot, doubt)
@@ -130,11 +172,12 @@ class LoopParts(MatchParts):
                 together = self.control[slot] is None
                 changed = self._turn(node, frame, turn, element, known, take, tested)
                 if changed is None:
-                    alive = known is None  # no turn ends; without any the loop is passed by
+                    alive = known is None  # no turn ends: those before it do
                     break
+                taken += 1
                 if together and self.control[slot] is not None:
                     continue  # some ranks have left: the next turn is taken by the others alone
-                if known is None and not changed:
+                if known is None and turn and not changed:
                     break
             self.heap.apply([tested])
         finally:
@@ -143,10 +186,12 @@ class LoopParts(MatchParts):
             del self.control[slot:]
             breaks, (frame.breaks, frame.continues) = frame.breaks, outer
             delta = self.heap.rollback()
-        outcomes: list[Delta] = []
-        if alive and not endless:
-            outcomes += self._otherwise(node, delta, frame)
-        outcomes += breaks
+        ends: list[Delta] = []
+        if alive and not endless and (taken or known is not None):
+            ends.append(delta)
+        if passed is not None:
+            ends.append(passed)
+        outcomes = [*self._otherwise(node, ends, frame, reason), *breaks]
         self.heap.apply(outcomes, self.merging_turns(reason))
         return bool(outcomes)
 
@@ -159,20 +204,21 @@ class LoopParts(MatchParts):
         return lambda v: divergence.differing(v, parted, keep_sums=True)
 
     def _otherwise(
-        self, node: ast.For | ast.AsyncFor | ast.While, delta: Delta, frame: Frame
-    ) -> list[Delta]:
+        self, node: ast.For | ast.AsyncFor | ast.While, ends: list[Delta], frame: Frame,
+        reason: Parting | None,
+    ) -> list[Delta]:  # fmt: skip
         """What the loop leaves where it ends by itself, after its ``else``."""
-        if not node.orelse:
-            return [delta]
+        if not node.orelse or not ends:
+            return ends
         self.heap.mark()
-        self.heap.apply([delta])
+        self.heap.apply(ends, self.merging_turns(reason))
         alive = self.block(node.orelse, frame)
         after = self.heap.rollback()
         return [after] if alive else []
 
     def _turn(
         self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, turn: int, element: Value,
-        known: list[Value] | None, take: Callable[[], bool] | None, tested: Delta,
+        known: list[Value] | None, take: Callable[[int], bool] | None, tested: Delta,
     ) -> bool | None:  # fmt: skip
         """One turn; whether it changed anything, None where none comes to its end."""
         outside = frame.context
@@ -185,7 +231,7 @@ class LoopParts(MatchParts):
 
     def _one_turn(
         self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, turn: int, element: Value,
-        known: list[Value] | None, take: Callable[[], bool] | None, tested: Delta,
+        known: list[Value] | None, take: Callable[[int], bool] | None, tested: Delta,
     ) -> bool | None:  # fmt: skip
         level, _, slot = frame.loops[-1]
         self.heap.mark()
@@ -199,7 +245,7 @@ class LoopParts(MatchParts):
         elif known is not None:
             self.assign(node.target, element, node, frame)
         elif take is not None:
-            take()
+            take(turn)
         ends = self.block(node.body, frame)
         if reason is not None and reason.turns:
             self.turns.pop()
@@ -209,7 +255,7 @@ class LoopParts(MatchParts):
         outcomes = [*([delta] if ends else []), *frame.continues]
         if not outcomes:
             return None
-        if known is not None:
+        if known is not None or turn == 0:
             return self.heap.apply(outcomes, self.merging(reason))
         if reason is not None:
             self.heap.mark()
@@ -253,7 +299,7 @@ class LoopParts(MatchParts):
         # a generator that is left at a yield is closed, which ends what it has entered
         for left in (*breaks, *(d for _, d in frame.returns[returns:])):
             left.update({at: v for at, v in modes.items() if at in left})
-        outcomes = [*(self._otherwise(node, delta, frame) if ended else []), *breaks]
+        outcomes = [*self._otherwise(node, [delta] if ended else [], frame, reason), *breaks]
         self.heap.apply(outcomes, self.merging(reason))
         return bool(outcomes)
 

@@ -32,6 +32,8 @@ from dpmigrate.library.sites import Effect, Row, Site, examples, rows_of
 from dpmigrate.library.sizes import size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
+#: the number of the first turn of a loop
+FIRST = "#first"
 #: numbers of turns that are the same on every rank
 _ALIKE = (*placements.EQUAL, Kind.SIZE)
 
@@ -76,38 +78,55 @@ def range_(site: Site) -> Value:
         exact = range(*bounds)
         if len(exact) <= 12:
             return site.m.listed([const(i) for i in exact], site.node, site.frame)
+        count = const(len(exact))
     except (LookupError, TypeError, ValueError):
-        pass
+        differ = any(map(data, given))
+        count = arithmetic.elementwise("range", given, site.node) if differ else SETTING
+        if len(given) == 1:
+            count = given[0]
     made = site.made("iterator")
-    count = arithmetic.elementwise("range", given, site.node) if any(map(data, given)) else SETTING
-    if len(given) == 1:
-        count = given[0]
     site.m.heap.write((made.number, LENGTH), count)
     site.m.heap.write((made.number, "*"), SETTING)
+    site.m.heap.write((made.number, FIRST), given[0] if len(given) > 1 else const(0))
     return value(Ref(made.number))
 
 
 def enumerate_(site: Site) -> Value:
     """``enumerate(x)``."""
-    return _paired(site, [None, site.get(0) or NOTHING])
+    return _paired(site, [None, site.get(0) or NOTHING], site.get(1, "start") or const(0))
 
 
 def zip_(site: Site) -> Value:
     """``zip(a, b)``."""
-    return _paired(site, list(site.arguments.positional))
+    return _paired(site, list(site.arguments.positional), const(0))
 
 
-def _paired(site: Site, sources: list[Value | None]) -> Value:
+def _paired(site: Site, sources: list[Value | None], start: Value) -> Value:
+    """Tuples of what the sources give; None is a counter that begins with ``start``."""
     listed = [site.m.known_elements(s) if s is not None else None for s in sources]
     real = [x for x in listed if x is not None]
-    if real and all(x is not None or s is None for x, s in zip(listed, sources, strict=True)):
+    begin = start[0].value if len(start) == 1 and isinstance(start[0], Const) else None
+    if (
+        real
+        and isinstance(begin, int)
+        and all(x is not None or s is None for x, s in zip(listed, sources, strict=True))
+    ):
         count = min(len(x) for x in real)
         if count <= 12:
             rows = [
-                items(x[i] if x is not None else const(i) for x in listed) for i in range(count)
+                items(x[i] if x is not None else const(begin + i) for x in listed)
+                for i in range(count)
             ]
             return site.m.listed(rows, site.node, site.frame)
-    return over(site, site.word, sources)
+    out = over(site, site.word, sources)
+    (made,) = site.m.objects(out)
+    site.m.heap.write((made.number, FIRST), start)
+    lengths = [
+        site.m.heap.read((o.number, LENGTH)) for s in sources if s for o in site.m.objects(s)
+    ]
+    if len(lengths) == 1 and lengths[0] and isinstance(lengths[0][0], Const):
+        site.m.heap.write((made.number, LENGTH), lengths[0])
+    return out
 
 
 def over(site: Site, name: str, sources: Sequence[Value | None]) -> Value:
@@ -161,6 +180,8 @@ def iterate(site: Site) -> Value | None:
     assert made is not None
     count = made.extra
     if not isinstance(count, int):
+        if made.number in site.m.fresh:
+            return site.m.heap.read((made.number, FIRST)) or SETTING
         held = site.m.heap.read((made.number, "*"))
         return held or SETTING
     given = (site.m.heap.read((made.number, f"source {i}")) or NOTHING for i in range(count))
@@ -181,6 +202,8 @@ def iterate(site: Site) -> Value | None:
 def _index(site: Site, made: Object) -> Value:
     """The number of a turn: where each rank has turns of its own, another one on each."""
     count = site.m.heap.read((made.number, LENGTH))
+    if made.number in site.m.fresh:
+        return site.m.heap.read((made.number, FIRST)) or SETTING
     if not count or all(d.placement.kind in _ALIKE for d in data(count)):
         return SETTING
     origin = Origin(site.node, "the rank's own turn")

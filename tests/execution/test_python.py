@@ -222,6 +222,39 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     "method kept": ("class C:\n    def __init__(self): self.n = 0\n    def inc(self):\n        self.n += 1\n        return self.n\nc = C()\nf = c.inc\na = f()\nb = c.inc()\nhooks = {'end': c.inc}\nd = hooks['end']()\n", "a b d"),
     "callbacks": ("class T:\n    def __init__(self): self.hooks = []\n    def on(self, f):\n        self.hooks.append(f)\n        return f\n    def fire(self):\n        for h in self.hooks:\n            h(self)\nt = T()\n@t.on\ndef first(x): x.a = 1\n@t.on\ndef second(x): x.b = x.a + 1\nt.fire()\nx = t.b\n", "x"),
     "enumerate, zip, map": ("s = 0\nfor i, v in enumerate([5, 6]):\n    s += i * v\nt = 0\nfor a, b in zip([1, 2], (3, 4)):\n    t += a * b\nm = list(map(lambda v: v + 1, [1, 2]))\nx = m[1]\nr = [v for v in reversed([1, 2])]\ny = r[0]\n", "s t x y"),
+    "the first turn": (
+        "import os\nn = int(os.environ.get('A', '3')) + 20\nfor i in range(n):\n"
+        "    if i == 0:\n        first = 'a'\n    else:\n        first = first + ''\n"
+        "    last = i\nempty = [k for k in range(n) if k < 0]\nlast = 0\n",
+        "last",
+    ),
+    "a loop that has a turn": (
+        "for i in range(50):\n    kind = 'batch'\n"
+        "for i in range(3, 90):\n    other = 'x'\n"
+        "done = False\nwhile not done:\n    step = 'made'\n    done = True\n",
+        "kind other step done",
+    ),
+    "a loop that may have none": (
+        "import os\nkind = 'none'\nfor i in range(int(os.environ.get('A', '0'))):\n"
+        "    kind = 'some'\nelse:\n    end = kind\n",
+        "",
+    ),
+    "break in the first turn": (
+        "import os\nout = []\nfor i, v in enumerate(range(40)):\n    out.append(i)\n"
+        "    if os.environ.get('A') != '1' or i > 3:\n        break\nn = len(out)\n",
+        "",
+    ),
+    "a first turn without an end": (
+        "n = 0\nfor i in range(30):\n    n = 1\n    if i == 0:\n        break\n    n = 2\n",
+        "n",
+    ),
+    "enumerate from another number": (
+        "a = 0\nfor i, v in enumerate([5, 6], 1):\n    a += i * v\n"
+        "b = [i for i, _ in enumerate(range(40), start=7)][0]\n"
+        "for c, _ in enumerate(range(40), 3):\n    break\n"
+        "it = enumerate(range(40))\nnext(it)\nfor d, _ in it:\n    break\n",
+        "a c",
+    ),
     "enumerations": ("from enum import Enum\nclass Mode(Enum):\n    TRAIN = 1\n    TEST = 'b'\nx = Mode.TRAIN.value\nm = Mode.TEST\ny = m is Mode.TEST\nz = m.name\n", ""),
     "abstract classes": ("from abc import ABC, abstractmethod\nclass A(ABC):\n    @abstractmethod\n    def f(self): ...\n    def g(self): return self.f() + 1\nclass B(A):\n    def f(self): return 2\nx = B().g()\n", "x"),
     "slots and object": ("class A(object):\n    __slots__ = ('x',)\n    def __init__(self): self.x = 1\n    def __getattr__(self, n): return 'got ' + n\na = A()\nx = a.x\ny = a.other\n", "x y"),
