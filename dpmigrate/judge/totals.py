@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import data, placement_of
+from dpmigrate.execution.values import Data, data, placement_of
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.judge.watching import is_loader
+from dpmigrate.library.runtime import divided
 
 #: what a reduction makes whole
 _PARTS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
+_OWN = (*_PARTS, Kind.PER_RANK)
 NAME = "losses and totals are those of all samples"
 
 
@@ -34,6 +37,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
                     words = f"this is read before the ranks add up their parts ({trial.since(d)})"
                     known = d.placement.kind in _PARTS
                     yield trial.fault(event.node, NAME, words, established=known)
+    yield from _of_rank_0(trial)
     for event in trial.result.trace.of("reduce"):
         how = event.values["how"][0].value  # type: ignore[union-attr]
         given = placement_of(event.values["given"])
@@ -45,3 +49,24 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, "means of the ranks are added up")
         elif how == "mean" and given == placements.SUM:
             yield trial.fault(event.node, NAME, "sums of the ranks are averaged")
+
+
+def _of_rank_0(trial: Trial) -> Iterator[Fault]:
+    """Results of an evaluation of which rank 0 alone writes its own part."""
+    for event in trial.result.trace.of("print", "write", "schedule"):
+        if not trial.on_main(event):
+            continue
+        for v in event.values.values():
+            for d in data(v, deep=True):
+                if d.gradient == "none" and _evaluated(trial, d) and d.placement.kind in _OWN:
+                    words = f"rank 0 writes the number of its own part ({trial.since(d)})"
+                    yield trial.fault(event.node, NAME, words)
+
+
+def _evaluated(trial: Trial, d: Data) -> bool:
+    """Whether data come from divided loaders of which none is trained on."""
+    objects = trial.result.heap.objects
+    loaders = [o for n in d.sources if (o := objects.get(n)) and is_loader(trial.result, o)]
+    return bool(loaders) and all(
+        o.number not in trial.sources and divided(trial.result, o) for o in loaders
+    )

@@ -178,6 +178,32 @@ def test_what_is_not_established_says_so() -> None:
     assert not any(f.established for f in found)
 
 
+#: a batch of a divided test loader, of which rank 0 tells a number
+LOOK = """\
+        tests = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(train_set, seed=1))
+        tests.sampler.set_epoch(epoch)
+        with torch.no_grad():
+            x, y = next(iter(tests))
+            number = {number}
+        if ddp.is_main():
+            print(number)
+        print(epoch, evaluate"""
+
+
+@pytest.mark.parametrize(
+    ("number", "right"),
+    [
+        ("(model.module(x) - 1).square().mean()", False),
+        ("-10 * torch.log10((model.module(x) - 1).square().mean())", False),
+        ("ddp.mean_all((model.module(x) - 1).square().mean())", True),
+        ("loss.detach()", True),
+    ],
+)
+def test_what_rank_0_tells_of_an_evaluation_is_of_all_samples(number: str, right: bool) -> None:
+    text = RIGHT.replace("        print(epoch, evaluate", LOOK.format(number=number))
+    assert (totals.NAME in {name for name, _ in judged(text)}) is not right
+
+
 STEP = """\
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(model(x), y)
