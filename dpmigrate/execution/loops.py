@@ -43,6 +43,8 @@ class LoopParts(MatchParts):
         super().__init__(*args)
         #: the iterators of which the first element is taken
         self.fresh: frozenset[int] = frozenset()
+        #: what the ``for`` loops under way go through
+        self.passes: list[Value] = []
 
     def _for(self, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
         iterable = self.evaluate(node.iter, frame)
@@ -54,11 +56,20 @@ class LoopParts(MatchParts):
         parted = self.trips(iterable, node)
         self.event("loop", node, frame, iterable=iterable)
         self.library.begun(self, iterable, node.iter, frame)
-        if known is not None:
-            return self._loop(node, frame, known=known)
-        if generator is not None:
-            return self._loop_over(node, generator, frame)
+        self.passes.append(iterable)
+        try:
+            if known is not None:
+                return self._loop(node, frame, known=known)
+            if generator is not None:
+                return self._loop_over(node, generator, frame)
+            return self._through(iterable, node, frame, parted)
+        finally:
+            self.passes.pop()
 
+    def _through(
+        self, iterable: Value, node: ast.For | ast.AsyncFor, frame: Frame, parted: Parting | None
+    ) -> bool:
+        """A loop over what is not known one by one."""
         fresh = self._fresh(iterable, set(ast.walk(node.iter)))
 
         def take(turn: int) -> bool:

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import Data, data, placement_of
+from dpmigrate.execution.values import Data, Ref, data, placement_of
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.judge.watching import is_loader
+from dpmigrate.judge.watching import SHARE, TOLD_OF, is_loader
 from dpmigrate.library.runtime import divided
 
 #: what a reduction makes whole
 _PARTS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
-_OWN = (*_PARTS, Kind.PER_RANK)
+#: what is added up over batches; a mean may be that of the last batch, which is no total
+_ADDED_UP = (placements.SUM, placements.RATIO)
 NAME = "losses and totals are those of all samples"
 
 
@@ -26,18 +27,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
         ):
             known = loss.placement.kind is not Kind.UNKNOWN
             yield trial.fault(node, NAME, f"the loss is {trial.since(loss)}", established=known)
-    shares = {o.number for o in trial.result.heap.objects.values() if o.name == "shard"}
-    for event in trial.result.trace.of("print", "write", "schedule"):
-        if event.parted is not None:
-            continue  # progress, in the loop over the share
-        for v in event.values.values():
-            for d in data(v, deep=True):
-                part = d.placement.kind not in (*placements.EQUAL, Kind.ROWS)
-                if part and d.sources & shares:
-                    words = f"this is read before the ranks add up their parts ({trial.since(d)})"
-                    known = d.placement.kind in _PARTS
-                    yield trial.fault(event.node, NAME, words, established=known)
-    yield from _of_rank_0(trial)
+    yield from _told(trial)
     for event in trial.result.trace.of("reduce"):
         how = event.values["how"][0].value  # type: ignore[union-attr]
         given = placement_of(event.values["given"])
@@ -51,16 +41,36 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, "sums of the ranks are averaged")
 
 
-def _of_rank_0(trial: Trial) -> Iterator[Fault]:
-    """Results of an evaluation of which rank 0 alone writes its own part."""
-    for event in trial.result.trace.of("print", "write", "schedule"):
-        if not trial.on_main(event):
-            continue
-        for v in event.values.values():
-            for d in data(v, deep=True):
-                if d.gradient == "none" and _evaluated(trial, d) and d.placement.kind in _OWN:
-                    words = f"rank 0 writes the number of its own part ({trial.since(d)})"
-                    yield trial.fault(event.node, NAME, words)
+def _told(trial: Trial) -> Iterator[Fault]:
+    """Numbers that are told, or decide the course, before the ranks have put their parts
+    together.
+    """
+    shares = {o.number for o in trial.result.heap.objects.values() if o.name == SHARE}
+    for event in trial.result.trace.of(*TOLD_OF):
+        main = trial.on_main(event) or event.kind == "save by rank 0"
+        over = {a.object for a in event.values["over"] if isinstance(a, Ref)}
+        for d in data(event.values["numbers"]):
+            if d.placement.kind in (*placements.EQUAL, Kind.ROWS):
+                continue
+            if (main or event.parted is None) and d.sources & shares - over:
+                words = "this is read before the ranks add up their parts"
+            elif main and d.gradient == "none" and _evaluated(trial, d):
+                words = "rank 0 tells the number of its own part"
+            elif d.placement in _ADDED_UP and _trained(trial, d) - over:
+                words = "this is the number of the rank's own batches"
+            else:
+                continue
+            known = d.placement.kind in (*_PARTS, Kind.PER_RANK)
+            yield trial.fault(event.node, NAME, f"{words} ({trial.since(d)})", established=known)
+
+
+def _trained(trial: Trial, d: Data) -> set[int]:
+    """The divided loaders of training batches that data come from."""
+    objects = trial.result.heap.objects
+    return {
+        n for n in d.sources & trial.sources
+        if is_loader(trial.result, objects[n]) and divided(trial.result, objects[n])
+    }  # fmt: skip
 
 
 def _evaluated(trial: Trial, d: Data) -> bool:

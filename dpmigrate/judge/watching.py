@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import cast
 
@@ -18,6 +19,7 @@ from dpmigrate.execution.values import (
     UNBOUND,
     Atom,
     Const,
+    Data,
     Foreign,
     Method,
     Ref,
@@ -49,6 +51,10 @@ SYNCHRONISED = ("wrap", "DistributedDataParallel")
 GROUP = (PROCESS, "judge group")
 #: whether a module or a wrapper is being called
 INSIDE = (PROCESS, "mode judge inside")
+#: what tells the user, or the course of the training, a number
+TOLD_OF = ("print", "write", "schedule", "save", "save by rank 0")
+#: what ``ddp.shard`` gives
+SHARE = "shard"
 _THROUGH = frozenset({"wrapper", "through"})
 BEGUN = (PROCESS, "judge begun")
 BEFORE, UP, DOWN = const("before"), const("up"), const("down")
@@ -87,6 +93,10 @@ class Judged(Execution):
             values["alike"] = const(alike)
         elif kind in ("state", "load state"):
             values["sole"] = const(self.sole)
+        elif kind in TOLD_OF:
+            under = {n for v in self.passes for n in self._gone_through(v)}
+            values["over"] = tuple(Ref(n) for n in sorted(under))
+            values["numbers"] = tuple(self._numbers(join(*values.values()), set()))
         happened = super().event(kind, node, frame, **values)
         if kind == "forward" and const(False) != values["grad"]:
             for made in self.objects(values["module"]):
@@ -103,6 +113,25 @@ class Judged(Execution):
         elif kind == "attribute" and values["name"] == const("requires_grad"):
             self._wanted(values["owner"], values["new"], node, frame)
         return happened
+
+    def _gone_through(self, iterable: Value) -> set[int]:
+        """The loaders and shares behind an iterable: ``tqdm(enumerate(loader))``."""
+        found: set[int] = set()
+        for made in self.objects(iterable):
+            if is_loader(self, made) or made.name == SHARE:
+                found.add(made.number)
+            for name in list(self.heap.fields.get(made.number, ())):
+                if isinstance(name, str) and name.startswith("source"):
+                    found |= self._gone_through(self.heap.read((made.number, name)) or NOTHING)
+        return found
+
+    def _numbers(self, v: Value, seen: set[int]) -> Iterator[Data]:
+        """The data in a value, with those in lists and dictionaries."""
+        yield from data(v, deep=True)
+        for made in self.objects(v):
+            if made.kind in ("list", "dict") and made.number not in seen:
+                seen.add(made.number)
+                yield from self._numbers(self.contents(made), seen)
 
     def _wrapped(self, model: Value) -> None:
         """Keeps which layers are frozen when DDP looks for parameters that get gradients."""
