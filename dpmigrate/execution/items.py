@@ -164,7 +164,10 @@ class ItemParts(ContainerParts):
                 operands = [value(atom), key, new]
                 self.library.operator(self, "setitem", operands, node, frame)
             elif made.kind == "list":
-                self._set_list(made, key, new, len(targets) > 1)
+                if any(self.is_slice(a) for a in key):
+                    self._set_slice(made, key, new, len(targets) > 1, node, frame)
+                else:
+                    self._set_list(made, key, new, len(targets) > 1)
             elif made.kind == "dict":
                 self._set_dict(made, key, new, len(targets) > 1)
             else:
@@ -187,6 +190,29 @@ class ItemParts(ContainerParts):
             return
         self.collapse(made)
         self.heap.widen((made.number, ELEMENTS), new)
+
+    def _set_slice(
+        self, made: Object, key: Value, new: Value, weak: bool, node: ast.AST, frame: Frame
+    ) -> None:
+        """``made[a:b] = new``; ``made[:] = new`` leaves nothing of what was there."""
+        known, elements = self.known_elements(new), self.taken(new, node, frame)
+        counts = [self.heap.read((o.number, LENGTH)) for o in self.objects(new)]
+        whole = self._slice(key, 0) == slice(None, None, None)
+        if not whole or weak or (made.many and made.kept):
+            self.collapse(made)
+            self.heap.widen((made.number, ELEMENTS), elements)
+            return
+        for name in list(self.heap.fields.get(made.number, ())):
+            self.heap.write((made.number, name), None)
+        self.heap.write((made.number, LENGTH), value(Const("int", 0)))
+        for v in known or ():
+            self.append(made, v)
+        if known is None:
+            self.collapse(made)
+            self.heap.widen((made.number, ELEMENTS), elements)
+            count = [a for c in counts if c for a in c if isinstance(a, Data)]
+            if count:
+                self.heap.write((made.number, LENGTH), tuple(count))
 
     def _set_dict(self, made: Object, key: Value, new: Value, weak: bool) -> None:
         constant = self.constant(key)

@@ -56,7 +56,7 @@ def _told(trial: Trial) -> Iterator[Fault]:
                 words = "this is read before the ranks add up their parts"
             elif main and d.gradient == "none" and _evaluated(trial, d):
                 words = "rank 0 tells the number of its own part"
-            elif d.placement in _ADDED_UP and _trained(trial, d) - over:
+            elif (d.placement in _ADDED_UP or d.placement.kind is Kind.PER_RANK) and _trained(trial, d) - over:
                 words = "this is the number of the rank's own batches"
             else:
                 continue

@@ -47,6 +47,12 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     "list removal": ("l = [3, 1, 2]\nl.sort()\nx = l[0]\nl.remove(1)\nn = len(l)\ny = 2 in l\ndel l[0]\n", ""),
     "list operators": ("a = [1] + [2]\nb = [0] * 3\nc = (1,) + (2,)\nx, y, z = a[1], len(b), c[1]\n", "x y z"),
     "nested lists": ("m = [[1, 2], [3, 4]]\nm[1][0] = 9\nx = m[1][0]\nr = m[0]\nr.append(5)\nn = len(m[0])\n", "x n"),
+    "slices that are set": (
+        "l = [1, 2, 3]\nl[:] = (7, 8)\na, b, n = l[0], l[1], len(l)\n"
+        "m = [1, 2, 3]\nm[1:] = [9]\nc = m[0]\nk = len(m)\n"
+        "o = [4]\no[:] = [v + 1 for v in o] * 2\nd = o[-1]\n",
+        "a b n",
+    ),
     "slices": ("l = [1, 2, 3, 4]\na = l[:2]\nb = l[-2:]\nc = l[::2]\nd = (1, 2, 3)[1:]\nx, y, z, w = a[1], b[0], c[1], d[0]\n", "x y z w"),
     "dict methods": (
         "d = {'a': 1}\nd['b'] = 2\nx = d.get('a')\ny = d.get('z', 7)\nz = d.setdefault('c', 3)\nw = d.pop('b')\nd.update({'e': 5}, f=6)\n"

@@ -204,6 +204,41 @@ def test_what_rank_0_tells_of_an_evaluation_is_of_all_samples(number: str, right
     assert (totals.NAME in {name for name, _ in judged(text)}) is not right
 
 
+TOLD = """\
+            optimizer.step()
+            total += loss.item() * x.size(0)
+            seen += x.size(0)
+            print(total / seen)
+        {put_together}
+        {told}
+"""
+
+
+@pytest.mark.parametrize(
+    ("put_together", "told", "right"),
+    [
+        ("total, seen = ddp.sum_all(total, seen)", "print(total / seen)", True),
+        ("total = ddp.sum_all(total)", "print(total / seen)", False),
+        ("", "if ddp.is_main():\n            print(f'{total:.3f}')", False),
+        ("", "ddp.save({'model': model.module.state_dict(), 'loss': [total]}, 'a.pt')", False),
+        ("total = ddp.sum_all(total)", "ddp.save({'loss': [total]}, 'a.pt')", True),
+        ("", "print(loss.item())", True),  # of the last batch, which is no total
+    ],
+)
+def test_totals_of_the_training(put_together: str, told: str, right: bool) -> None:
+    text = RIGHT.replace("            optimizer.step()\n", TOLD.format(put_together=put_together, told=told))
+    text = text.replace("        model.train()\n", "        model.train()\n        total, seen = 0.0, 0\n")
+    assert (totals.NAME in {name for name, _ in judged(text)}) is not right
+
+
+def test_numbers_of_an_evaluation_in_a_file() -> None:
+    right = RIGHT.replace("    return right / count", "    with open(ddp.main_path('a.json'), 'w') as f:\n        json.dump({'right': right}, f)\n    return right / count")
+    right = right.replace("import torch\n", "import json\nimport torch\n", 1)
+    assert judged(right) == []
+    late = right.replace("    right, count = ddp.sum_all(right, count)\n", "").replace("    return right / count", "    right, count = ddp.sum_all(right, count)\n    return right / count")
+    assert {name for name, _ in judged(late)} == {totals.NAME}
+
+
 STEP = """\
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(model(x), y)
