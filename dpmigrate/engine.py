@@ -242,6 +242,10 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     if script.exempt or not any(f.edits for f in found):
         return _planned(script, Outcome(name, Status.UNCHANGED, files, finished + (script.exempt or "nothing to change")))
     texts = migration.rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
+    if isinstance(texts, migration.Judged) and texts.judgement.means and any(f.of_means for f in found):
+        found = tuple(f for f in found if not f.of_means)
+        if how.annotate:
+            texts = migration.rewritten(script, found, _comments(script, left(found)))
     if isinstance(texts, migration.Unused):
         shown = {w: words for w, words in texts.wraps if w not in script.shown_unused}
         if shown:  # the rules know of it now
@@ -252,8 +256,14 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     new = migration.encoded(texts)
     if isinstance(new, Problem):
         return _planned(script, Outcome(name, Status.FAILED, files, problem=new))
-    outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=rules.notes(script))
+    notes = (*rules.notes(script), *(_assumed(m) for m in texts.judgement.assumed))
+    outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=notes)
     return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
+
+
+def _assumed(model: str) -> str:
+    """What is said of a model whose code is not seen."""
+    return f"The code of {model} is not seen: it is taken for a model that treats each sample of a batch by itself."
 
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:

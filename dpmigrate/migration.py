@@ -18,9 +18,18 @@ from dpmigrate.source import Source
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
     from dpmigrate.facts.wraps import Wrap
+    from dpmigrate.judge import Judgement
 
 #: the new text of each file that changes
 Texts = Mapping[Part, str]
+
+
+class Judged(dict[Part, str]):
+    """The new texts of a program, with what the judge says of them."""
+
+    def __init__(self, texts: Texts, judgement: Judgement) -> None:
+        super().__init__(texts)
+        self.judgement = judgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,7 @@ def half_done(script: Script) -> str:
     return f"{told}, and nothing here calls {ALIAS}.setup(): undo that (dpmigrate undo THAT_SCRIPT), and give both scripts at once"
 
 
-def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Finding] = ()) -> Texts | Problem:
+def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Finding] = ()) -> Judged | Problem:
     """The migrated texts after all self-checks, or what stood in the way."""
     from dpmigrate import judge
     from dpmigrate.result import Migrated, faults
@@ -74,9 +83,10 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     for fault in faults(Migrated(script, again, texts)):
         return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
     divided = script.settings.batch == "global"
-    wrong_on_paper = [f for f in judge.faults(again.program, judge.executed(script.program), divided=divided) if f.established]
+    judgement = judge.judged(again.program, judge.executed(script.program), divided=divided)
+    wrong_on_paper = [f for f in judgement.faults if f.established]
     if not wrong_on_paper:
-        return texts
+        return Judged(texts, judgement)
     first = wrong_on_paper[0]
     message = f"the result would be wrong, so nothing was written: {first.place}: {first.words}"
     unused = [f for f in wrong_on_paper if f.invariant == judge.unused.NAME]

@@ -7,7 +7,9 @@ reads the trace alone and knows neither facts nor rules, so that a fault in thos
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
 from dpmigrate.judge import (
     backwards,
@@ -30,17 +32,53 @@ _INVARIANTS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Judgement:
+    """What is known of a migrated program: its faults; the models that are taken for such as treat
+    each sample of a batch by itself, since their code is not seen (``models.OCRModel``); and
+    whether every loss is established to be a mean over the samples, without such a model.
+    """
+
+    faults: tuple[Fault, ...]
+    assumed: tuple[str, ...]
+    means: bool
+
+
+def judged(
+    result: Program, original: Execution | None = None, *, divided: bool = True
+) -> Judgement:
+    """Execute a migrated program and hold it against the invariants.
+
+    ``original`` is the program before, executed, where there is one. ``divided``: batch sizes are
+    those of all ranks together, and not of each.
+    """
+    case = Trial(executed(result), original, divided)
+    found = tuple(f for invariant in _INVARIANTS for f in invariant.faults(case))
+    return Judgement(found, _assumed(case), _means(case))
+
+
 def faults(
     result: Program, original: Execution | None = None, *, divided: bool = True
 ) -> Iterator[Fault]:
-    """What would be wrong with a migrated program; ``original`` is the program before, executed,
-    where there is one. ``divided``: batch sizes are those of all ranks together, and not of each.
+    """What would be wrong with a migrated program, as ``judged`` finds it.
 
     What the engine cannot establish is a fault as well: it says which knowledge was missing.
     """
-    case = Trial(executed(result), original, divided)
-    for invariant in _INVARIANTS:
-        yield from invariant.faults(case)
+    yield from judged(result, original, divided=divided).faults
 
 
-__all__ = ["Fault", "Trial", "executed", "faults"]
+def _assumed(case: Trial) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for event in case.result.trace.of("taken for samples"):
+        for made in case.objects(event.values["module"]):
+            found[made.name] = None
+    return tuple(found)
+
+
+def _means(case: Trial) -> bool:
+    losses = [d.placement for _, d in case.losses()]
+    unseen = any(True for _ in case.result.trace.of("taken for samples"))
+    return bool(losses) and not unseen and all(p == placements.MEAN for p in losses)
+
+
+__all__ = ["Fault", "Judgement", "Trial", "executed", "faults", "judged"]

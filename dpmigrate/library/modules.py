@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpmigrate.execution import placements
+from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Machine
+from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -226,6 +227,7 @@ def part(site: Site) -> Value:
 def wrapper(site: Site) -> Value:
     """``DataParallel(model)``, ``DistributedDataParallel(model)``."""
     module = site.get(0, "module")
+    taken_for_model(site, module or NOTHING)
     made = site.ref(
         "wrapper",
         module=module,
@@ -318,6 +320,13 @@ def no_sync(site: Site) -> Value:
     return site.ref("no_sync", of=site.get(0))
 
 
+def taken_for_model(site: Site, v: Value) -> None:
+    """What is wrapped is a model, also where its code is not seen."""
+    for made in site.m.objects(v):
+        if made.kind == _MODEL:
+            made.marks.add("module")
+
+
 def unseen(effect: Effect) -> Effect:
     """A method that shows of an object of unseen code that it is a model."""
 
@@ -330,22 +339,37 @@ def unseen(effect: Effect) -> Effect:
 
 
 def unseen_called(site: Site) -> Value | None:
-    """A model whose code is not seen is called: a gradient comes to it, and how it treats the
-    samples of a batch is not known.
+    """A model whose code is not seen is called: a gradient comes to it. It is taken for one that
+    treats each sample of a batch by itself, which is noted.
     """
     made = site.object
     if made is None or "module" not in made.marks:
         return None
     forward(site, made)
-    found = site.unknown(f"the code of {made.name} is not seen")
+    placement = _of_samples(site)
+    if placement is None:
+        found = site.unknown(f"the code of {made.name} is not seen")
+    else:
+        site.event("taken for samples", module=value(Ref(made.number)))
+        word = f"{made.name}, whose code is not seen"
+        found = arithmetic.derived(word, placement, site.operands(), site.node, keep_axes=False)
     if not site.grad():
         return cut(found)
     return tuple(
-        reaching(a, made.number)._replace(gradient="whole")
-        if isinstance(a, Data)
-        else a
+        reaching(a, made.number)._replace(gradient="whole") if isinstance(a, Data) else a
         for a in found
     )
+
+
+def _of_samples(site: Site) -> Placement | None:
+    """How what a model gives lies, that is given samples of a batch, first in each; None where it
+    is given something else.
+    """
+    given = [d for d in site.flat(site.arguments.joined()) if isinstance(d, Data)]
+    whole = len(given) == len(site.flat(site.arguments.joined()))
+    lying = [d.placement for d in given if d.placement.kind is not Kind.UNIFORM]
+    sampled = all(p.kind is Kind.ROWS and p.axis == 0 and not p.ragged for p in lying)
+    return placements.joined(lying) if whole and lying and sampled else None
 
 
 def named(site: Site) -> Value:

@@ -34,6 +34,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library import modules, streams, torch_data
 from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE
 from dpmigrate.library.effects import same
+from dpmigrate.library.modules import taken_for_model
 from dpmigrate.library.sites import Effect, Row, Site
 
 _DOC = "docs/runtime.md"
@@ -56,6 +57,7 @@ def wrapped(site: Site) -> Value:
             "wrapper", "wrap", site.node, site.frame.context, key=(site.name, atom)
         )
         inner = _inside(site, value(atom))
+        taken_for_model(site, inner)
         site.m.heap.write((made.number, "module"), inner)
         for option in ("find_unused", "sync_bn", "compare"):
             given = site.arguments.keywords.get(option)

@@ -18,13 +18,14 @@ from dpmigrate.model import Finding, Fix, Severity
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What a rule yields: the place, the words, the edits; ``severity`` where it differs from the rule's."""
+    """What a rule yields: the place, the words, the edits; ``severity`` where it differs from the rule's; ``of_means`` as in ``Finding``."""
 
     node: ast.AST
     message: str
     edits: tuple[Edit, ...] = ()
     advice: str = ""
     severity: Severity | None = None
+    of_means: bool = False
 
 
 Check = Callable[[Script], Iterator[Hit]]
@@ -65,7 +66,7 @@ class Rule:
     def check(self, script: Script) -> Iterator[Finding]:
         for hit in self.run(script):
             fix = Fix.SAFE if hit.edits else Fix.NONE
-            yield Finding(self.code, script.span(hit.node), hit.message, hit.severity or self.severity, hit.edits, fix, hit.advice)
+            yield Finding(self.code, script.span(hit.node), hit.message, hit.severity or self.severity, hit.edits, fix, hit.advice, hit.of_means)
 
 
 _RULES: dict[str, Rule] = {}

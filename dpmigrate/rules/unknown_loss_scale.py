@@ -17,7 +17,8 @@ loss.backward()
 is right if the model gives a mean over its batch.
 
 ## When it is not fixed
-Always: the program is migrated, and the author has to look at this one line.
+Always: the program is migrated, and the author has to look at this one line. `apply` says nothing of it where executing the result on paper shows that
+every loss is a mean over the samples of the batch.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ def unknown_loss_scale(script: Script) -> Iterator[Hit]:
                 call, f"{why}: right only if the loss is a mean over the samples of the batch",
                 advice="if it is a sum, write ddp.sum_loss(loss).backward(); if it is a mean over something else (tokens, weights), "
                 "ddp.weighted_mean(loss, how many); if it compares samples with each other, gather them first",
+                of_means=True,
             )  # fmt: skip
 
 

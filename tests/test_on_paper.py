@@ -1,0 +1,80 @@
+"""What apply tells of a result that was executed on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpmigrate import engine
+from dpmigrate.model import Outcome, Status
+from dpmigrate.settings import Settings
+
+SCRIPT = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+{imported}
+
+def main():
+    data = TensorDataset(torch.randn(64, 4), torch.randn(64, 2))
+    loader = DataLoader(data, batch_size=16, shuffle=True)
+    model = {model}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = {loss}
+            loss.backward()
+            optimizer.step()
+
+
+if __name__ == "__main__":
+    main()
+"""
+SUMMED = "sum(t.mean() for t in [(model(x) - y).pow(2), (model(x) - y).abs()])"
+
+
+def migrated(folder: Path, *, imported: str = "", model: str = "nn.Linear(4, 2)", loss: str,
+             annotate: bool = False) -> Outcome:  # fmt: skip
+    path = folder / "train.py"
+    path.write_text(SCRIPT.format(imported=imported, model=model, loss=loss))
+    how = engine.Writing(write=False, annotate=annotate)
+    (outcome,) = engine.apply([path], Settings(), how)
+    assert outcome.status is Status.CHANGED, outcome
+    return outcome
+
+
+def codes(outcome: Outcome) -> set[str]:
+    return {f.code for file in outcome.files for f in file.findings}
+
+
+@pytest.mark.parametrize(
+    ("loss", "told"),
+    [
+        (SUMMED, False),
+        (f"{SUMMED} ** 2", True),  # of a mean that each rank has of its own part
+        (f"unseen({SUMMED})", True),
+    ],
+)
+@pytest.mark.parametrize("annotate", [False, True])
+def test_a_loss_that_is_a_mean_needs_no_look(
+    tmp_path: Path, loss: str, told: bool, annotate: bool
+) -> None:
+    imported = "from elsewhere import unseen\n" if "unseen" in loss else ""
+    outcome = migrated(tmp_path, imported=imported, loss=loss, annotate=annotate)
+    assert ("DPM305" in codes(outcome)) is told
+    (new,) = [f.after for f in outcome.files if f.after is not None]
+    assert ("DPM305" in new) is (told and annotate)
+
+
+def test_a_model_whose_code_is_not_seen_is_named(tmp_path: Path) -> None:
+    imported = "from elsewhere import Net\n"
+    outcome = migrated(tmp_path, imported=imported, model="Net(4, 2)", loss=SUMMED)
+    said = "it is taken for a model that treats each sample of a batch by itself"
+    assert [n for n in outcome.notes if said in n] == [
+        f"The code of elsewhere.Net is not seen: {said}."
+    ]
+    assert "DPM305" in codes(outcome)  # it may mix the samples
+    seen = migrated(tmp_path, loss=SUMMED)
+    assert not any(said in n for n in seen.notes)
