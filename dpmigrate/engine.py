@@ -256,14 +256,9 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     new = migration.encoded(texts)
     if isinstance(new, Problem):
         return _planned(script, Outcome(name, Status.FAILED, files, problem=new))
-    notes = (*rules.notes(script), *(_assumed(m) for m in texts.judgement.assumed))
+    notes = (*rules.notes(script), *texts.judgement.assumed)
     outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=notes)
     return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
-
-
-def _assumed(model: str) -> str:
-    """What is said of a model whose code is not seen."""
-    return f"The code of {model} is not seen: it is taken for a model that treats each sample of a batch by itself."
 
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:

@@ -78,3 +78,26 @@ def test_a_model_whose_code_is_not_seen_is_named(tmp_path: Path) -> None:
     assert "DPM305" in codes(outcome)  # it may mix the samples
     seen = migrated(tmp_path, loss=SUMMED)
     assert not any(said in n for n in seen.notes)
+
+
+@pytest.mark.parametrize(
+    ("loader", "call", "told"),
+    [
+        ("shuffle=True", "model(x).squeeze()", True),
+        ("shuffle=True, drop_last=True", "model(x).squeeze()", False),
+        ("shuffle=True", "model(x).squeeze(1)", False),
+        ("shuffle=True", "model(x)", False),
+        ("shuffle=True", "torch.squeeze(model(x))", True),
+    ],
+)
+def test_a_squeeze_of_every_axis_is_told(
+    tmp_path: Path, loader: str, call: str, told: bool
+) -> None:
+    text = SCRIPT.replace("shuffle=True", loader)
+    path = tmp_path / "train.py"
+    loss = f"(({call}) ** 2).mean()"
+    path.write_text(text.format(imported="", model="nn.Linear(4, 2)", loss=loss))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED
+    found = [n for n in outcome.notes if "the axis of the batch" in n]
+    assert [n.partition(" also ")[0] for n in found] == [call] * told

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
 from dpmigrate.judge import (
+    assumed,
     backwards,
     bound,
     epochs,
@@ -34,9 +35,9 @@ _INVARIANTS = (
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is known of a migrated program: its faults; the models that are taken for such as treat
-    each sample of a batch by itself, since their code is not seen (``models.OCRModel``); and
-    whether every loss is established to be a mean over the samples, without such a model.
+    """What is known of a migrated program: its faults; what is taken for granted of it, in
+    sentences; and whether every loss is established to be a mean over the samples, without a
+    model whose code is not seen.
     """
 
     faults: tuple[Fault, ...]
@@ -54,7 +55,7 @@ def judged(
     """
     case = Trial(executed(result), original, divided)
     found = tuple(f for invariant in _INVARIANTS for f in invariant.faults(case))
-    return Judgement(found, _assumed(case), _means(case))
+    return Judgement(found, assumed.sentences(case), _means(case))
 
 
 def faults(
@@ -65,14 +66,6 @@ def faults(
     What the engine cannot establish is a fault as well: it says which knowledge was missing.
     """
     yield from judged(result, original, divided=divided).faults
-
-
-def _assumed(case: Trial) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for event in case.result.trace.of("taken for samples"):
-        for made in case.objects(event.values["module"]):
-            found[made.name] = None
-    return tuple(found)
 
 
 def _means(case: Trial) -> bool:

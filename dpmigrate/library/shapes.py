@@ -222,6 +222,7 @@ def squeeze(site: Site) -> Value:
     if dims is None:
         if p.axis:
             return site.unknown("which axes have one element")
+        site.event("squeeze", given=value(found))
         return site.data(p, axes=None, keep_axes=False)
     hits = [on_axis(d, found) for d in dims]
     if None in hits:

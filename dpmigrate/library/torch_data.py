@@ -30,6 +30,8 @@ _FIELDS = (
     "batch_sampler",
     "num_workers",
     "collate_fn",
+    "pin_memory",
+    "drop_last",
 )
 
 

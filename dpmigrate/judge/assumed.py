@@ -1,0 +1,44 @@
+"""What is taken for granted of a result that is right as far as it is known."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.execution.values import const, data
+from dpmigrate.judge.trial import Trial
+from dpmigrate.judge.watching import is_loader
+from dpmigrate.library.runtime import divided
+
+
+def sentences(trial: Trial) -> tuple[str, ...]:
+    """A sentence for each assumption that the user should know of."""
+    return tuple(dict.fromkeys([*_models(trial), *_squeezed(trial)]))
+
+
+def _models(trial: Trial) -> Iterator[str]:
+    """Models of unseen code: how they treat the samples of a batch is not known."""
+    for event in trial.result.trace.of("taken for samples"):
+        for made in trial.objects(event.values["module"]):
+            yield (
+                f"The code of {made.name} is not seen: it is taken for a model that treats each "
+                "sample of a batch by itself."
+            )
+
+
+def _squeezed(trial: Trial) -> Iterator[str]:
+    """``x.squeeze()`` takes the axis of the batch away as well, where it has one sample: more
+    often so in the part of a rank.
+    """
+    objects = trial.result.heap.objects
+    for event in trial.result.trace.of("squeeze"):
+        sources = {n for d in data(event.values["given"]) for n in d.sources}
+        loaders = [objects[n] for n in sources if is_loader(trial.result, objects[n])]
+        if any(
+            divided(trial.result, o) and trial.held(o.number, "drop_last") != const(True)
+            for o in loaders
+        ):
+            yield (
+                f"{ast.unparse(event.node)} also drops the axis of the batch where a rank's part "
+                "of the last batch is one sample: name the axis, or set drop_last=True."
+            )
