@@ -101,3 +101,27 @@ def test_a_squeeze_of_every_axis_is_told(
     assert outcome.status is Status.CHANGED
     found = [n for n in outcome.notes if "the axis of the batch" in n]
     assert [n.partition(" also ")[0] for n in found] == [call] * told
+
+
+TOTAL = """\
+            optimizer.step()
+            {add}
+        print(total / 64)
+"""
+
+
+@pytest.mark.parametrize(
+    ("add", "left"),
+    [("total += [loss.item() * x.size(0)][0]", True), ("total += loss.item() * x.size(0)", False)],
+)
+def test_a_total_that_a_rule_leaves_to_the_user_is_no_fault(
+    tmp_path: Path, add: str, left: bool
+) -> None:
+    text = SCRIPT.replace("            optimizer.step()\n", TOTAL.replace("{add}", add))
+    text = text.replace("        for x, y in loader:", "        total = 0.0\n        for x, y in loader:")
+    path = tmp_path / "train.py"
+    path.write_text(text.format(imported="", model="nn.Linear(4, 2)", loss="(model(x) - y).pow(2).mean()"))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED
+    left_over = [f for file in outcome.files for f in file.findings if f.code == "DPM602" and not f.edits]
+    assert bool(left_over) is left

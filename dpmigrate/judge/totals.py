@@ -16,6 +16,8 @@ _PARTS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
 #: what is added up over batches; a mean may be that of the last batch, which is no total
 _ADDED_UP = (placements.SUM, placements.RATIO)
 NAME = "losses and totals are those of all samples"
+#: of these a rule may say that they are left to the user
+TRAINING = "totals of the training are those of all ranks"
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
@@ -52,16 +54,18 @@ def _told(trial: Trial) -> Iterator[Fault]:
         for d in data(event.values["numbers"]):
             if d.placement.kind in (*placements.EQUAL, Kind.ROWS):
                 continue
+            invariant = NAME
             if (main or event.parted is None) and d.sources & shares - over:
                 words = "this is read before the ranks add up their parts"
             elif main and d.gradient == "none" and _evaluated(trial, d):
                 words = "rank 0 tells the number of its own part"
             elif (d.placement in _ADDED_UP or d.placement.kind is Kind.PER_RANK) and _trained(trial, d) - over:
-                words = "this is the number of the rank's own batches"
+                invariant, words = TRAINING, "this is the number of the rank's own batches"
             else:
                 continue
             known = d.placement.kind in (*_PARTS, Kind.PER_RANK)
-            yield trial.fault(event.node, NAME, f"{words} ({trial.since(d)})", established=known)
+            words = f"{words} ({trial.since(d)})"
+            yield trial.fault(event.node, invariant, words, established=known)
 
 
 def _trained(trial: Trial, d: Data) -> set[int]:

@@ -228,7 +228,7 @@ TOLD = """\
 def test_totals_of_the_training(put_together: str, told: str, right: bool) -> None:
     text = RIGHT.replace("            optimizer.step()\n", TOLD.format(put_together=put_together, told=told))
     text = text.replace("        model.train()\n", "        model.train()\n        total, seen = 0.0, 0\n")
-    assert (totals.NAME in {name for name, _ in judged(text)}) is not right
+    assert (totals.TRAINING in {name for name, _ in judged(text)}) is not right
 
 
 def test_numbers_of_an_evaluation_in_a_file() -> None:
