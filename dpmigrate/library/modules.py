@@ -383,7 +383,8 @@ modules named_modules children named_children get_submodule
     Row(methods(_ANY, "state_dict"), state, source=_DOC),
     Row(methods(_ANY, "load_state_dict"), state_loaded, source=_DOC),
     Row(methods(_ANY, "zero_grad"), gradients_cleared, source=_DOC),
-    Row(methods(_ANY, "__init__ flatten_parameters"), none, source=_DOC),
+    Row(methods(_ANY, "flatten_parameters"), none, source=_DOC),
+    Row(methods("wrapper|container|criterion|library_model", "__init__"), none, source=_DOC),
     Row(methods(_ANY, "requires_grad_"), frozen, source=_DOC),
     Row(methods(_ANY, """
 register_buffer register_parameter add_module register_module
@@ -433,9 +434,8 @@ hidden_size num_layers device embedding_dim num_embeddings input_size momentum e
 KINDS = {
     "torch.nn.Module": frozenset({"module"}),
     "torch.jit.ScriptModule": frozenset({"module"}),
-    "torch.nn.modules.loss._Loss": frozenset({"module"}),
-    "torch.nn.loss._Loss": frozenset({"module"}),
     "torch.nn._Loss": frozenset({"module"}),
+    "torch.nn._WeightedLoss": frozenset({"module"}),
     "torch.nn.DataParallel": frozenset({"wrapper"}),
     "torch.nn.parallel.DataParallel": frozenset({"wrapper"}),
     "torch.nn.parallel.DistributedDataParallel": frozenset({"wrapper"}),

@@ -55,6 +55,14 @@ def size_of(site: Site, found: Data, index: int) -> Value:
     )
 
 
+def axes_count(site: Site) -> Value:
+    """``x.dim()``, ``x.ndim``: the number of axes, the same on all ranks."""
+    found = site.get(0) or ()
+    counts = {a.axes if isinstance(a, Data) else None for a in found}
+    (axes,) = counts if len(counts) == 1 else (None,)
+    return const(axes) if axes is not None else SETTING
+
+
 def elements_count(site: Site) -> Value:
     """``x.numel()``: a multiple of the number of samples."""
     given = site.flat(site.get(0) or ())
