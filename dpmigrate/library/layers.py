@@ -16,7 +16,7 @@ from dpmigrate.execution.values import NONE, NOTHING, Data, Items, Ref, Value, c
 from dpmigrate.library.effects import cut
 from dpmigrate.library.joining import parts_of
 from dpmigrate.library.layer_table import BARE, LAYERS, implicit
-from dpmigrate.library.modules import MODEL, ROUND, forward, owned
+from dpmigrate.library.modules import MODEL, ROUND, forward, own_method, owned
 from dpmigrate.library.reductions import along
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT, attending, cell, recurrent
 from dpmigrate.library.sites import Site, rows_of
@@ -41,13 +41,13 @@ def module_called(site: Site) -> Value | None:
     """A call of a module: of the program's class its ``forward`` runs, of a layer its table row."""
     made = site.object
     assert made is not None
-    forward(site, made)
+    if not site.base:
+        forward(site, made)
     if made.kind == "instance":
-        method = site.m.method_of(made, "forward") or site.m.method_of(made, "__call__")
-        if method is None:
-            own = foreign_name(site.m, made) in LAYERS
-            return layer_called(site, made) if own else None
-        return site.m.call(value(method), site.arguments, site.node, site.frame)
+        method = own_method(site, made)
+        if method is not None:
+            return site.m.call(value(method), site.arguments, site.node, site.frame)
+        return layer_called(site, made) if foreign_name(site.m, made) in LAYERS else None
     if made.extra == ROUND:
         inner = site.m.heap.read((made.number, "module")) or NOTHING
         return site.m.call(inner, site.arguments, site.node, site.frame)

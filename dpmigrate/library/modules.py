@@ -15,6 +15,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     Atom,
+    Bound,
     Data,
     Items,
     Ref,
@@ -39,6 +40,15 @@ def forward(site: Site, made: Object) -> None:
     grad = site.m.heap.read(GRAD) or const(True)
     more = {"given": site.flat(site.arguments.joined())} if made.kind == "wrapper" else {}
     site.event("forward", module=value(Ref(made.number)), training=mode, grad=grad, **more)
+
+
+def own_method(site: Site, made: Object) -> Bound | None:
+    """What the program's class of a module runs when it is called; None where the library's own
+    is meant.
+    """
+    if made.kind != "instance" or site.base:
+        return None
+    return site.m.method_of(made, "forward") or site.m.method_of(made, "__call__")
 
 
 def parameters(site: Site) -> Value:
@@ -384,7 +394,7 @@ modules named_modules children named_children get_submodule
     Row(methods(_ANY, "load_state_dict"), state_loaded, source=_DOC),
     Row(methods(_ANY, "zero_grad"), gradients_cleared, source=_DOC),
     Row(methods(_ANY, "flatten_parameters"), none, source=_DOC),
-    Row(methods("wrapper|container|criterion|library_model", "__init__"), none, source=_DOC),
+    Row(methods("wrapper|library_model", "__init__"), none, source=_DOC),
     Row(methods(_ANY, "requires_grad_"), frozen, source=_DOC),
     Row(methods(_ANY, """
 register_buffer register_parameter add_module register_module

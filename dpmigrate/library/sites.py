@@ -48,6 +48,8 @@ class Site:
     node: ast.AST
     frame: Frame
     receiver: Atom | None = None
+    #: the method of the library's class is meant, whatever the program's class has: ``super()``
+    base: bool = False
 
     # ------------------------------------------------------------ arguments
 

@@ -199,7 +199,7 @@ class Tables:
         made = site.m.object(receiver.receiver)
         if made is None:
             return None
-        site.receiver = Ref(made.number)
+        site.receiver, site.base = Ref(made.number), True
         kinds = site.m.kinds(made)
         if name == "__init__":
             self.constructed(site.m, made, kinds, site.arguments, site.node, site.frame)
