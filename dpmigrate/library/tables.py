@@ -55,6 +55,7 @@ from dpmigrate.library import (
     torch_products,
     torch_shapes,
     torch_tensor,
+    torch_tools,
     trackers,
     transformers,
     vision,
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
 
 #: the tables; where two have a row of one name the later one counts, and the earlier ``pattern``
 TABLES: tuple[ModuleType, ...] = (
-    builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
+    torch_tools, builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
     torch_products, torch_more, torch_distributions, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
     module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, distributed,
     runtime, streams, files, progress, trackers, transformers, vision, metrics,
