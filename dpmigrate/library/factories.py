@@ -12,6 +12,8 @@ from dpmigrate.library.sites import Effect, Site, rows_of
 def factory(site: Site) -> Value:
     """A tensor of given sizes: rows where one of them is the number of samples."""
     sizes, filled = _given_sizes(site)
+    if site.arguments.star:
+        return _open(site, sizes)
     placement, axes = placements.UNIFORM, len(sizes)
     for i, s in enumerate(sizes):
         shaped = rows_of(s)
@@ -23,6 +25,17 @@ def factory(site: Site) -> Value:
     if site.word in ("zeros", "new_zeros") and placement.kind is Kind.UNIFORM:
         placement = placements.ZERO
     return _made(site, placement, [*sizes, *filled], axes)
+
+
+def _open(site: Site, sizes: list[Value]) -> Value:
+    """A tensor of sizes of which only the first are known: ``torch.zeros(b, *others)``."""
+    star = placement_of(site.arguments.star)
+    lying = [placement_of(s) for s in sizes]
+    moving = [i for i, p in enumerate(lying) if p.kind not in placements.EQUAL]
+    if star.kind not in placements.EQUAL or len(moving) > 1:
+        return _made(site, placements.UNKNOWN, [*sizes, site.arguments.star], None)
+    p = _sized(lying[moving[0]], moving[0]) if moving else placements.UNIFORM
+    return _made(site, p, sizes, None)
 
 
 def _made(site: Site, p: Placement, given: list[Value], axes: int | None) -> Value:

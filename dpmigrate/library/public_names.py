@@ -43,7 +43,8 @@ _INNER = frozenset((
 #: packages whose names stay in them
 _OWN = frozenset(words("""
 torch.nn.functional torch.nn.init torch.nn.quantized torch.nn.qat torch.nn.intrinsic
-torch.nn.quantizable torch.nn.parallel torch.nn.utils.parametrizations torch.nn.utils.rnn
+torch.nn.quantizable torch.nn.parallel torch.nn.parallel.comm torch.nn.utils.rnn
+torch.nn.utils.parametrizations
 torch.nn.utils.prune torch.nn.utils.stateless torch.nn.utils.parametrize torch.nn.attention
 torch.distributions.constraints torch.distributions.transforms torch.distributions.utils
 torch.utils.data.datapipes torch.utils.checkpoint torch.utils.dlpack torch.optim.lr_scheduler

@@ -51,6 +51,11 @@ def reshape(site: Site) -> Value:
     if found is None:
         return plain(site)
     sizes = sizes_of(site)
+    given = site.arguments.positional[0 if site.receiver is not None else 1 :]
+    if sizes is None and given and placement_of(site.arguments.star).kind in placements.EQUAL:
+        made = _viewed(found.placement, [*given, SETTING]) if site.arguments.star else None
+        if made is not None:  # x.view(b, *others)
+            return site.data(made, axes=None, keep_axes=False)
     if sizes is None:
         shaped = rows_of(site.arguments.positional[0]) if site.arguments.positional else None
         if shaped is not None and shaped.kind == "shape":

@@ -111,6 +111,8 @@ def expand(site: Site) -> Value:
     """
     given = site.get(0) or ()
     found, sizes = rows_of(given), sizes_of(site)
+    if site.arguments.star:
+        return site.unknown("the sizes of an expanded tensor")
     if sizes is None:
         shaped = next((r for v in site.arguments.positional if (r := rows_of(v))), None)
         p = placement_of(site.flat(given))

@@ -63,6 +63,7 @@ from dpmigrate.library import (
 from dpmigrate.library.public_names import public
 from dpmigrate.library.results import field_of
 from dpmigrate.library.sites import Row, Site, table
+from dpmigrate.library.unpacking import unpacked
 
 if TYPE_CHECKING:
     from dpmigrate.execution.engine import Execution
@@ -294,6 +295,11 @@ class Tables:
     def begun(self, m: Machine, iterable: Value, node: ast.AST, frame: Frame) -> None:
         for atom in dict.fromkeys(self._sources(m, iterable)):
             self._about(m, atom, "begun", node, frame)
+
+    def unpacked(
+        self, m: Machine, new: Value, count: int, star: int | None, node: ast.AST, frame: Frame
+    ) -> list[Value] | None:
+        return unpacked(_site(m, ".shape", Arguments(), node, frame), new, count, star)
 
     def _sources(self, m: Machine, iterable: Value) -> Iterator[Atom]:
         """What a loop goes over, behind progress bars, ``enumerate`` and ``zip``."""

@@ -129,7 +129,7 @@ torch.signal.windows.exponential torch.signal.windows.nuttall
 """, counted, ("torch.fft.fftfreq(4)", "torch.signal.windows.hann(4)"), _DOC),
     Row("torch.scalar_tensor", literal, ("torch.scalar_tensor(3.0)",), _DOC),
     Row(".as_subclass .ipu .mtia .coalesce .values_copy", same, source=_DOC),
-    Row(".fill torch.fill", filled, ("torch.fill(x, 2.0)",), _DOC),
+    Row("torch.fill", filled, ("torch.fill(x, 2.0)",), _DOC),
     Row("""
 torch.is_autocast_enabled torch.get_autocast_dtype torch.get_autocast_gpu_dtype
 torch.get_float32_matmul_precision torch.are_deterministic_algorithms_enabled

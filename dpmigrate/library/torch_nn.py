@@ -149,7 +149,8 @@ F.bilinear(x, x, w[None])
 """), _FUNCTIONAL),
     Row("torch.nn.functional.multi_head_attention_forward", unestablished("attention over samples"),
         ("F.relu(w)",), _FUNCTIONAL),
-    Row("torch.nn.functional.scaled_dot_product_attention", attention, examples("""
+    Row("torch.nn.functional.scaled_dot_product_attention "
+        "torch.nn.attention.flex_attention.flex_attention", attention, examples("""
 F.scaled_dot_product_attention(x[:, None], y[:, None], x[:, None])
 F.scaled_dot_product_attention(x.view(-1, 2, 2), y.view(-1, 2, 2), x.view(-1, 2, 2))
 F.scaled_dot_product_attention(x, y, x)

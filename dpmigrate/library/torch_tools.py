@@ -7,12 +7,11 @@ from __future__ import annotations
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Value, const, value
-from dpmigrate.library.effects import none, same, unestablished, uniform
-from dpmigrate.library.gradients import clip_norm, parameter
-from dpmigrate.library.layers import attention
+from dpmigrate.library.effects import none, same, uniform
+from dpmigrate.library.gradients import clip_norm
 from dpmigrate.library.modules import MODEL, part
-from dpmigrate.library.sites import Row, Site, methods, prefixed
-from dpmigrate.library.torch_process import context, no_grad
+from dpmigrate.library.sites import Row, Site, examples, methods, prefixed
+from dpmigrate.library.torch_process import context
 
 _DOC = "https://docs.pytorch.org/docs/stable/"
 
@@ -65,9 +64,9 @@ ROWS = (
     Row("""
 torch.compiler.is_compiling torch.compiler.is_exporting torch.compiler.is_dynamo_compiling
 torch.jit.is_scripting torch.jit.is_tracing torch.onnx.is_in_onnx_export torch._dynamo.is_compiling
-""", compiled, source=_DOC + "jit.html"),
+""", compiled, ("torch.jit.is_scripting()", "torch.compiler.is_compiling()"), _DOC + "jit.html"),
     Row("torch.nn.utils.clip_grads_with_norm_ torch.nn.utils.get_total_norm", clip_norm,
-        source=_DOC + "nn.html"),
+        ("torch.nn.utils.get_total_norm([w.detach()])",), _DOC + "nn.html"),
     Row("""
 torch.nn.utils.parametrizations.orthogonal torch.nn.utils.parametrize.register_parametrization
 torch.nn.utils.parametrize.remove_parametrizations torch.nn.utils.prune.l1_unstructured
@@ -80,28 +79,16 @@ torch.jit.ignore torch.jit.export torch.jit.unused torch.jit.interface
 torch.compiler.disable torch.compiler.allow_in_graph torch.compiler.compile
 torch.compiler.assume_constant_result torch._dynamo.disable torch._dynamo.optimize
 """, same, source=_DOC + "nn.html"),
-    Row("torch.nn.UninitializedParameter torch.nn.parameter.UninitializedParameter", parameter,
-        source=_DOC),
-    Row("torch.jit.annotate", second, source=_DOC + "jit.html"),
+    Row("torch.jit.annotate", second, ("torch.jit.annotate(torch.Tensor, x)",),
+        _DOC + "jit.html"),
     Row("torch.nn.parallel.data_parallel", called_now, source=_DOC + "nn.html"),
-    Row("""
-torch.nn.parallel.gather torch.nn.parallel.scatter torch.nn.parallel.replicate
-torch.nn.parallel.parallel_apply
-""", unestablished("what goes to other devices"), source=_DOC),
-    Row("torch.nn.utils.skip_init", skipped, source=_DOC),
-    Row("torch.nn.attention.flex_attention.flex_attention", attention,
-        source=_DOC + "nn.attention.flex_attention.html"),
+    Row("torch.nn.utils.skip_init", skipped, examples("""
+nn.utils.skip_init(nn.Linear, 4, 2)(x).shape[0]
+"""), _DOC),
     Row("""
 torch.nn.attention.flex_attention.create_block_mask
 torch.nn.attention.flex_attention.create_mask
 """, mask_of_blocks, source=_DOC),
-    Row("torch.autograd.inference_mode torch.autograd.grad_mode.inference_mode", no_grad,
-        source=_DOC),
-    Row(prefixed("torch.autograd.functional.", "jacobian hessian jvp vjp hvp vhp"),
-        unestablished("a derivative of a function"), source=_DOC + "autograd.html"),
-    Row(prefixed("torch.func.", "grad grad_and_value vmap jacrev jacfwd hessian vjp jvp linearize"),
-        unestablished("what a transform of functions gives"), source=_DOC + "func.html"),
-    Row("torch.vmap", unestablished("what a transform of functions gives"), source=_DOC),
     Row("""
 torch.backends.cuda.sdp_kernel torch.nn.attention.sdpa_kernel torch.cuda.graph
 torch.cuda.CUDAGraph torch.autograd.graph.saved_tensors_hooks torch.autograd.graph.save_on_cpu
