@@ -124,6 +124,9 @@ def container_item(site: Site) -> Value:
     made = site.object
     assert made is not None
     key = site.m.constant(site.get(1) or NOTHING)
+    part = next((o for o in site.m.objects(site.get(1) or NOTHING) if o.kind == "slice"), None)
+    if part is not None:
+        return _sliced(site, made, part)
     if key is not None:
         word = str(key.value)
         held = site.m.heap.read((made.number, word))
@@ -134,6 +137,25 @@ def container_item(site: Site) -> Value:
             if -len(every) <= key.value:
                 return every[key.value]
     return join(*children(site, made)) or SETTING
+
+
+def _sliced(site: Site, made: Object, part: Object) -> Value:
+    """``layers[1:]``: a container of some of the layers."""
+    every, bounds = children(site, made), []
+    for name in ("lower", "upper", "step"):
+        held = site.m.heap.read((part.number, name)) or NONE
+        bound = site.m.constant(held)
+        if bound is None or not isinstance(bound.value, int | None):
+            return site.unknown("which layers of a container these are")
+        bounds.append(bound.value)
+    if site.m.heap.read((made.number, "*")):
+        return site.unknown("which layers of a container these are")
+    new = site.m.heap.new(
+        "container", made.name, site.node, site.frame.context, key=(made.number, *bounds)
+    )
+    for i, held in enumerate(every[slice(*bounds)]):
+        site.m.heap.write((new.number, str(i)), held)
+    return value(Ref(new.number))
 
 
 def container_elements(site: Site) -> Value:

@@ -89,3 +89,14 @@ def test_layers_of_which_it_matters_where_the_samples_are(layer: str, shape: str
 def test_what_a_tensor_does_not_have_is_not_known(name: str) -> None:
     ex = executed(f"{_HEAD}model = nn.Conv2d(3, 3, 1)\n{_LOOP}    y = out.{name}\n    z = model.weight.{name}\n")
     assert (placed(ex, "y"), placed(ex, "z")) == ("unknown", "uniform")
+
+
+@pytest.mark.parametrize(
+    ("part", "axes"), [("f[:-1]", 4), ("f[-1:]", 2), ("f[:2]", 4), ("f[::2]", 2), ("f[n:]", None)]
+)
+def test_a_part_of_a_container(part: str, axes: int | None) -> None:
+    head = "import json\nn = json.loads(input())\nf = nn.Sequential(nn.Conv2d(3, 3, 3), nn.ReLU(), nn.Flatten())\n"
+    ex = executed(f"{_HEAD}{head}model = {part}\n{_LOOP}")
+    found = [a.axes for a in held(ex, "out") if isinstance(a, Data)]
+    assert placed(ex, "out") == ("unknown" if axes is None else "rows(axis 0)")
+    assert axes is None or found == [axes]

@@ -117,3 +117,45 @@ def test_sizes_of_which_only_some_are_known(sizes: str, kind: Kind) -> None:
     text = f"b, *rest = x.shape\nout = torch.randn({sizes})"
     ex = executed(f"{_HEAD}{_UNKNOWN}for x, t in loader:\n{indent(text, '    ')}\n")
     assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("torch.zeros(x.shape[:2])", Kind.UNKNOWN),
+        ("torch.zeros(list(x.shape))", Kind.UNKNOWN),
+        ("torch.randn((x.shape[0],) + x.shape[1:])", Kind.UNKNOWN),
+        ("torch.ones([x.shape[0], *x.shape[1:]])", Kind.UNKNOWN),
+        ("torch.ones(x.shape)", Kind.ROWS),
+        ("torch.ones(json.loads(input()))", Kind.UNIFORM),
+        ("torch.ones(2, 3).expand(x.shape[0], *x.shape[1:])", Kind.ROWS),
+        ("x.mean().expand(x.shape[0], *x.shape[1:])", Kind.PER_RANK),
+        ("x[:, None].expand(-1, 4, *x.shape[1:])", Kind.UNKNOWN),
+    ],
+)
+def test_sizes_of_a_shape_that_is_not_known(expression: str, kind: Kind) -> None:
+    ex = executed(f"{_HEAD}{_UNKNOWN}import json\nfor x, t in loader:\n    out = {expression}\n")
+    assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is kind
+
+
+@pytest.mark.parametrize(("transform", "axes"), [("transforms.ToTensor()", 4), ("transforms.Compose([transforms.ToTensor()])", None), ("transforms.ToPILImage()", None)])
+def test_an_image_has_other_axes_than_its_path(transform: str, axes: int | None) -> None:
+    text = f"""
+from PIL import Image
+from torchvision import transforms
+
+class Samples(Dataset):
+    def __init__(self, files):
+        self.files, self.transform = files, {transform}
+
+    def __getitem__(self, i):
+        return self.transform(Image.open(self.files[i]))
+
+import glob
+for x in DataLoader(Samples(glob.glob("*")), batch_size=4):
+    out = nn.Conv2d(3, 4, 3)(x)
+"""
+    ex = executed(_HEAD + text)
+    (x,) = (a for a in held(ex, "x") if isinstance(a, Data))
+    assert x.axes == axes
+    assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is Kind.ROWS
