@@ -17,6 +17,8 @@ nn.LayerNorm(4)(x)
 nn.Conv1d(1, 2, 2)(x[:, None])
 nn.CosineSimilarity(dim=1)(x, y)
 nn.PairwiseDistance()(x, y)
+nn.PairwiseDistance(2, 1e-6, True)(x, y)
+nn.PairwiseDistance(keepdim=True)(x, y).squeeze(1)
 nn.BatchNorm1d(4).eval()(x)
 nn.LSTM(4, 3, batch_first=True)(x[:, None])[0]
 nn.LSTM(4, 3, batch_first=True)(x[:, None])[1][0]

@@ -102,11 +102,9 @@ def _cosine(site: Site, made: Object) -> Value | None:
 
 
 def _distance(site: Site, made: Object) -> Value | None:
-    result = compared_rows(True)(site)
-    kept = argument(site, made, 2, "keepdim") or const(False)
-    if kept == const(False):
-        return result
-    return site.unknown("whether a distance keeps its axis")
+    inner = _with(site)
+    inner.arguments.keywords["keepdim"] = argument(site, made, 2, "keepdim") or const(False)
+    return compared_rows(True)(inner)
 
 
 def _flat(site: Site, made: Object) -> Value | None:

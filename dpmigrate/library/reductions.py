@@ -208,8 +208,12 @@ def compared_rows(pairwise: bool) -> Effect:
             return site.unknown(f"the axis of {site.word}")
         if hit:
             return site.data(placements.PER_RANK, keep_axes=False)
-        axis = found.placement.axis - (1 if 0 <= dim < found.placement.axis else 0)
-        axes = found.axes - 1 if found.axes is not None else None
+        kept = _keeps(site, 4) if pairwise else False
+        if kept is None:
+            return site.unknown(f"whether {site.word} keeps its axis")
+        before = 0 <= dim < found.placement.axis and not kept
+        axis = found.placement.axis - int(before)
+        axes = found.axes - (not kept) if found.axes is not None else None
         made = found.placement._replace(axis=axis)
         return arithmetic.derived(site.word, made, operands, site.node, axes=axes, keep_axes=False)
 

@@ -76,7 +76,8 @@ def _viewed(p: Placement, sizes: list[Value]) -> Placement | None:
     lying = [placement_of(s) for s in sizes]
     counts = [i for i, q in enumerate(lying) if q.kind is Kind.SIZE]
     if any(q.kind not in (*placements.EQUAL, Kind.SIZE) for q in lying):
-        return p._replace(axis=lying.index(placements.SUM)) if p.ragged and _lone(lying) else None
+        parted = p.axis == 0 and p.segments == 1 and p.times == 0  # windows of samples put together
+        return p._replace(axis=0) if (p.ragged or parted) and _lone(lying) else None
     if len(counts) > 1 or (counts and p.ragged):
         return None
     first = next((i for i, s in enumerate(sizes) if s != const(1)), 0)

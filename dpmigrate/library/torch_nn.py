@@ -181,6 +181,8 @@ F.cosine_similarity(x.unsqueeze(1), x.unsqueeze(0), dim=2)
 """), _FUNCTIONAL),
     Row("torch.nn.functional.pairwise_distance", compared_rows(True), examples("""
 F.pairwise_distance(x, y)
+F.pairwise_distance(x, y, keepdim=True)
+F.pairwise_distance(x, y, 2.0, 1e-6, True).squeeze(1)
 F.pairwise_distance(x[:, None], y[None])
 """), _FUNCTIONAL),
     Row("torch.nn.functional.pad", padded, examples("""
