@@ -42,7 +42,9 @@ def grid(count: int | None = None, *, mixes: bool = False, change: int = 0) -> E
         axis = found.placement.axis
         if _meets(axis, axes, count, mixes):
             return site.unknown(f"whether samples meet in {site.word}")
-        p = placements.elementwise(placement_of(v) for v in operands)
+        lying = [placement_of(v) for v in operands]
+        # output_size=y.size() says how many samples there are, which the first operand says as well
+        p = placements.elementwise(q for q in lying if q.kind is not Kind.SIZE)
         left = axes + change if axes is not None else None
         return site.data(p, axes=left, keep_axes=False)
 

@@ -55,6 +55,7 @@ nn.MaxPool2d(2, return_indices=True)(x.view(-1, 1, 2, 2))[1]
 nn.MaxPool1d(2)(x[:, None])
 nn.MaxPool1d(2)(x)
 nn.MaxPool3d((1, 2, 2))(x.view(-1, 1, 1, 2, 2))
+nn.MaxUnpool2d(2)(*nn.MaxPool2d(2, return_indices=True)(x.view(-1, 1, 2, 2)))
 nn.AvgPool2d(2)(x.view(-1, 1, 2, 2))
 nn.AdaptiveAvgPool2d(1)(x.view(-1, 1, 2, 2))
 nn.AdaptiveAvgPool2d(1)(x.view(-1, 1, 2, 2)).squeeze(-1).squeeze(-1)
@@ -106,22 +107,29 @@ nn.GRUCell(4, 3)(x)
 nn.GRUCell(4, 3)(x, x[:, :3])
 nn.RNNCell(4, 3)(x, torch.zeros(x.size(0), 3))
 nn.GRU(4, 3)(nn.utils.rnn.pack_padded_sequence(x[:, None], x.new_ones(x.size(0)), True))[1]
-nn.utils.rnn.pad_packed_sequence(nn.utils.rnn.pack_padded_sequence(x[:, None], t * 0 + 1, True), batch_first=True)[0]
-nn.utils.rnn.pad_packed_sequence(nn.LSTM(4, 3)(nn.utils.rnn.pack_padded_sequence(x[None], t * 0 + 1))[0])[1]
+\
+nn.utils.rnn.pad_packed_sequence(nn.utils.rnn.pack_padded_sequence(\
+x[:, None], t * 0 + 1, True), batch_first=True)[0]
+nn.utils.rnn.pad_packed_sequence(nn.LSTM(4, 3)\
+(nn.utils.rnn.pack_padded_sequence(x[None], t * 0 + 1))[0])[1]
 nn.utils.rnn.pack_padded_sequence(x[:, None], torch.ones(x.size(0)), True).data
 nn.MultiheadAttention(4, 1, batch_first=True)(x[:, None], x[:, None], x[:, None])[1]
-nn.MultiheadAttention(4, 2, batch_first=True)(x[:, None], y[:, None], y[:, None], (t > 1)[:, None])[0]
+nn.MultiheadAttention(4, 2, batch_first=True)\
+(x[:, None], y[:, None], y[:, None], (t > 1)[:, None])[0]
 nn.MultiheadAttention(4, 2)(x[None], x[None], x[None], average_attn_weights=False)[1]
 nn.MultiheadAttention(4, 1)(x[None], x[None], x[None], attn_mask=torch.zeros(1, 1))[0]
 nn.TransformerEncoderLayer(4, 1, 8, 0.0, batch_first=True)(x[:, None])
 nn.TransformerEncoderLayer(4, 1, 8, 0.0)(x[None])
 nn.TransformerEncoderLayer(4, 1, 8, 0.0)(x[:, None])
 nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 1, 8, 0.0, batch_first=True), 2)(x[:, None])
-nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 1, 8, 0.0, batch_first=True), 1)(x[:, None]).mean(-1)
+nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 1, 8, 0.0, batch_first=True), 1)\
+(x[:, None]).mean(-1)
 nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 1, 8, 0.0), 2)(x[None])
 nn.TransformerEncoderLayer(4, 1, 8, 0.0, batch_first=True)(x[:, None], None, (t > 1)[:, None])
-nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 1, 8, 0.0, batch_first=True), 1)(x[:, None], mask=torch.zeros(1, 1))
-nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 1, 8, 0.0, batch_first=True), 1)(x[:, None], y[:, None])
+nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 1, 8, 0.0, batch_first=True), 1)\
+(x[:, None], mask=torch.zeros(1, 1))
+nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 1, 8, 0.0, batch_first=True), 1)\
+(x[:, None], y[:, None])
 nn.TransformerDecoderLayer(4, 1, 8, 0.0)(x[None], y[None], tgt_mask=torch.zeros(1, 1))
 nn.Transformer(4, 1, 1, 1, 8, 0.0, batch_first=True)(x[:, None], y[:, None])
 nn.Transformer(4, 1, 1, 1, 8, 0.0)(x[None], y[None])

@@ -5,9 +5,9 @@ round them: ``torch.optim.adam.Adam`` is ``torch.optim.Adam``. So a name that no
 for under the same last part in each package that encloses its module, from the inside out.
 
 That is sound where a package has one meaning for each public name. A package of its own, whose
-functions have the names of others (``torch.sparse.softmax``, ``numpy.linalg.norm``), is in ``_OWN``,
-and no name leaves it. No name comes up to ``torch`` itself but from the few modules of ``_INNER``,
-since most packages of torch are such. The tests compare what is found with the objects of the
+functions have the names of others (``torch.nn.functional.dropout``, ``numpy.linalg.norm``), is in
+``_OWN``, and no name leaves it. No name comes up to ``torch`` itself but from the few modules of
+``_INNER``, since most packages of torch are such. The tests compare what is found with the objects of the
 installed torch, in each module that it has loaded.
 """
 
@@ -34,7 +34,8 @@ _ALIASES = (
 _LIBRARIES = frozenset((
     "torch", "torchvision", "torchaudio", "torchtext", "torch_geometric", "torchmetrics", "timm",
     "transformers", "sklearn", "skimage", "scipy", "numpy", "pandas", "tensorboardX", "tqdm",
-    "accelerate", "diffusers", "lightning", "pytorch_lightning", "albumentations", "monai", "kornia",
+    "accelerate", "diffusers", "lightning", "pytorch_lightning", "albumentations", "monai",
+    "kornia",
 ))  # fmt: skip
 #: modules of ``torch`` whose names are those of ``torch``
 _INNER = frozenset((
