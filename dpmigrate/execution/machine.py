@@ -126,6 +126,13 @@ class Library(Protocol):
     def begun(self, m: Machine, iterable: Value, node: ast.AST, frame: Frame) -> None:
         """A loop over something begins: before its first element."""
 
+    def unpacked(
+        self, m: Machine, new: Value, count: int, star: int | None, node: ast.AST, frame: Frame
+    ) -> list[Value] | None:
+        """What each of ``count`` targets takes from a value, the one at ``star`` any number of
+        items; None where the value is gone through item by item.
+        """
+
     def draws(self, m: Machine, v: Value) -> bool:
         """Whether code that nobody knows, and that is given the value, may take data from it that
         differ between ranks.

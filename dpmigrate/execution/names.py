@@ -122,6 +122,10 @@ class NameParts(Machine):
             middle = known[first : len(known) - last]
             given = [*known[:first], self.listed(middle, targets[first], frame)]
             given += known[len(known) - last :] if last else []
+        elif sizes := self.library.unpacked(
+            self, new, len(targets), stars[0] if stars else None, node, frame
+        ):
+            given = sizes
         else:
             self.library.begun(self, new, node, frame)
             behind = stars[0] if stars else len(targets)

@@ -310,6 +310,10 @@ def atom_placement(atom: Atom) -> Placement:
             return placements.UNKNOWN
         case Differs():
             return placements.PER_RANK
+        case Method(receiver=Data() | Items()):
+            # an attribute that no table has
+            equal = atom_placement(atom.receiver).kind in placements.EQUAL
+            return placements.UNIFORM if equal else placements.UNKNOWN
         case Unbound():
             return placements.ZERO
         case _:

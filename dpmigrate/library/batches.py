@@ -23,6 +23,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import uniform
+from dpmigrate.library.selections import index
 from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.pytorch.org/docs/stable/data.html"
@@ -223,13 +224,13 @@ def batch_attribute(site: Site) -> Value:
     return value(site.receiver._replace(axes=None)) if isinstance(site.receiver, Data) else SETTING
 
 
-def batch_item(site: Site) -> Value:
-    """``batch[0]``, ``batch["image"]``: a part of a batch."""
+def batch_item(site: Site) -> Value | None:
+    """``batch[0]``, ``batch["image"]``: a part of a batch; with another index it is a tensor."""
     if isinstance(site.receiver, Data):
         key = site.m.constant(site.get(1) or NOTHING)
         if key is not None and isinstance(key.value, int | str):
             return value(site.receiver._replace(kind="batch", axes=None))
-        return value(site.receiver._replace(kind="tensor", axes=None))
+        return index(site)
     return SETTING
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import NOTHING, Data, Value, const, data, placement_of, value
+from dpmigrate.execution.values import NOTHING, Data, Value, const, data, join, placement_of, value
 from dpmigrate.library import streams
 from dpmigrate.library.sites import Effect, Site, rows_of
 
@@ -12,6 +12,13 @@ from dpmigrate.library.sites import Effect, Site, rows_of
 def factory(site: Site) -> Value:
     """A tensor of given sizes: rows where one of them is the number of samples."""
     sizes, filled = _given_sizes(site)
+    if site.arguments.star:
+        return _open(site, sizes)
+    if any(_several(site, s) for s in sizes):
+        held = join(*[site.flat(s) for s in sizes])
+        lost = placement_of(held).kind not in placements.EQUAL
+        p = placements.UNKNOWN if lost else placements.UNIFORM
+        return _made(site, p, [held, *filled], None)
     placement, axes = placements.UNIFORM, len(sizes)
     for i, s in enumerate(sizes):
         shaped = rows_of(s)
@@ -23,6 +30,27 @@ def factory(site: Site) -> Value:
     if site.word in ("zeros", "new_zeros") and placement.kind is Kind.UNIFORM:
         placement = placements.ZERO
     return _made(site, placement, [*sizes, *filled], axes)
+
+
+def _several(site: Site, v: Value) -> bool:
+    """Whether a size is a list of sizes that are not known one by one."""
+    shaped = rows_of(v)
+    if shaped is not None and shaped.kind == "shape":
+        return False
+    return bool(site.m.objects(v)) or any(
+        isinstance(a, Data) and a.kind == "number" and a.placement.kind is Kind.UNKNOWN for a in v
+    )
+
+
+def _open(site: Site, sizes: list[Value]) -> Value:
+    """A tensor of sizes of which only the first are known: ``torch.zeros(b, *others)``."""
+    star = placement_of(site.arguments.star)
+    lying = [placement_of(s) for s in sizes]
+    moving = [i for i, p in enumerate(lying) if p.kind not in placements.EQUAL]
+    if star.kind not in placements.EQUAL or len(moving) > 1:
+        return _made(site, placements.UNKNOWN, [*sizes, site.arguments.star], None)
+    p = _sized(lying[moving[0]], moving[0]) if moving else placements.UNIFORM
+    return _made(site, p, sizes, None)
 
 
 def _made(site: Site, p: Placement, given: list[Value], axes: int | None) -> Value:

@@ -116,7 +116,7 @@ ROWS = (
     Row("torch.autograd.grad", gradient, source=_DOC),
     Row("<class>.apply", function_applied, source=_DOC),
     Row(".requires_grad_", wants_grad, source=_DOC),
-    Row("torch.nn.Parameter torch.nn.parameter.Parameter", parameter, source=_DOC),
+    Row("torch.nn.Parameter torch.nn.UninitializedParameter", parameter, source=_DOC),
     Row("""
 torch.nn.utils.clip_grad_norm_ torch.nn.utils.clip_grad_norm torch.nn.utils.clip_grad_value_
 """, clip_norm, source=_DOC),

@@ -28,7 +28,7 @@ from dpmigrate.execution.values import (
     only,
     value,
 )
-from dpmigrate.library.sites import Effect, Row, Site, examples, rows_of
+from dpmigrate.library.sites import LEAST, Effect, Row, Site, examples, rows_of
 from dpmigrate.library.sizes import size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
@@ -45,7 +45,9 @@ def length(site: Site) -> Value:
     for atom in given:
         made = site.m.object(atom)
         listed = site.m.known_elements((atom,))
-        if isinstance(atom, Data):
+        if isinstance(atom, Data) and atom.kind == "shape":
+            found.append(SETTING)
+        elif isinstance(atom, Data):
             rows = rows_of((atom,))
             if rows is not None:
                 found.append(size_of(site, rows, 0))
@@ -85,6 +87,8 @@ def range_(site: Site) -> Value:
         if len(given) == 1:
             count = given[0]
     made = site.made("iterator")
+    if len(given) == 2:
+        site.m.heap.write((made.number, LEAST), given[0])
     site.m.heap.write((made.number, LENGTH), count)
     site.m.heap.write((made.number, "*"), SETTING)
     site.m.heap.write((made.number, FIRST), given[0] if len(given) > 1 else const(0))
@@ -265,6 +269,9 @@ def collected(kind: str) -> Effect:
             elements = in_no_order(elements)
         made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
         counted_by(site, site.m.objects(made)[0], [source])
+        least = [site.m.heap.read((o.number, LEAST)) for o in site.m.objects(source)]
+        if len(least) == len(source) == 1 and least[0]:
+            site.m.heap.write((site.m.objects(made)[0].number, LEAST), least[0])
         return made
 
     return effect

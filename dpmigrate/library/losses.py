@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    SETTING,
+    Ref,
     Value,
     const,
     data,
     known,
     placement_of,
+    value,
 )
+from dpmigrate.library.modules import forward, own_method
 from dpmigrate.library.sites import Row, Site, examples, prefixed, rows_of
 
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html#loss-functions"
@@ -38,6 +43,15 @@ _BY_ROW = (
     "gaussian_nll_loss",
 )  # fmt: skip
 _CTC = ("CTCLoss", "ctc_loss")
+#: the first argument of a loss, where it is not ``size_average``
+_FIRST = {
+    "CrossEntropyLoss": "weight", "NLLLoss": "weight", "NLLLoss2d": "weight", "BCELoss": "weight",
+    "BCEWithLogitsLoss": "weight", "MultiLabelSoftMarginLoss": "weight", "HuberLoss": "reduction",
+    "CosineEmbeddingLoss": "margin", "MarginRankingLoss": "margin", "HingeEmbeddingLoss": "margin",
+    "TripletMarginLoss": "margin", "MultiMarginLoss": "p", "CTCLoss": "blank",
+    "PoissonNLLLoss": "log_input", "GaussianNLLLoss": "full",
+    "TripletMarginWithDistanceLoss": "distance_function",
+}  # fmt: skip
 #: losses with a number for each row
 _OF_ROWS = (
     *_BY_ROW, *_CTC, "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "multilabel_margin_loss",
@@ -50,6 +64,8 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
 
     Weights of classes, and labels that are left out, make it a quotient of sums over the batch.
     """
+    if "**" in fields and not fields.get("reduction"):
+        return site.unknown("the reduction of a loss")
     reduction = known(fields.get("reduction") or const("mean"))
     for flag, other in (("size_average", "sum"), ("reduce", "none")):
         if fields.get(flag) and known(fields[flag]) is False:
@@ -98,6 +114,8 @@ def _elements(operands: list[Value], name: str) -> int | None:
 
 def loss_function(site: Site) -> Value:
     """``F.cross_entropy(x, t)``."""
+    if site.arguments.stars or site.arguments.star:
+        return site.unknown("the reduction of a loss")
     operands = [v for v in (site.flat(a) for a in site.arguments.positional[:4]) if v]
     for v in site.arguments.keywords.values():
         if data(site.flat(v)):
@@ -111,25 +129,52 @@ def loss_function(site: Site) -> Value:
 
 def criterion(site: Site) -> Value:
     """``nn.CrossEntropyLoss()``."""
-    made = site.ref("criterion", **site.arguments.keywords)
+    made = site.made("criterion")
+    keep(site, made, site.word)
+    return value(Ref(made.number))
+
+
+def constructed(site: Site) -> Value:
+    """``super().__init__(…)`` of a class of the program that derives from a loss."""
+    made = site.object
+    if made is not None:
+        keep(site, made, loss_name(site, made))
+    return NONE
+
+
+def keep(site: Site, made: Object, name: str) -> None:
+    """The arguments of a loss; what ``**`` brings may hold any of them."""
+    fields = dict(site.arguments.keywords)
     if site.arguments.positional:
-        weighted = ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "BCELoss", "BCEWithLogitsLoss")
-        first = "weight" if site.word in weighted else "size_average"
-        number = site.m.objects(made)[0].number
-        site.m.heap.write((number, first), site.arguments.positional[0])
-    return made
+        fields[_FIRST.get(name, "size_average")] = site.arguments.positional[0]
+    if site.arguments.stars or site.arguments.star:
+        fields["**"] = SETTING
+    for word, held in fields.items():
+        site.m.heap.write((made.number, word), held)
+
+
+def loss_name(site: Site, made: Object) -> str:
+    """The name of a loss, or of the loss that an object's class derives from."""
+    cls = site.m.class_of(made) if made.kind == "instance" else None
+    bases = cls.extra.foreign if cls is not None else ()
+    words = [n.rpartition(".")[2] for n in bases if n.startswith("torch.nn.")]
+    return next((w for w in words if w in _MODULES.split()), made.name)
 
 
 def criterion_called(site: Site) -> Value:
     """A call of a loss module."""
     made = site.object
     assert made is not None
+    method = own_method(site, made)
+    if method is not None:
+        forward(site, made)
+        return site.m.call(value(method), site.arguments, site.node, site.frame)
     fields = {str(k): v for k, v in site.m.heap.names(made.number)}
     operands = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
     operands += [
         site.flat(fields[n]) for n in ("weight", "pos_weight") if data(fields.get(n, NOTHING))
     ]
-    return lossy(site, fields, operands, made.name)
+    return lossy(site, fields, operands, loss_name(site, made))
 
 
 ROWS = (
@@ -145,6 +190,7 @@ nn.L1Loss(reduction='none')(x, y)
 nn.KLDivLoss(reduction='batchmean')((x @ w).log_softmax(1), y.softmax(1))
 nn.TripletMarginLoss()(x @ w, y, x.flip(1))
 """), _DOC),
+    Row("<criterion>.__init__", constructed, source=_DOC),
     Row("<criterion>.__call__ <criterion>.forward", criterion_called, examples("""
 nn.MSELoss()(x, y)
 """), _DOC),

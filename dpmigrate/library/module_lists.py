@@ -10,8 +10,10 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    Atom,
     Const,
     Ref,
+    Unknown,
     Value,
     const,
     items,
@@ -20,7 +22,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import uniform
-from dpmigrate.library.modules import forward
+from dpmigrate.library.modules import forward, own_method
 from dpmigrate.library.sites import Row, Site, methods, prefixed
 
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html#containers"
@@ -30,59 +32,81 @@ CONTAINERS = "Sequential ModuleList ModuleDict ParameterList ParameterDict"
 def container(site: Site) -> Value:
     """``nn.Sequential(a, b)``, ``nn.ModuleList([…])``, ``nn.ModuleDict({…})``."""
     made = site.made("container")
+    fill(site, made)
+    return value(Ref(made.number))
+
+
+def constructed(site: Site) -> Value:
+    """``super().__init__(…)`` of a class of the program that derives from a container."""
+    if site.object is not None:
+        fill(site, site.object)
+    return NONE
+
+
+def fill(site: Site, made: Object) -> None:
+    """The layers that a container is made with."""
     given = site.arguments.positional
     listed: list[Value] | None = list(given)
     if site.arguments.star:
         listed = None
-    if len(given) == 1 and site.word in (
-        "ModuleList",
-        "ParameterList",
-        "Sequential",
-        "ModuleDict",
-        "ParameterDict",
-    ):
+    if len(given) == 1:
         inner = site.m.known_elements(given[0])
         owner = next(iter(site.m.objects(given[0])), None)
         if owner is not None and owner.kind == "dict":
             for k, v in site.m.heap.names(owner.number):
                 site.m.heap.write((made.number, k.value if isinstance(k, Const) else "*"), v)
-            return value(Ref(made.number))
+            return
         if owner is not None and owner.kind == "list":
             listed = inner
             if inner is None:
                 site.m.heap.write((made.number, "*"), site.m.contents(owner))
-                return value(Ref(made.number))
+                return
         elif owner is None and inner is not None:
             listed = inner
     if listed is None:
         site.m.heap.write((made.number, "*"), site.arguments.star)
     for i, v in enumerate(listed or []):
         site.m.heap.write((made.number, str(i)), v)
-    return value(Ref(made.number))
 
 
 def children(site: Site, made: Object) -> list[Value]:
     """The layers of a container, in order."""
-    return [
-        site.m.bound(v)
+    return [site.m.bound(v) for _, v in _named(site, made)]
+
+
+def _named(site: Site, made: Object) -> list[tuple[str, Value]]:
+    """The layers of a container with their names; of one of the program's class other fields are
+    no layers.
+    """
+    found = [
+        (k, v)
         for k, v in site.m.heap.names(made.number)
         if isinstance(k, str) and not k.startswith(("=", "mode ", "grad", "training"))
     ]
+    if made.kind != "instance":
+        return found
+    return [(k, v) for k, v in found if k == "*" or k.isdigit() or any(_layer(site, a) for a in v)]
+
+
+def _layer(site: Site, atom: Atom) -> bool:
+    """Whether an atom may be a layer."""
+    made = site.m.object(atom)
+    if made is None:
+        return isinstance(atom, Unknown)
+    return made.kind not in ("list", "dict", "set", "function", "class", "partial", "pymodule")
 
 
 def container_called(site: Site) -> Value:
     """``Sequential`` calls one layer after the other."""
     made = site.object
     assert made is not None
-    forward(site, made)
+    method = own_method(site, made)
+    if not site.base:
+        forward(site, made)
+    if method is not None:
+        return site.m.call(value(method), site.arguments, site.node, site.frame)
     out = site.get(1, "input") or NOTHING
-    layers = [
-        (k, v)
-        for k, v in site.m.heap.names(made.number)
-        if isinstance(k, str)
-        and (k == "*" or k.isdigit() or not k.startswith(("=", "mode", "grad", "training")))
-    ]
-    for name, each in layers:
+    for name, each in _named(site, made):
         if name == "*":
             for _ in range(2):
                 result = site.m.call(each, Arguments([out]), site.node, site.frame)
@@ -100,6 +124,9 @@ def container_item(site: Site) -> Value:
     made = site.object
     assert made is not None
     key = site.m.constant(site.get(1) or NOTHING)
+    part = next((o for o in site.m.objects(site.get(1) or NOTHING) if o.kind == "slice"), None)
+    if part is not None:
+        return _sliced(site, made, part)
     if key is not None:
         word = str(key.value)
         held = site.m.heap.read((made.number, word))
@@ -110,6 +137,25 @@ def container_item(site: Site) -> Value:
             if -len(every) <= key.value:
                 return every[key.value]
     return join(*children(site, made)) or SETTING
+
+
+def _sliced(site: Site, made: Object, part: Object) -> Value:
+    """``layers[1:]``: a container of some of the layers."""
+    every, bounds = children(site, made), []
+    for name in ("lower", "upper", "step"):
+        held = site.m.heap.read((part.number, name)) or NONE
+        bound = site.m.constant(held)
+        if bound is None or not isinstance(bound.value, int | None):
+            return site.unknown("which layers of a container these are")
+        bounds.append(bound.value)
+    if site.m.heap.read((made.number, "*")):
+        return site.unknown("which layers of a container these are")
+    new = site.m.heap.new(
+        "container", made.name, site.node, site.frame.context, key=(made.number, *bounds)
+    )
+    for i, held in enumerate(every[slice(*bounds)]):
+        site.m.heap.write((new.number, str(i)), held)
+    return value(Ref(new.number))
 
 
 def container_elements(site: Site) -> Value:
@@ -156,6 +202,7 @@ def container_length(site: Site) -> Value:
 
 ROWS = (
     Row(prefixed("torch.nn.", CONTAINERS), container, source=_DOC),
+    Row(methods("container", "__init__"), constructed, source=_DOC),
     Row(methods("container", "__call__ forward"), container_called, source=_DOC),
     Row(methods("container", "__getitem__"), container_item, source=_DOC),
     Row(methods("container", "__iter__"), container_elements, source=_DOC),

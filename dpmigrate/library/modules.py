@@ -16,6 +16,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     Atom,
+    Bound,
     Data,
     Items,
     Ref,
@@ -40,6 +41,15 @@ def forward(site: Site, made: Object) -> None:
     grad = site.m.heap.read(GRAD) or const(True)
     more = {"given": site.flat(site.arguments.joined())} if made.kind == "wrapper" else {}
     site.event("forward", module=value(Ref(made.number)), training=mode, grad=grad, **more)
+
+
+def own_method(site: Site, made: Object) -> Bound | None:
+    """What the program's class of a module runs when it is called; None where the library's own
+    is meant.
+    """
+    if made.kind != "instance" or site.base:
+        return None
+    return site.m.method_of(made, "forward") or site.m.method_of(made, "__call__")
 
 
 def parameters(site: Site) -> Value:
@@ -407,7 +417,8 @@ modules named_modules children named_children get_submodule
     Row(methods(_ANY, "state_dict"), state, source=_DOC),
     Row(methods(_ANY, "load_state_dict"), state_loaded, source=_DOC),
     Row(methods(_ANY, "zero_grad"), gradients_cleared, source=_DOC),
-    Row(methods(_ANY, "__init__ flatten_parameters"), none, source=_DOC),
+    Row(methods(_ANY, "flatten_parameters"), none, source=_DOC),
+    Row(methods("wrapper|library_model", "__init__"), none, source=_DOC),
     Row(methods(_ANY, "requires_grad_"), frozen, source=_DOC),
     Row(methods(_ANY, """
 register_buffer register_parameter add_module register_module
@@ -457,9 +468,8 @@ hidden_size num_layers device embedding_dim num_embeddings input_size momentum e
 KINDS = {
     "torch.nn.Module": frozenset({"module"}),
     "torch.jit.ScriptModule": frozenset({"module"}),
-    "torch.nn.modules.loss._Loss": frozenset({"module"}),
-    "torch.nn.loss._Loss": frozenset({"module"}),
     "torch.nn._Loss": frozenset({"module"}),
+    "torch.nn._WeightedLoss": frozenset({"module"}),
     "torch.nn.DataParallel": frozenset({"wrapper"}),
     "torch.nn.parallel.DataParallel": frozenset({"wrapper"}),
     "torch.nn.parallel.DistributedDataParallel": frozenset({"wrapper"}),

@@ -6,7 +6,7 @@ from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import Data, Value, const, data, items, placement_of
 from dpmigrate.library.effects import cut
-from dpmigrate.library.sites import Effect, Site, dims_of, on_axis, one_dim, rows_of
+from dpmigrate.library.sites import Effect, Site, dims_of, least_dim, on_axis, one_dim, rows_of
 
 #: reductions that give values and their places when they are given an axis
 _PAIRS = ("max", "min", "median", "nanmedian", "mode", "kthvalue")
@@ -28,7 +28,7 @@ def reduce(how: str, at: int = 1, keep: int = 2, default: int | None = None) -> 
         try:
             dims = dims_of(site, at)
         except LookupError:
-            return site.unknown(f"the axes of {site.word}")
+            return _behind(site, first, at, keep) or site.unknown(f"the axes of {site.word}")
         if dims is None and default is not None:
             dims = [default]
         found = rows_of(first)
@@ -57,6 +57,15 @@ def reduce(how: str, at: int = 1, keep: int = 2, default: int | None = None) -> 
         return _pair(site, dims, site.data(placement, axes=left, keep_axes=False))
 
     return effect
+
+
+def _behind(site: Site, first: Value, at: int, keep: int) -> Value | None:
+    """A reduction over ``range(a, x.ndim)``: over axes behind that of the samples."""
+    found, least = rows_of(first), least_dim(site, at)
+    kept = _keeps(site, keep)
+    if found is None or least is None or kept is None or found.placement.axis >= least:
+        return None
+    return site.data(found.placement, axes=found.axes if kept else None, keep_axes=False)
 
 
 def _place(dim: int, found: Data) -> int:
@@ -199,8 +208,12 @@ def compared_rows(pairwise: bool) -> Effect:
             return site.unknown(f"the axis of {site.word}")
         if hit:
             return site.data(placements.PER_RANK, keep_axes=False)
-        axis = found.placement.axis - (1 if 0 <= dim < found.placement.axis else 0)
-        axes = found.axes - 1 if found.axes is not None else None
+        kept = _keeps(site, 4) if pairwise else False
+        if kept is None:
+            return site.unknown(f"whether {site.word} keeps its axis")
+        before = 0 <= dim < found.placement.axis and not kept
+        axis = found.placement.axis - int(before)
+        axes = found.axes - (not kept) if found.axes is not None else None
         made = found.placement._replace(axis=axis)
         return arithmetic.derived(site.word, made, operands, site.node, axes=axes, keep_axes=False)
 

@@ -51,6 +51,11 @@ def reshape(site: Site) -> Value:
     if found is None:
         return plain(site)
     sizes = sizes_of(site)
+    given = site.arguments.positional[0 if site.receiver is not None else 1 :]
+    if sizes is None and given and placement_of(site.arguments.star).kind in placements.EQUAL:
+        made = _viewed(found.placement, [*given, SETTING]) if site.arguments.star else None
+        if made is not None:  # x.view(b, *others)
+            return site.data(made, axes=None, keep_axes=False)
     if sizes is None:
         shaped = rows_of(site.arguments.positional[0]) if site.arguments.positional else None
         if shaped is not None and shaped.kind == "shape":
@@ -71,7 +76,8 @@ def _viewed(p: Placement, sizes: list[Value]) -> Placement | None:
     lying = [placement_of(s) for s in sizes]
     counts = [i for i, q in enumerate(lying) if q.kind is Kind.SIZE]
     if any(q.kind not in (*placements.EQUAL, Kind.SIZE) for q in lying):
-        return p._replace(axis=lying.index(placements.SUM)) if p.ragged and _lone(lying) else None
+        parted = p.axis == 0 and p.segments == 1 and p.times == 0  # windows of samples put together
+        return p._replace(axis=0) if (p.ragged or parted) and _lone(lying) else None
     if len(counts) > 1 or (counts and p.ragged):
         return None
     first = next((i for i, s in enumerate(sizes) if s != const(1)), 0)

@@ -14,6 +14,7 @@ from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
+    SETTING,
     Atom,
     Const,
     Data,
@@ -32,6 +33,8 @@ from dpmigrate.execution.values import (
     value,
 )
 
+#: a field of ``range(a, n)`` where n is not known, and of what is made of it: all are at least a
+LEAST = "#at least"
 #: whether autograd records: a field of the process
 GRAD = (PROCESS, "mode grad")
 
@@ -48,6 +51,8 @@ class Site:
     node: ast.AST
     frame: Frame
     receiver: Atom | None = None
+    #: the method of the library's class is meant, whatever the program's class has: ``super()``
+    base: bool = False
 
     # ------------------------------------------------------------ arguments
 
@@ -237,6 +242,21 @@ def dims_of(site: Site, index: int, name: str = "dim") -> list[int] | None:
     if listed is None:
         raise LookupError
     return [int(only(v)) for v in listed]
+
+
+def least_dim(site: Site, index: int) -> int | None:
+    """The least of the axes that an argument names where they are ``range(a, n)``."""
+    words = ("dim", "axis", "dims")
+    given = next((site.arguments.keywords[w] for w in words if w in site.arguments.keywords), None)
+    given = given or site.get(index, "dim") or ()
+    made = site.m.objects(given)
+    if len(made) != 1 or len(given) != 1:
+        return None
+    held = site.m.heap.read((made[0].number, LEAST)) or ()
+    if not set(site.m.contents(made[0])) <= {*SETTING, *held}:
+        return None  # more was put into the list
+    least = known(held)
+    return least if type(least) is int and least >= 0 else None
 
 
 def one_dim(site: Site, index: int, default: int, name: str = "dim") -> int:

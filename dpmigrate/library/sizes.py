@@ -55,6 +55,14 @@ def size_of(site: Site, found: Data, index: int) -> Value:
     )
 
 
+def axes_count(site: Site) -> Value:
+    """``x.dim()``, ``x.ndim``: the number of axes, the same on all ranks."""
+    found = site.get(0) or ()
+    counts = {a.axes if isinstance(a, Data) else None for a in found}
+    (axes,) = counts if len(counts) == 1 else (None,)
+    return const(axes) if axes is not None else SETTING
+
+
 def elements_count(site: Site) -> Value:
     """``x.numel()``: a multiple of the number of samples."""
     given = site.flat(site.get(0) or ())
@@ -103,6 +111,8 @@ def expand(site: Site) -> Value:
     """
     given = site.get(0) or ()
     found, sizes = rows_of(given), sizes_of(site)
+    if site.arguments.star:
+        return _expanded_open(site)
     if sizes is None:
         shaped = next((r for v in site.arguments.positional if (r := rows_of(v))), None)
         p = placement_of(site.flat(given))
@@ -126,6 +136,25 @@ def expand(site: Site) -> Value:
     if any(i != axis for i in at):
         return site.data(placements.PER_RANK, keep_axes=False)
     return site.data(found.placement._replace(axis=axis), axes=len(sizes))
+
+
+def _expanded_open(site: Site) -> Value:
+    """``x.expand(b, *others)``, of which only the first sizes are known."""
+    given = site.flat(site.get(0) or ())
+    first = site.arguments.positional[0 if site.receiver is not None else 1 :]
+    lying = [placement_of(s) for s in first]
+    moving = [i for i, p in enumerate(lying) if p.kind not in placements.EQUAL]
+    plain_rest = placement_of(site.arguments.star).kind in placements.EQUAL
+    if rows_of(given) or not plain_rest or len(moving) > 1:
+        return site.unknown("the sizes of an expanded tensor")
+    p = placement_of(given)
+    if moving and lying[moving[0]].kind is not Kind.SIZE:
+        return site.unknown("the sizes of an expanded tensor")
+    if moving and p.kind in placements.EQUAL:
+        p = placements.rows(moving[0], times=lying[moving[0]].times)
+    elif moving:
+        p = placements.UNKNOWN if p.kind is Kind.UNKNOWN else placements.PER_RANK
+    return site.data(p, keep_axes=False)
 
 
 def expand_as(site: Site) -> Value:

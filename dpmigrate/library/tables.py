@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
@@ -17,6 +18,7 @@ from dpmigrate.execution.values import (
     Const,
     Data,
     Foreign,
+    Items,
     Method,
     Ref,
     Super,
@@ -43,27 +45,33 @@ from dpmigrate.library import (
     streams,
     texts,
     torch_data,
+    torch_distributions,
     torch_factories,
     torch_math,
+    torch_more,
     torch_nn,
     torch_optim,
     torch_process,
     torch_products,
     torch_shapes,
     torch_tensor,
+    torch_tools,
     trackers,
     transformers,
     vision,
 )
+from dpmigrate.library.public_names import public
+from dpmigrate.library.results import field_of
 from dpmigrate.library.sites import Row, Site, table
+from dpmigrate.library.unpacking import unpacked
 
 if TYPE_CHECKING:
     from dpmigrate.execution.engine import Execution
 
 #: the tables; where two have a row of one name the later one counts, and the earlier ``pattern``
 TABLES: tuple[ModuleType, ...] = (
-    builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
-    torch_products, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
+    torch_tools, builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
+    torch_products, torch_more, torch_distributions, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
     module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, distributed,
     runtime, streams, files, progress, trackers, transformers, vision, metrics,
 )  # fmt: skip
@@ -104,40 +112,41 @@ for _m in TABLES:
             ATTRIBUTES[_name] = _row
     KINDS.update(getattr(_m, "KINDS", {}))
 
-#: other names of the same library
-_ALIASES = (
-    ("torch.cuda.amp.", "torch.amp."),
-    ("torch.cpu.amp.", "torch.amp."),
-    ("torch.nn.modules.", "torch.nn."),
-    ("torch.functional.F.", "torch.nn.functional."),
-    ("torch.functional.", "torch."),
-    ("torch.Tensor.", "."),
-    ("torch.autograd.Variable", "torch.Variable"),
-    ("torch.autograd.variable.Variable", "torch.Variable"),
-    ("torch.special.", "torch."),
-    ("torch.linalg.", "torch."),
-    ("torch.utils.data.dataloader.", "torch.utils.data."),
-    ("torch.utils.data.dataset.", "torch.utils.data."),
-    ("torch.utils.data.sampler.", "torch.utils.data."),
-    ("torch.utils.data.distributed.", "torch.utils.data."),
-    ("torch.optim.adam.", "torch.optim."),
-    ("torch.nn.parallel.distributed.", "torch.nn.parallel."),
-    ("torchvision.transforms.transforms.", "torchvision.transforms."),
-    ("torchvision.transforms.v2.", "torchvision.transforms."),
-)
-_LOSSES = ("torch.nn.loss.", "torch.nn.container.", "torch.nn.module.")
-
-
+@cache
 def canonical(name: str) -> str:
     """The name that the tables use."""
-    for before, after in _ALIASES:
-        if name.startswith(before):
-            name = after + name[len(before) :]
-            break
-    for before in _LOSSES:
-        if name.startswith(before) and name not in KINDS:
-            return "torch.nn." + name[len(before) :]
-    return name
+    return public(name, _known)
+
+
+def _known(name: str) -> bool:
+    """Whether a table knows a function or class of this name."""
+    return name in FUNCTIONS or _by_pattern(name) is not None or bool(_kinds_of(name))
+
+
+@cache
+def _by_pattern(name: str) -> Row | None:
+    """The row of a family of names."""
+    for module in TABLES:
+        pattern = getattr(module, "pattern", None)
+        if pattern is not None:
+            row = cast("Row | None", pattern(name))
+            if row is not None:
+                return row
+    return None
+
+
+@cache
+def _kinds_of(name: str) -> frozenset[str]:
+    """What the instances of a class are, by its canonical name."""
+    found = KINDS.get(name)
+    if found is not None:
+        return found
+    for module in TABLES:
+        classes = getattr(module, "classes", None)
+        kind = classes(name) if classes is not None else None
+        if kind is not None:
+            return frozenset((kind,))
+    return frozenset()
 
 
 class Tables:
@@ -151,19 +160,10 @@ class Tables:
         if row is None and name.startswith("."):
             row = METHODS.get(name)
         if row is None:
-            row = self._by_pattern(name)
+            row = _by_pattern(name)
         if row is None:
             return None
         return row.effect(_site(m, name, arguments, node, frame))
-
-    def _by_pattern(self, name: str) -> Row | None:
-        for module in TABLES:
-            pattern = getattr(module, "pattern", None)
-            if pattern is not None:
-                row = cast("Row | None", pattern(name))
-                if row is not None:
-                    return row
-        return None
 
     def method(
         self,
@@ -203,7 +203,7 @@ class Tables:
         made = site.m.object(receiver.receiver)
         if made is None:
             return None
-        site.receiver = Ref(made.number)
+        site.receiver, site.base = Ref(made.number), True
         kinds = site.m.kinds(made)
         if name == "__init__":
             self.constructed(site.m, made, kinds, site.arguments, site.node, site.frame)
@@ -233,6 +233,8 @@ class Tables:
         self, m: Machine, receiver: Atom, name: str, node: ast.AST, frame: Frame
     ) -> Value | None:
         site = _site(m, f".{name}", Arguments(), node, frame, receiver)
+        if isinstance(receiver, Items):
+            return field_of(receiver, name)
         for kind in self._kinds(m, receiver):
             row = ATTRIBUTES.get((kind, name))
             if row is not None:
@@ -294,6 +296,11 @@ class Tables:
         for atom in dict.fromkeys(self._sources(m, iterable)):
             self._about(m, atom, "begun", node, frame)
 
+    def unpacked(
+        self, m: Machine, new: Value, count: int, star: int | None, node: ast.AST, frame: Frame
+    ) -> list[Value] | None:
+        return unpacked(_site(m, ".shape", Arguments(), node, frame), new, count, star)
+
     def _sources(self, m: Machine, iterable: Value) -> Iterator[Atom]:
         """What a loop goes over, behind progress bars, ``enumerate`` and ``zip``."""
         for atom in iterable:
@@ -339,21 +346,12 @@ class Tables:
         return None
 
     def kinds(self, name: str) -> frozenset[str]:
-        name = canonical(name)
-        found = KINDS.get(name)
-        if found is not None:
-            return found
-        for module in TABLES:
-            classes = getattr(module, "classes", None)
-            kind = classes(name) if classes is not None else None
-            if kind is not None:
-                return frozenset((kind,))
-        return frozenset()
+        return _kinds_of(canonical(name))
 
     def exported(self, module: str, name: str) -> bool | None:
-        if canonical(f"{module}.{name}") in FUNCTIONS or f"{module}.{name}" in KINDS:
-            return True
-        return True if self._by_pattern(f"{module}.{name}") is not None else None
+        whole = f"{module}.{name}"
+        known = canonical(whole) in FUNCTIONS or whole in KINDS or _by_pattern(whole) is not None
+        return True if known else None
 
 
 def _site(

@@ -75,8 +75,8 @@ torch.tensor([x.sum().item(), 1.0])
     Row("""
 torch.Tensor torch.FloatTensor torch.LongTensor torch.DoubleTensor torch.IntTensor
 torch.BoolTensor torch.ByteTensor torch.cuda.FloatTensor torch.cuda.LongTensor
-torch.cuda.ByteTensor torch.cuda.BoolTensor torch.HalfTensor torch.cuda.HalfTensor
-torch.sparse_coo_tensor torch.complex
+torch.cuda.ByteTensor torch.cuda.DoubleTensor torch.cuda.IntTensor torch.cuda.BoolTensor torch.HalfTensor torch.cuda.HalfTensor
+torch.sparse_coo_tensor torch.ShortTensor torch.CharTensor torch.BFloat16Tensor
 """, literal_or_sizes, examples("""
 torch.Tensor([1, 2])
 torch.Tensor(x.size(0), 2)[:, :0]

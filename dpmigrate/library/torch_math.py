@@ -141,6 +141,8 @@ x.view(-1, 2, 2).mean([1, 2])
 x.max()
 x.max(1)[0]
 x.max(1)[1]
+x.max(1).values
+x.max(1).indices
 x.max(dim=0)[0]
 x.max(dim=0)[1]
 x.amax(0)
@@ -192,6 +194,7 @@ x.kthvalue(1, 0)[0]
 """), _DOC),
     Row(both("aminmax"), several(reduce("min", at=9), reduce("max", at=9)), examples("""
 x.aminmax()[0]
+x.aminmax().max
 x.aminmax(dim=1)[1]
 """), _DOC),
     Row(both("std_mean var_mean"), several(reduce(""), reduce("mean")), examples("""
@@ -236,6 +239,7 @@ x.argsort(dim=0)
     Row(both("topk"), along(2), examples("""
 x.topk(2, 1)[0]
 x.topk(2)[1]
+x.topk(2).values
 x.topk(2, dim=0)[0]
 """), _DOC),
     Row(both("flip"), along(default=None), examples("""

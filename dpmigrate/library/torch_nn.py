@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import NONE, NOTHING, Value, const
 from dpmigrate.library.effects import elementwise, same, unestablished
 from dpmigrate.library.factories import drawn
+from dpmigrate.library.grids import grid, normalised, pooled, prelu, sampled, weighted
+from dpmigrate.library.layer_examples import LAYER_EXAMPLES
+from dpmigrate.library.layer_table import BASES, LAYERS
 from dpmigrate.library.layers import (
     attention,
+    constructed,
     embedded,
-    gridded,
     layer,
     module_called,
     one_hot,
-    packed,
     padded,
     padded_sequence,
     softmax,
-    unpacked,
 )
 from dpmigrate.library.products import with_weights
 from dpmigrate.library.reductions import along, compared_rows
+from dpmigrate.library.sequences import mask_made, packed, packed_part, unpacked
 from dpmigrate.library.sites import Row, Site, examples, prefixed
 
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html"
@@ -67,6 +71,25 @@ def as_vector(site: Site) -> Value:
     return site.data(placements.UNIFORM)
 
 
+def _on_grids() -> Iterator[Row]:
+    """Convolutions and poolings over 1, 2 and 3 axes; torch has most of them as well."""
+    shaped = {1: "x[:, None]", 2: "x.view(-1, 1, 2, 2)", 3: "x.view(-1, 1, 1, 2, 2)"}
+    for n, x in shaped.items():
+        names = " ".join(f"torch.{w}{n}d torch.nn.functional.{w}{n}d" for w in (
+            "avg_pool", "adaptive_avg_pool", "lp_pool", "max_unpool"))  # fmt: skip
+        yield Row(names, grid(n), (f"F.avg_pool{n}d({x}, 1)", f"F.adaptive_avg_pool{n}d({x}, 1)"),
+                  _FUNCTIONAL)  # fmt: skip
+        words = [f"{w}{n}d{more}" for w in ("max_pool", "adaptive_max_pool", "fractional_max_pool")
+                 for more in ("", "_with_indices")]  # fmt: skip
+        names = " ".join(f"torch.{w} torch.nn.functional.{w}" for w in words)
+        yield Row(names, pooled(n), (f"F.max_pool{n}d({x}, 1)",
+                  f"F.max_pool{n}d({x}, 1, return_indices=True)[1]"), _FUNCTIONAL)  # fmt: skip
+        names = " ".join(f"torch.{w}{n}d torch.nn.functional.{w}{n}d" for w in (
+            "conv", "conv_transpose"))  # fmt: skip
+        kernel = "w[:, None]" if n == 1 else f"w.view(-1, {', '.join('1' * (n - 2) + '1')}, 2, 2)"
+        yield Row(names, weighted(n), (f"F.conv{n}d({x}, {kernel})",), _FUNCTIONAL)
+
+
 ROWS = (
     Row("torch.func.functional_call torch.nn.utils.stateless.functional_call", called_with,
         ("torch.func.functional_call(torch.nn.Linear(4, 2).double(), {}, (x,))",),
@@ -78,32 +101,56 @@ tanhshrink rrelu selu_ celu_ threshold_ hardtanh_ rrelu_
 """), elementwise, ("F.relu(x)", "F.softplus(x)", "F.relu(x.mean())"), _FUNCTIONAL),
     Row(prefixed("torch.nn.functional.", """
 dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout
-"""), drawn(gridded), ("F.dropout(x, 0.5)",), _FUNCTIONAL),
-    Row(prefixed("torch.nn.functional.", """
-max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d
-adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d interpolate
-upsample upsample_nearest upsample_bilinear pixel_shuffle pixel_unshuffle layer_norm
-batch_norm group_norm instance_norm local_response_norm unfold fold grid_sample affine_grid
-prelu lp_pool1d lp_pool2d max_unpool1d max_unpool2d max_unpool3d channel_shuffle rms_norm
-fractional_max_pool2d adaptive_max_pool3d
-"""), gridded, examples("""
-F.avg_pool1d(x[:, None], 2)
-F.layer_norm(x, (4,))
-F.interpolate(x.view(-1, 1, 2, 2), scale_factor=2)
-F.adaptive_avg_pool2d(x.view(-1, 1, 2, 2), 1)
-F.batch_norm(x, w[0].detach(), w[1].detach().abs() + 1)
+"""), drawn(elementwise), ("F.dropout(x, 0.5)",), _FUNCTIONAL),
+    *_on_grids(),
+    Row(prefixed("torch.nn.functional.", "interpolate upsample upsample_nearest upsample_bilinear"),
+        grid(), ("F.interpolate(x.view(-1, 1, 2, 2), scale_factor=2)",), _FUNCTIONAL),
+    Row("""
+torch.nn.functional.pixel_shuffle torch.nn.functional.pixel_unshuffle torch.pixel_shuffle
+torch.nn.functional.channel_shuffle torch.pixel_unshuffle torch.channel_shuffle
+""", grid(2, mixes=True), examples("""
+F.pixel_shuffle(x[:, :, None, None], 2)
+F.pixel_unshuffle(x.view(-1, 1, 2, 2), 2)
 """), _FUNCTIONAL),
     Row(prefixed("torch.nn.functional.", """
-linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d bilinear
-"""), with_weights, examples("""
+batch_norm group_norm instance_norm local_response_norm
+"""), grid(mixes=True), examples("""
+F.batch_norm(x, w[0].detach(), w[1].detach().abs() + 1)
+F.group_norm(x, 2)
+F.instance_norm(x[:, None])
+F.local_response_norm(x[:, :, None], 2)
+"""), _FUNCTIONAL),
+    Row(prefixed("torch.nn.functional.", "layer_norm rms_norm"), normalised, examples("""
+F.layer_norm(x, (4,))
+F.layer_norm(x.view(-1, 2, 2), [2, 2])
+F.layer_norm(x.view(-1, 2, 2).transpose(0, 1), [2])
+F.rms_norm(x, (4,))
+"""), _FUNCTIONAL),
+    Row("torch.nn.functional.unfold", grid(2, mixes=True, change=-1), examples("""
+F.unfold(x.view(-1, 1, 2, 2), 2)
+"""), _FUNCTIONAL),
+    Row("torch.nn.functional.fold", grid(1, mixes=True, change=1), examples("""
+F.fold(x[:, :, None], (2, 2), 2)
+"""), _FUNCTIONAL),
+    Row("torch.nn.functional.grid_sample", grid(2), examples("""
+F.grid_sample(x.view(-1, 1, 2, 2), y.view(-1, 1, 2, 2).tanh())
+"""), _FUNCTIONAL),
+    Row("torch.nn.functional.affine_grid", sampled, examples("""
+F.affine_grid(x[:, None, :3].expand(-1, 2, -1), (x.size(0), 1, 2, 2))
+"""), _FUNCTIONAL),
+    Row("torch.nn.functional.prelu torch.prelu .prelu", prelu, examples("""
+F.prelu(x, w[0])
+"""), _FUNCTIONAL),
+    Row(prefixed("torch.nn.functional.", "linear bilinear"), with_weights, examples("""
 F.linear(x, w)
 F.linear(x, w, w[0])
 F.linear(x, y)
-F.conv1d(x[:, None], w[:, None])
+F.bilinear(x, x, w[None])
 """), _FUNCTIONAL),
     Row("torch.nn.functional.multi_head_attention_forward", unestablished("attention over samples"),
         ("F.relu(w)",), _FUNCTIONAL),
-    Row("torch.nn.functional.scaled_dot_product_attention", attention, examples("""
+    Row("torch.nn.functional.scaled_dot_product_attention "
+        "torch.nn.attention.flex_attention.flex_attention", attention, examples("""
 F.scaled_dot_product_attention(x[:, None], y[:, None], x[:, None])
 F.scaled_dot_product_attention(x.view(-1, 2, 2), y.view(-1, 2, 2), x.view(-1, 2, 2))
 F.scaled_dot_product_attention(x, y, x)
@@ -134,6 +181,8 @@ F.cosine_similarity(x.unsqueeze(1), x.unsqueeze(0), dim=2)
 """), _FUNCTIONAL),
     Row("torch.nn.functional.pairwise_distance", compared_rows(True), examples("""
 F.pairwise_distance(x, y)
+F.pairwise_distance(x, y, keepdim=True)
+F.pairwise_distance(x, y, 2.0, 1e-6, True).squeeze(1)
 F.pairwise_distance(x[:, None], y[None])
 """), _FUNCTIONAL),
     Row("torch.nn.functional.pad", padded, examples("""
@@ -161,26 +210,19 @@ torch.utils.checkpoint.checkpoint torch.utils.checkpoint.checkpoint_sequential
 torch.utils.checkpoint.checkpoint(torch.exp, x, use_reentrant=False)
 """), "https://docs.pytorch.org/docs/stable/checkpoint.html"),
     Row("torch.nn.utils.parameters_to_vector", as_vector, source=_DOC),
-    Row("<module>.__call__ <module>.forward", module_called, examples("""
-nn.Linear(4, 2)(x)
-nn.Linear(4, 2).double()(x.mean(0))
-nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))(x)
-nn.Softmax(dim=1)(x)
-nn.Softmax(dim=0)(x)
-nn.Flatten()(x.view(-1, 2, 2))
-nn.Embedding(4, 3)(t)
-nn.LayerNorm(4)(x)
-nn.Conv1d(1, 2, 2)(x[:, None])
-nn.CosineSimilarity(dim=1)(x, y)
-nn.PairwiseDistance()(x, y)
-nn.BatchNorm1d(4).eval()(x)
-nn.LSTM(4, 3, batch_first=True)(x[:, None])[0]
-nn.LSTM(4, 3, batch_first=True)(x[:, None])[1][0]
-nn.GRU(4, 3)(x[None])[0]
-nn.GRU(4, 3)(x[:, None])[0]
-nn.MultiheadAttention(4, 1, batch_first=True)(x[:, None], x[:, None], x[:, None])[0]
-nn.MultiheadAttention(4, 1)(x[:, None], x[:, None], x[:, None])[0]
+    Row("<module>.__init__", constructed, source=_DOC),
+    Row(".generate_square_subsequent_mask <module>.generate_square_subsequent_mask "
+        "torch.nn.Transformer.generate_square_subsequent_mask", mask_made, examples("""
+nn.Transformer.generate_square_subsequent_mask(3)
+nn.Transformer(4, 1, 1, 1, 8).generate_square_subsequent_mask(3)
 """), _DOC),
+    Row("<module>.__call__ <module>.forward", module_called, LAYER_EXAMPLES, _DOC),
+)  # fmt: skip
+
+
+ATTRIBUTES = (
+    Row("<packed>.data <packed>.batch_sizes <packed>.sorted_indices <packed>.unsorted_indices",
+        packed_part, source=_DOC),
 )  # fmt: skip
 
 
@@ -189,7 +231,7 @@ def pattern(name: str) -> Row | None:
     if name.startswith("torch.nn.init."):
         return Row(name, weights_drawn, source="https://docs.pytorch.org/docs/stable/nn.init.html")
     head, _, word = name.rpartition(".")
-    if head == "torch.nn" and word[:1].isupper():
+    if head == "torch.nn" and word in LAYERS:
         return Row(name, layer, source=_DOC)
     if head.startswith("torch.nn.") and word in ("from_pretrained", "from_float"):
         return Row(name, pretrained, source=_DOC)
@@ -197,6 +239,7 @@ def pattern(name: str) -> Row | None:
 
 
 def classes(name: str) -> str | None:
-    """What the instances of a class of torch.nn are."""
+    """What the instances of a class of torch.nn are; bases of several layers begin with ``_``."""
     head, _, word = name.rpartition(".")
-    return "module" if head == "torch.nn" and word[:1].isupper() and word != "Parameter" else None
+    found = head == "torch.nn" and (word in LAYERS or word in BASES)
+    return "module" if found else None

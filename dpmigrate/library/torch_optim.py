@@ -288,7 +288,8 @@ def classes(name: str) -> str | None:
     head, word = _last(name)
     computed = word == "*" and head == "torch.optim.lr_scheduler"
     if computed or (
-        head in ("torch.optim.lr_scheduler", "torch.optim.swa_utils") and word[:1].isupper()
+        head in ("torch.optim.lr_scheduler", "torch.optim.swa_utils")
+        and word.lstrip("_")[:1].isupper()
     ):
         return "scheduler" if word != "AveragedModel" else "module"
     if head.startswith("torch.optim") and (word[:1].isupper() or word == "*"):

@@ -110,7 +110,7 @@ def state_loaded(site: Site) -> Value:
 
 ROWS = (
     Row("""
-torch.no_grad torch.inference_mode torch.enable_grad torch.set_grad_enabled
+torch.autograd.inference_mode torch.no_grad torch.inference_mode torch.enable_grad torch.set_grad_enabled
 torch.autograd.no_grad torch.autograd.set_grad_enabled torch.autograd.enable_grad
 """, no_grad, source=_DOC + "autograd.html"),
     Row("""

@@ -51,7 +51,7 @@ torch.fft.fft(x, dim=0).abs()
 torch.fft.rfft(x).abs()
 """), "https://docs.pytorch.org/docs/stable/fft.html"),
     Row("""
-torch.fft.fft2 torch.fft.ifft2 torch.fft.rfft2 torch.fft.irfft2 torch.stft torch.istft
+torch.fft.fft2 torch.fft.ifft2 torch.fft.rfft2 torch.fft.irfft2
 """, batched(2), examples("""
 torch.fft.fft2(x.view(-1, 2, 2)).abs()
 torch.fft.fft2(x).abs()

@@ -20,7 +20,7 @@ from dpmigrate.library.effects import (
 )
 from dpmigrate.library.factories import drawn
 from dpmigrate.library.sites import Row, Site, examples, rows_of
-from dpmigrate.library.sizes import elements_count
+from dpmigrate.library.sizes import axes_count, elements_count
 from dpmigrate.library.torch_math import both
 
 _DOC = "https://docs.pytorch.org/docs/stable/tensors.html"
@@ -113,10 +113,14 @@ torch.is_tensor torch.is_grad_enabled torch.get_default_dtype torch.device torch
 torch.iinfo torch.typename torch.is_floating_point torch.dtype torch.get_num_threads
 torch.broadcast_shapes torch.Size torch.is_complex torch.result_type torch.is_inference
 """, uniform),
+    Row(".dim .ndimension", axes_count, examples("""
+x.dim()
+x.view(-1, 2, 2).sum(dim=list(range(1, x.dim() + 1)))
+"""), _DOC),
     Row("""
-.dim .ndimension .is_floating_point .get_device .stride .storage .data_ptr .element_size
+.is_floating_point .get_device .stride .storage .data_ptr .element_size
 .is_contiguous .is_complex .untyped_storage .is_pinned .is_shared .storage_offset
-""", uniform, ("x.dim()", "x.is_floating_point()"), _DOC),
+""", uniform, ("x.is_floating_point()",), _DOC),
     Row("<tensor|array>.__iter__", rows_iterated, source=_DOC),
     Row("<mask|places|order>.__iter__", rows_iterated, source=_DOC),
     Row("<shape>.__iter__", sizes_iterated, source=_DOC),
@@ -129,12 +133,17 @@ ATTRIBUTES = (
     Row("<data>.data", detached, ("x.data",), _DOC),
     Row(
         """
-<data>.device <data>.dtype <data>.ndim <data>.requires_grad <data>.is_cuda <data>.layout
+<data>.device <data>.dtype <data>.requires_grad <data>.is_cuda <data>.layout
 <data>.grad_fn <data>.is_leaf <data>.itemsize <data>.nbytes <data>.is_sparse <data>.names
 """,
         uniform,
-        ("x.ndim",),
+        ("x.requires_grad",),
         _DOC,
     ),
+    Row("<data>.ndim", axes_count, examples("""
+x.ndim
+x.sum(dim=tuple(range(1, x.ndim)))
+x.sum(dim=tuple(range(x.ndim)))
+"""), _DOC),
     Row("<data>.real <data>.imag", elementwise, source=_DOC),
 )  # fmt: skip

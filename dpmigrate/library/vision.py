@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution import placements
 from dpmigrate.execution.values import SETTING, Data, Ref, Value, const, placement_of, value
 from dpmigrate.library.modules import MODEL
-from dpmigrate.library.sites import Row, Site
+from dpmigrate.library.sites import Row, Site, rows_of
 
 _DOC = "https://docs.pytorch.org/vision/stable/"
 #: libraries of images: their functions give as divided a result as they are given
@@ -37,9 +37,10 @@ def transformed(site: Site) -> Value:
     """A transform is called with a sample, or with a batch."""
     if site.object is not None and site.object.extra == "albumentations":
         return transformed_sample(site)
-    if any(placement_of(v).kind not in placements.EQUAL for v in site.operands()):
-        return site.each(kind="tensor")
     axes = 3 if site.object is not None and site.object.name in ("ToTensor", "ToTensorV2") else None
+    if any(placement_of(v).kind not in placements.EQUAL for v in site.operands()):
+        moving = any(rows_of(v) for v in site.operands())
+        return of_axes(site.each(kind="tensor"), None if moving else axes)
     return value(Data("tensor", placements.UNIFORM, axes=axes))
 
 
@@ -61,7 +62,12 @@ def model(site: Site) -> Value:
 
 def image(site: Site) -> Value | None:
     """A function of images: as divided as what it is given, plain if that is."""
-    return site.each() if site.operands() else SETTING
+    return of_axes(site.each(), None) if site.operands() else SETTING
+
+
+def of_axes(v: Value, axes: int | None) -> Value:
+    """Data of so many axes: those of a path or an index are not those of the image."""
+    return tuple(a._replace(axes=axes) if isinstance(a, Data) else a for a in v)
 
 
 ROWS = (

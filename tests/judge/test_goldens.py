@@ -23,7 +23,6 @@ NOT_YET = frozenset(
         "loss_of_selected",  # a mean over what a mask chooses, of a mean over another axis
         "options_and_factories",  # classes named by a JSON file
         "rows_of_one_sample",  # two views of a batch in one tensor, taken apart by view()
-        "trainer_of_sequences",  # a GRU over a batch in front
     }
 )
 FIXTURES = [c for c in cases() if c.facts["expect"] == "migrate"]

@@ -1,0 +1,47 @@
+"""Targets of an assignment that take the sizes of a tensor: ``b, c, h, w = x.shape``."""
+
+from __future__ import annotations
+
+import ast
+
+from dpmigrate.execution.values import SETTING, Data, Value
+from dpmigrate.library.sites import Site
+from dpmigrate.library.sizes import size_of
+
+
+def unpacked(site: Site, new: Value, count: int, star: int | None) -> list[Value] | None:
+    """The sizes one by one where ``count`` targets take them, the one at ``star`` any number.
+
+    A tensor whose shape goes into so many targets has so many axes: the variable that holds it
+    is told. None where the value is no shape of unknown length.
+    """
+    (atom,) = new if len(new) == 1 else (None,)
+    if not isinstance(atom, Data) or atom.kind != "shape" or atom.axes is not None:
+        return None
+    if star is None:
+        whole = atom._replace(axes=count)
+        _told(site, count)
+        return [size_of(site, whole, i) for i in range(count)]
+    if atom.placement.axis >= star:
+        return None
+    rest = site.m.listed([SETTING], site.node, site.frame, exact=False)
+    return [size_of(site, atom, i) if i < star else SETTING for i in range(star)] + [
+        rest, *[SETTING] * (count - star - 1)
+    ]  # fmt: skip
+
+
+def _told(site: Site, axes: int) -> None:
+    """The variable in ``x.shape`` or ``x.size()`` holds a tensor of so many axes from here on."""
+    source = site.node.value if isinstance(site.node, ast.Assign) else None
+    if isinstance(source, ast.Call) and not source.args and not source.keywords:
+        source = source.func
+    if not isinstance(source, ast.Attribute) or source.attr not in ("shape", "size"):
+        return
+    owner = source.value
+    if not isinstance(owner, ast.Name):
+        return
+    held = site.m.evaluate(owner, site.frame)
+    if any(not isinstance(a, Data) or a.axes is not None for a in held) or not held:
+        return
+    told = tuple(a._replace(axes=axes) for a in held if isinstance(a, Data))
+    site.m.assign(owner, told, site.node, site.frame)

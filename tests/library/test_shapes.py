@@ -1,0 +1,163 @@
+"""Shapes in small programs: what is said of each name is held against runs of the whole batch and of shares of 2 and 3 ranks."""
+
+from __future__ import annotations
+
+from textwrap import indent
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import UNBOUND, Data, placement_of
+from tests.execution.paper import executed, held
+from tests.library.sharded import SAMPLES, Broken, dealt, hold
+
+_HEAD = "from torch import nn\nimport torch.nn.functional as F\nfrom torch.utils.data import DataLoader, Dataset, TensorDataset\n"
+_KNOWN = "loader = DataLoader(TensorDataset(torch.ones(8, 3, 4, 4), torch.ones(8).long()), batch_size=4)\n"
+#: nobody sees how many axes the samples have
+_UNKNOWN = """
+from elsewhere import load
+
+class Samples(Dataset):
+    def __getitem__(self, i):
+        return load(i), 1
+
+loader = DataLoader(Samples(), batch_size=4)
+"""
+PROGRAMS = {
+    "sizes": "b, c, h, w = x.shape\ny = x.view(b, c, h * w)\nout = y.mean(-1)\nloss = out.mean()",
+    "sizes by size": "b, c, h, w = x.size()\ny = x.view(b * c, 1, h, w)\nz = y.view(b, c, h, w)\nout = z.sum(dim=(1, 2, 3))\nloss = out.mean()",
+    "told by sizes": "b, c, h, w = x.shape\nout = x.mean(dim=(-2, -1))\nloss = out.pow(2).mean()",
+    "told by size": "n, c, h, w = x.size()\nout = x.flatten(2).transpose(-2, -1).softmax(-2)\nloss = out[:, 0].mean()",
+    "the rest": "b, *rest = x.shape\ny = x.reshape(b, -1)\nout = y.view(b, *rest)\nz = torch.zeros(b, *rest) + x\nloss = out.flatten(1).sum(-1).mean()",
+    "a rest between": "b, *_, w = x.shape\ny = x.reshape(b, -1, w)\nout = y.mean(1)\nloss = out.mean()",
+    "other axes": "out = ((x - 1) ** 2).mean(dim=list(range(1, len(x.shape))))\nloss = out.mean()",
+    "other axes by ndim": "out = x.sum(dim=tuple(range(1, x.ndim)))\nloss = out.pow(2).mean()",
+    "ones behind": "b = x.shape[0]\na = torch.linspace(0, 1, 2)[t]\na = a.reshape(b, *((1,) * (len(x.shape) - 1)))\nout = a * x\nloss = F.mse_loss(out, x)",
+    "merged and back": "s = x.flatten(2).permute(0, 2, 1)\nb, n, d = s.shape\nh = s.reshape(b * n, d) * 2\nout = h.reshape(b, n, -1)\nloss = out.mean(dim=1).pow(2).sum(-1).mean()",
+    "merged labels": "s = x.flatten(2).transpose(1, 2)\nb, n = s.size(0), s.size(1)\nout = s.contiguous().view(-1, s.size(2))\nloss = F.cross_entropy(out, torch.zeros(b * n).long())",
+    "expanded": "m = nn.Parameter(torch.ones(1, 1, 1, 1)).expand(x.size(0), -1, -1, -1)\nout = x * m\nloss = out.mean()",
+    "repeated": "q = torch.ones(5, 3)\nq = q.unsqueeze(0).repeat(x.shape[0], 1, 1)\nout = torch.bmm(q, x.flatten(2))\nloss = out.mean()",
+    "windows": "p = x.reshape(x.shape[0], 3, 2, 2, 2, 2)\np = torch.einsum('nchpwq->nhwpqc', p)\nout = p.reshape(x.shape[0], 4, 12)\nN, L, D = out.shape\nloss = ((out - 1) ** 2).mean(dim=-1).sum(1).mean()",
+    "gathered": "s = x.flatten(2)\nids = s.argsort(dim=-1)\nout = torch.gather(s, dim=-1, index=ids[..., :2])\nloss = out.mean()",
+    "heads": "s = x.flatten(2).transpose(1, 2)\nB, T, C = s.shape\nk = s.view(B, T, 1, C).transpose(1, 2)\natt = (k @ k.transpose(-2, -1)).softmax(dim=-1)\nout = (att @ k).transpose(1, 2).contiguous().view(B, T, C)\nloss = out.mean()",
+    "masked heads": "s = x.flatten(2).transpose(1, 2)\nB, T, C = s.shape\nm = torch.tril(torch.ones(T, T)).view(1, 1, T, T)\nk = s.view(B, T, 1, C).transpose(1, 2)\natt = (k @ k.transpose(-2, -1)).masked_fill(m[:, :, :T, :T] == 0, -1e9)\nout = att.softmax(-1) @ k\nloss = out.mean()",
+    "layers of a grid": "d = nn.Conv2d(3, 4, 3, padding=1)(x)\np = F.max_pool2d(d, 2)\nu = F.interpolate(p, scale_factor=2, mode='bilinear')\nout = nn.Conv2d(8, 2, 1)(torch.cat([d, u], dim=1))\nloss = F.cross_entropy(out, torch.zeros(x.size(0), 4, 4).long())\nz = F.softmax(out, dim=1)[:, 1].sum(dim=(1, 2))",
+    "padded to another": "d = nn.Conv2d(3, 4, 3, padding=1)(x)\nu = d[:, :, :2, :3]\nh, w = d.size()[2] - u.size()[2], d.size()[3] - u.size()[3]\nout = F.pad(u, [w // 2, w - w // 2, h // 2, h - h // 2])\nloss = out.mean()",
+    "squeezed and excited": "b, c, _, _ = x.size()\ny = F.adaptive_avg_pool2d(x, 1).view(b, c)\ny = nn.Linear(3, 3)(y).sigmoid().view(b, c, 1, 1)\nout = x * y.expand_as(x)\nloss = out.mean()",
+    "gram": "f = nn.Conv2d(3, 4, 3)(x)\nb, c, h, w = f.size()\nf = f.view(b, c, h * w)\nout = f.bmm(f.transpose(1, 2)) / (c * h * w)\nloss = F.mse_loss(out, out.detach() * 2)",
+    "cells": "h = torch.zeros(x.size(0), 5)\nc = torch.zeros(x.size(0), 5)\ncell = nn.LSTMCell(3, 5)\ns = x.flatten(2).permute(2, 0, 1)\nall_ = []\nfor i in range(s.size(0)):\n    h, c = cell(s[i], (h, c))\n    all_.append(h)\nout = torch.stack(all_, dim=1)\nloss = out.mean()",
+    "states": "s = x.flatten(2).transpose(1, 2)\no, (h, c) = nn.LSTM(3, 5, batch_first=True, bidirectional=True)(s)\nout = torch.cat((h[-2], h[-1]), dim=1)\nz = o[:, -1, :]\nloss = (out + z).mean()",
+    "fields": "l = x.flatten(1)\nq = l.gather(1, t.unsqueeze(-1)).squeeze(-1)\nout = l.max(1).values - q\nloss = out.mean()",
+    "divided by targets": "l = F.log_softmax(x.flatten(1), dim=-1)\nm = torch.zeros_like(l)\nm.fill_(0.1)\nm.scatter_(1, t.data.unsqueeze(1), 0.9)\nout = torch.sum(-m * l, dim=-1)\nloss = torch.mean(out)",
+    "quantised": "z = x.permute(0, 2, 3, 1).contiguous()\nf = z.view(-1, 3)\ne = nn.Embedding(7, 3)\nd = torch.sum(f ** 2, dim=1, keepdim=True) + torch.sum(e.weight ** 2, dim=1) - 2 * torch.matmul(f, e.weight.t())\nidx = torch.argmin(d, dim=1)\nq = e(idx).view(z.shape)\nout = q - z\nloss = torch.mean(out ** 2)",
+    "unpooled": "s = x.size()\np, i = F.max_pool2d(nn.Conv2d(3, 3, 1)(x), 2, return_indices=True)\nout = F.max_unpool2d(p, i, 2, 2, output_size=s)\nloss = out.mean()",
+    "windows put together": "def parts(y, n):\n    B, H, W, C = y.shape\n    y = y.view(B, H // n, n, W // n, n, C)\n    return y.permute(0, 1, 3, 2, 4, 5).contiguous().view(-1, n, n, C)\ny = parts(x.permute(0, 2, 3, 1), 2).view(-1, 4, 3) * 2\nw = y.view(-1, 2, 2, 3)\nB = int(w.shape[0] / (4 * 4 / 2 / 2))\nout = w.view(B, 2, 2, 2, 2, -1).permute(0, 1, 3, 2, 4, 5).contiguous().view(B, 4, 4, -1)\nloss = out.pow(2).mean()",
+    "selected": "out = x.select(1, 0).narrow(1, 0, 2)\nloss = out.mean()",
+    "unbound": "a, b, c = nn.Linear(4, 6)(x).reshape(x.size(0), 3, 4, 2, 3).permute(3, 0, 1, 2, 4).unbind(0)[0].chunk(3, dim=-1)\nout = (a * b + c).mean((1, 2, 3))\nloss = out.mean()",
+    "distributions": "d = torch.distributions.Categorical(logits=x.flatten(1))\nout = d.log_prob(t)\nloss = -out.mean() - 0.01 * d.entropy().mean()",
+}  # fmt: skip
+
+
+def _run(text: str, x: torch.Tensor, t: torch.Tensor) -> dict[str, Any]:
+    torch.manual_seed(0)
+    scope: dict[str, Any] = {"torch": torch, "nn": nn, "F": F, "x": x, "t": t}
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        exec(text, scope)
+    finally:
+        torch.set_default_dtype(before)
+    return scope
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["axes known", "axes unknown"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_shapes(name: str, known: bool) -> None:
+    text = PROGRAMS[name]
+    head = _KNOWN if known else _UNKNOWN
+    ex = executed(f"{_HEAD}{head}for x, t in loader:\n{indent(text, '    ')}\n")
+    generator = torch.Generator().manual_seed(3)
+    x = torch.randn(SAMPLES, 3, 4, 4, generator=generator, dtype=torch.float64)
+    t = torch.randint(0, 2, (SAMPLES,), generator=generator)
+    whole = _run(text, x, t)
+    for world, strided in ((2, True), (3, False)):
+        dealing = dealt(world, strided)
+        parts = [_run(text, x[own], t[own]) for own in dealing]
+        for n, total in whole.items():
+            found = tuple(a for a in held(ex, n) if a != UNBOUND)
+            if not isinstance(total, torch.Tensor | int) or n in ("x", "t") or not found:
+                continue
+            hold(placement_of(found), total, [p[n] for p in parts], dealing)
+            for atom in found:
+                if isinstance(atom, Data) and atom.axes is not None and isinstance(total, torch.Tensor) and atom.axes != total.dim():
+                    raise Broken(f"{n}: {atom.axes} axes are said, {total.dim()} are there")
+    assert placement_of(tuple(a for a in held(ex, "loss") if a != UNBOUND)).kind is Kind.PARTIAL
+    assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is Kind.ROWS
+
+
+def test_a_list_of_axes_to_which_more_is_added() -> None:
+    text = "axes = list(range(1, x.ndim))\naxes.append(0)\nout = x.mean(dim=axes)"
+    ex = executed(f"{_HEAD}{_UNKNOWN}for x, t in loader:\n{indent(text, '    ')}\n")
+    assert placement_of(held(ex, "out")).kind is Kind.UNKNOWN
+
+
+def test_an_order_of_the_batch_chooses_samples_of_the_rank() -> None:
+    ex = executed(f"{_HEAD}{_UNKNOWN}for x, t in loader:\n    out = x[torch.randperm(x.size(0)), :]\n    field = x['image']\n")
+    assert placement_of(held(ex, "out")).kind is Kind.PER_RANK
+    assert placement_of(held(ex, "field")).kind is Kind.ROWS
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kind"),
+    [("b, *rest", Kind.ROWS), ("*[b, 2]", Kind.ROWS), ("*rest", Kind.UNIFORM), ("*rest, b", Kind.UNKNOWN)],
+)
+def test_sizes_of_which_only_some_are_known(sizes: str, kind: Kind) -> None:
+    text = f"b, *rest = x.shape\nout = torch.randn({sizes})"
+    ex = executed(f"{_HEAD}{_UNKNOWN}for x, t in loader:\n{indent(text, '    ')}\n")
+    assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("torch.zeros(x.shape[:2])", Kind.UNKNOWN),
+        ("torch.zeros(list(x.shape))", Kind.UNKNOWN),
+        ("torch.randn((x.shape[0],) + x.shape[1:])", Kind.UNKNOWN),
+        ("torch.ones([x.shape[0], *x.shape[1:]])", Kind.UNKNOWN),
+        ("torch.ones(x.shape)", Kind.ROWS),
+        ("torch.ones(json.loads(input()))", Kind.UNIFORM),
+        ("torch.ones(2, 3).expand(x.shape[0], *x.shape[1:])", Kind.ROWS),
+        ("x.mean().expand(x.shape[0], *x.shape[1:])", Kind.PER_RANK),
+        ("x[:, None].expand(-1, 4, *x.shape[1:])", Kind.UNKNOWN),
+    ],
+)
+def test_sizes_of_a_shape_that_is_not_known(expression: str, kind: Kind) -> None:
+    ex = executed(f"{_HEAD}{_UNKNOWN}import json\nfor x, t in loader:\n    out = {expression}\n")
+    assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is kind
+
+
+@pytest.mark.parametrize(("transform", "axes"), [("transforms.ToTensor()", 4), ("transforms.Compose([transforms.ToTensor()])", None), ("transforms.ToPILImage()", None)])
+def test_an_image_has_other_axes_than_its_path(transform: str, axes: int | None) -> None:
+    text = f"""
+from PIL import Image
+from torchvision import transforms
+
+class Samples(Dataset):
+    def __init__(self, files):
+        self.files, self.transform = files, {transform}
+
+    def __getitem__(self, i):
+        return self.transform(Image.open(self.files[i]))
+
+import glob
+for x in DataLoader(Samples(glob.glob("*")), batch_size=4):
+    out = nn.Conv2d(3, 4, 3)(x)
+"""
+    ex = executed(_HEAD + text)
+    (x,) = (a for a in held(ex, "x") if isinstance(a, Data))
+    assert x.axes == axes
+    assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is Kind.ROWS
