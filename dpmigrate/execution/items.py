@@ -6,7 +6,7 @@ import ast
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, KEYS, ContainerParts
-from dpmigrate.execution.heap import ELEMENTS, Object
+from dpmigrate.execution.heap import ELEMENTS, UNSEEN, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LENGTH, LISTED
 from dpmigrate.execution.values import (
@@ -66,9 +66,10 @@ class ItemParts(ContainerParts):
     def _held_item(self, made: Object, key: Value) -> Value | None:
         """What was stored in a library's object by index."""
         constant = self.constant(key)
-        if constant is not None:
-            return self.heap.read((made.number, constant))
-        return None
+        held = self.heap.read((made.number, constant)) if constant is not None else None
+        if held and made.kind in UNSEEN:
+            return join(held, self.heap.read((made.number, ELEMENTS)) or NOTHING)
+        return held
 
     @staticmethod
     def constant(key: Value) -> Const | None:

@@ -18,6 +18,7 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    Atom,
     Const,
     Data,
     Differs,
@@ -34,6 +35,7 @@ from dpmigrate.execution.values import (
     join,
     known,
     only,
+    placement_of,
     value,
 )
 
@@ -136,7 +138,8 @@ class OperatorParts(LiteralParts):
             if answer is not None:
                 return answer
         operands = [left, *rights]
-        if any(data(v) for v in operands):
+        hidden = [v for v in operands if not data(v) and self._hides(v)]
+        if any(data(v) for v in operands) and not hidden:
             if all(_size(d) for v in operands for d in data(v)):
                 return SETTING  # ranks have batches of one size
             return arithmetic.elementwise("comparison", operands, node)
@@ -151,7 +154,7 @@ class OperatorParts(LiteralParts):
         same = isinstance(op, ast.Is | ast.Eq)
         if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and NONE in (left, right):
             other = left if right == NONE else right
-            if other and not any(isinstance(a, Setting | Unknown | Method) for a in other):
+            if other and not any(self._maybe_none(a) for a in other):
                 if all(not (isinstance(a, Const) and a.value is None) for a in other):
                     return const(not same)
             differs = tuple(a for a in other if isinstance(a, Differs))
@@ -175,6 +178,18 @@ class OperatorParts(LiteralParts):
                     answer if kept or word == "__ne__" else self.plain([answer], word, node, frame)
                 )
         return None
+
+    def _hides(self, v: Value) -> bool:
+        """Whether an object of a value holds what differs between ranks."""
+        equal = placements.EQUAL
+        return placement_of(v).kind in equal and self.depends(v).kind not in equal
+
+    def _maybe_none(self, atom: Atom) -> bool:
+        """Whether an atom of which nothing else is known may be None."""
+        made = self.object(atom)
+        if made is not None:
+            return made.kind == "any"
+        return isinstance(atom, Setting | Unknown | Method) or getattr(atom, "kind", "") == "any"
 
     def own_operator(
         self, v: Value, name: str, given: list[Value], node: ast.AST, frame: Frame

@@ -9,6 +9,7 @@ from dpmigrate.library.reductions import along
 from dpmigrate.library.sites import Row, Site, prefixed
 
 _DOC = "https://scikit-learn.org/stable/api/sklearn.metrics.html"
+_METRICS = "https://lightning.ai/docs/torchmetrics/stable/pages/overview.html"
 
 
 def metric(site: Site) -> Value:
@@ -39,11 +40,6 @@ def fold(site: Site) -> Value:
     return site.m.listed([items([SETTING, SETTING])], site.node, site.frame, exact=False)
 
 
-def estimator(site: Site) -> Value:
-    """An estimator, or an object of pandas: plain, the same on every rank."""
-    return site.ref("opaque")
-
-
 ROWS = (
     Row("sklearn.model_selection.train_test_split", divided, source=_DOC),
     Row(
@@ -65,27 +61,11 @@ scipy.special.expit scipy.special.logit scipy.stats.norm.cdf scipy.stats.norm.pd
         elementwise,
     ),
     Row("scipy.special.softmax scipy.special.logsumexp", along(), ()),
-    Row("""
-pandas.read_csv pandas.DataFrame pandas.read_pickle pandas.concat pandas.Series
-pandas.read_excel pandas.merge pandas.read_json pandas.read_parquet
-""", estimator),
 )  # fmt: skip
 
 
 def pattern(name: str) -> Row | None:
     """Families of names."""
-    if name.startswith(
-        (
-            "sklearn.metrics.",
-            "torchmetrics.functional.",
-            "scipy.stats.",
-            "scipy.spatial.",
-            "scipy.linalg.",
-            "skimage.metrics.",
-            "scipy.optimize.",
-        )
-    ):
-        return Row(name, metric, source=_DOC)
-    if name.startswith(("sklearn.", "scipy.io.", "scipy.sparse.")):
-        return Row(name, metric if name.startswith("scipy.sparse.") else estimator)
+    if name.startswith("torchmetrics.functional."):
+        return Row(name, metric, source=_METRICS)
     return None

@@ -143,11 +143,3 @@ torchsummaryX.summary fvcore.nn.FlopCountAnalysis thop.clever_format prettytable
 """, uniform),
     Row("fire.Fire typer.run tyro.cli absl.app.run", started),
 )  # fmt: skip
-
-
-def pattern(name: str) -> Row | None:
-    """Plots: calls of matplotlib and seaborn draw and give nothing."""
-    if not name.startswith(("matplotlib.", "seaborn.", "plotly.")):
-        return None
-    opens = name.rsplit(".", 1)[-1] in ("subplots", "figure", "gca", "gcf", "axes", "subplot")
-    return Row(name, opaque if opens or name.startswith("plotly.") else tracked)

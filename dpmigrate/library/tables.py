@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
+from dpmigrate.execution import arithmetic
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.machine import Frame, Machine
@@ -21,6 +22,7 @@ from dpmigrate.execution.values import (
     Ref,
     Super,
     Value,
+    join,
     value,
 )
 from dpmigrate.library import (
@@ -29,6 +31,7 @@ from dpmigrate.library import (
     collections,
     command_line,
     distributed,
+    families,
     files,
     gradients,
     iterators,
@@ -38,6 +41,7 @@ from dpmigrate.library import (
     modules,
     numpy,
     progress,
+    pure,
     runtime,
     stdlib,
     streams,
@@ -55,6 +59,7 @@ from dpmigrate.library import (
     transformers,
     vision,
 )
+from dpmigrate.library.pure import ANY
 from dpmigrate.library.sites import Row, Site, table
 
 if TYPE_CHECKING:
@@ -65,9 +70,9 @@ TABLES: tuple[ModuleType, ...] = (
     builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
     torch_products, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
     module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, distributed,
-    runtime, streams, files, progress, trackers, transformers, vision, metrics,
+    runtime, streams, files, progress, trackers, transformers, vision, metrics, families, pure,
 )  # fmt: skip
-_OF_KIND = re.compile(r"<([\w|]+)>\.(\w+)")
+_OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
 
 
 def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
@@ -188,6 +193,8 @@ class Tables:
             row = OF_KIND.get((kind, name))
             if row is not None:
                 return row.effect(site)
+        if ANY in self._kinds(m, receiver):
+            return OF_KIND[(ANY, "*")].effect(site)
         if isinstance(receiver, Data) and receiver.kind not in ("text",):
             row = METHODS.get(f".{name}")
             return row.effect(site) if row is not None else None
@@ -227,6 +234,9 @@ class Tables:
                 return [receiver.kind]
             case Const():
                 return [receiver.type]
+            case Method():
+                inner = self._kinds(m, receiver.receiver)
+                return [k for k in inner if k == ANY] or ["setting"]
         return ["setting"]
 
     def attribute(
@@ -237,6 +247,8 @@ class Tables:
             row = ATTRIBUTES.get((kind, name))
             if row is not None:
                 return row.effect(site)
+        if ANY in self._kinds(m, receiver):
+            return ATTRIBUTES[(ANY, "*")].effect(site)
         if isinstance(receiver, Data):
             row = ATTRIBUTES.get(("data", name))
             if row is not None:
@@ -280,14 +292,23 @@ class Tables:
     ) -> Value | None:
         row = METHODS.get(f".__{word}__")
         site = _site(m, f".__{word}__", Arguments(operands), node, frame)
+        whole = operands
+        held = any(isinstance(a, Data) for v in operands for a in v)
+        if held and word not in ("getitem", "setitem"):
+            # objects of unseen code that differ: what they hold counts
+            whole = [join(v, tuple(d for a in v for d in site.unseen(a))) for v in operands]
+            site.arguments = Arguments(whole)
         for atom in operands[0]:
             for kind in self._kinds(m, atom):
                 found = OF_KIND.get((kind, f"__{word}__"))
                 if found is not None:
                     site.receiver, site.arguments = atom, Arguments(operands[1:])
                     return found.effect(site)
-        if row is not None and any(isinstance(a, Data) for v in operands for a in v):
+        if row is not None and held:
             return row.effect(site)
+        if whole != operands:
+            left, right = whole
+            return arithmetic.binary(word, left, right, node)
         return None
 
     def begun(self, m: Machine, iterable: Value, node: ast.AST, frame: Frame) -> None:
@@ -353,7 +374,8 @@ class Tables:
     def exported(self, module: str, name: str) -> bool | None:
         if canonical(f"{module}.{name}") in FUNCTIONS or f"{module}.{name}" in KINDS:
             return True
-        return True if self._by_pattern(f"{module}.{name}") is not None else None
+        row = self._by_pattern(f"{module}.{name}")
+        return True if row is not None and not row.names.endswith("*") else None
 
 
 def _site(

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dpmigrate.execution import placements
 from dpmigrate.execution.values import SETTING, Data, Ref, Value, const, placement_of, value
 from dpmigrate.library.modules import MODEL
+from dpmigrate.library.pure import choose
 from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.pytorch.org/vision/stable/"
-#: libraries of images: their functions give as divided a result as they are given
+#: functions of images, which treat each image of a batch by itself
 _IMAGES = (
-    "PIL.", "cv2.", "imageio.", "skimage.", "SimpleITK.", "nibabel.", "pydicom.", "tifffile.",
-    "torchvision.io.", "torchvision.transforms.functional.", "kornia.", "librosa.", "soundfile.",
-    "torchaudio.functional.", "torchaudio.load", "decord.", "rasterio.", "scipy.ndimage.", "h5py.",
+    "torchvision.transforms.functional.", "kornia.color.", "kornia.enhance.", "kornia.filters.",
+    "kornia.geometry.transform.", "kornia.morphology.",
 )  # fmt: skip
+#: files of images and sound
+_FILES = ("torchvision.io.", "torchaudio.load", "torchaudio.info")
 #: libraries of transforms of one sample
 _TRANSFORMS = (
     "torchvision.transforms.", "albumentations.", "imgaug.", "monai.transforms.",
@@ -76,6 +78,8 @@ def pattern(name: str) -> Row | None:
     word = name.rsplit(".", 1)[-1]
     if name.startswith(_IMAGES):
         return Row(name, image)
+    if name.startswith(_FILES):
+        return Row(name, choose(word), source=_DOC)
     if name.startswith(_TRANSFORMS) and word[:1].isupper():
         return Row(name, transform, source=_DOC)
     if name.startswith(_MODELS):
