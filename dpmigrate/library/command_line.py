@@ -129,7 +129,7 @@ add_argument_group add_mutually_exclusive_group add_subparsers add_parser
     ),
     Row("<parser>.set_defaults", defaults_set, source=_DOC),
     Row("<parser>.parse_args <parser>.parse_known_args", parsed, source=_DOC),
-    Row("<parser>.print_help <parser>.print_usage <parser>.error", none, source=_DOC),
+    Row("<parser>.print_help <parser>.print_usage", none, source=_DOC),
     Row("<namespace>.__getitem__", namespace_item, source=_DOC),
     Row("<namespace>.__iter__", namespace_elements, source=_DOC),
 )  # fmt: skip

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
-from dpmigrate.execution import arithmetic
+from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.machine import Frame, Machine
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     SETTING,
     Atom,
@@ -20,17 +21,21 @@ from dpmigrate.execution.values import (
     Foreign,
     Method,
     Ref,
+    Setting,
     Super,
     Value,
     join,
+    placement_of,
     value,
 )
 from dpmigrate.library import (
+    array_names,
     batches,
     builtins,
     collections,
     command_line,
     distributed,
+    effects,
     families,
     files,
     gradients,
@@ -42,6 +47,8 @@ from dpmigrate.library import (
     numpy,
     progress,
     pure,
+    python_names,
+    rearranging,
     runtime,
     stdlib,
     streams,
@@ -70,7 +77,8 @@ TABLES: tuple[ModuleType, ...] = (
     builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
     torch_products, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
     module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, distributed,
-    runtime, streams, files, progress, trackers, transformers, vision, metrics, families, pure,
+    runtime, streams, files, progress, trackers, transformers, vision, metrics, families, pure, python_names,
+    array_names, rearranging,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
 
@@ -87,7 +95,7 @@ def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
 
 
 #: kinds that are written with a space elsewhere
-_SPACED = ("list_of_texts", "tuple_class", "library_model", "same_stream", "main_first")
+_SPACED = ("own_folder", "list_of_texts", "tuple_class", "library_model", "same_stream", "main_first")
 #: functions by their dotted names, and methods of data (with a leading dot)
 FUNCTIONS: dict[str, Row] = {}
 METHODS: dict[str, Row] = {}
@@ -197,13 +205,32 @@ class Tables:
             return OF_KIND[(ANY, "*")].effect(site)
         if isinstance(receiver, Data) and receiver.kind not in ("text",):
             row = METHODS.get(f".{name}")
-            return row.effect(site) if row is not None else None
+            if row is not None:
+                return row.effect(site)
+        if isinstance(receiver, Data | Setting | Const | Method):
+            return self._of_plain(site, receiver)
         made = m.object(receiver)
         if made is not None and made.kind == "instance":
             held = m.heap.read((made.number, ELEMENTS))
             if held:
                 return m.call(held, arguments, node, frame)
         return None
+
+    @staticmethod
+    def _of_plain(site: Site, receiver: Atom) -> Value | None:
+        """A method of plain data of which no type is known: what texts and paths have, or anything
+        that is computed from it.
+        """
+        lying = placement_of(value(receiver)).kind
+        if isinstance(receiver, Data):
+            if receiver.kind not in ("number", "text") or lying is not Kind.PER_RANK:
+                return None
+            row = OF_KIND.get(("setting", site.word))
+            if row is not None and row.effect is not effects.uniform:
+                return row.effect(site)
+        elif all(site.m.depends(v).kind in placements.EQUAL for v in site.all()):
+            return None
+        return pure.computed(site)
 
     def _super(self, site: Site, receiver: Super, name: str) -> Value | None:
         """A method of the library's base class, called by ``super()``."""

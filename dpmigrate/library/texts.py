@@ -22,10 +22,10 @@ def text_method(site: Site) -> Value | None:
     folded = _folded(site)
     if folded is not None:
         return folded
-    if site.word in _LISTS and site.receiver is not None:
-        return SETTING
     if all(site.m.depends(v).kind in EQUAL for v in site.all()):
         return SETTING
+    if site.word in _LISTS:
+        return site.m.listed([site.m.text([*site.all()], site.node)], site.node, site.frame, exact=False)
     return site.m.text([*site.all()], site.node)
 
 
