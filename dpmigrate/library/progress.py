@@ -83,7 +83,8 @@ def started(site: Site) -> Value:
         functions = [o for v in names for o in site.m.objects(v) if o.kind == "function"]
         own = [o for o in functions if o.extra.module == module.number]
         target = join(*[value(Ref(o.number)) for o in own])
-    return site.m.call(target, Arguments(), site.node, site.frame)
+    options = NOTHING if site.name.startswith("absl.") else SETTING
+    return site.m.call(target, Arguments(stars=options), site.node, site.frame)
 
 
 def opaque(site: Site) -> Value:

@@ -34,6 +34,7 @@ from dpmigrate.library import (
     builtins,
     collections,
     command_line,
+    configs,
     distributed,
     effects,
     families,
@@ -78,7 +79,7 @@ TABLES: tuple[ModuleType, ...] = (
     torch_products, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
     module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, distributed,
     runtime, streams, files, progress, trackers, transformers, vision, metrics, families, pure, python_names,
-    array_names, rearranging,
+    array_names, rearranging, configs,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
 
@@ -95,7 +96,7 @@ def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
 
 
 #: kinds that are written with a space elsewhere
-_SPACED = ("own_folder", "list_of_texts", "tuple_class", "library_model", "same_stream", "main_first")
+_SPACED = ("own_folder", "class_parser", "list_of_texts", "tuple_class", "library_model", "same_stream", "main_first")
 #: functions by their dotted names, and methods of data (with a leading dot)
 FUNCTIONS: dict[str, Row] = {}
 METHODS: dict[str, Row] = {}
