@@ -183,7 +183,8 @@ dstack hsplit vsplit dsplit extract compress place putmask put_along_axis resize
 block bmat broadcast_arrays apply_over_axes diagflat vander vecdot matvec vecmat piecewise
 tril_indices triu_indices tril_indices_from triu_indices_from diag_indices diag_indices_from
 mask_indices ix_ ravel_multi_index unravel_index flatnonzero packbits unpackbits modf frexp
-divmod linalg.multi_dot linalg.tensorinv linalg.tensorsolve linalg.vecdot lib.stride_tricks.as_strided
+divmod linalg.multi_dot linalg.tensorinv linalg.tensorsolve linalg.vecdot
+lib.stride_tricks.as_strided
 lib.stride_tricks.sliding_window_view unstack fft.rfftn fft.irfftn fft.ihfft nditer ndenumerate
 broadcast permute_dims fromfunction busday_count
 """), array(unestablished("which axis of an array runs over the samples")), examples("""

@@ -1,8 +1,8 @@
 """Configurations and starters: hydra, omegaconf, yacs, absl, click, typer.
 
 What a configuration says is a setting: the same on every rank, and not known. Sources:
-https://hydra.cc/docs/intro/, https://github.com/rbgirshick/yacs, https://abseil.io/docs/python/guides/flags,
-https://click.palletsprojects.com/, https://typer.tiangolo.com/
+https://hydra.cc/docs/intro/, https://github.com/rbgirshick/yacs,
+https://abseil.io/docs/python/guides/flags, https://click.palletsprojects.com/, https://typer.tiangolo.com/
 """
 
 from __future__ import annotations

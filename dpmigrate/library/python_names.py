@@ -294,7 +294,8 @@ types.MappingProxyType types.MethodType types.ModuleType os.fspath os.fsencode o
 os.path.normcase os.path.isabs os.path.splitdrive os.path.expandvars os.path.commonpath
 os.path.samefile glob.escape gzip.compress gzip.decompress
 bz2.compress bz2.decompress lzma.compress lzma.decompress pprint.pformat pprint.saferepr
-pprint.PrettyPrinter io.TextIOWrapper io.BufferedReader urllib.request.Request http.client.HTTPResponse
+pprint.PrettyPrinter io.TextIOWrapper io.BufferedReader urllib.request.Request
+http.client.HTTPResponse
 copyreg.pickle traceback.format_exception traceback.format_tb traceback.format_list
 traceback.extract_stack traceback.extract_tb traceback.format_stack threading.local weakref.ref
 weakref.proxy weakref.WeakValueDictionary weakref.WeakKeyDictionary ctypes.c_int
@@ -304,7 +305,8 @@ inspect.ismethod inspect.isgenerator inspect.iscoroutinefunction inspect.isabstr
 inspect.Parameter inspect.getsourcefile inspect.getsourcelines sys.gettrace sys.exc_clear
 sys.getdefaultencoding sys.getrecursionlimit sys.intern sys.getwindowsversion os.getuid os.getgid
 os.geteuid os.get_terminal_size shutil.get_terminal_size os.getenvb os.environ.copy
-os.environ.items os.environ.keys os.environ.values os.sched_getaffinity os.umask multiprocessing.get_context
+os.environ.items os.environ.keys os.environ.values os.sched_getaffinity os.umask
+multiprocessing.get_context
 multiprocessing.get_start_method multiprocessing.active_children signal.getsignal signal.alarm
 resource.getrlimit faulthandler.is_enabled importlib.reload importlib.util.spec_from_file_location
 importlib.util.module_from_spec zipfile.is_zipfile tarfile.is_tarfile

@@ -248,7 +248,8 @@ def layer_called(site: Site) -> Value:
     """A call of such a layer."""
     made = site.object
     assert made is not None
-    held = {n[1:]: v for n, v in site.m.heap.names(made.number) if str(n).startswith("=")}  # type: ignore[index]
+    names = site.m.heap.names(made.number)
+    held = {n[1:]: v for n, v in names if isinstance(n, str) and n.startswith("=")}
     word = made.name.lower()
     inner = replace(site, name=f"einops.{word}", receiver=None)
     how = known(held.get("reduction", NOTHING)) if word == "reduce" else None

@@ -37,6 +37,7 @@ from dpmigrate.library import (
     configs,
     distributed,
     effects,
+    experiments,
     families,
     files,
     gradients,
@@ -45,6 +46,7 @@ from dpmigrate.library import (
     metrics,
     module_lists,
     modules,
+    networks,
     numpy,
     progress,
     pure,
@@ -78,8 +80,9 @@ TABLES: tuple[ModuleType, ...] = (
     builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
     torch_products, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
     module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, distributed,
-    runtime, streams, files, progress, trackers, transformers, vision, metrics, families, pure, python_names,
-    array_names, rearranging, configs,
+    runtime, streams, files, progress, trackers, transformers, vision, metrics, families, pure,
+    python_names, array_names, rearranging, configs,
+    networks, experiments,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
 
@@ -96,7 +99,9 @@ def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
 
 
 #: kinds that are written with a space elsewhere
-_SPACED = ("own_folder", "class_parser", "list_of_texts", "tuple_class", "library_model", "same_stream", "main_first")
+_SPACED = (
+    "own_folder", "class_parser", "loss_of_a_library", "pooling_of_graphs", "noise_schedule",
+    "list_of_texts", "tuple_class", "library_model", "same_stream", "main_first")
 #: functions by their dotted names, and methods of data (with a leading dot)
 FUNCTIONS: dict[str, Row] = {}
 METHODS: dict[str, Row] = {}
@@ -202,8 +207,10 @@ class Tables:
             row = OF_KIND.get((kind, name))
             if row is not None:
                 return row.effect(site)
-        if ANY in self._kinds(m, receiver):
-            return OF_KIND[(ANY, "*")].effect(site)
+        for kind in self._kinds(m, receiver):
+            row = OF_KIND.get((kind, "*"))
+            if row is not None:
+                return row.effect(site)
         if isinstance(receiver, Data) and receiver.kind not in ("text",):
             row = METHODS.get(f".{name}")
             if row is not None:
@@ -275,8 +282,10 @@ class Tables:
             row = ATTRIBUTES.get((kind, name))
             if row is not None:
                 return row.effect(site)
-        if ANY in self._kinds(m, receiver):
-            return ATTRIBUTES[(ANY, "*")].effect(site)
+        for kind in self._kinds(m, receiver):
+            row = ATTRIBUTES.get((kind, "*"))
+            if row is not None:
+                return row.effect(site)
         if isinstance(receiver, Data):
             row = ATTRIBUTES.get(("data", name))
             if row is not None:

@@ -25,7 +25,8 @@ def text_method(site: Site) -> Value | None:
     if all(site.m.depends(v).kind in EQUAL for v in site.all()):
         return SETTING
     if site.word in _LISTS:
-        return site.m.listed([site.m.text([*site.all()], site.node)], site.node, site.frame, exact=False)
+        each = site.m.text([*site.all()], site.node)
+        return site.m.listed([each], site.node, site.frame, exact=False)
     return site.m.text([*site.all()], site.node)
 
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import placements
-from dpmigrate.execution.values import SETTING, Data, Ref, Value, const, placement_of, value
-from dpmigrate.library.modules import MODEL
+from dpmigrate.execution import divergence, placements
+from dpmigrate.execution.values import (
+    SETTING,
+    Data,
+    Origin,
+    Ref,
+    Value,
+    const,
+    placement_of,
+    value,
+)
+from dpmigrate.library import streams
 from dpmigrate.library.pure import choose
 from dpmigrate.library.sites import Row, Site
 
@@ -21,10 +30,10 @@ _TRANSFORMS = (
     "torchvision.transforms.", "albumentations.", "imgaug.", "monai.transforms.",
     "torchaudio.transforms.", "timm.data.", "kornia.augmentation.",
 )  # fmt: skip
-#: libraries of models by class or by a function
-_MODELS = (
-    "torchvision.models.", "segmentation_models_pytorch.", "efficientnet_pytorch.", "timm.models.",
-    "pretrainedmodels.", "lpips.", "monai.networks.", "facenet_pytorch.",
+#: what the names of transforms begin with that draw random numbers
+_RANDOM = (
+    "Random", "Color", "Auto", "Trivial", "AugMix", "Rand", "MixUp", "CutMix", "Elastic",
+    "TimeMasking", "FrequencyMasking", "SpecAugment",
 )  # fmt: skip
 
 
@@ -32,6 +41,9 @@ def transform(site: Site) -> Value:
     """A transform: a function of one sample."""
     made = site.made("transform")
     made.extra = "albumentations" if site.name.startswith("albumentations.") else None
+    inner = [o for v in site.arguments.all() for o in site.m.objects(tuple(site.deep(v)))]
+    if site.word.startswith(_RANDOM) or any("random" in o.marks for o in inner):
+        made.marks.add("random")
     return value(Ref(made.number))
 
 
@@ -42,22 +54,22 @@ def transformed(site: Site) -> Value:
     if any(placement_of(v).kind not in placements.EQUAL for v in site.operands()):
         return site.each(kind="tensor")
     axes = 3 if site.object is not None and site.object.name in ("ToTensor", "ToTensorV2") else None
-    return value(Data("tensor", placements.UNIFORM, axes=axes))
+    found = value(Data("tensor", placements.UNIFORM, axes=axes))
+    if site.object is not None and "random" in site.object.marks and streams.own(site):
+        return divergence.apart(found, Origin(site.node, "a draw of each rank's own"))
+    return found
 
 
 def transformed_sample(site: Site) -> Value:
     """albumentations gives a dictionary: ``transform(image=x)["image"]``."""
+    site.event("draw", stream=const("random"))
     made = site.made("dict")
     for name, held in site.arguments.keywords.items():
         p = site.flat(held)
         found = site.each(kind="tensor") if p else value(Data("tensor", placements.UNIFORM))
+        if streams.own(site):
+            found = divergence.apart(found, Origin(site.node, "a draw of each rank's own"))
         site.m.set_item(value(Ref(made.number)), const(name), found, site.node, site.frame)
-    return value(Ref(made.number))
-
-
-def model(site: Site) -> Value:
-    """A model of a library."""
-    made = site.made("module", extra=MODEL)
     return value(Ref(made.number))
 
 
@@ -67,8 +79,9 @@ def image(site: Site) -> Value | None:
 
 
 ROWS = (
-    Row("timm.create_model timm.models.create_model timm.models.factory.create_model", model),
     Row("<transform>.__call__", transformed, source=_DOC),
+    Row("timm.data.create_transform torchvision.models.get_weight.transforms", transform,
+        source="https://huggingface.co/docs/timm/reference/data"),
     Row("<transform>.__getitem__ <transform>.append", lambda site: SETTING, source=_DOC),
 )  # fmt: skip
 
@@ -82,6 +95,8 @@ def pattern(name: str) -> Row | None:
         return Row(name, choose(word), source=_DOC)
     if name.startswith(_TRANSFORMS) and word[:1].isupper():
         return Row(name, transform, source=_DOC)
-    if name.startswith(_MODELS):
-        return Row(name, model, source=_DOC)
+    if name.startswith("torchvision.models.") and word == "transforms":
+        return Row(name, transform, source=_DOC)  # ResNet50_Weights.DEFAULT.transforms()
+    if name.startswith("albumentations."):
+        return Row(name, choose(word), source="https://albumentations.ai/docs/")
     return None
