@@ -6,8 +6,11 @@ random numbers, and what shows what it is given, is told here.
 
 from __future__ import annotations
 
-from dpmigrate.library.pure import FAMILIES, Family
-from dpmigrate.library.sites import Row
+from dpmigrate.execution.values import NOTHING, Data, Value, const
+from dpmigrate.library.effects import same
+from dpmigrate.library.iterators import collected
+from dpmigrate.library.pure import FAMILIES, Family, computed
+from dpmigrate.library.sites import Row, Site, prefixed
 
 _PY = "https://docs.python.org/3/library/"
 _PLAIN = {
@@ -162,4 +165,33 @@ FAMILIES.update(
 )
 FAMILIES.update({name: Family(source, shows=True) for name, source in _SHOWING.items()})
 
-ROWS: tuple[Row, ...] = ()
+
+
+def drawn_on(site: Site) -> Value:
+    """``cv2.rectangle(image, …)``: the image is changed, and given back."""
+    made = computed(site)
+    target = next(iter(getattr(site.node, "args", ())), None)
+    moving = any(isinstance(a, Data) for a in made)
+    if moving and target is not None and type(target).__name__ in ("Name", "Attribute"):
+        site.m.assign(target, made, site.node, site.frame)
+    return made
+
+
+def opened(site: Site) -> Value:
+    """``h5py.File(path, "w")``: a file with parts."""
+    site.event("open", path=site.get(0) or NOTHING, mode=site.get(1, "mode") or const("r"))
+    return computed(site)
+
+
+ROWS = (
+    Row(prefixed("cv2.", """
+rectangle circle line putText polylines fillPoly fillConvexPoly drawContours ellipse arrowedLine
+drawMarker drawKeypoints
+"""), drawn_on, source=_PLAIN["cv2"]),
+    # what is drawn with it is drawn into the image
+    Row("PIL.ImageDraw.Draw", same, source=_PLAIN["PIL"]),
+    Row("h5py.File pandas.HDFStore pandas.ExcelWriter cv2.VideoWriter imageio.get_writer zarr.open",
+        opened, source=_PLAIN["h5py"]),
+    Row("natsort.natsorted natsort.os_sorted natsort.humansorted natsort.realsorted",
+        collected("list"), source=_PLAIN["natsort"]),
+)  # fmt: skip

@@ -150,7 +150,7 @@ torchvision.utils.save_image torchvision.utils.make_grid
 """, image_saved, source="https://docs.pytorch.org/vision/stable/utils.html"),
     Row("""
 torchsummary.summary torchinfo.summary thop.profile ptflops.get_model_complexity_info
-torchsummaryX.summary fvcore.nn.FlopCountAnalysis thop.clever_format prettytable.PrettyTable
+torchsummaryX.summary fvcore.nn.FlopCountAnalysis thop.clever_format
 """, uniform),
     Row("fire.Fire typer.run tyro.cli absl.app.run", started),
 )  # fmt: skip

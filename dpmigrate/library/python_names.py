@@ -352,3 +352,11 @@ _PATHS = "parent parents name stem suffix suffixes parts anchor drive root"
 ATTRIBUTES = (
     Row(methods("str|text|number", _PATHS), part_of_path, source=_DOC + "pathlib.html"),
 )  # fmt: skip
+
+
+def pattern(name: str) -> Row | None:
+    """What the machine does at the moment."""
+    if name.startswith(("psutil.", "GPUtil.", "pynvml.", "py3nvml.", "gpustat.", "nvidia_smi.")):
+        source = "https://psutil.readthedocs.io/"
+        return Row(name, own_object("the state of the machine"), source=source)
+    return None
