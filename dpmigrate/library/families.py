@@ -111,6 +111,7 @@ _PLAIN = {
     "calendar": _PY + "calendar.html",
     "cmath": _PY + "cmath.html",
     "array": _PY + "array.html",
+    "distutils": _PY + "distutils.html",
     "zlib": _PY + "zlib.html",
     "base64": _PY + "base64.html",
     "binascii": _PY + "binascii.html",

@@ -199,6 +199,7 @@ _LOSSES = tuple(
         Row(prefixed(f"{package}.", functions), by_reduction("mean"), source=source),
         Row(prefixed(f"{package}.", classes_), loss("mean"), source=source),
     )
+    if row.names
 )
 ROWS = (
     *_LOSSES,
@@ -263,6 +264,8 @@ def pattern(name: str) -> Row | None:
         return Row(name, library_model, source=_VISION)  # a dictionary of rows
     if _network(head, word):
         return Row(name, network, source=_source(head))
+    if head.startswith("timm.scheduler") and "scheduler" in word.lower():
+        return Row(name, scheduler, source=_TIMM)
     if head.startswith(_LOSS_PACKAGES) and word not in ("FID", "KID", "MSID", "IS", "PR"):
         return Row(name, loss("") if word[:1].isupper() else by_reduction(""), source=_LOSS_SOURCE)
     if head.startswith("diffusers"):

@@ -4,215 +4,42 @@
 
 from __future__ import annotations
 
-import ast
-
-from dpmigrate.execution import divergence, placements
-from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import ELEMENTS
-from dpmigrate.execution.values import (
-    NONE,
-    NOTHING,
-    SETTING,
-    Data,
-    Origin,
-    Value,
-    items,
-    join,
-    value,
-)
 from dpmigrate.library import collections
 from dpmigrate.library.builtins import ended, printed
-from dpmigrate.library.effects import coupled, none, number, plain, uniform
-from dpmigrate.library.pure import ANY, computed
-from dpmigrate.library.sites import Effect, Row, Site, examples, methods, prefixed
+from dpmigrate.library.effects import coupled, none, number, uniform
+from dpmigrate.library.pure import computed
+from dpmigrate.library.python_effects import (
+    OPERATORS,
+    fields,
+    given_back,
+    got,
+    groups,
+    kept,
+    keyed,
+    marked,
+    operated,
+    ordered,
+    own_folder,
+    own_folder_entered,
+    own_object,
+    own_path,
+    pairs,
+    part_of_path,
+    popped,
+    pushed,
+    replaced,
+    spread,
+    tested,
+    timed,
+    unbound,
+)
+from dpmigrate.library.sites import Row, examples, methods, prefixed
 from dpmigrate.library.stdlib import files_changed, opaque, per_rank, random_number
 
 _DOC = "https://docs.python.org/3/library/"
-_OPERATORS: dict[str, ast.operator] = {
-    "add": ast.Add(), "sub": ast.Sub(), "mul": ast.Mult(), "truediv": ast.Div(),
-    "floordiv": ast.FloorDiv(), "mod": ast.Mod(), "pow": ast.Pow(), "and_": ast.BitAnd(),
-    "or_": ast.BitOr(), "xor": ast.BitXor(), "matmul": ast.MatMult(), "iadd": ast.Add(),
-    "concat": ast.Add(), "imul": ast.Mult(), "isub": ast.Sub(), "itruediv": ast.Div(),
-}  # fmt: skip
-
-
-def operated(site: Site) -> Value:
-    """``operator.mul(a, b)``: the operator itself."""
-    left, right = site.get(0) or NOTHING, site.get(1) or NOTHING
-    word = site.word.removeprefix("__").removesuffix("__")
-    op = _OPERATORS.get(word) or _OPERATORS[f"{word}_"]
-    return site.m.operate(op, left, right, site.node, site.frame)
-
-
-def got(site: Site) -> Value:
-    """``operator.getitem(x, key)``."""
-    return site.m.item(
-        site.get(0) or NOTHING, site.get(1) or NOTHING, site.node, site.frame
-    )
-
-
-def tested(site: Site) -> Value:
-    """``operator.lt(a, b)``: a test of each element."""
-    return site.each() if site.operands() else plain(site)
-
-
-def fields(site: Site) -> Value:
-    """``vars(x)``, ``dataclasses.asdict(x)``: a dictionary of the fields of an object."""
-    found: list[Value] = []
-    for atom in site.get(0) or NOTHING:
-        made = site.m.object(atom)
-        if made is None or made.kind not in ("instance", "namespace"):
-            found.append(plain(site))
-            continue
-        new = site.m.namespace(made, site.node, site.frame)
-        rest = site.m.heap.read((made.number, ELEMENTS))
-        if rest:
-            site.m.heap.widen((site.m.objects(new)[0].number, ELEMENTS), rest)
-        found.append(new)
-    return join(*found) or SETTING
-
-
-def replaced(site: Site) -> Value:
-    """``dataclasses.replace(x, a=1)``: another one with other fields."""
-    made = collections.copied(site)
-    for o in site.m.objects(made):
-        for name, held in site.arguments.keywords.items():
-            site.m.heap.put((o.number, name), held)
-    return made
-
-
-def marked(site: Site) -> Value:
-    """``dataclass(C)``; ``dataclass(frozen=True)`` is a decorator, which the machine knows."""
-    given = site.get(0)
-    for made in site.m.objects(given or NOTHING):
-        made.marks.add("dataclass")
-    return given or site.ref("opaque")
-
-
-def pushed(site: Site) -> Value:
-    """``heapq.heappush(xs, x)``, ``bisect.insort(xs, x)``: one item more, in its place."""
-    _on_list(site, "append", Arguments([site.get(1) or NOTHING]))
-    _on_list(site, "sort", Arguments())
-    return NONE
-
-
-def popped(site: Site) -> Value:
-    """``heapq.heappop(xs)``, ``heapreplace(xs, x)``: the least item, which is taken out."""
-    first = _on_list(site, "pop", Arguments([SETTING]))
-    if site.word != "heappop":
-        _on_list(site, "append", Arguments([site.get(1) or NOTHING]))
-        first = join(first, site.get(1) or NOTHING) if site.word == "heappushpop" else first
-    return first
-
-
-def ordered(site: Site) -> Value:
-    """``heapq.heapify(xs)``."""
-    return _on_list(site, "sort", Arguments())
-
-
-def _on_list(site: Site, name: str, given: Arguments) -> Value:
-    owners = site.get(0) or NOTHING
-    found = [
-        site.m.container_method(o, name, given, site.node, site.frame) or NOTHING
-        for o in site.m.objects(owners)
-        if o.kind == "list"
-    ]
-    return join(*found) or computed(site)
-
-
-def groups(site: Site) -> Value:
-    """``itertools.groupby(xs, key)``: keys with the items that have them."""
-    each = site.m.taken(site.get(0) or NOTHING, site.node, site.frame)
-    function = site.get(1, "key")
-    key = each
-    if function and function != NONE:
-        key = site.m.call(function, Arguments([each]), site.node, site.frame)
-    return _any_number(site, [items([key, _any_number(site, [each], "set")])])
-
-
-def pairs(site: Site) -> Value:
-    """``itertools.pairwise(xs)``."""
-    each = site.m.taken(site.get(0) or NOTHING, site.node, site.frame)
-    return _any_number(site, [items([each, each])])
-
-
-def kept(site: Site) -> Value:
-    """``itertools.takewhile(test, xs)``: some of the items; which, the test says."""
-    at = 0 if site.word == "compress" else 1
-    each = site.m.taken(site.get(at) or NOTHING, site.node, site.frame)
-    test = site.get(1 - at) or NOTHING
-    if at:
-        test = site.m.call(test, Arguments([each]), site.node, site.frame)
-    parted = site.m.parting(test, site.node)
-    made = divergence.differing(each, parted) if parted is not None and each else each
-    return _any_number(site, [made])
-
-
-def spread(site: Site) -> Value:
-    """``itertools.starmap(f, pairs)``."""
-    each = site.m.taken(site.get(1) or NOTHING, site.node, site.frame)
-    known = site.m.known_elements(each)
-    given = Arguments(known) if known is not None else Arguments(star=each)
-    return _any_number(
-        site, [site.m.call(site.get(0) or NOTHING, given, site.node, site.frame)]
-    )
-
-
-def _any_number(site: Site, each: list[Value], kind: str = "list") -> Value:
-    kind = "list" if kind == "set" else kind
-    return site.m.listed(each, site.node, site.frame, exact=False, kind=kind)
-
-
-def own_path(site: Site) -> Value:
-    """``tempfile.mkdtemp()``: a name of the process's own."""
-    site.event("files", paths=NONE)
-    name = value(Data("text", placements.PER_RANK, origin=Origin(site.node, "a temporary name")))
-    return items([SETTING, name]) if site.word == "mkstemp" else name
-
-
-def own_folder(site: Site) -> Value:
-    """``tempfile.TemporaryDirectory()``."""
-    site.event("files", paths=NONE)
-    origin = Origin(site.node, "a temporary name")
-    return site.ref("own folder", name=value(Data("text", placements.PER_RANK, origin=origin)))
-
-
-def own_folder_entered(site: Site) -> Value:
-    """``with TemporaryDirectory() as path``."""
-    assert site.object is not None
-    return site.m.heap.read((site.object.number, "name")) or SETTING
-
-
-def own_object(word: str) -> Effect:
-    """An object of the process's own: whatever it says differs."""
-
-    def effect(site: Site) -> Value:
-        made = site.ref(ANY)
-        held = value(Data(ANY, placements.PER_RANK, origin=Origin(site.node, word)))
-        site.m.heap.write((site.m.objects(made)[0].number, ELEMENTS), held)
-        return made
-
-    return effect
-
-
-def timed(site: Site) -> Value:
-    """``timeit.timeit(f)``: how long it takes."""
-    for v in site.arguments.positional[:1]:
-        if site.m.objects(v):
-            site.m.call(v, Arguments(), site.node, site.frame)
-    return per_rank("a clock")(site) or NOTHING
-
-
-def given_back(site: Site) -> Value:
-    """``contextlib.closing(x)``: x."""
-    return site.get(0) or NOTHING
-
-
-def part_of_path(site: Site) -> Value:
-    """``path.parent``, ``path.name``: made of the path."""
-    return plain(site)
-
-
+#: methods of classes of Python that make something, and need no object
+_MAKING = ("maketrans", "from_bytes", "fromhex")
+_CLASSES = ("str", "list", "dict", "set", "int", "float", "bytes", "tuple", "frozenset")
 _NUMBERS = """
 acos acosh asin asinh atan atanh cbrt comb cosh erfc exp2 factorial gamma isclose isqrt lcm
 ldexp lgamma modf perm remainder sinh ulp nextafter
@@ -221,7 +48,7 @@ ROWS = (
     Row(prefixed("math.", _NUMBERS), number, ("math.atan(x.mean().item())",), _DOC),
     Row("math.fsum math.prod math.dist math.sumprod", coupled, source=_DOC),
     Row("math.frexp", computed, source=_DOC),
-    Row(prefixed("operator.", " ".join(_OPERATORS)), operated, examples("""
+    Row(prefixed("operator.", " ".join(OPERATORS)), operated, examples("""
 operator.add(x, y)
 operator.mul(x.mean(), 2)
 operator.truediv(x.sum(), x.size(0))
@@ -258,6 +85,7 @@ operator.neg(x.mean(0))
     Row("functools.update_wrapper", collections.identity, source=_DOC),
     Row("functools.cmp_to_key enum.auto typing.NewType typing.get_type_hints typing.get_origin"
         " typing.get_args typing.TypedDict typing.Literal", computed, source=_DOC),
+    Row("builtins.dict.fromkeys collections.OrderedDict.fromkeys", keyed, source=_DOC),
     Row("contextlib.closing", given_back, source=_DOC),
     Row("contextlib.chdir", lambda site: site.ref("context"), source=_DOC),
     Row("tempfile.mkdtemp tempfile.mktemp tempfile.mkstemp", own_path, source=_DOC),
@@ -289,7 +117,7 @@ gammavariate lognormvariate paretovariate randbytes vonmisesvariate weibullvaria
 time.strptime time.mktime datetime.time datetime.timezone datetime.tzinfo
 datetime.datetime.combine datetime.datetime.fromisoformat datetime.date.fromisoformat
 datetime.date.fromtimestamp datetime.datetime.utcfromtimestamp uuid.uuid3 uuid.uuid5
-pickle.dumps json.JSONEncoder json.JSONDecoder toml.dumps yaml.safe_dump_all
+pickle.dumps json.JSONEncoder json.JSONDecoder toml.dumps
 types.MappingProxyType types.MethodType types.ModuleType os.fspath os.fsencode os.fsdecode
 os.path.normcase os.path.isabs os.path.splitdrive os.path.expandvars os.path.commonpath
 os.path.samefile glob.escape gzip.compress gzip.decompress
@@ -303,6 +131,8 @@ linecache.getline warnings.formatwarning logging.makeLogRecord inspect.currentfr
 inspect.getfullargspec inspect.getfile inspect.getdoc inspect.getmodule inspect.stack
 inspect.ismethod inspect.isgenerator inspect.iscoroutinefunction inspect.isabstract
 inspect.Parameter inspect.getsourcefile inspect.getsourcelines sys.gettrace sys.exc_clear
+sys.stderr.isatty sys.stdout.isatty sys.stdin.isatty
+sys.stdin.readline sys.stdin.read sys.stdout.fileno
 sys.getdefaultencoding sys.getrecursionlimit sys.intern sys.getwindowsversion os.getuid os.getgid
 os.geteuid os.get_terminal_size shutil.get_terminal_size os.getenvb os.environ.copy
 os.environ.items os.environ.keys os.environ.values os.sched_getaffinity os.umask
@@ -355,7 +185,10 @@ ATTRIBUTES = (
 
 
 def pattern(name: str) -> Row | None:
-    """What the machine does at the moment."""
+    """Methods of Python's classes, and what the machine does at the moment."""
+    parts = name.split(".")
+    if parts[0] == "builtins" and len(parts) == 3 and parts[1] in _CLASSES:
+        return Row(name, computed if parts[2] in _MAKING else unbound, source=_DOC)
     if name.startswith(("psutil.", "GPUtil.", "pynvml.", "py3nvml.", "gpustat.", "nvidia_smi.")):
         source = "https://psutil.readthedocs.io/"
         return Row(name, own_object("the state of the machine"), source=source)

@@ -285,9 +285,13 @@ tempfile.NamedTemporaryFile tempfile.TemporaryFile tempfile.SpooledTemporaryFile
     Row("os.environ.get os.getenv os.environ.__getitem__", environment, source=_DOC),
     Row("""
 json.load json.loads pickle.load pickle.loads yaml.safe_load yaml.load yaml.full_load
-toml.load tomllib.load joblib.load
+toml.load tomllib.load joblib.load _pickle.load _pickle.loads cPickle.load cPickle.loads dill.load
+dill.loads cloudpickle.load cloudpickle.loads pickle5.load ujson.load ujson.loads simplejson.load
+simplejson.loads orjson.loads yaml.load_all yaml.safe_load_all tomli.load pickle.Unpickler
 """, loaded, source=_DOC),
-    Row("json.dump pickle.dump yaml.dump toml.dump yaml.safe_dump joblib.dump", saved, source=_DOC),
+    Row("json.dump pickle.dump yaml.dump toml.dump yaml.safe_dump joblib.dump _pickle.dump"
+        " cPickle.dump dill.dump cloudpickle.dump pickle5.dump ujson.dump simplejson.dump"
+        " yaml.dump_all yaml.safe_dump_all", saved, source=_DOC),
     Row("threading.Thread multiprocessing.Process torch.multiprocessing.Process", process_made,
         source=_DOC),
     Row("threading.Timer", timer_made, source=_DOC),

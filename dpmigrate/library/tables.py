@@ -24,6 +24,7 @@ from dpmigrate.execution.values import (
     Setting,
     Super,
     Value,
+    atom_placement,
     join,
     placement_of,
     value,
@@ -343,6 +344,8 @@ class Tables:
                     return found.effect(site)
         if row is not None and held:
             return row.effect(site)
+        if word == "getitem" and all(map(_plain_part, operands[0])):
+            return pure.computed(site)
         if whole != operands:
             left, right = whole
             return arithmetic.binary(word, left, right, node)
@@ -376,6 +379,9 @@ class Tables:
         return any("loader" in execution.kinds(o) for o in found)
 
     def elements(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
+        plain = isinstance(atom, Data) and atom.kind in ("number", "text")
+        if plain and atom_placement(atom).kind is Kind.PER_RANK:
+            return value(atom)  # whatever it is, its parts differ
         return self._about(m, atom, "__iter__", node, frame)
 
     def entered(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
@@ -413,6 +419,15 @@ class Tables:
             return True
         row = self._by_pattern(f"{module}.{name}")
         return True if row is not None and not row.names.endswith("*") else None
+
+
+def _plain_part(atom: Atom) -> bool:
+    """Whether an atom is an attribute of plain data: ``size`` of an image that differs."""
+    owner = atom
+    while isinstance(owner, Method):
+        owner = owner.receiver
+    differs = isinstance(owner, Data) and owner.placement.kind is Kind.PER_RANK
+    return owner is not atom and (differs or isinstance(owner, Setting))
 
 
 def _site(

@@ -14,6 +14,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import streams
+from dpmigrate.library.effects import same
 from dpmigrate.library.pure import choose
 from dpmigrate.library.sites import Row, Site
 
@@ -82,6 +83,10 @@ ROWS = (
     Row("<transform>.__call__", transformed, source=_DOC),
     Row("timm.data.create_transform torchvision.models.get_weight.transforms", transform,
         source="https://huggingface.co/docs/timm/reference/data"),
+    Row("<transform>.to <transform>.cuda <transform>.eval <transform>.train", same, source=_DOC),
+    Row("torchvision.tv_tensors.Image torchvision.tv_tensors.Mask torchvision.tv_tensors.Video"
+        " torchvision.tv_tensors.BoundingBoxes torchvision.tv_tensors.wrap", same,
+        source="https://docs.pytorch.org/vision/stable/tv_tensors.html"),
     Row("<transform>.__getitem__ <transform>.append", lambda site: SETTING, source=_DOC),
 )  # fmt: skip
 

@@ -131,3 +131,23 @@ def test_a_folder_of_the_clock_is_made() -> None:
 def test_a_dataclass_by_a_call_is_one() -> None:
     ex = executed(BEFORE + "class D:\n    a: int = 1\nD = dataclasses.dataclass(D)\nx = D(a=4).a")
     assert held(ex, "x") == const(4)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("xs = [[1, 2], [3, 4]]\nx = xs[int(k)][0]", "per rank"),
+        ("xs = [(1, 2), (3, 4)]\nx, y = xs[int(k)]", "per rank"),
+        ("xs = [[1, 2], [3, 4]]\nx = [y for y in xs[int(k)]][0]", "per rank"),
+        ("x = list(map(str.lower, ['A', 'B']))[0]", "uniform"),
+        ("x = str.upper(str(k))", "per rank"),
+        ("x = dict.fromkeys(['a'], k)['a']", "per rank"),
+        ("x = dict.fromkeys(['a'], 1)['a']", "uniform"),
+        ("x = dict.fromkeys(json.load(open('a')), 1)", "uniform"),
+        ("x = [y for y in open(str(k)).readlines()][0]", "per rank"),
+        ("x = str.maketrans('a', 'b')", "uniform"),
+        ("x = folder.some.place[0]", "per rank"),
+    ],
+)
+def test_what_is_taken_of_one_of_several_differs(text: str, wanted: str) -> None:
+    assert found(text) == wanted
