@@ -169,6 +169,12 @@ class OperatorParts(LiteralParts):
                     return const((only(left) in [only(k) for k in keys]) == isinstance(op, ast.In))
                 except LookupError:
                     return None
+            if all(self._by_keys(a) for a in right) and right:
+                named = [self._named(a, left) for a in right]
+                if all(named):
+                    return const(isinstance(op, ast.In))
+                keys = [self._keys_of(a, node, frame) for a in right]
+                return self.plain([left, *keys], "comparison", node, frame)
         holder, other = (right, left) if isinstance(op, ast.In | ast.NotIn) else (left, right)
         for word in _COMPARED.get(type(op), ()):
             answer = self.own_operator(holder, word, [other], node, frame)
@@ -178,6 +184,25 @@ class OperatorParts(LiteralParts):
                     answer if kept or word == "__ne__" else self.plain([answer], word, node, frame)
                 )
         return None
+
+    def _by_keys(self, atom: Atom) -> bool:
+        """Whether ``x in atom`` asks for a key, or the name of a field."""
+        made = self.object(atom)
+        return made is not None and made.kind in ("dict", "namespace")
+
+    def _named(self, atom: Atom, name: Value) -> bool:
+        """Whether it has the field for certain."""
+        made, key = self.object(atom), known(name) if len(name) == 1 else None
+        if made is None or made.kind != "namespace" or not isinstance(key, str):
+            return False
+        held = self.heap.read((made.number, key))
+        return isinstance(name[0], Const) and bool(held) and self.bound(held or ()) == held
+
+    def _keys_of(self, atom: Atom, node: ast.AST, frame: Frame) -> Value:
+        made = self.object(atom)
+        if made is not None and made.kind == "namespace":
+            return SETTING
+        return self.elements((atom,), node, frame)
 
     def _hides(self, v: Value) -> bool:
         """Whether an object of a value holds what differs between ranks."""

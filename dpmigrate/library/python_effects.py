@@ -58,6 +58,9 @@ def fields(site: Site) -> Value:
     found: list[Value] = []
     for atom in site.get(0) or NOTHING:
         made = site.m.object(atom)
+        if made is not None and made.kind == "namespace" and site.word == "vars":
+            found.append(value(atom))  # what is stored in it is stored in the namespace
+            continue
         if made is None or made.kind not in ("instance", "namespace"):
             found.append(plain(site))
             continue

@@ -151,3 +151,38 @@ def test_a_dataclass_by_a_call_is_one() -> None:
 )
 def test_what_is_taken_of_one_of_several_differs(text: str, wanted: str) -> None:
     assert found(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("x = 'gpu' in args", "uniform"),
+        ("x = str(k) in args", "per rank"),
+        ("d = {'a': k}\nx = json.loads('3') in d", "uniform"),
+        ("d = {'a': 1}\nx = str(k) in d", "per rank"),
+        ("def f(lr, folder):\n    return lr\nx = f(**vars(args))", "uniform"),
+        ("def f(lr, folder):\n    return folder\nx = f(**vars(args))", "per rank"),
+        ("x = vars(args).get('lr')", "uniform"),
+        ("x = vars(args).get('other', 2)", "uniform"),
+        ("x = vars(args).get(json.load(open('a')))", "per rank"),
+        ("x = vars(args)[json.load(open('a'))]", "per rank"),
+        ("x = vars(args)['other']", "uniform"),
+        ("vars(args)[json.load(open('a'))] = k\nx = vars(args)['other']", "per rank"),
+        ("vars(args).update({'lr': k})\nx = args.lr", "per rank"),
+        ("vars(args).update(json.load(open('a')))\nx = args.lr", "uniform"),
+        ("vars(args).update(json.load(open(str(k))))\nx = args.lr", "per rank"),
+        ("x = [v for n, v in vars(args).items()][0]", "uniform"),
+        ("x = list(vars(args).keys())[0]", "uniform"),
+        ("x = list(vars(args).values())[1]", "per rank"),
+        ("x = vars(args).copy()['lr']", "uniform"),
+    ],
+)
+def test_each_option_lies_by_itself(text: str, wanted: str) -> None:
+    assert found(text) == wanted
+
+
+def test_what_is_stored_in_the_dictionary_of_options_is_an_option() -> None:
+    for way in ("vars(args)", "args.__dict__"):
+        ex = executed(BEFORE + f"{way}['new'] = {{'a': 5}}\nx = args.new['a']\ny = 'new' in args")
+        assert constant(ex, "x") == 5
+        assert constant(ex, "y") is True
