@@ -168,7 +168,7 @@ class OperatorParts(LiteralParts):
                 try:
                     return const((only(left) in [only(k) for k in keys]) == isinstance(op, ast.In))
                 except LookupError:
-                    return None
+                    pass
             if all(self._by_keys(a) for a in right) and right:
                 named = [self._named(a, left) for a in right]
                 if all(named):

@@ -147,7 +147,7 @@ ma.masked_array ma.asarray
 np.uint16(3)
 np.double(x.mean())
 """), _DOC),
-    Row("numpy.require numpy.byteswap .byteswap <array>.to_device", array(same),
+    Row("numpy.require .byteswap <array>.to_device", array(same),
         ("np.require(x.numpy())",), _DOC),
     Row("numpy.atleast_1d", array(at_least(1)), ("np.atleast_1d(x.numpy())",), _DOC),
     Row("numpy.atleast_2d", array(at_least(2)), ("np.atleast_2d(x.numpy())",), _DOC),
@@ -167,7 +167,7 @@ np.searchsorted(np.sort(x.numpy()[:, 0]), 0.5)
     Row(prefixed("numpy.", """
 hamming hanning blackman bartlett kaiser geomspace fft.fftfreq fft.rfftfreq
 """), array(counted), ("np.hanning(4)",), _DOC),
-    Row("numpy.nanprod numpy.nancumprod_", array(reduce("")), ("np.nanprod(x.numpy(), 1)",), _DOC),
+    Row("numpy.nanprod", array(reduce("")), ("np.nanprod(x.numpy(), 1)",), _DOC),
     Row("numpy.nancumprod", array(along(default=None)), ("np.nancumprod(x.numpy(), 1)",), _DOC),
     Row(prefixed("numpy.", """
 setxor1d histogramdd histogram_bin_edges trapezoid roots trim_zeros sort_complex polyfit

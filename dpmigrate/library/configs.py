@@ -2,7 +2,8 @@
 
 What a configuration says is a setting: the same on every rank, and not known. Sources:
 https://hydra.cc/docs/intro/, https://github.com/rbgirshick/yacs,
-https://abseil.io/docs/python/guides/flags, https://click.palletsprojects.com/, https://typer.tiangolo.com/
+https://abseil.io/docs/python/guides/flags,
+https://click.palletsprojects.com/, https://typer.tiangolo.com/
 """
 
 from __future__ import annotations
@@ -191,7 +192,7 @@ hydra.core.global_hydra.GlobalHydra.instance
 yacs.config.CfgNode yacs.config.CfgNode.load_cfg easydict.EasyDict addict.Dict munch.Munch
 munch.munchify munch.DefaultMunch box.Box ml_collections.ConfigDict
 ml_collections.FrozenConfigDict ml_collections.config_dict.ConfigDict fvcore.common.config.CfgNode
-mmcv.Config mmcv.ConfigDict mmengine.Config dotmap.DotMap attrdict.AttrDict types.SimpleNamespace_
+mmcv.Config mmcv.ConfigDict mmengine.Config dotmap.DotMap attrdict.AttrDict
 """, node, source=_YACS),
     Row("mmcv.Config.fromfile mmengine.Config.fromfile confuse.Configuration environs.Env"
         " decouple.config", read, source=_YACS),

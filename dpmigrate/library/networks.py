@@ -242,7 +242,7 @@ pool.global_max_pool glob.global_mean_pool glob.global_add_pool glob.global_max_
         scheduler, source=_SCHEDULES),
     Row("transformers.AdamW transformers.Adafactor prodigyopt.Prodigy dadaptation.DAdaptAdam"
         " dadaptation.DAdaptSGD dadaptation.DAdaptAdaGrad adam_mini.Adam_mini sophia.SophiaG"
-        " deepspeed.ops.adam.FusedAdam deepspeed.ops.adam.DeepSpeedCPUAdam apex.contrib.FusedAdam",
+        " deepspeed.ops.adam.FusedAdam deepspeed.ops.adam.DeepSpeedCPUAdam",
         optimizer, source=_SCHEDULES),
     Row("<noise_schedule>.add_noise <noise_schedule>.get_velocity", noisy, source=_DIFFUSERS),
     Row("<noise_schedule>.set_timesteps", none, source=_DIFFUSERS),

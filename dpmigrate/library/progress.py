@@ -103,7 +103,7 @@ tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.tqdm_notebook tqdm.autonotebook
 tqdm.rich.tqdm rich.progress.track alive_progress.alive_it fastprogress.progress_bar
 progressbar.progressbar tqdm.asyncio.tqdm tqdm.std.tqdm fastprogress.master_bar
 fastprogress.fastprogress.progress_bar fastprogress.fastprogress.master_bar pyprind.prog_bar
-pyprind.prog_percent tqdm.gui.tqdm barbar.Bar progress.bar.Bar.iter
+pyprind.prog_percent tqdm.gui.tqdm barbar.Bar
 """, bar, source=_TQDM),
     Row("tqdm.trange tqdm.auto.trange tqdm.notebook.trange tqdm.tnrange", bar_range, source=_TQDM),
     Row("tqdm.tqdm.write tqdm.write", shown, source=_TQDM),

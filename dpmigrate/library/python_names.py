@@ -100,7 +100,7 @@ threading.get_native_id uuid.getnode uuid.uuid6 uuid.uuid7 socket.getfqdn
 socket.gethostbyname resource.getrusage shutil.disk_usage
 tracemalloc.get_traced_memory gc.get_count random.SystemRandom secrets.choice
 secrets.randbelow secrets.randbits secrets.token_bytes secrets.token_urlsafe sys.getrefcount
-datetime.date.fromtimestamp.now pandas.Timestamp.now pandas.Timestamp.today arrow.now
+pandas.Timestamp.now pandas.Timestamp.today arrow.now
 arrow.utcnow pendulum.now pandas.Timestamp.utcnow numpy.random.bytes
 """, per_rank("a clock or a number of the process"), source=_DOC),
     Row("""
@@ -151,7 +151,6 @@ os.environ.clear os.unsetenv os.sched_setaffinity os.fsync os.close gc.freeze gc
 gc.set_threshold tracemalloc.start tracemalloc.stop readline.read_history_file
 socket.setdefaulttimeout cProfile.run pdb.set_trace
 ssl.create_default_context colorama.init colorama.deinit urllib.request.install_opener
-random.SystemRandom.seed mp.log_to_stderr
 """, none, source=_DOC),
     Row("""
 os.link os.truncate os.chown os.removedirs os.utime os.mkfifo shutil.unpack_archive
@@ -159,7 +158,7 @@ shutil.make_archive shutil.chown shutil.copystat shutil.copymode urllib.request.
 gdown.download wget.download gdown.download_folder nltk.download
 """, files_changed, source=_DOC),
     Row("traceback.print_stack traceback.print_exception traceback.print_tb logging.fatal"
-        " print_tb rich.print rich.print_json icecream.ic click.echo click.secho typer.echo"
+        " rich.print rich.print_json icecream.ic click.echo click.secho typer.echo"
         " typer.secho loguru.logger.info loguru.logger.debug loguru.logger.warning"
         " loguru.logger.error loguru.logger.success loguru.logger.critical"
         " loguru.logger.exception loguru.logger.log loguru.logger.trace absl.logging.info"
