@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import ELEMENTS, Object
+from dpmigrate.execution.heap import ELEMENTS, UNSEEN, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import NameParts
 from dpmigrate.execution.scopes import Function, Names
@@ -146,6 +146,8 @@ class AttributeParts(NameParts):
 
     def _of_object(self, made: Object, name: str, node: ast.AST, frame: Frame) -> Value:
         held = self.heap.read((made.number, name)) if made.kind not in CONTAINERS else None
+        if held and made.kind in UNSEEN:
+            return join(self.bound(held), self.heap.read((made.number, ELEMENTS)) or NOTHING)
         if held:
             if made.kind == "class":
                 return self.bind_method(self.bound(held), made, node, frame)
@@ -174,7 +176,7 @@ class AttributeParts(NameParts):
         cls = self.class_of(made)
         if cls is None:
             if name == "__class__":
-                plain = made.kind in ("opaque", "partial")
+                plain = made.kind in (*UNSEEN, "partial")
                 return SETTING if plain else value(Foreign(made.name))
             given = self.library.attribute(self, Ref(made.number), name, node, frame)
             return given if given is not None else value(Method(Ref(made.number), name))

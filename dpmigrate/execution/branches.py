@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from dpmigrate.execution.generators import GeneratorParts
-from dpmigrate.execution.heap import Delta, Location
+from dpmigrate.execution.heap import UNSEEN, Delta, Location
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
@@ -46,7 +46,7 @@ class BranchParts(GeneratorParts):
                 if made.kind == "dict":
                     known = self.known_elements(value(atom))
                     return bool(known) if known is not None else None
-                return True if made.kind not in ("opaque", "iterator") else None
+                return True if made.kind not in (*UNSEEN, "iterator") else None
         return None
 
     def branch(self, arms: list[Callable[[], bool]], parted: object) -> bool:

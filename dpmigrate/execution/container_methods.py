@@ -121,7 +121,8 @@ def _extend(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -
 
 
 def _list_pop(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
-    return _taken(m, made, a.get(0) or value(Const("int", -1)))
+    index = a.get(0) or value(Const("int", -1))
+    return m._chosen(_taken(m, made, index), index, node)
 
 
 def _pop_left(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
@@ -202,7 +203,7 @@ def _copy(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> 
 
 
 def _count(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
-    return m.opaque_result([m.contents(made)], "count", node, f)
+    return m.opaque_result([m.contents(made), *a.all()], "count", node, f)
 
 
 def _get(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
@@ -210,7 +211,7 @@ def _get(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> V
     constant = m.constant(key)
     default = a.get(1) or NONE
     if constant is None:
-        return join(m.contents(made), default)
+        return m._chosen(join(m.contents(made), default), key, node)
     held = m.heap.read((made.number, constant))
     rest = m.heap.read((made.number, ELEMENTS)) or NOTHING
     if held is None:

@@ -18,6 +18,7 @@ from dpmigrate.execution.values import (
     UNBOUND,
     Atom,
     Const,
+    Differs,
     Items,
     Method,
     Ref,
@@ -105,7 +106,8 @@ class ContainerParts(AttributeParts):
         return self.elements(iterable, node, frame)
 
     def elements(self, iterable: Value, node: ast.AST, frame: Frame) -> Value:
-        return join(*[self._elements(a, node, frame) for a in iterable])
+        found = [self._elements(a, node, frame) for a in iterable if not isinstance(a, Differs)]
+        return divergence.whichever(join(*found), iterable)
 
     def _elements(self, atom: Atom, node: ast.AST, frame: Frame) -> Value:
         match atom:

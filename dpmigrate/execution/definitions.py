@@ -7,7 +7,7 @@ import ast
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import ClassParts, FunctionParts
 from dpmigrate.execution.expressions import ExpressionParts
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.heap import UNSEEN, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.scopes import Function
 from dpmigrate.execution.values import (
@@ -103,7 +103,7 @@ class DefinitionParts(ExpressionParts):
 
     def _callable(self, v: Value) -> bool:
         return any(
-            isinstance(a, Bound) or ((o := self.object(a)) is not None and o.kind != "opaque")
+            isinstance(a, Bound) or ((o := self.object(a)) is not None and o.kind not in UNSEEN)
             for a in v
         )
 

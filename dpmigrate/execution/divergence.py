@@ -115,6 +115,14 @@ def apart(v: Value, origin: Origin) -> Value:
     return normal(tuple(atoms))
 
 
+def whichever(found: Value, owner: Value) -> Value:
+    """What is taken from a value of which it differs which one it is."""
+    for a in owner:
+        if isinstance(a, Differs) and found:
+            return apart(found, a.origin or Origin(ast.Pass(), "which one it is"))
+    return found
+
+
 def in_no_order(v: Value) -> Value:
     """The same where all of it is taken, in whatever order."""
     found: list[Atom] = []

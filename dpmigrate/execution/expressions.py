@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.comprehensions import ComprehensionParts
 from dpmigrate.execution.containers import KEYS
+from dpmigrate.execution.heap import ELEMENTS
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.scopes import Function
@@ -99,7 +100,9 @@ class ExpressionParts(ComprehensionParts):
                 given.stars = join(given.stars, value(atom))
                 continue
             for k, held in self.heap.names(made.number):
-                if isinstance(k, Const) and isinstance(k.value, str):
+                if made.kind == "namespace" and isinstance(k, str) and k != ELEMENTS:
+                    given.keywords[k] = self.bound(held)
+                elif isinstance(k, Const) and isinstance(k.value, str):
                     given.keywords[k.value] = self.bound(held)
                 elif k not in (LENGTH, KEYS):
                     given.stars = join(given.stars, self.bound(held))

@@ -64,7 +64,9 @@ class Object:
 #: objects that are scopes: what they hold, names hold
 _SCOPES = ("function", "pymodule")
 #: objects of which several made at one place are told apart by their fields
-_WEAK = ("instance", "list", "dict", "set")
+_WEAK = ("instance", "list", "dict", "set", "any")
+#: objects of code that is not seen: a call of any method may change any field
+UNSEEN = ("opaque", "any")
 #: objects that may be made for one statement only
 _OWN = (*_WEAK, "slice", "iterator", "bar", "backward")
 _HOLDING = (Ref, Items, Data)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from dpmigrate.execution import divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, KEYS, ContainerParts
-from dpmigrate.execution.heap import ELEMENTS, Object
+from dpmigrate.execution.heap import ELEMENTS, UNSEEN, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LENGTH, LISTED
 from dpmigrate.execution.values import (
@@ -16,6 +17,7 @@ from dpmigrate.execution.values import (
     Atom,
     Const,
     Data,
+    Differs,
     Foreign,
     Items,
     Ref,
@@ -33,8 +35,12 @@ class ItemParts(ContainerParts):
     """``owner[key]``."""
 
     def item(self, owner: Value, key: Value, node: ast.AST, frame: Frame) -> Value:
-        found = [self._item(a, key, node, frame) for a in owner if a != UNBOUND]
-        return join(*found) if found else NOTHING
+        found = [
+            self._item(a, key, node, frame)
+            for a in owner
+            if a != UNBOUND and not isinstance(a, Differs)
+        ]
+        return divergence.whichever(join(*found), owner) if found else NOTHING
 
     def _item(self, atom: Atom, key: Value, node: ast.AST, frame: Frame) -> Value:
         match atom:
@@ -66,9 +72,10 @@ class ItemParts(ContainerParts):
     def _held_item(self, made: Object, key: Value) -> Value | None:
         """What was stored in a library's object by index."""
         constant = self.constant(key)
-        if constant is not None:
-            return self.heap.read((made.number, constant))
-        return None
+        held = self.heap.read((made.number, constant)) if constant is not None else None
+        if held and made.kind in UNSEEN:
+            return join(held, self.heap.read((made.number, ELEMENTS)) or NOTHING)
+        return held
 
     @staticmethod
     def constant(key: Value) -> Const | None:
@@ -150,9 +157,7 @@ class ItemParts(ContainerParts):
                 parted = parted or self.parting(join(*[b for b in bounds if b]), node)
         if parted is None or not found:
             return found
-        from dpmigrate.execution.divergence import differing
-
-        return differing(found, parted)
+        return divergence.differing(found, parted)
 
     # ------------------------------------------------------------ writing
 

@@ -25,6 +25,7 @@ from dpmigrate.execution.values import (
     Data,
     Differs,
     Items,
+    Method,
     Origin,
     Ref,
     Unbound,
@@ -228,6 +229,11 @@ class Machine(ABC):
                     return Parting(atom.origin or Origin(node, "condition"), True)
                 case Unknown():
                     doubt = Parting(Origin(atom.node or node, atom.word), False)
+                case Method():
+                    found = self.parting((atom.receiver,), node)
+                    if found is not None and found.certain:
+                        return found
+                    doubt = doubt or found
                 case Items():
                     pass  # its truth is its length
         return doubt

@@ -18,6 +18,7 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    Atom,
     Const,
     Data,
     Differs,
@@ -34,6 +35,7 @@ from dpmigrate.execution.values import (
     join,
     known,
     only,
+    placement_of,
     value,
 )
 
@@ -136,7 +138,8 @@ class OperatorParts(LiteralParts):
             if answer is not None:
                 return answer
         operands = [left, *rights]
-        if any(data(v) for v in operands):
+        hidden = [v for v in operands if not data(v) and self._hides(v)]
+        if any(data(v) for v in operands) and not hidden:
             if all(_size(d) for v in operands for d in data(v)):
                 return SETTING  # ranks have batches of one size
             return arithmetic.elementwise("comparison", operands, node)
@@ -151,7 +154,7 @@ class OperatorParts(LiteralParts):
         same = isinstance(op, ast.Is | ast.Eq)
         if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and NONE in (left, right):
             other = left if right == NONE else right
-            if other and not any(isinstance(a, Setting | Unknown | Method) for a in other):
+            if other and not any(self._maybe_none(a) for a in other):
                 if all(not (isinstance(a, Const) and a.value is None) for a in other):
                     return const(not same)
             differs = tuple(a for a in other if isinstance(a, Differs))
@@ -165,7 +168,13 @@ class OperatorParts(LiteralParts):
                 try:
                     return const((only(left) in [only(k) for k in keys]) == isinstance(op, ast.In))
                 except LookupError:
-                    return None
+                    pass
+            if all(self._by_keys(a) for a in right) and right:
+                named = [self._named(a, left) for a in right]
+                if all(named):
+                    return const(isinstance(op, ast.In))
+                keys = [self._keys_of(a, node, frame) for a in right]
+                return self.plain([left, *keys], "comparison", node, frame)
         holder, other = (right, left) if isinstance(op, ast.In | ast.NotIn) else (left, right)
         for word in _COMPARED.get(type(op), ()):
             answer = self.own_operator(holder, word, [other], node, frame)
@@ -175,6 +184,37 @@ class OperatorParts(LiteralParts):
                     answer if kept or word == "__ne__" else self.plain([answer], word, node, frame)
                 )
         return None
+
+    def _by_keys(self, atom: Atom) -> bool:
+        """Whether ``x in atom`` asks for a key, or the name of a field."""
+        made = self.object(atom)
+        return made is not None and made.kind in ("dict", "namespace")
+
+    def _named(self, atom: Atom, name: Value) -> bool:
+        """Whether it has the field for certain."""
+        made, key = self.object(atom), known(name) if len(name) == 1 else None
+        if made is None or made.kind != "namespace" or not isinstance(key, str):
+            return False
+        held = self.heap.read((made.number, key))
+        return isinstance(name[0], Const) and bool(held) and self.bound(held or ()) == held
+
+    def _keys_of(self, atom: Atom, node: ast.AST, frame: Frame) -> Value:
+        made = self.object(atom)
+        if made is not None and made.kind == "namespace":
+            return SETTING
+        return self.elements((atom,), node, frame)
+
+    def _hides(self, v: Value) -> bool:
+        """Whether an object of a value holds what differs between ranks."""
+        equal = placements.EQUAL
+        return placement_of(v).kind in equal and self.depends(v).kind not in equal
+
+    def _maybe_none(self, atom: Atom) -> bool:
+        """Whether an atom of which nothing else is known may be None."""
+        made = self.object(atom)
+        if made is not None:
+            return made.kind == "any"
+        return isinstance(atom, Setting | Unknown | Method) or getattr(atom, "kind", "") == "any"
 
     def own_operator(
         self, v: Value, name: str, given: list[Value], node: ast.AST, frame: Frame

@@ -316,6 +316,11 @@ def atom_placement(atom: Atom) -> Placement:
             return placements.UNIFORM if equal else placements.UNKNOWN
         case Unbound():
             return placements.ZERO
+        case Method(receiver=Data() as owner):  # an attribute that data do not have
+            same = (*placements.EQUAL, Kind.PER_RANK)
+            return owner.placement if owner.placement.kind in same else placements.UNKNOWN
+        case Method(receiver=Method() as owner):
+            return atom_placement(owner)
         case _:
             return placements.UNIFORM
 

@@ -330,7 +330,7 @@ bool(x.max() > 0)
         prefixed(
             "builtins.",
             """
-callable issubclass vars dir locals input slice object memoryview help eval exec compile
+callable issubclass dir locals input slice object memoryview help eval exec compile
 """,
         ),
         uniform,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dpmigrate.execution import divergence, placements
+from dpmigrate.execution.heap import ELEMENTS
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -87,14 +89,107 @@ def namespace(site: Site) -> Value:
 
 
 def namespace_item(site: Site) -> Value | None:
-    """An item of a namedtuple."""
+    """An item of a namedtuple, or of ``vars(args)``."""
     owner = site.object
     key = site.m.constant(site.get(1) or NOTHING)
     if owner is None:
         return None
+    if key is not None and isinstance(key.value, str):
+        rest = site.m.heap.read((owner.number, ELEMENTS)) or NOTHING
+        return join(site.m.heap.read((owner.number, key.value)) or NOTHING, rest) or SETTING
     if key is not None:
         return site.m.heap.read((owner.number, key))
-    return join(*[h for n, h in site.m.heap.names(owner.number)])
+    return _any_field(site, owner.number, site.get(1) or NOTHING)
+
+
+def _any_field(site: Site, owner: int, key: Value) -> Value:
+    """One of the fields, by a key that is not known."""
+    found = join(*[h for n, h in site.m.heap.names(owner)])
+    parted = site.m.parting(key, site.node)
+    return divergence.differing(found, parted) if parted is not None and found else found
+
+
+def namespace_item_set(site: Site) -> Value:
+    """``vars(args)[name] = v``."""
+    owner, key = site.object, site.m.constant(site.get(1) or NOTHING)
+    assert owner is not None
+    name = key.value if key is not None and isinstance(key.value, str) else ELEMENTS
+    new = site.get(2) or NOTHING
+    if name == ELEMENTS:
+        site.m.heap.widen((owner.number, name), new)
+    else:
+        site.m.heap.put((owner.number, name), new)
+    return NONE
+
+
+def namespace_got(site: Site) -> Value:
+    """``vars(args).get(name, default)``."""
+    owner, key = site.object, site.m.constant(site.get(1) or NOTHING)
+    assert owner is not None
+    held = site.m.heap.read((owner.number, key.value)) if key is not None else None
+    if held:
+        return held
+    default = site.get(2) or NONE
+    if key is not None:  # no option that is known
+        return join(site.m.heap.read((owner.number, ELEMENTS)) or SETTING, default)
+    return join(_any_field(site, owner.number, site.get(1) or NOTHING), default)
+
+
+def namespace_updated(site: Site) -> Value:
+    """``vars(args).update(other)``."""
+    owner = site.object
+    assert owner is not None
+    given = dict(site.arguments.keywords)
+    for v in site.arguments.positional:
+        known = site.m.known_elements(v)
+        for o in site.m.objects(v):
+            for name, held in site.m.heap.names(o.number):
+                if known is not None and isinstance(name, Const) and isinstance(name.value, str):
+                    given[name.value] = held
+        if known is None:
+            # any option may have another value now
+            other = site.m.elements(v, site.node, site.frame)
+            lying = site.m.depends(join(v, other)).kind
+            loose = SETTING if lying in placements.EQUAL else v
+            for name, held in list(site.m.heap.names(owner.number)):
+                site.m.heap.write((owner.number, name), join(_loose(name, held), loose))
+            site.m.heap.widen((owner.number, ELEMENTS), loose)
+    for name, held in given.items():
+        site.m.heap.put((owner.number, name), held)
+    return NONE
+
+
+def _loose(name: object, held: Value) -> Value:
+    """A value that was set, as a default."""
+    return tuple(
+        Setting(str(name), a) if isinstance(a, Const) and a.value is not None else a for a in held
+    )
+
+
+def namespace_pairs(site: Site) -> Value:
+    """``vars(args).items()``, ``keys()``, ``values()``."""
+    owner = site.object
+    assert owner is not None
+    fields = [(n, h) for n, h in site.m.heap.names(owner.number) if isinstance(n, str)]
+    names = [const(n) if n != ELEMENTS else SETTING for n, _ in fields]
+    match site.word:
+        case "keys":
+            each = names
+        case "values":
+            each = [h for _, h in fields]
+        case _:
+            each = [items([n, h]) for n, (_, h) in zip(names, fields, strict=True)]
+    return site.m.listed(each, site.node, site.frame, exact=ELEMENTS not in dict(fields))
+
+
+def namespace_copied(site: Site) -> Value:
+    """``vars(args).copy()``."""
+    owner = site.object
+    assert owner is not None
+    made = site.made("namespace")
+    for name, held in site.m.heap.names(owner.number):
+        site.m.heap.write((made.number, name), held)
+    return value(Ref(made.number))
 
 
 def namespace_elements(site: Site) -> Value:
@@ -129,7 +224,16 @@ add_argument_group add_mutually_exclusive_group add_subparsers add_parser
     ),
     Row("<parser>.set_defaults", defaults_set, source=_DOC),
     Row("<parser>.parse_args <parser>.parse_known_args", parsed, source=_DOC),
-    Row("<parser>.print_help <parser>.print_usage <parser>.error", none, source=_DOC),
+    Row("<parser>.print_help <parser>.print_usage", none, source=_DOC),
     Row("<namespace>.__getitem__", namespace_item, source=_DOC),
     Row("<namespace>.__iter__", namespace_elements, source=_DOC),
+    Row("<namespace>.__setitem__", namespace_item_set, source=_DOC),
+    Row("<namespace>.get <namespace>.pop", namespace_got, source=_DOC),
+    Row("<namespace>.update", namespace_updated, source=_DOC),
+    Row("<namespace>.items <namespace>.keys <namespace>.values", namespace_pairs, source=_DOC),
+    Row("<namespace>.copy", namespace_copied, source=_DOC),
+)  # fmt: skip
+#: ``args.__dict__`` is what ``vars(args)`` gives
+ATTRIBUTES = (
+    Row("<namespace>.__dict__", lambda site: site.get(0), source=_DOC),
 )  # fmt: skip

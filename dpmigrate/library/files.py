@@ -6,7 +6,7 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.machine import PROCESS
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import NONE, SETTING, Data, Origin, Value, const, value
-from dpmigrate.library.effects import switched
+from dpmigrate.library.effects import plain, switched
 from dpmigrate.library.sites import Row, Site, methods
 
 _DOC = "https://docs.python.org/3/library/os.html"
@@ -19,6 +19,8 @@ def asked(site: Site) -> Value:
     """``os.path.exists(p)``: what rank 0 has just made the others find. Elsewhere ranks are taken
     to find the same.
     """
+    if any(site.m.depends(v).kind not in placements.EQUAL for v in site.all()):
+        return plain(site)
     held = site.m.heap.read(_FIRST)
     if not held or const(True)[0] not in held:
         return SETTING

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import placements
-from dpmigrate.execution.values import SETTING, Value, items, placement_of
+from dpmigrate.execution import divergence, placements
+from dpmigrate.execution.values import NONE, SETTING, Origin, Value, const, items, placement_of
+from dpmigrate.library import streams
 from dpmigrate.library.effects import coupled, elementwise, uniform
 from dpmigrate.library.reductions import along
 from dpmigrate.library.sites import Row, Site, prefixed
 
 _DOC = "https://scikit-learn.org/stable/api/sklearn.metrics.html"
+_METRICS = "https://lightning.ai/docs/torchmetrics/stable/pages/overview.html"
 
 
 def metric(site: Site) -> Value:
@@ -26,22 +28,40 @@ def divided(site: Site) -> Value:
         if not moving and site.m.objects(v):
             part = v
         found += [part, part]
-    return items(found)
+    if _seeded(site):
+        return items(found)
+    site.event("draw", stream=const("numpy"))
+    return items(_drawn(site, part) for part in found)
+
+
+def _seeded(site: Site) -> bool:
+    """Whether the order is given, by a seed or because nothing is shuffled."""
+    given = site.arguments.keywords
+    return given.get("random_state", NONE) != NONE or given.get("shuffle") == const(False)
+
+
+def _drawn(site: Site, part: Value) -> Value:
+    if not streams.own(site):
+        return part
+    return divergence.apart(part, Origin(site.node, "a draw of each rank's own"))
 
 
 def folds(site: Site) -> Value:
     """``KFold(n)``."""
-    return site.ref("folds")
+    ordered = site.word.endswith("KFold") and "shuffle" not in site.arguments.keywords
+    return site.ref("folds", seeded=const(ordered or _seeded(site)))
 
 
 def fold(site: Site) -> Value:
     """``folds.split(x)``: pairs of places."""
-    return site.m.listed([items([SETTING, SETTING])], site.node, site.frame, exact=False)
-
-
-def estimator(site: Site) -> Value:
-    """An estimator, or an object of pandas: plain, the same on every rank."""
-    return site.ref("opaque")
+    part: Value = SETTING
+    if any(site.m.depends(v).kind not in placements.EQUAL for v in site.arguments.all()):
+        part = site.data(placements.PER_RANK, kind="array", keep_axes=False)
+    assert site.object is not None
+    if site.m.heap.read((site.object.number, "seeded")) == const(False):
+        site.event("draw", stream=const("numpy"))
+        part = _drawn(site, part)
+    return site.m.listed([items([part, part])], site.node, site.frame, exact=False)
 
 
 ROWS = (
@@ -65,27 +85,11 @@ scipy.special.expit scipy.special.logit scipy.stats.norm.cdf scipy.stats.norm.pd
         elementwise,
     ),
     Row("scipy.special.softmax scipy.special.logsumexp", along(), ()),
-    Row("""
-pandas.read_csv pandas.DataFrame pandas.read_pickle pandas.concat pandas.Series
-pandas.read_excel pandas.merge pandas.read_json pandas.read_parquet
-""", estimator),
 )  # fmt: skip
 
 
 def pattern(name: str) -> Row | None:
     """Families of names."""
-    if name.startswith(
-        (
-            "sklearn.metrics.",
-            "torchmetrics.functional.",
-            "scipy.stats.",
-            "scipy.spatial.",
-            "scipy.linalg.",
-            "skimage.metrics.",
-            "scipy.optimize.",
-        )
-    ):
-        return Row(name, metric, source=_DOC)
-    if name.startswith(("sklearn.", "scipy.io.", "scipy.sparse.")):
-        return Row(name, metric if name.startswith("scipy.sparse.") else estimator)
+    if name.startswith("torchmetrics.functional."):
+        return Row(name, metric, source=_METRICS)
     return None

@@ -42,7 +42,8 @@ _TORCH = {
     "power": "pow", "concatenate": "cat", "amax": "max", "amin": "min", "expand_dims": "unsqueeze",
     "array_split": "split", "rint": "round", "invert": "logical_not", "bitwise_and": "logical_and",
     "negative": "neg", "subtract": "sub", "multiply": "mul", "divide": "div",
-    "around": "round", "round_": "round", "fabs": "abs", "degrees": "rad2deg", "radians": "deg2rad",
+    "around": "round", "array_equal": "equal", "array_equiv": "equal",
+    "round_": "round", "fabs": "abs", "degrees": "rad2deg", "radians": "deg2rad",
 }  # fmt: skip
 _SHARED = {
     **{n: r for n, r in table(torch_math.ROWS).items() if n.startswith("torch.")},
@@ -64,9 +65,11 @@ def array(effect: Effect) -> Effect:
 def chosen(site: Site) -> Value:
     """``numpy.random.choice(xs)``: a draw from numpy's stream."""
     site.event("draw", stream=const("numpy"))
-    given = site.flat(site.get(0) or ())
-    if given and placement_of(given).kind not in placements.EQUAL:
-        return site.data(placements.PER_RANK, keep_axes=False)
+    lying = [site.m.depends(v).kind for v in site.arguments.all()]
+    if any(k not in placements.EQUAL for k in lying):
+        unknown = Kind.UNKNOWN in lying
+        p = placements.UNKNOWN if unknown else placements.PER_RANK
+        return site.data(p, kind="array", keep_axes=False)
     return streams.drawn(site, value(Data("array", placements.UNIFORM)))
 
 
@@ -103,7 +106,8 @@ def generator(site: Site) -> Value:
 
 
 ROWS = (
-    Row("numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile", loaded, source=_DOC),
+    Row("numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile numpy.memmap"
+        " numpy.lib.format.open_memmap", loaded, source=_DOC),
     Row("""
 numpy.save numpy.savez numpy.savetxt numpy.savez_compressed .tofile .dump
 """, array_saved, source=_DOC),
@@ -115,12 +119,11 @@ numpy.testing.assert_allclose numpy.testing.assert_array_equal numpy.fill_diagon
     Row("numpy.random.choice", chosen, source=_DOC),
     Row("numpy.random.RandomState numpy.random.default_rng", generator, source=_DOC),
     Row(prefixed("numpy.random.", """
-rand randn random random_sample randint uniform normal standard_normal binomial poisson
-exponential beta gamma multivariate_normal dirichlet laplace lognormal
+rand randn
 """), array(drawn(factory)), ("np.random.rand(3)",), _DOC),
-    Row("numpy.random.permutation", array(drawn(permuted)), source=_DOC),
+    Row("numpy.random.permutation", array(drawn(permuted)), ("np.random.permutation(4)",), _DOC),
     Row(methods("random_stream", """
-rand randn random uniform normal randint integers choice permutation standard_normal
+rand randn choice permutation
 """), array(chosen), source=_DOC),
     Row("<random_stream>.seed", none, source=_DOC),
     Row("""

@@ -83,7 +83,8 @@ def started(site: Site) -> Value:
         functions = [o for v in names for o in site.m.objects(v) if o.kind == "function"]
         own = [o for o in functions if o.extra.module == module.number]
         target = join(*[value(Ref(o.number)) for o in own])
-    return site.m.call(target, Arguments(), site.node, site.frame)
+    options = NOTHING if site.name.startswith("absl.") else SETTING
+    return site.m.call(target, Arguments(stars=options), site.node, site.frame)
 
 
 def opaque(site: Site) -> Value:
@@ -100,7 +101,9 @@ ROWS = (
     Row("""
 tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.tqdm_notebook tqdm.autonotebook.tqdm
 tqdm.rich.tqdm rich.progress.track alive_progress.alive_it fastprogress.progress_bar
-progressbar.progressbar tqdm.asyncio.tqdm tqdm.std.tqdm
+progressbar.progressbar tqdm.asyncio.tqdm tqdm.std.tqdm fastprogress.master_bar
+fastprogress.fastprogress.progress_bar fastprogress.fastprogress.master_bar pyprind.prog_bar
+pyprind.prog_percent tqdm.gui.tqdm barbar.Bar
 """, bar, source=_TQDM),
     Row("tqdm.trange tqdm.auto.trange tqdm.notebook.trange tqdm.tnrange", bar_range, source=_TQDM),
     Row("tqdm.tqdm.write tqdm.write", shown, source=_TQDM),
@@ -114,19 +117,27 @@ set_description set_postfix set_postfix_str write set_description_str close rese
     Row(methods("bar", "update refresh display"), advanced, source=_TQDM),
     Row("""
 wandb.log mlflow.log_metric mlflow.log_metrics neptune.log tensorboard_logger.log_value
+wandb.log_model mlflow.log_artifacts mlflow.log_dict mlflow.log_figure
+mlflow.log_image mlflow.log_text mlflow.set_tag mlflow.set_tags mlflow.register_model
+mlflow.pytorch.save_model mlflow.log_table swanlab.log dvclive.log aim.track
 tensorboard_logger.log_histogram wandb.run.log wandb.summary.update mlflow.log_artifact
 mlflow.pytorch.log_model comet_ml.log_metric wandb.log_artifact wandb.alert
 clearml.Logger.report_scalar
 """, tracked),
     Row("""
-wandb.init wandb.watch wandb.finish wandb.save wandb.login mlflow.start_run mlflow.log_param
+wandb.watch wandb.finish wandb.save wandb.login mlflow.log_param
 mlflow.log_params mlflow.set_experiment wandb.config.update wandb.define_metric
-mlflow.set_tracking_uri tensorboard_logger.configure wandb.Artifact wandb.Api visdom.Visdom
+mlflow.set_tracking_uri tensorboard_logger.configure wandb.Artifact wandb.Api
 wandb.Settings wandb.setup wandb.unwatch mlflow.end_run wandb.agent wandb.sweep
+wandb.run.log_code wandb.mark_preempting wandb.restore wandb.use_artifact wandb.join
+wandb.config.setdefaults mlflow.autolog mlflow.pytorch.autolog
+mlflow.get_experiment_by_name mlflow.create_experiment mlflow.set_registry_uri
 """, opaque),
-    Row("wandb.Image wandb.Histogram wandb.Table wandb.Video wandb.Html wandb.plot", same),
+    Row("wandb.Image wandb.Histogram wandb.Video wandb.Html wandb.plot wandb.Audio"
+        " wandb.Object3D wandb.Molecule wandb.Graph", same),
     Row("""
 torch.utils.tensorboard.SummaryWriter tensorboardX.SummaryWriter tensorboard_logger.Logger
+torch.utils.tensorboard.writer.SummaryWriter
 tensorboardX.writer.SummaryWriter
 """, writer),
     Row(methods("writer", """
@@ -139,15 +150,7 @@ torchvision.utils.save_image torchvision.utils.make_grid
 """, image_saved, source="https://docs.pytorch.org/vision/stable/utils.html"),
     Row("""
 torchsummary.summary torchinfo.summary thop.profile ptflops.get_model_complexity_info
-torchsummaryX.summary fvcore.nn.FlopCountAnalysis thop.clever_format prettytable.PrettyTable
+torchsummaryX.summary fvcore.nn.FlopCountAnalysis thop.clever_format
 """, uniform),
     Row("fire.Fire typer.run tyro.cli absl.app.run", started),
 )  # fmt: skip
-
-
-def pattern(name: str) -> Row | None:
-    """Plots: calls of matplotlib and seaborn draw and give nothing."""
-    if not name.startswith(("matplotlib.", "seaborn.", "plotly.")):
-        return None
-    opens = name.rsplit(".", 1)[-1] in ("subplots", "figure", "gca", "gcf", "axes", "subplot")
-    return Row(name, opaque if opens or name.startswith("plotly.") else tracked)

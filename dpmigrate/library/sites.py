@@ -10,20 +10,23 @@ from typing import Any
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.heap import UNSEEN, Object
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
+    NOTHING,
     SETTING,
     Atom,
     Const,
     Data,
     Differs,
     Items,
+    Method,
     Origin,
     Ref,
     Unknown,
     Value,
+    atom_placement,
     const,
     data,
     join,
@@ -94,7 +97,29 @@ class Site:
             made = self.m.object(a)
             if made is not None and made.kind in ("list", "dict", "set", "iterator") and depth:
                 found += self.flat(self.m.contents(made), depth - 1)
+            elif depth:
+                found += self.unseen(a, depth)
         return join(*[(a,) for a in found])
+
+    def unseen(self, atom: Atom, depth: int = 3) -> list[Atom]:
+        """What differs in an object of code that is not seen, and in an attribute of anything: it
+        is rows no more.
+        """
+        owner = atom
+        while isinstance(owner, Method):
+            owner = owner.receiver
+        made = self.m.object(owner)
+        if made is not None and made.kind in UNSEEN:
+            inner = self.flat(self.m.contents(made), depth - 1)
+        else:
+            inner = (owner,) if owner is not atom and isinstance(owner, _MATTER) else NOTHING
+        moving = [a for a in inner if atom_placement(a).kind not in placements.EQUAL]
+        return [
+            a._replace(placement=placements.PER_RANK)
+            if isinstance(a, Data) and a.placement.kind is not Kind.UNKNOWN
+            else a
+            for a in moving
+        ]
 
     def deep(self, v: Value, seen: set[int] | None = None) -> list[Atom]:
         """Every atom in a value, with those in containers."""

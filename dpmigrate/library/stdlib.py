@@ -27,7 +27,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library import streams
 from dpmigrate.library.builtins import ended, opened, printed
-from dpmigrate.library.effects import elementwise, none, number, plain, same, uniform
+from dpmigrate.library.effects import coupled, none, number, plain, same, uniform
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 
 _DOC = "https://docs.python.org/3/library/"
@@ -58,9 +58,11 @@ def random_number(site: Site) -> Value:
 
 
 def loaded(site: Site) -> Value:
-    """``json.load``, ``yaml.safe_load``: plain data from a file, the same on every rank."""
+    """``json.load``, ``yaml.safe_load``: plain data from a file, the same on every rank where that
+    is; of another file, or another text, on each rank they differ.
+    """
     site.event("read", path=site.get(0) or NOTHING)
-    return SETTING
+    return plain(site)
 
 
 def saved(site: Site) -> Value:
@@ -78,7 +80,8 @@ def files_changed(site: Site) -> Value:
 def temporary(site: Site) -> Value:
     """``NamedTemporaryFile()``: a file of the process's own."""
     site.event("open", path=NOTHING, mode=site.get(0, "mode") or const("w+b"))
-    return site.ref("file")
+    origin = Origin(site.node, "a temporary name")
+    return site.ref("file", name=value(Data("text", placements.PER_RANK, origin=origin)))
 
 
 def archive(site: Site) -> Value:
@@ -224,9 +227,9 @@ re.compile re.match re.search re.sub re.findall re.split re.fullmatch re.escape 
 textwrap.dedent hashlib.md5 hashlib.sha256 base64.b64encode logging.getLevelName
 ast.literal_eval shlex.split struct.unpack struct.pack struct.calcsize datetime.timedelta
 pathlib.Path pathlib.PurePath datetime.datetime.strptime datetime.datetime.fromtimestamp
-datetime.datetime datetime.date itertools.accumulate operator.add bisect.bisect
+datetime.datetime datetime.date itertools.accumulate bisect.bisect
 bisect.bisect_left bisect.bisect_right heapq.nlargest heapq.nsmallest fnmatch.fnmatch uuid.UUID
-dataclasses.asdict dataclasses.replace os.path.commonprefix
+os.path.commonprefix
 """, plain, source=_DOC),
     Row("""
 os.getcwd os.cpu_count os.uname os.sep platform.system platform.node inspect.signature
@@ -244,8 +247,7 @@ logging.captureWarnings warnings.filterwarnings warnings.simplefilter time.sleep
 gc.disable gc.enable signal.signal atexit.register sys.path.append sys.path.insert
 sys.stdout.flush sys.stderr.flush sys.setrecursionlimit random.seed faulthandler.enable
 multiprocessing.freeze_support multiprocessing.set_start_method resource.setrlimit
-os.environ.__setitem__ csv.field_size_limit sys.stdout.close readline.parse_and_bind
-heapq.heappush os.kill
+os.environ.__setitem__ csv.field_size_limit sys.stdout.close readline.parse_and_bind os.kill
 """, none, source=_DOC),
     Row("""
 os.remove os.rename os.replace os.rmdir os.unlink os.symlink os.chmod
@@ -267,7 +269,7 @@ os.urandom uuid.uuid4 uuid.uuid1 secrets.token_hex socket.gethostname time.gmtim
 """, per_rank("a clock or a number of the process"), source=_DOC),
     Row(prefixed("math.", """
 sqrt exp log log2 log10 ceil floor pow sin cos tan fabs isnan isinf isfinite tanh atan2
-radians degrees hypot gcd erf fmod trunc log1p expm1 prod copysign
+radians degrees hypot gcd erf fmod trunc log1p expm1 copysign
 """), number, ("math.sqrt(4.0)", "math.exp(x.mean().item())"), _DOC),
     Row(prefixed("random.", """
 random randint uniform gauss choice choices sample randrange normalvariate getrandbits
@@ -283,9 +285,13 @@ tempfile.NamedTemporaryFile tempfile.TemporaryFile tempfile.SpooledTemporaryFile
     Row("os.environ.get os.getenv os.environ.__getitem__", environment, source=_DOC),
     Row("""
 json.load json.loads pickle.load pickle.loads yaml.safe_load yaml.load yaml.full_load
-toml.load tomllib.load joblib.load
+toml.load tomllib.load joblib.load _pickle.load _pickle.loads cPickle.load cPickle.loads dill.load
+dill.loads cloudpickle.load cloudpickle.loads pickle5.load ujson.load ujson.loads simplejson.load
+simplejson.loads orjson.loads yaml.load_all yaml.safe_load_all tomli.load pickle.Unpickler
 """, loaded, source=_DOC),
-    Row("json.dump pickle.dump yaml.dump toml.dump yaml.safe_dump joblib.dump", saved, source=_DOC),
+    Row("json.dump pickle.dump yaml.dump toml.dump yaml.safe_dump joblib.dump _pickle.dump"
+        " cPickle.dump dill.dump cloudpickle.dump pickle5.dump ujson.dump simplejson.dump"
+        " yaml.dump_all yaml.safe_dump_all", saved, source=_DOC),
     Row("threading.Thread multiprocessing.Process torch.multiprocessing.Process", process_made,
         source=_DOC),
     Row("threading.Timer", timer_made, source=_DOC),
@@ -303,10 +309,10 @@ logging.LoggerAdapter logging.NullHandler
 logging.FileHandler logging.handlers.RotatingFileHandler
 logging.handlers.TimedRotatingFileHandler logging.handlers.WatchedFileHandler
 """, log_file, source=_DOC),
-    Row("statistics.mean statistics.stdev statistics.median", elementwise, source=_DOC),
+    Row("statistics.mean statistics.stdev statistics.median", coupled, source=_DOC),
     Row("""
 contextlib.nullcontext contextlib.suppress contextlib.ExitStack contextlib.redirect_stdout
-contextlib.redirect_stderr tempfile.TemporaryDirectory
+contextlib.redirect_stderr
 warnings.catch_warnings
 """, context, source=_DOC),
     Row("""
@@ -324,7 +330,7 @@ rmdir unlink touch rename symlink_to hardlink_to chmod
 """), files_changed, source=_DOC),
     Row("<file>.write", characters(written), source=_DOC),
     Row(methods("file", "writelines flush close"), written, source=_DOC),
-    Row(methods("file", "read readlines readline __iter__"), uniform, source=_DOC),
+    Row(methods("file", "read readlines readline __iter__"), plain, source=_DOC),
     Row(methods("writer", """
 writerow writerows writeheader info debug warning error setLevel addHandler setFormatter log
 critical exception warn removeHandler hasHandlers close flush write

@@ -9,9 +9,11 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
+from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.machine import Frame, Machine
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     SETTING,
     Atom,
@@ -21,16 +23,25 @@ from dpmigrate.execution.values import (
     Items,
     Method,
     Ref,
+    Setting,
     Super,
     Value,
+    atom_placement,
+    join,
+    placement_of,
     value,
 )
 from dpmigrate.library import (
+    array_names,
     batches,
     builtins,
     collections,
     command_line,
+    configs,
     distributed,
+    effects,
+    experiments,
+    families,
     files,
     gradients,
     iterators,
@@ -38,8 +49,12 @@ from dpmigrate.library import (
     metrics,
     module_lists,
     modules,
+    networks,
     numpy,
     progress,
+    pure,
+    python_names,
+    rearranging,
     runtime,
     stdlib,
     streams,
@@ -61,6 +76,7 @@ from dpmigrate.library import (
     vision,
 )
 from dpmigrate.library.public_names import public
+from dpmigrate.library.pure import ANY
 from dpmigrate.library.results import field_of
 from dpmigrate.library.sites import Row, Site, table
 from dpmigrate.library.unpacking import unpacked
@@ -73,9 +89,11 @@ TABLES: tuple[ModuleType, ...] = (
     torch_tools, builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
     torch_products, torch_more, torch_distributions, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
     module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, distributed,
-    runtime, streams, files, progress, trackers, transformers, vision, metrics,
+    runtime, streams, files, progress, trackers, transformers, vision, metrics, families, pure,
+    python_names, array_names, rearranging, configs,
+    networks, experiments,
 )  # fmt: skip
-_OF_KIND = re.compile(r"<([\w|]+)>\.(\w+)")
+_OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
 
 
 def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
@@ -90,7 +108,9 @@ def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
 
 
 #: kinds that are written with a space elsewhere
-_SPACED = ("list_of_texts", "tuple_class", "library_model", "same_stream", "main_first")
+_SPACED = (
+    "own_folder", "class_parser", "loss_of_a_library", "pooling_of_graphs", "noise_schedule",
+    "list_of_texts", "tuple_class", "library_model", "same_stream", "main_first")
 #: functions by their dotted names, and methods of data (with a leading dot)
 FUNCTIONS: dict[str, Row] = {}
 METHODS: dict[str, Row] = {}
@@ -188,15 +208,38 @@ class Tables:
             row = OF_KIND.get((kind, name))
             if row is not None:
                 return row.effect(site)
+        for kind in self._kinds(m, receiver):
+            row = OF_KIND.get((kind, "*"))
+            if row is not None:
+                return row.effect(site)
         if isinstance(receiver, Data) and receiver.kind not in ("text",):
             row = METHODS.get(f".{name}")
-            return row.effect(site) if row is not None else None
+            if row is not None:
+                return row.effect(site)
+        if isinstance(receiver, Data | Setting | Const | Method):
+            return self._of_plain(site, receiver)
         made = m.object(receiver)
         if made is not None and made.kind == "instance":
             held = m.heap.read((made.number, ELEMENTS))
             if held:
                 return m.call(held, arguments, node, frame)
         return None
+
+    @staticmethod
+    def _of_plain(site: Site, receiver: Atom) -> Value | None:
+        """A method of plain data of which no type is known: what texts and paths have, or anything
+        that is computed from it.
+        """
+        lying = placement_of(value(receiver)).kind
+        if isinstance(receiver, Data):
+            if receiver.kind not in ("number", "text") or lying is not Kind.PER_RANK:
+                return None
+            row = OF_KIND.get(("setting", site.word))
+            if row is not None and row.effect is not effects.uniform:
+                return row.effect(site)
+        elif all(site.m.depends(v).kind in placements.EQUAL for v in site.all()):
+            return None
+        return pure.computed(site)
 
     def _super(self, site: Site, receiver: Super, name: str) -> Value | None:
         """A method of the library's base class, called by ``super()``."""
@@ -227,6 +270,9 @@ class Tables:
                 return [receiver.kind]
             case Const():
                 return [receiver.type]
+            case Method():
+                inner = self._kinds(m, receiver.receiver)
+                return [k for k in inner if k == ANY] or ["setting"]
         return ["setting"]
 
     def attribute(
@@ -237,6 +283,10 @@ class Tables:
             return field_of(receiver, name)
         for kind in self._kinds(m, receiver):
             row = ATTRIBUTES.get((kind, name))
+            if row is not None:
+                return row.effect(site)
+        for kind in self._kinds(m, receiver):
+            row = ATTRIBUTES.get((kind, "*"))
             if row is not None:
                 return row.effect(site)
         if isinstance(receiver, Data):
@@ -282,14 +332,25 @@ class Tables:
     ) -> Value | None:
         row = METHODS.get(f".__{word}__")
         site = _site(m, f".__{word}__", Arguments(operands), node, frame)
+        whole = operands
+        held = any(isinstance(a, Data) for v in operands for a in v)
+        if held and word not in ("getitem", "setitem"):
+            # objects of unseen code that differ: what they hold counts
+            whole = [join(v, tuple(d for a in v for d in site.unseen(a))) for v in operands]
+            site.arguments = Arguments(whole)
         for atom in operands[0]:
             for kind in self._kinds(m, atom):
                 found = OF_KIND.get((kind, f"__{word}__"))
                 if found is not None:
                     site.receiver, site.arguments = atom, Arguments(operands[1:])
                     return found.effect(site)
-        if row is not None and any(isinstance(a, Data) for v in operands for a in v):
+        if row is not None and held:
             return row.effect(site)
+        if word == "getitem" and all(map(_plain_part, operands[0])):
+            return pure.computed(site)
+        if whole != operands:
+            left, right = whole
+            return arithmetic.binary(word, left, right, node)
         return None
 
     def begun(self, m: Machine, iterable: Value, node: ast.AST, frame: Frame) -> None:
@@ -325,6 +386,9 @@ class Tables:
         return any("loader" in execution.kinds(o) for o in found)
 
     def elements(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
+        plain = isinstance(atom, Data) and atom.kind in ("number", "text")
+        if plain and atom_placement(atom).kind is Kind.PER_RANK:
+            return value(atom)  # whatever it is, its parts differ
         return self._about(m, atom, "__iter__", node, frame)
 
     def entered(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
@@ -350,8 +414,19 @@ class Tables:
 
     def exported(self, module: str, name: str) -> bool | None:
         whole = f"{module}.{name}"
-        known = canonical(whole) in FUNCTIONS or whole in KINDS or _by_pattern(whole) is not None
-        return True if known else None
+        if canonical(whole) in FUNCTIONS or whole in KINDS:
+            return True
+        row = _by_pattern(whole)
+        return True if row is not None and not row.names.endswith("*") else None
+
+
+def _plain_part(atom: Atom) -> bool:
+    """Whether an atom is an attribute of plain data: ``size`` of an image that differs."""
+    owner = atom
+    while isinstance(owner, Method):
+        owner = owner.receiver
+    differs = isinstance(owner, Data) and owner.placement.kind is Kind.PER_RANK
+    return owner is not atom and (differs or isinstance(owner, Setting))
 
 
 def _site(

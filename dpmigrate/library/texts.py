@@ -22,10 +22,11 @@ def text_method(site: Site) -> Value | None:
     folded = _folded(site)
     if folded is not None:
         return folded
-    if site.word in _LISTS and site.receiver is not None:
-        return SETTING
     if all(site.m.depends(v).kind in EQUAL for v in site.all()):
         return SETTING
+    if site.word in _LISTS:
+        each = site.m.text([*site.all()], site.node)
+        return site.m.listed([each], site.node, site.frame, exact=False)
     return site.m.text([*site.all()], site.node)
 
 

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import placements
-from dpmigrate.execution.values import SETTING, Data, Ref, Value, const, placement_of, value
-from dpmigrate.library.modules import MODEL
+from dpmigrate.execution import divergence, placements
+from dpmigrate.execution.values import (
+    SETTING,
+    Data,
+    Origin,
+    Ref,
+    Value,
+    const,
+    placement_of,
+    value,
+)
+from dpmigrate.library import streams
+from dpmigrate.library.effects import same
+from dpmigrate.library.pure import choose
 from dpmigrate.library.sites import Row, Site, rows_of
 
 _DOC = "https://docs.pytorch.org/vision/stable/"
-#: libraries of images: their functions give as divided a result as they are given
+#: functions of images, which treat each image of a batch by itself
 _IMAGES = (
-    "PIL.", "cv2.", "imageio.", "skimage.", "SimpleITK.", "nibabel.", "pydicom.", "tifffile.",
-    "torchvision.io.", "torchvision.transforms.functional.", "kornia.", "librosa.", "soundfile.",
-    "torchaudio.functional.", "torchaudio.load", "decord.", "rasterio.", "scipy.ndimage.", "h5py.",
+    "torchvision.transforms.functional.", "kornia.color.", "kornia.enhance.", "kornia.filters.",
+    "kornia.geometry.transform.", "kornia.morphology.",
 )  # fmt: skip
+#: files of images and sound
+_FILES = ("torchvision.io.", "torchaudio.load", "torchaudio.info")
 #: libraries of transforms of one sample
 _TRANSFORMS = (
     "torchvision.transforms.", "albumentations.", "imgaug.", "monai.transforms.",
     "torchaudio.transforms.", "timm.data.", "kornia.augmentation.",
 )  # fmt: skip
-#: libraries of models by class or by a function
-_MODELS = (
-    "torchvision.models.", "segmentation_models_pytorch.", "efficientnet_pytorch.", "timm.models.",
-    "pretrainedmodels.", "lpips.", "monai.networks.", "facenet_pytorch.",
+#: what the names of transforms begin with that draw random numbers
+_RANDOM = (
+    "Random", "Color", "Auto", "Trivial", "AugMix", "Rand", "MixUp", "CutMix", "Elastic",
+    "TimeMasking", "FrequencyMasking", "SpecAugment",
 )  # fmt: skip
 
 
@@ -30,6 +42,9 @@ def transform(site: Site) -> Value:
     """A transform: a function of one sample."""
     made = site.made("transform")
     made.extra = "albumentations" if site.name.startswith("albumentations.") else None
+    inner = [o for v in site.arguments.all() for o in site.m.objects(tuple(site.deep(v)))]
+    if site.word.startswith(_RANDOM) or any("random" in o.marks for o in inner):
+        made.marks.add("random")
     return value(Ref(made.number))
 
 
@@ -41,22 +56,22 @@ def transformed(site: Site) -> Value:
     if any(placement_of(v).kind not in placements.EQUAL for v in site.operands()):
         moving = any(rows_of(v) for v in site.operands())
         return of_axes(site.each(kind="tensor"), None if moving else axes)
-    return value(Data("tensor", placements.UNIFORM, axes=axes))
+    found = value(Data("tensor", placements.UNIFORM, axes=axes))
+    if site.object is not None and "random" in site.object.marks and streams.own(site):
+        return divergence.apart(found, Origin(site.node, "a draw of each rank's own"))
+    return found
 
 
 def transformed_sample(site: Site) -> Value:
     """albumentations gives a dictionary: ``transform(image=x)["image"]``."""
+    site.event("draw", stream=const("random"))
     made = site.made("dict")
     for name, held in site.arguments.keywords.items():
         p = site.flat(held)
         found = site.each(kind="tensor") if p else value(Data("tensor", placements.UNIFORM))
+        if streams.own(site):
+            found = divergence.apart(found, Origin(site.node, "a draw of each rank's own"))
         site.m.set_item(value(Ref(made.number)), const(name), found, site.node, site.frame)
-    return value(Ref(made.number))
-
-
-def model(site: Site) -> Value:
-    """A model of a library."""
-    made = site.made("module", extra=MODEL)
     return value(Ref(made.number))
 
 
@@ -71,8 +86,13 @@ def of_axes(v: Value, axes: int | None) -> Value:
 
 
 ROWS = (
-    Row("timm.create_model timm.models.create_model timm.models.factory.create_model", model),
     Row("<transform>.__call__", transformed, source=_DOC),
+    Row("timm.data.create_transform torchvision.models.get_weight.transforms", transform,
+        source="https://huggingface.co/docs/timm/reference/data"),
+    Row("<transform>.to <transform>.cuda <transform>.eval <transform>.train", same, source=_DOC),
+    Row("torchvision.tv_tensors.Image torchvision.tv_tensors.Mask torchvision.tv_tensors.Video"
+        " torchvision.tv_tensors.BoundingBoxes torchvision.tv_tensors.wrap", same,
+        source="https://docs.pytorch.org/vision/stable/tv_tensors.html"),
     Row("<transform>.__getitem__ <transform>.append", lambda site: SETTING, source=_DOC),
 )  # fmt: skip
 
@@ -82,8 +102,12 @@ def pattern(name: str) -> Row | None:
     word = name.rsplit(".", 1)[-1]
     if name.startswith(_IMAGES):
         return Row(name, image)
+    if name.startswith(_FILES):
+        return Row(name, choose(word), source=_DOC)
     if name.startswith(_TRANSFORMS) and word[:1].isupper():
         return Row(name, transform, source=_DOC)
-    if name.startswith(_MODELS):
-        return Row(name, model, source=_DOC)
+    if name.startswith("torchvision.models.") and word == "transforms":
+        return Row(name, transform, source=_DOC)  # ResNet50_Weights.DEFAULT.transforms()
+    if name.startswith("albumentations."):
+        return Row(name, choose(word), source="https://albumentations.ai/docs/")
     return None

@@ -1,0 +1,115 @@
+"""Networks and losses of libraries: rows in and rows out, and losses by their reduction."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.execution.values import Data
+from tests.execution.paper import executed, held, lines, placed
+
+BEFORE = """\
+import torchvision, timm, piq, kornia, monai
+import segmentation_models_pytorch as smp
+from efficientnet_pytorch import EfficientNet
+from pytorch_msssim import SSIM, ssim
+from torch_geometric.nn import GCNConv, global_mean_pool, TopKPooling
+from torch_geometric.utils import add_self_loops
+from torch_geometric.data import Data
+from diffusers import UNet2DModel, DDPMScheduler
+import torch.nn as nn
+import albumentations as A
+from torchvision import transforms as T
+import dpmigrate_runtime as ddp
+from torch.utils.data import DataLoader, TensorDataset
+loader = DataLoader(TensorDataset(torch.ones(4, 3, 8, 8), torch.ones(4, 3, 8, 8)), 2)
+nodes = DataLoader(TensorDataset(torch.ones(4, 3), torch.ones(4, 2)), 2)
+for a, b in loader:
+    pass
+for n, e in nodes:
+    pass
+"""
+
+
+def found(text: str, name: str = "x") -> str:
+    return placed(executed(BEFORE + text), name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = smp.Unet('a')(a)",
+        "x = timm.create_model('a')(a)",
+        "x = torchvision.models.resnet18()(a)",
+        "x = torchvision.models.get_model('a')(a)",
+        "x = EfficientNet.from_pretrained('a')(a)",
+        "x = torchvision.models.segmentation.fcn_resnet50()(a)['out']",
+        "x = monai.networks.nets.UNet(3)(a)",
+        "x = GCNConv(3, 4)(n, e)",
+        "x = global_mean_pool(n, e)",
+        "x = UNet2DModel()(a, 3).sample",
+        "x = DDPMScheduler().add_noise(a, b, 3)",
+        "x = ssim(a, b, size_average=False)",
+        "x = torchvision.ops.sigmoid_focal_loss(a, b)",
+    ],
+)
+def test_rows_in_rows_out(text: str) -> None:
+    ex = executed(BEFORE + text)
+    assert placed(ex, "x") == "rows(axis 0)"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("x = SSIM()(a, b)", "partial(mean)"),
+        ("x = SSIM(size_average=True).to('cpu')(a, b)", "partial(mean)"),
+        ("x = ssim(a, b)", "partial(mean)"),
+        ("x = piq.ssim(a, b, reduction='sum')", "partial(sum)"),
+        ("x = piq.SSIMLoss(reduction='none')(a, b)", "rows(axis 0)"),
+        ("x = piq.TVLoss()(a)", "partial(mean)"),
+        ("x = piq.ssim(a[a > 0], b[a > 0])", "ratio"),
+        ("x = timm.loss.LabelSmoothingCrossEntropy()(a, b)", "partial(mean)"),
+        ("x = monai.losses.DiceLoss()(a, b)", "partial(mean)"),
+        ("x = monai.losses.DiceLoss(batch=True)(a, b)", "unknown"),
+        ("x = piq.ssim(a, b, reduction=len('abc'))", "unknown"),
+        ("x = smp.losses.DiceLoss('binary')(a, b)", "unknown"),
+        ("x = kornia.losses.dice_loss(a, b)", "unknown"),
+        ("x = kornia.losses.DiceLoss()(torch.ones(3), torch.ones(3))", "uniform"),
+        ("x = add_self_loops(e)", "unknown"),
+        ("x = TopKPooling(3)(n, e)[0]", "unknown"),
+        ("x = global_mean_pool(torch.ones(3), None)", "uniform"),
+        ("x = Data(x=torch.ones(3)).x", "zero"),
+    ],
+)
+def test_losses_are_what_they_reduce_to(text: str, wanted: str) -> None:
+    assert found(text) in (wanted, "uniform" if wanted == "zero" else wanted)
+
+
+@pytest.mark.parametrize(
+    "text", ["torchvision.models.detection.ssd300_vgg16()", "smp.encoders.get_encoder('a')"]
+)
+def test_what_gives_something_else_is_no_network(text: str) -> None:
+    assert found(f"m = {text}\nx = m(a)") == "unknown"
+
+
+def test_a_gradient_comes_to_a_network_and_through_a_loss() -> None:
+    ex = executed(BEFORE + "m = smp.Unet('a')\nx = smp.losses.DiceLoss('binary')(m(a), b)")
+    (d,) = (v for v in held(ex, "x") if isinstance(v, Data))
+    (m,) = held(ex, "m")
+    assert d.gradient == "whole"
+    assert m.object in d.reached  # type: ignore[union-attr]
+
+
+def test_augmentation_draws_and_differs_where_ranks_have_their_own_streams() -> None:
+    text = "x = A.Compose([A.HorizontalFlip()])(image=torch.ones(3))['image']"
+    assert lines(executed(BEFORE + text), "draw") != []
+    assert found(text) == "uniform"
+    assert found("ddp.seed_ranks()\n" + text) == "per rank"
+    plain = "t = T.Compose([T.Resize(3), T.ToTensor()])\nx = t(torch.ones(3))"
+    drawn = "t = T.Compose([T.RandomCrop(3), T.ToTensor()])\nx = t(torch.ones(3))"
+    assert found("ddp.seed_ranks()\n" + plain) == "uniform"
+    assert found("ddp.seed_ranks()\n" + drawn) == "per rank"
+
+
+def test_the_transforms_of_weights_are_transforms() -> None:
+    text = "x = torchvision.models.ResNet50_Weights.DEFAULT.transforms()(a)"
+    assert found(text) == "rows(axis 0)"
