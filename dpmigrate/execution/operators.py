@@ -140,7 +140,7 @@ class OperatorParts(LiteralParts):
         operands = [left, *rights]
         hidden = [v for v in operands if not data(v) and self._hides(v)]
         if any(data(v) for v in operands) and not hidden:
-            if all(_size(d) for v in operands for d in data(v)):
+            if all(_size(d) for v in operands for d in data(v)) or all(map(_shape, operands)):
                 return SETTING  # ranks have batches of one size
             return arithmetic.elementwise("comparison", operands, node)
         return self.plain(operands, "comparison", node, frame)
@@ -355,6 +355,19 @@ class OperatorParts(LiteralParts):
 
 #: operators that change what was added up before
 _SCALES = ("mul", "truediv", "floordiv", "mod", "pow")
+
+
+def _shape(v: Value) -> bool:
+    """Whether it is the shape of a tensor of rows, or of one that is the same on all ranks."""
+    (atom, *more) = v or (None,)
+    if more:
+        return False
+    if isinstance(atom, Items):
+        parts = [a for i in atom.items for a in i]
+        return all(_size(a) if isinstance(a, Data) else isinstance(a, Setting | Const) for a in parts)
+    if isinstance(atom, Data):
+        return atom.kind == "shape" and not atom.placement.ragged
+    return isinstance(atom, Setting)
 
 
 def _size(d: Data) -> bool:

@@ -310,15 +310,13 @@ def atom_placement(atom: Atom) -> Placement:
             return placements.UNKNOWN
         case Differs():
             return placements.PER_RANK
-        case Method(receiver=Data() | Items()):
-            # an attribute that no table has
-            equal = atom_placement(atom.receiver).kind in placements.EQUAL
-            return placements.UNIFORM if equal else placements.UNKNOWN
         case Unbound():
             return placements.ZERO
-        case Method(receiver=Data() as owner):  # an attribute that data do not have
-            same = (*placements.EQUAL, Kind.PER_RANK)
-            return owner.placement if owner.placement.kind in same else placements.UNKNOWN
+        case Method(receiver=Data() | Items() as owner):  # an attribute that no table has
+            p = atom_placement(owner)
+            if p.kind in placements.EQUAL:
+                return placements.UNIFORM
+            return p if p.kind is Kind.PER_RANK else placements.UNKNOWN
         case Method(receiver=Method() as owner):
             return atom_placement(owner)
         case _:

@@ -59,13 +59,22 @@ def _told(trial: Trial) -> Iterator[Fault]:
                 words = "this is read before the ranks add up their parts"
             elif main and d.gradient == "none" and _evaluated(trial, d):
                 words = "rank 0 tells the number of its own part"
-            elif (d.placement in _ADDED_UP or d.placement.kind is Kind.PER_RANK) and _trained(trial, d) - over:
+            elif (d.placement in _ADDED_UP or _of_samples(d)) and _trained(trial, d) - over:
                 invariant, words = TRAINING, "this is the number of the rank's own batches"
             else:
                 continue
-            known = d.placement.kind in (*_PARTS, Kind.PER_RANK)
+            known = d.placement.kind in _PARTS or _of_samples(d)
             words = f"{words} ({trial.since(d)})"
             yield trial.fault(event.node, invariant, words, established=known)
+
+
+def _of_samples(d: Data) -> bool:
+    """Whether data differ between the ranks since an operation on what their samples give, and not
+    by nature, as a time or a draw does, of which texts hold both.
+    """
+    word = d.origin.word if d.origin is not None else ""
+    of_samples = " " not in word or word in ("a rank's share of the batches", "part of a batch")
+    return d.placement.kind is Kind.PER_RANK and of_samples
 
 
 def _trained(trial: Trial, d: Data) -> set[int]:

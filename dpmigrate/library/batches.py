@@ -219,9 +219,30 @@ def _container(site: Site, a: Items, loader_number: int) -> list[Atom]:
     return [Ref(made.number)]
 
 
+#: the mark of a loader whose batches are graphs
+GRAPHS = "graphs"
+_COUNTS = ("num_graphs", "num_nodes", "num_edges")
+#: fields of a batch of graphs with a row for each graph; ``y`` may as well be one of nodes, where
+#: it meets what is made of those
+_OF_GRAPHS = ("y", "label", "labels", "target", "u")
+
+
 def batch_attribute(site: Site) -> Value:
-    """A field of a batch whose class is not known: rows as well."""
-    return value(site.receiver._replace(axes=None)) if isinstance(site.receiver, Data) else SETTING
+    """A field of a batch whose class is not known: rows as well; of a batch of graphs a row for
+    each node or edge, of which graphs have different numbers.
+    """
+    d = site.receiver
+    if not isinstance(d, Data):
+        return SETTING
+    word = site.word.removeprefix(".")
+    moving = d.placement.kind is Kind.ROWS
+    if moving and any(GRAPHS in site.m.heap.objects[n].marks for n in d.sources):
+        if word in _COUNTS:
+            number = placements.size() if word == "num_graphs" else placements.SUM
+            return value(d._replace(kind="number", placement=number, axes=None))
+        if word not in _OF_GRAPHS:
+            return value(d._replace(placement=d.placement._replace(ragged=True), axes=None))
+    return value(d._replace(axes=None))
 
 
 def batch_item(site: Site) -> Value | None:

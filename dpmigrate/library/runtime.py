@@ -149,6 +149,7 @@ def dealt(how: str) -> Effect:
 
 
 def _taken_over(site: Site, made: Object, other: Object) -> None:
+    made.marks |= other.marks
     for name, held in site.m.heap.names(other.number):
         site.m.heap.write((made.number, name), held)
     if other.kind != "loader" and "loader" not in site.m.kinds(other):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, NOTHING, Ref, Value, placement_of, value
+from dpmigrate.library.batches import GRAPHS
 from dpmigrate.library.effects import cut
 from dpmigrate.library.layers import reach
 from dpmigrate.library.modules import forward
@@ -71,6 +72,14 @@ def tokenizer(site: Site) -> Value:
     return site.ref("tokenizer")
 
 
+def loader_of_graphs(site: Site) -> Value:
+    """A loader whose batches are graphs put beside each other."""
+    made = loader(site)
+    for o in site.m.objects(made):
+        o.marks.add(GRAPHS)
+    return made
+
+
 ROWS = (
     Row("<library_model>.__call__ <library_model>.forward", model_called, source=_DOC),
     Row("<output>.__getitem__ <output>.get", output_part, source=_DOC),
@@ -81,7 +90,7 @@ tokenize
     Row("""
 torch_geometric.loader.DataLoader torch_geometric.data.DataLoader
 torch_geometric.loader.NeighborLoader dgl.dataloading.GraphDataLoader
-""", loader, source="https://pytorch-geometric.readthedocs.io/"),
+""", loader_of_graphs, source="https://pytorch-geometric.readthedocs.io/"),
 )  # fmt: skip
 ATTRIBUTES = (
     Row(methods("output", """

@@ -223,11 +223,15 @@ TOLD = """\
         ("", "ddp.save({'model': model.module.state_dict(), 'loss': [total]}, 'a.pt')", False),
         ("total = ddp.sum_all(total)", "ddp.save({'loss': [total]}, 'a.pt')", True),
         ("", "print(loss.item())", True),  # of the last batch, which is no total
+        ("total, seen = ddp.sum_all(total, seen)", "print(total / seen, time.time())", True),
+        ("total, seen = ddp.sum_all(total, seen)", "print(f'{total / seen} {time.time()}')", True),
+        ("", "print(f'{loss.item()} {time.time()}')", True),
     ],
 )
 def test_totals_of_the_training(put_together: str, told: str, right: bool) -> None:
     text = RIGHT.replace("            optimizer.step()\n", TOLD.format(put_together=put_together, told=told))
     text = text.replace("        model.train()\n", "        model.train()\n        total, seen = 0.0, 0\n")
+    text = text.replace("import torch\n", "import time\nimport torch\n", 1)
     assert (totals.TRAINING in {name for name, _ in judged(text)}) is not right
 
 
