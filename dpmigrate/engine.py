@@ -256,7 +256,8 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     new = migration.encoded(texts)
     if isinstance(new, Problem):
         return _planned(script, Outcome(name, Status.FAILED, files, problem=new))
-    notes = (*rules.notes(script), *texts.judgement.assumed)
+    totals = () if any(f.code == "DPM602" for f in left(found)) else texts.judgement.own_totals
+    notes = (*rules.notes(script), *texts.judgement.assumed, *totals)
     outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=notes)
     return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dpmigrate.alive import only_alive
 from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.edit import AddImport, Edit
-from dpmigrate.model import File, Finding, Problem, Span, left
+from dpmigrate.model import File, Finding, Problem, Span
 from dpmigrate.program import Part, Program, placed
 from dpmigrate.source import Source
 
@@ -84,8 +84,7 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
     divided = script.settings.batch == "global"
     judgement = judge.judged(again.program, judge.executed(script.program), divided=divided)
-    told = any(f.code == "DPM602" for f in left(found))  # totals that are left to the user
-    wrong_on_paper = [f for f in judgement.faults if f.established and not (told and f.invariant == judge.totals.TRAINING)]
+    wrong_on_paper = [f for f in judgement.faults if f.established]
     if not wrong_on_paper:
         return Judged(texts, judgement)
     first = wrong_on_paper[0]

@@ -111,17 +111,23 @@ TOTAL = """\
 
 
 @pytest.mark.parametrize(
-    ("add", "left"),
-    [("total += [loss.item() * x.size(0)][0]", True), ("total += loss.item() * x.size(0)", False)],
+    ("add", "left", "noted"),
+    [
+        ("total += [loss.item() * x.size(0)][0]", True, False),
+        ("total += loss.item() * x.size(0)", False, False),
+        ("kept.update(n=kept['n'] + loss.item() * x.size(0))", False, True),
+    ],
 )
-def test_a_total_that_a_rule_leaves_to_the_user_is_no_fault(
-    tmp_path: Path, add: str, left: bool
+def test_a_total_that_is_rank_0s_own_is_told_once(
+    tmp_path: Path, add: str, left: bool, noted: bool
 ) -> None:
     text = SCRIPT.replace("            optimizer.step()\n", TOTAL.replace("{add}", add))
-    text = text.replace("        for x, y in loader:", "        total = 0.0\n        for x, y in loader:")
+    text = text.replace("        for x, y in loader:", "        total, kept = 0.0, dict(n=0.0)\n        for x, y in loader:")
+    text = text.replace("print(total / 64)", "print((total + kept['n']) / 64)")
     path = tmp_path / "train.py"
     path.write_text(text.format(imported="", model="nn.Linear(4, 2)", loss="(model(x) - y).pow(2).mean()"))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is Status.CHANGED
     left_over = [f for file in outcome.files for f in file.findings if f.code == "DPM602" and not f.edits]
     assert bool(left_over) is left
+    assert any("rank 0's own batches" in n for n in outcome.notes) is noted

@@ -35,13 +35,14 @@ _INVARIANTS = (
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is known of a migrated program: its faults; what is taken for granted of it, in
-    sentences; and whether every loss is established to be a mean over the samples, without a
-    model whose code is not seen.
+    """What is known of a migrated program: its faults; in sentences what is taken for granted of
+    it, and where it tells totals of rank 0's own batches; and whether every loss is established to
+    be a mean over the samples, without a model whose code is not seen.
     """
 
     faults: tuple[Fault, ...]
     assumed: tuple[str, ...]
+    own_totals: tuple[str, ...]
     means: bool
 
 
@@ -55,7 +56,7 @@ def judged(
     """
     case = Trial(executed(result), original, divided)
     found = tuple(f for invariant in _INVARIANTS for f in invariant.faults(case))
-    return Judgement(found, assumed.sentences(case), _means(case))
+    return Judgement(found, assumed.sentences(case), assumed.own_totals(case), _means(case))
 
 
 def faults(

@@ -1,11 +1,13 @@
-"""What is taken for granted of a result that is right as far as it is known."""
+"""What the user should know of a result that is right as far as it is known."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from textwrap import shorten
 
 from dpmigrate.execution.values import const, data
+from dpmigrate.judge import totals
 from dpmigrate.judge.trial import Trial
 from dpmigrate.judge.watching import is_loader
 from dpmigrate.library.runtime import divided
@@ -14,6 +16,17 @@ from dpmigrate.library.runtime import divided
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     return tuple(dict.fromkeys([*_models(trial), *_squeezed(trial)]))
+
+
+def own_totals(trial: Trial) -> tuple[str, ...]:
+    """A sentence for each place where a total of rank 0's own batches is told."""
+    nodes = dict.fromkeys(event.node for event in totals.of_own_batches(trial))
+    return tuple(
+        f"{shorten(ast.unparse(node), 70, placeholder=' …')} tells a total of rank 0's own batches: "
+        "put the parts together first, with ddp.sum_all (sums, counts) or ddp.mean_all (means of "
+        "batches)."
+        for node in nodes
+    )
 
 
 def _models(trial: Trial) -> Iterator[str]:

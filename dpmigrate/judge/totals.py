@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, Ref, data, placement_of
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.judge.watching import SHARE, TOLD_OF, is_loader
@@ -16,8 +17,6 @@ _PARTS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
 #: what is added up over batches; a mean may be that of the last batch, which is no total
 _ADDED_UP = (placements.SUM, placements.RATIO)
 NAME = "losses and totals are those of all samples"
-#: of these a rule may say that they are left to the user
-TRAINING = "totals of the training are those of all ranks"
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
@@ -48,24 +47,38 @@ def _told(trial: Trial) -> Iterator[Fault]:
     together.
     """
     shares = {o.number for o in trial.result.heap.objects.values() if o.name == SHARE}
-    for event in trial.result.trace.of(*TOLD_OF):
+    for event, d, over in _numbers(trial):
         main = trial.on_main(event) or event.kind == "save by rank 0"
+        if (main or event.parted is None) and d.sources & shares - over:
+            words = "this is read before the ranks add up their parts"
+        elif main and d.gradient == "none" and _evaluated(trial, d):
+            words = "rank 0 tells the number of its own part"
+        else:
+            continue
+        known = d.placement.kind in _PARTS or _of_samples(d)
+        words = f"{words} ({trial.since(d)})"
+        yield trial.fault(event.node, NAME, words, established=known)
+
+
+def of_own_batches(trial: Trial) -> Iterator[Event]:
+    """Where a total of the training is told that no reduction has put together: that of the rank's
+    own batches. The training itself does not depend on it.
+    """
+    for event, d, over in _numbers(trial):
+        added_up = d.placement in _ADDED_UP or _of_samples(d)
+        if added_up and event.kind != "schedule" and _trained(trial, d) - over:
+            yield event
+
+
+def _numbers(trial: Trial) -> Iterator[tuple[Event, Data, set[int]]]:
+    """The numbers that differ between ranks and are told, each with the loaders and shares that
+    are gone through there.
+    """
+    for event in trial.result.trace.of(*TOLD_OF):
         over = {a.object for a in event.values["over"] if isinstance(a, Ref)}
         for d in data(event.values["numbers"]):
-            if d.placement.kind in (*placements.EQUAL, Kind.ROWS):
-                continue
-            invariant = NAME
-            if (main or event.parted is None) and d.sources & shares - over:
-                words = "this is read before the ranks add up their parts"
-            elif main and d.gradient == "none" and _evaluated(trial, d):
-                words = "rank 0 tells the number of its own part"
-            elif (d.placement in _ADDED_UP or _of_samples(d)) and _trained(trial, d) - over:
-                invariant, words = TRAINING, "this is the number of the rank's own batches"
-            else:
-                continue
-            known = d.placement.kind in _PARTS or _of_samples(d)
-            words = f"{words} ({trial.since(d)})"
-            yield trial.fault(event.node, invariant, words, established=known)
+            if d.placement.kind not in (*placements.EQUAL, Kind.ROWS):
+                yield event, d, over
 
 
 def _of_samples(d: Data) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.judge import backwards, bound, epochs, executed, faults, files, group, parted, sharded, streams, totals, unused, wrapped
+from dpmigrate.judge import judged as judgement
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
 
@@ -232,7 +233,11 @@ def test_totals_of_the_training(put_together: str, told: str, right: bool) -> No
     text = RIGHT.replace("            optimizer.step()\n", TOLD.format(put_together=put_together, told=told))
     text = text.replace("        model.train()\n", "        model.train()\n        total, seen = 0.0, 0\n")
     text = text.replace("import torch\n", "import time\nimport torch\n", 1)
-    assert (totals.TRAINING in {name for name, _ in judged(text)}) is not right
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    found = judgement(Program.of(source))
+    assert bool(found.own_totals) is not right
+    assert not any(f.established and f.invariant == totals.NAME for f in found.faults)
 
 
 def test_numbers_of_an_evaluation_in_a_file() -> None:
