@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import TypeGuard
 
 from dpmigrate.execution import arithmetic, divergence, placements
 from dpmigrate.execution.arguments import Arguments
@@ -359,15 +360,18 @@ _SCALES = ("mul", "truediv", "floordiv", "mod", "pow")
 
 def _shape(v: Value) -> bool:
     """Whether it is the shape of a tensor of rows, or of one that is the same on all ranks."""
-    (atom, *more) = v or (None,)
-    if more:
-        return False
-    if isinstance(atom, Items):
-        parts = [a for i in atom.items for a in i]
-        return all(_size(a) if isinstance(a, Data) else isinstance(a, Setting | Const) for a in parts)
-    if isinstance(atom, Data):
-        return atom.kind == "shape" and not atom.placement.ragged
-    return isinstance(atom, Setting)
+    for atom in v:
+        if isinstance(atom, Items):
+            parts = [a for i in atom.items for a in i]
+            if not all(isinstance(a, Setting | Const) or _is_size(a) for a in parts):
+                return False
+        elif not (isinstance(atom, Setting) or (_is_size(atom) and atom.kind == "shape")):
+            return False
+    return True
+
+
+def _is_size(atom: Atom) -> TypeGuard[Data]:
+    return isinstance(atom, Data) and _size(atom)
 
 
 def _size(d: Data) -> bool:

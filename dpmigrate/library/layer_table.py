@@ -28,7 +28,8 @@ Layer = Callable[[Site, Object], "Value | None"]
 def argument(site: Site, made: Object, place: int, name: str) -> Value | None:
     """An argument that a layer was made with."""
     held = site.m.heap.read((made.number, f"={name}"))
-    return held or site.m.heap.read((made.number, f"={place}"))
+    held = held or site.m.heap.read((made.number, f"={place}"))
+    return site.m.bound(held) if held else None  # layers of one place are made by one call
 
 
 def plainly(effect: Effect) -> Layer:

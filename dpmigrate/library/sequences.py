@@ -64,7 +64,7 @@ def batch_first(site: Site, made: Object, name: str) -> bool | None:
         return found.pop() if len(found) == 1 and whole else None
     given = site.m.heap.read((made.number, "=batch_first"))
     given = given or site.m.heap.read((made.number, f"={_PLACES[name]}")) or const(False)
-    answer = known(given)
+    answer = known(site.m.bound(given))  # layers of one place are made by one call
     return answer if isinstance(answer, bool) else None
 
 
