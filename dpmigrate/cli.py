@@ -127,6 +127,7 @@ def _wanted(code: str, settings: Settings) -> bool:
     show_default=True,
     help="What the script's batch size stays: that of all ranks together, or of each.",
 )
+@click.option("--strict", is_flag=True, help="Refuse a result that executing it on paper does not show to be right.")
 @click.option("--vendor", is_flag=True, help="Copy the runtime package beside the script, so that it needs nothing but torch.")
 @click.option("--annotate", is_flag=True, help="Write what is left to you into the program, as # TODO(DPM…) comments.")
 @click.option("--verify", "check_by_running", is_flag=True, help="Run original and result first (see verify), and write only what is proved.")
@@ -145,6 +146,7 @@ def apply(
     amp_dtype: options.Precision | None,
     batch: options.Batch,
     sync_bn: bool,
+    strict: bool,
     vendor: bool,
     annotate: bool,
     check_by_running: bool,

@@ -85,6 +85,8 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     divided = script.settings.batch == "global"
     judgement = judge.judged(again.program, judge.executed(script.program), divided=divided)
     wrong_on_paper = [f for f in judgement.faults if f.established]
+    if not wrong_on_paper and script.settings.strict and judgement.doubts:
+        return Problem(f"the result is not shown to be right, so nothing was written (--strict): {judgement.doubts[0]}")
     if not wrong_on_paper:
         return Judged(texts, judgement)
     first = wrong_on_paper[0]

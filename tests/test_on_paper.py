@@ -131,3 +131,30 @@ def test_a_total_that_is_rank_0s_own_is_told_once(
     left_over = [f for file in outcome.files for f in file.findings if f.code == "DPM602" and not f.edits]
     assert bool(left_over) is left
     assert any("rank 0's own batches" in n for n in outcome.notes) is noted
+
+
+UNSEEN = "from elsewhere import unseen\n"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_is_not_established_is_told_or_refused(tmp_path: Path, strict: bool) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT.format(imported=UNSEEN, model="nn.Linear(4, 2)", loss="unseen(model(x), y)"))
+    before = path.read_bytes()
+    (outcome,) = engine.apply([path], Settings(strict=strict), engine.Writing(write=False))
+    assert path.read_bytes() == before
+    if strict:
+        assert outcome.status is Status.REFUSED
+        assert ": no table has elsewhere.unseen, " in outcome.reason
+    else:
+        assert outcome.status is Status.CHANGED
+        (told,) = [n for n in outcome.notes if n.startswith("Not established")]
+        assert ": no table has elsewhere.unseen, " in told
+
+
+def test_what_is_established_passes_strictly(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT.format(imported="", model="nn.Linear(4, 2)", loss=SUMMED))
+    (outcome,) = engine.apply([path], Settings(strict=True), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED
+    assert not any(n.startswith("Not established") for n in outcome.notes)

@@ -45,6 +45,15 @@ class Judgement:
     own_totals: tuple[str, ...]
     means: bool
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What is not established of the training and of what it tells, with the lines of the
+        result.
+        """
+        wanted = (wrapped.NAME, sharded.NAME, totals.NAME, parted.NAME)
+        found = (f for f in self.faults if not f.established and f.invariant in wanted)
+        return tuple(dict.fromkeys(f"{f.place}: {f.words}" for f in found))
+
 
 def judged(
     result: Program, original: Execution | None = None, *, divided: bool = True

@@ -9,8 +9,9 @@ from functools import cached_property
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import NOTHING, Data, Ref, Value, const, data
+from dpmigrate.execution.values import NOTHING, Data, Ref, Unknown, Value, const, data
 from dpmigrate.judge.watching import Judged, Watching, is_loader
 from dpmigrate.library.modules import owned
 from dpmigrate.model import Span
@@ -107,6 +108,22 @@ class Trial:
             for d in data(self.held(number, "loss")):
                 assert node is not None
                 yield node, d
+
+    @cached_property
+    def why_no_loss(self) -> str:
+        """Why it is not known of what is differentiated where it comes from; '' if that is known."""
+        for event in self.backwards:
+            for atom in event.values["loss"]:
+                if isinstance(atom, Unknown):
+                    return f": {atom.word}, {self.line(atom.node)}"
+                if isinstance(atom, Data) and atom.placement.kind is Kind.UNKNOWN:
+                    return f": {self.since(atom)}"
+        if self.backwards:
+            return ""
+        for (word, node), _ in self.result.trace.missed.items():
+            first = f"{word}, {self.line(node)}"
+            return f": no backward is seen; the first thing that is not known: {first}"
+        return ": no backward is seen"
 
     def original_loaders(self) -> list[Object]:
         """The loaders of the original's training batches, in the order in which they were made."""

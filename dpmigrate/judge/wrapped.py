@@ -34,7 +34,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for event in trial.steps:
         stepped = any(d.reached for d in data(event.values["parameters"]))
         if stepped and not event.values["gradients"]:  # else: a tensor that the step itself makes
-            words = "no gradient is seen that this step uses"
+            words = f"no gradient is seen that this step uses{trial.why_no_loss}"
             yield trial.fault(event.node, NAME, words, established=False)
     for event in trial.result.trace.of("judge thawed"):
         if const(True)[0] in event.values["at_wrap"]:
@@ -69,7 +69,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
                 )  # fmt: skip
                 break
     if not seen:
-        words = "no loss is seen that comes to what an optimizer steps"
+        words = f"no loss is seen that comes to what an optimizer steps{trial.why_no_loss}"
         yield trial.fault(None, NAME, words, established=False)
 
 
