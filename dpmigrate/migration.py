@@ -83,7 +83,7 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     for fault in faults(Migrated(script, again, texts)):
         return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
     divided = script.settings.batch == "global"
-    judgement = judge.judged(again.program, judge.executed(script.program), divided=divided)
+    judgement = judge.judged(again.program, judge.before(script.program), divided=divided)
     wrong_on_paper = [f for f in judgement.faults if f.established]
     if not wrong_on_paper and script.settings.strict and judgement.doubts:
         return Problem(f"the result is not shown to be right, so nothing was written (--strict): {judgement.doubts[0]}")

@@ -25,7 +25,7 @@ from dpmigrate.judge import (
     unused,
     wrapped,
 )
-from dpmigrate.judge.trial import Fault, Trial, executed
+from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
 
 _INVARIANTS = (
@@ -63,7 +63,13 @@ def judged(
     ``original`` is the program before, executed, where there is one. ``divided``: batch sizes are
     those of all ranks together, and not of each.
     """
+    ended = original.trace.ended if original is not None else None
+    if ended is not None and original is not None:  # so would the result
+        return Judgement((wrapped.not_understood(Trial(original), ended),), (), (), False)
     case = Trial(executed(result), original, divided)
+    ended = case.result.trace.ended
+    if ended is not None:  # of a part of a trace nothing is known for certain
+        return Judgement((wrapped.not_understood(case, ended),), (), (), False)
     found = tuple(f for invariant in _INVARIANTS for f in invariant.faults(case))
     return Judgement(found, assumed.sentences(case), assumed.own_totals(case), _means(case))
 
@@ -84,4 +90,4 @@ def _means(case: Trial) -> bool:
     return bool(losses) and not unseen and all(p == placements.MEAN for p in losses)
 
 
-__all__ = ["Fault", "Judgement", "Trial", "executed", "faults", "judged"]
+__all__ = ["Fault", "Judgement", "Trial", "before", "executed", "faults", "judged"]

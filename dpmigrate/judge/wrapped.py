@@ -23,10 +23,6 @@ def faults(trial: Trial) -> Iterator[Fault]:
     seen.
     """
     objects = trial.result.heap.objects
-    if trial.result.trace.ended is not None:
-        words = f"the program is not understood: {trial.result.trace.ended}"
-        yield trial.fault(None, NAME, words, established=False)
-        return
     before = {name for _, name in _missed(trial.original)} if trial.original is not None else ()
     for node, name in _missed(trial.result):
         if name not in before:
@@ -71,6 +67,11 @@ def faults(trial: Trial) -> Iterator[Fault]:
     if not seen:
         words = f"no loss is seen that comes to what an optimizer steps{trial.why_no_loss}"
         yield trial.fault(None, NAME, words, established=False)
+
+
+def not_understood(trial: Trial, why: str) -> Fault:
+    """A program that the engine does not execute to its end."""
+    return trial.fault(None, NAME, f"the program is not understood: {why}", established=False)
 
 
 def _missed(execution: Execution) -> Iterator[tuple[ast.AST, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.judge import backwards, bound, epochs, executed, faults, files, group, parted, sharded, streams, totals, unused, wrapped
+from dpmigrate.judge import backwards, before, bound, epochs, executed, faults, files, group, parted, sharded, streams, totals, unused, wrapped
 from dpmigrate.judge import judged as judgement
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
@@ -370,3 +370,29 @@ def test_a_name_that_was_read_is_bound_from_there_on() -> None:
     assert isinstance(source, Source)
     assert isinstance(after, Source)
     assert not [f for f in faults(Program.of(after), executed(Program.of(source))) if f.invariant == bound.NAME]
+
+
+def test_of_a_part_of_a_trace_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = RIGHT.replace("model = ddp.wrap(Net())", "model = Net()\n    model.module = model")
+    source, before = parse(wrong.encode(), "train.py"), parse(RIGHT.encode(), "train.py")
+    assert isinstance(source, Source) and isinstance(before, Source)
+    original = executed(Program.of(before))
+    monkeypatch.setattr("dpmigrate.execution.machine.STEPS", 300)
+    exhausted = executed(Program.of(before))
+    for told in (judgement(Program.of(source), original), judgement(Program.of(source), exhausted)):
+        (fault,) = told.faults
+        assert not fault.established
+        assert "the program is not understood: the program takes more steps" in fault.words
+        assert told.doubts and not told.means
+    monkeypatch.undo()
+    assert any(f.established for f in judgement(Program.of(source), original).faults)
+
+
+def test_the_program_before_is_executed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, again = (parse(RIGHT.encode(), "train.py") for _ in range(2))
+    assert isinstance(first, Source) and isinstance(again, Source)
+    kept = before(Program.of(first))
+    assert before(Program.of(again)) is kept
+    other = parse(RIGHT.replace("lr=0.1", "lr=0.2").encode(), "train.py")
+    assert isinstance(other, Source)
+    assert before(Program.of(other)) is not kept
