@@ -50,7 +50,7 @@ class Judgement:
         """What is not established of the training and of what it tells, with the lines of the
         result.
         """
-        wanted = (wrapped.NAME, sharded.NAME, totals.NAME, parted.NAME)
+        wanted = (wrapped.NAME, sharded.NAME, totals.NAME, parted.NAME, streams.NAME)
         found = (f for f in self.faults if not f.established and f.invariant in wanted)
         return tuple(dict.fromkeys(f"{f.place}: {f.words}" for f in found))
 

@@ -19,6 +19,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
             words = "the ranks draw the same random numbers here"
             # a rule says so where it leaves the streams equal on purpose
             yield trial.fault(event.node, NAME, words, established=False)
+    for event in trial.backwards:
+        if event.values["alike"] == const(True):
+            words = "training inside same_stream(): every rank draws the same numbers for its samples"
+            yield trial.fault(event.node, NAME, words)
 
 
 def _draws(trial: Trial, event: Event) -> bool:

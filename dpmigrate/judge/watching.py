@@ -31,7 +31,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.modules import MODULES, each_data, owned, reaching
 from dpmigrate.library.runtime import divided
-from dpmigrate.library.streams import OWN
+from dpmigrate.library.streams import OWN, SHARED
 from dpmigrate.library.tables import Tables
 from dpmigrate.program import Program
 
@@ -91,6 +91,8 @@ class Judged(Execution):
             if kind == "forward":
                 alike = alike and const(True)[0] in values["training"]
             values["alike"] = const(alike)
+        elif kind == "backward":
+            values["alike"] = const(self.heap.read(OWN) == SHARED)
         elif kind in ("state", "load state"):
             values["sole"] = const(self.sole)
         elif kind in TOLD_OF:

@@ -306,6 +306,17 @@ def made_of(wanted: Callable[[Placement], bool], what: str, gives: Placement) ->
     return effect
 
 
+def weighted_mean(site: Site) -> Value | None:
+    """``ddp.weighted_mean(loss, count)``: a mean over what is counted. One over chosen samples stays
+    what it is where all samples are counted.
+    """
+    p = placement_of(site.flat(site.get(0) or NOTHING))
+    count = placement_of(site.flat(site.get(1, "weight") or NOTHING))
+    if p.kind is Kind.RATIO and count.kind is Kind.SIZE:
+        return site.get(0)
+    return made_of(_mean, "mean", placements.MEAN)(site)
+
+
 def collective(effect: Effect) -> Effect:
     """The same where all ranks come together for it."""
 
@@ -415,7 +426,7 @@ ROWS = (
     _row("gather_all", gathered),
     _row("any_rank from_main", decided),
     _row("sum_loss", made_of(_sum, "sum over the samples", placements.MEAN)),
-    _row("weighted_mean", collective(made_of(_mean, "mean", placements.MEAN))),
+    _row("weighted_mean", collective(weighted_mean)),
     _row("mean_count", collective(made_of(_sum, "number of samples", placements.size()))),
     _row("weight_of", made_of(_rows, "target of the samples", placements.SUM)),
     _row("rank local_rank worker_number", own("the number of the rank")),

@@ -170,6 +170,21 @@ def test_the_ranks_may_draw_the_same_on_purpose() -> None:
     assert {name for name, _ in judged(text.replace("with ddp.same_stream():", "if True:"))} == {streams.NAME}
 
 
+def test_training_is_not_in_the_stream_of_all() -> None:
+    inside = RIGHT.replace("        for x, y in loader:\n            optimizer", "        for x, y in loader:\n          with ddp.same_stream():\n            optimizer")
+    inside = inside.replace("            optimizer.zero_grad()", "            optimizer.zero_grad()", 1)
+    assert "with ddp.same_stream():" in inside
+    assert streams.NAME in {name for name, _ in judged(inside)}
+
+
+@pytest.mark.parametrize(("count", "right"), [("known.sum()", True), ("y[known].numel()", True), ("y.numel()", False)])
+def test_a_mean_is_weighted_by_what_it_is_a_mean_of(count: str, right: bool) -> None:
+    loss = f"ddp.weighted_mean(nn.functional.cross_entropy(model(x)[known], y[known]), {count})"
+    text = RIGHT.replace("            loss = nn.functional.cross_entropy(model(x), y)", f"            known = x[:, 0] > 0\n            loss = {loss}")
+    assert loss in text
+    assert (totals.NAME in {name for name, _ in judged(text)}) is not right
+
+
 def test_what_is_not_established_says_so() -> None:
     text = RIGHT.replace("nn.functional.cross_entropy(model(x), y)", "unseen(model(x), y)", 1)
     source = parse(f"from elsewhere import unseen\n{text}".encode(), "train.py")
@@ -320,8 +335,9 @@ def main():
 def _frozen(*lines: tuple[str, str]) -> str:
     """The right result, with lines put before others of its own."""
     text = RIGHT.replace("def main():\n", FLAG)
-    for line, before in lines:
-        text = text.replace(before, f"{before[: len(before) - len(before.lstrip())]}{line}\n{before}", 1)
+    for line, next_line in lines:
+        indent = next_line[: len(next_line) - len(next_line.lstrip())]
+        text = text.replace(next_line, f"{indent}{line}\n{next_line}", 1)
     return text
 
 
