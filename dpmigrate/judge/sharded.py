@@ -21,6 +21,11 @@ def faults(trial: Trial) -> Iterator[Fault]:
         words = _wrong(trial, made)
         if words:
             yield trial.fault(made.node, NAME, words, established=_known(trial, made))
+    for event in trial.result.trace.of("judge pass"):
+        loaders = [o for o in trial.objects(event.values["loader"]) if o.number in trial.sources]
+        if loaders and const(True)[0] in event.values["apart"]:
+            words = "each rank has drawn an order of the data set for itself: their shares overlap"
+            yield trial.fault(event.node, NAME, words)
     before = trial.original_loaders()
     if len(before) == len(found):
         for old, new in zip(before, found, strict=True):

@@ -29,6 +29,7 @@ from dpmigrate.execution.values import (
     join,
     value,
 )
+from dpmigrate.judge.redrawn import redrawn
 from dpmigrate.library.modules import MODULES, each_data, owned, reaching
 from dpmigrate.library.runtime import divided
 from dpmigrate.library.streams import OWN, SHARED
@@ -257,7 +258,8 @@ class Watching(Tables):
         made = m.object(atom)
         if name == "begun" and made is not None and is_loader(m, made):
             told = join(*[m.heap.read(at) or FRESH for at in samplers(m, atom)])
-            m.event("judge pass", node, frame, loader=value(Ref(made.number)), told=told)
+            apart = const(redrawn(cast("Execution", m), made))
+            m.event("judge pass", node, frame, loader=value(Ref(made.number)), told=told, apart=apart)
             m.heap.write(BEGUN, const(True))
             for at in () if node in peeks(cast("Execution", m).program) else samplers(m, atom):
                 m.heap.write(at, USED)

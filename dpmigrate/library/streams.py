@@ -13,6 +13,8 @@ _DOC = "docs/runtime.md"
 #: a field of the process: whether each rank draws numbers of its own
 OWN = (PROCESS, "own streams")
 _YES, _NO = const(True), const(False)
+#: since what a value differs that is made of such a draw
+DRAW = "a draw of each rank's own"
 #: they draw the same on purpose: the body of ``with ddp.same_stream():``
 SHARED = const("same stream")
 
@@ -34,7 +36,7 @@ def drawn(site: Site, v: Value) -> Value:
     apart = any(placement_of(s).kind not in placements.EQUAL for s in seeds)
     if not (apart if seeds else own(site)):
         return v
-    return divergence.apart(v, Origin(site.node, "a draw of each rank's own"))
+    return divergence.apart(v, Origin(site.node, DRAW))
 
 
 def shuffled(site: Site) -> Value:

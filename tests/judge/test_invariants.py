@@ -170,6 +170,41 @@ def test_the_ranks_may_draw_the_same_on_purpose() -> None:
     assert {name for name, _ in judged(text.replace("with ddp.same_stream():", "if True:"))} == {streams.NAME}
 
 
+OWN_SET = """\
+class Own(torch.utils.data.Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+        self.names = [f"row {i}" for i in range(64)]
+        self.noise = 0.1
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return self.rows[i], i % 2
+
+
+def evaluate(model, loader):
+"""
+ORDERS = [
+    ("random.shuffle(train_set.rows)", False),
+    ("order = list(range(64))\n        random.shuffle(order)\n        train_set.rows = [train_set.rows[i] for i in order]", False),
+    ("order = np.random.permutation(64)\n        train_set.rows = [train_set.rows[i] for i in order]", False),
+    ("with ddp.same_stream():\n            random.shuffle(train_set.rows)", True),
+    ("train_set.noise = random.random()", True),
+    ("random.shuffle(other)", True),
+]
+
+
+@pytest.mark.parametrize(("drawn", "right"), ORDERS)
+def test_the_ranks_divide_a_data_set_in_one_order(drawn: str, right: bool) -> None:
+    text = RIGHT.replace("def evaluate(model, loader):\n", OWN_SET).replace("import torch\n", "import random\nimport numpy as np\nimport torch\n", 1)
+    text = text.replace("train_set = TensorDataset(torch.randn(64, 4), torch.randint(0, 2, (64,)))", "other, train_set = [1, 2, 3], Own([torch.randn(4) for _ in range(64)])")
+    text = text.replace("        loader.sampler.set_epoch(epoch)\n", f"        loader.sampler.set_epoch(epoch)\n        {drawn}\n")
+    told = [w for name, w in judged(text) if name == sharded.NAME and "for itself" in w]
+    assert bool(told) is not right, judged(text)
+
+
 def test_training_is_not_in_the_stream_of_all() -> None:
     inside = RIGHT.replace("        for x, y in loader:\n            optimizer", "        for x, y in loader:\n          with ddp.same_stream():\n            optimizer")
     inside = inside.replace("            optimizer.zero_grad()", "            optimizer.zero_grad()", 1)
