@@ -56,11 +56,14 @@ class _Alive:
         self._modules = {id(tree): word for word, tree in imported}
         self._own = _own_classes(n for _, tree in imported for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
         self._called: dict[tuple[str, str], str] = {}  # (module, a name there) -> last word of the module that it means
+        self._stars: dict[str, set[str]] = {}  # module -> last words of the modules of which it imports all
 
     def note_names(self, tree: ast.Module, module: str) -> None:
         """Note what the module calls other modules."""
         words = set(self._modules.values())
         for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names):
+                self._stars.setdefault(module, set()).add((node.module or "").rpartition(".")[2])
             for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
                 if (word := alias.name.rpartition(".")[2]) in words:
                     self._called[module, alias.asname or word] = word
@@ -136,10 +139,23 @@ class _Alive:
             if (module, last(given)) in self._called:
                 self._open_up(given, module)  # whoever is given a module looks into it
         if called in _LOOKS_UP and isinstance(call.func, ast.Name):
-            self._open.add(last(call.args[0]) if called in ("vars", "dir") and call.args else module)
+            if called in ("vars", "dir") and call.args:
+                self._open.add(last(call.args[0]))
+            else:
+                self._open |= self._seen_from(module)
         elif called in _BY_NAME and not all(isinstance(a, ast.Constant) for a in call.args[1 if called in ("getattr", "hasattr") else 0 :]):
             self._any_method = True
             self._open.add(module if not call.args else last(call.args[0]))
+
+    def _seen_from(self, module: str) -> set[str]:
+        """A module, and those of which it imports all: ``eval(name)`` finds what stands there."""
+        found, waiting = set[str](), [module]
+        while waiting:
+            word = waiting.pop()
+            if word not in found:
+                found.add(word)
+                waiting += self._stars.get(word, ())
+        return found
 
 
 def _own_classes(classes: Iterable[ast.ClassDef]) -> set[str]:

@@ -36,6 +36,7 @@ _NET = "class Net:\n    def __init__(self): ...\n    def forward(self): ...\n   
         pytest.param("import lib as tools\ngetattr(tools, name)()", _TWO, id="by a computed name, under an alias"),
         pytest.param("from proj import lib as tools\nvars(tools)[name]()", _TWO, id="by vars, under an alias"),
         pytest.param("import lib as tools\ntools.__dict__[name]()", _TWO, id="by the module's dict, under an alias"),
+        pytest.param("from lib import *\neval(name)()", _TWO, id="by eval, of what is imported with a star"),
         pytest.param("import lib\noptions.make('a', lib)", _TWO, id="the module is handed over"),
         pytest.param("import lib as tools\noptions.make('a', holder=tools)", _TWO, id="the module is handed over by keyword"),
         pytest.param("import lib\nlib.find('used')", "def find(n):\n    return globals()[n]\n" + _TWO, id="by globals()"),
@@ -99,3 +100,11 @@ def test_the_script_itself_stays_whole() -> None:
     before = ast.dump(script)
     without_dead(script, [("lib", ast.parse(_TWO))])
     assert ast.dump(script) == before
+
+
+def test_eval_finds_what_stars_bring_over_several_modules() -> None:
+    package, module, other = (ast.parse(t) for t in ("from .net import *\n", _TWO, _TWO))
+    script = ast.parse("from models import *\nimport tools\neval(name)()\n")
+    without_dead(script, [("net", module), ("models", package), ("tools", other)])
+    assert len(module.body) == 2
+    assert [type(s) for s in other.body] == [ast.Pass]

@@ -27,6 +27,12 @@ class _Framework:
     package: str
     word: str
     parts: str = _ANYTHING
+    starred: str = ""  # what a star import surely brings, where ``parts`` are names that programs make up as well
+
+    def brought(self, name: str) -> bool:
+        """Whether a star import of the package brings a name that no file of the program binds, and that counts."""
+        dotted = f"{self.package}.{name}"
+        return self.takes_over(dotted) and (not self.starred or re.fullmatch(self.starred, name) is not None)
 
     def takes_over(self, dotted: str) -> bool:
         """Whether the dotted name means the package itself, where any of it counts, or one of the parts in it."""
@@ -58,7 +64,7 @@ _FRAMEWORKS = (
     _Framework("composer", "Composer", r"Trainer|ComposerModel"),
     _Framework("ignite", "Ignite", r"\w*Engine|create_supervised_\w+|distributed"),
     _Framework("fairscale", "FairScale", r"\w+DataParallel|OSS|(Async)?Pipe"),
-    _Framework("transformers", "the Hugging Face Trainer", r"\w*Trainer"),
+    _Framework("transformers", "the Hugging Face Trainer", r"\w*Trainer", r"(Seq2Seq)?Trainer"),
     _Framework("ray.train", "Ray Train"),
     _Framework("catalyst", "Catalyst", r"\w*Runner"),
     _Framework("fastai", "fastai", r"\w*[Ll]earner|create_cnn"),
@@ -74,7 +80,7 @@ def used(names: Names, unused: frozenset[ast.AST]) -> Iterator[tuple[ast.AST, st
         if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load) or isinstance(names.parent[node], ast.Attribute):
             continue
         dotted = names.dotted(node)
-        word = _word(dotted) or next((f.word for f in starred if dotted.startswith("?.") and f.takes_over(dotted.replace("?", f.package, 1))), "")
+        word = _word(dotted) or next((f.word for f in starred if dotted.startswith("?.") and f.brought(dotted.removeprefix("?."))), "")
         if word and not _only_asked(names, node) and not is_dormant(names, node, unused):
             yield node, word
 

@@ -58,6 +58,7 @@ def _distributed(text: str) -> str:
         pytest.param("import accelerate\ntry:\n    run()\nexcept accelerate.state.PartialState:\n    pass", id="what is caught"),
         pytest.param("def main_rank():\n    return not dist.is_initialized() or dist.get_rank() == 0", id="a helper that asks whether there is a group"),
         pytest.param("def wait():\n    if dist.is_available() and dist.is_initialized():\n        dist.barrier()", id="another"),
+        pytest.param("from transformers import *\nt = TaggingTrainer(model)", id="a trainer of a name that Hugging Face does not have"),
     ],
 )
 def test_runs_on_one_process(text: str) -> None:
@@ -81,6 +82,7 @@ def test_runs_on_one_process(text: str) -> None:
         pytest.param("import ignite.distributed as idist\nidist.initialize('nccl')", "Ignite", id="processes of Ignite"),
         pytest.param("from accelerate import Accelerator\na = Accelerator()", "Accelerate", id="an accelerator"),
         pytest.param("from accelerate.state import PartialState\nif isinstance(1, int) and PartialState().num_processes > 1:\n    pass", "Accelerate", id="a state"),
+        pytest.param("from transformers import *\nt = Trainer(model)", "the Hugging Face Trainer", id="a trainer of Hugging Face, by star"),
         pytest.param("from transformers import Seq2SeqTrainer\nt = Seq2SeqTrainer(model)", "the Hugging Face Trainer", id="a trainer of Hugging Face"),
         pytest.param("from fastai.vision.all import *\nl = vision_learner(d, resnet18)", "fastai", id="a learner, by star"),
         pytest.param("from catalyst import dl\nclass R(dl.Runner):\n    pass", "Catalyst", id="a runner"),
