@@ -8,6 +8,7 @@ from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.container_methods import ContainerMethodParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
     SETTING,
@@ -23,6 +24,12 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
+
+#: numbers of a rank's samples, those that a reduction has to put together first
+_NUMBERS = (
+    placements.SUM, placements.RATIO, placements.MEAN, placements.MAX, placements.MIN,
+    placements.TERM,
+)  # fmt: skip
 
 
 class LiteralParts(ContainerMethodParts):
@@ -74,6 +81,11 @@ class LiteralParts(ContainerMethodParts):
         made = [v for v, _ in moving]
         if len(moving) == 1:
             return arithmetic.derived("text", moving[0][1], made, node, kind="text")
+        numbers = [p for _, p in moving]
+        if all(p in _NUMBERS or p.kind is Kind.SIZE for p in numbers):
+            # nothing is computed with a text: it lies as what is the least whole of it
+            least = next((p for p in _NUMBERS if p in numbers), numbers[0])
+            return arithmetic.derived("text", least, made, node, kind="text")
         if any(placement_of(v) != p for v, p in moving):  # objects, by what they hold
             together = placements.elementwise(p for _, p in moving)
             return arithmetic.derived("text", together, made, node, kind="text")

@@ -277,6 +277,8 @@ TOLD = """\
         ("total, seen = ddp.sum_all(total, seen)", "print(total / seen, time.time())", True),
         ("total, seen = ddp.sum_all(total, seen)", "print(f'{total / seen} {time.time()}')", True),
         ("", "print(f'{loss.item()} {time.time()}')", True),
+        ("", "print(f'{loss.item()} {loss.item() * 2} {x.size(0)}')", True),
+        ("seen = ddp.sum_all(seen)", "print(f'{total} {seen} {loss.item()}')", False),
     ],
 )
 def test_totals_of_the_training(put_together: str, told: str, right: bool) -> None:
