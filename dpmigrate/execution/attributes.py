@@ -174,6 +174,8 @@ class AttributeParts(NameParts):
         if name in _NAMES and made.kind in ("function", "class"):
             return const(made.name)
         cls = self.class_of(made)
+        if name == "__class__":
+            self.event("class read", node, frame, of=value(Ref(made.number)))
         if cls is None:
             if name == "__class__":
                 plain = made.kind in (*UNSEEN, "partial")

@@ -15,6 +15,8 @@ from dpmigrate.judge import (
     assumed,
     backwards,
     bound,
+    classes,
+    devices,
     epochs,
     files,
     group,
@@ -30,6 +32,7 @@ from dpmigrate.program import Program
 
 _INVARIANTS = (
     bound, group, wrapped, sharded, epochs, streams, parted, totals, unused, backwards, files,
+    devices, classes,
 )  # fmt: skip
 
 

@@ -105,6 +105,7 @@ def is_instance(site: Site) -> Value:
     """``isinstance(x, C)``: known for the program's own classes and for literals."""
     owner, wanted = site.get(0) or NOTHING, site.get(1) or NOTHING
     classes = site.deep(wanted)
+    site.event("class asked", of=owner, classes=tuple(classes))
     answers = {_is(site, a, c) for a in owner for c in classes if not isinstance(c, Items)}
     if True in answers and answers <= {True, False} and len(owner) == 1:
         return const(True)
@@ -261,6 +262,7 @@ def ended(site: Site) -> Value:
 
 def type_of(site: Site) -> Value:
     """``type(x)``."""
+    site.event("class read", of=site.get(0) or NOTHING)
     found = [
         value(Ref(c.number))
         for o in site.m.objects(site.get(0) or NOTHING)

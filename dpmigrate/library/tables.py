@@ -38,6 +38,7 @@ from dpmigrate.library import (
     collections,
     command_line,
     configs,
+    devices,
     distributed,
     effects,
     experiments,
@@ -88,7 +89,7 @@ if TYPE_CHECKING:
 TABLES: tuple[ModuleType, ...] = (
     torch_tools, builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
     torch_products, torch_more, torch_distributions, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
-    module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, distributed,
+    module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, devices, distributed,
     runtime, streams, files, progress, trackers, transformers, vision, metrics, families, pure,
     python_names, array_names, rearranging, configs,
     networks, experiments,

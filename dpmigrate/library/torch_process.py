@@ -130,7 +130,7 @@ torch.version torch.backends.mps.is_built torch.cuda.get_rng_state torch.cuda.ge
 torch.backends.cudnn.version torch.cuda.memory_cached torch.cuda.max_memory_cached
 """, uniform, source=_DOC + "cuda.html"),
     Row("""
-torch.cuda.empty_cache torch.cuda.set_device torch.cuda.synchronize
+torch.cuda.empty_cache torch.cuda.synchronize
 torch.cuda.reset_peak_memory_stats torch.set_rng_state torch.cuda.init torch.mps.empty_cache
 torch.cuda.reset_max_memory_allocated torch.cuda.set_rng_state torch.cuda.set_rng_state_all
 torch.cuda.ipc_collect torch.set_warn_always

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.values import NONE, NOTHING, Value, placement_of
+from dpmigrate.library.devices import placed
 from dpmigrate.library.effects import (
     as_mask,
     cut,
@@ -34,8 +35,15 @@ def saved(site: Site) -> Value:
 
 def loaded(site: Site) -> Value:
     """``torch.load(path)``."""
+    placed(site)
     site.event("load", path=site.get(0, "f") or NOTHING)
     return site.ref("opaque")
+
+
+def moved(site: Site) -> Value | None:
+    """``x.to(device)``: the same."""
+    placed(site)
+    return same(site)
 
 
 def list_of(site: Site) -> Value:
@@ -72,15 +80,15 @@ def sizes_iterated(site: Site) -> Value:
 
 
 ROWS = (
+    Row(both("to cuda"), moved, ("x.mean().to(torch.float32)",), _DOC),
     Row(both("""
-to cuda cpu float double half bfloat16 contiguous clone type pin_memory detach_ share_memory_
+cpu float double half bfloat16 contiguous clone type pin_memory detach_ share_memory_
 coalesce to_dense resolve_conj resolve_neg rename refine_names xpu mps npu requires_grad_
 to_sparse squeeze_copy detach_copy cfloat cdouble
 """), same, examples("""
 x.double()
 x.clone()
 x.contiguous()
-x.mean().to(torch.float32)
 (x @ w).float()
 """), _DOC),
     Row(both("int long short byte char"), rounded, examples("""
@@ -109,7 +117,7 @@ torch.multiprocessing.set_start_method torch.set_num_interop_threads
 torch.set_deterministic torch.set_flush_denormal torch.jit.save
 """, none),
     Row("""
-torch.is_tensor torch.is_grad_enabled torch.get_default_dtype torch.device torch.finfo
+torch.is_tensor torch.is_grad_enabled torch.get_default_dtype torch.finfo
 torch.iinfo torch.typename torch.is_floating_point torch.dtype torch.get_num_threads
 torch.broadcast_shapes torch.Size torch.is_complex torch.result_type torch.is_inference
 """, uniform),

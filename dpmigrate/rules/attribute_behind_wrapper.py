@@ -37,7 +37,7 @@ from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import bare
 
 #: what the wrapper answers as the model does
-_BOTH = SETTINGS | MOVES | FLOATS | {"parameters", "training", "module", "no_sync", "forward", "__class__"}
+_BOTH = SETTINGS | MOVES | FLOATS | {"parameters", "training", "module", "no_sync", "forward"}
 
 
 @rule("DPM107", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
@@ -50,6 +50,8 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
             continue
         for value in _behind(script, node):
             keys = isinstance(node, ast.Attribute) and node.attr in ("state_dict", "load_state_dict")
+            if isinstance(node, ast.Attribute) and node.attr == "__class__" and script.from_data_parallel:
+                continue  # it was a wrapper's class before
             by_name = keys and isinstance(value, ast.Attribute) and value.attr in held and not script.values.eval(value.value)
             if by_name or any(v.kind == "wrapped" for v in roles.model_vals(value)):
                 # DPM404 takes every prefix off the keys that are loaded

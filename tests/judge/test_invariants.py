@@ -4,7 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.judge import backwards, before, bound, epochs, executed, faults, files, group, parted, sharded, streams, totals, unused, wrapped
+from dpmigrate.judge import (
+    backwards,
+    before,
+    bound,
+    classes,
+    devices,
+    epochs,
+    executed,
+    faults,
+    files,
+    group,
+    parted,
+    sharded,
+    streams,
+    totals,
+    unused,
+    wrapped,
+)
 from dpmigrate.judge import judged as judgement
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
@@ -449,3 +466,50 @@ def test_the_program_before_is_executed_once(monkeypatch: pytest.MonkeyPatch) ->
     other = parse(RIGHT.replace("lr=0.1", "lr=0.2").encode(), "train.py")
     assert isinstance(other, Source)
     assert before(Program.of(other)) is not kept
+
+
+@pytest.mark.parametrize(
+    ("device", "right"),
+    [
+        ("'cuda'", True),
+        ("args.where", True),
+        ("ddp.device()", True),
+        ("torch.device(args.where)", True),
+        ("torch.device('cuda' if torch.cuda.is_available() else 'cpu')", True),
+        ("torch.device('cpu')", True),
+        ("'cuda:1'", False),
+        ("1", False),
+        ("torch.device('cuda', 0)", False),
+        ("args.gpu", False),
+        ("torch.device(args.gpu)", False),
+        ("device=args.gpu", False),
+    ],
+)
+@pytest.mark.parametrize("moved", ["model.to({})", "x = x.to({}, non_blocking=True)"])
+def test_a_gpu_with_a_number_is_that_of_all_ranks(device: str, right: bool, moved: str) -> None:
+    options = "args = argparse.Namespace()\n    parser = argparse.ArgumentParser()\n    parser.add_argument('--gpu', type=int, default=2)\n    parser.add_argument('--where', default='cuda')\n    args = parser.parse_args()\n"
+    text = RIGHT.replace("import torch\n", "import argparse\nimport torch\n", 1).replace("    torch.manual_seed(0)\n", f"    {options}    torch.manual_seed(0)\n    x = torch.ones(2)\n")
+    moved = moved.format(device) if "device=" not in device or "x.to" not in moved else f"x = x.to({device})"
+    text = text.replace("    model = ddp.wrap(Net())\n", f"    model = Net()\n    {moved}\n    model = ddp.wrap(model)\n")
+    assert {name for name, _ in judged(text)} == (set() if right else {devices.NAME})
+
+
+@pytest.mark.parametrize(
+    ("asked", "right"),
+    [
+        ("model.module.__class__.__name__", True),
+        ("type(model.module).__name__", True),
+        ("isinstance(model.module, Net)", True),
+        ("isinstance(model, nn.Module)", True),
+        ("isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel))", True),
+        ("[isinstance(m, nn.Linear) for m in model.modules()]", True),
+        ("isinstance(model, Other)", True),
+        ("model.__class__.__name__", False),
+        ("type(model).__name__", False),
+        ("isinstance(model, Net)", False),
+        ("isinstance(model, (Other, Net))", False),
+    ],
+)
+def test_the_class_of_the_model_and_not_of_the_wrapper(asked: str, right: bool) -> None:
+    text = RIGHT.replace("    ddp.save(", f"    print({asked})\n    ddp.save(").replace("class Net(", "class Other:\n    pass\n\n\nclass Net(")
+    assert {name for name, _ in judged(text)} == (set() if right else {classes.NAME})

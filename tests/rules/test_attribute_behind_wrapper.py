@@ -32,6 +32,7 @@ class Net(nn.Module):
         pytest.param({"net": _NET}, id="inside the class of the model"),
         pytest.param({"end": "print(optimizer.state_dict())"}, id="the optimizer's own state"),
         pytest.param({"end": "print(hasattr(model, 'module'))"}, id="a question that the wrapper answers"),
+        pytest.param({"model": "model = nn.DataParallel(Net())", "end": "print(model.__class__)"}, id="the class of a wrapper, as before"),
         pytest.param({"end": "print(len(val_set), val_set[0])"}, id="length and items of something else"),
     ],
 )
@@ -43,6 +44,7 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
     ("parts", "pointed", "line"),
     [
         pytest.param({"end": "print(model.fc)"}, "model.fc", "print(model.module.fc)", id="attribute"),
+        pytest.param({"end": "print(model.__class__.__name__)"}, "model.__class__", "print(model.module.__class__.__name__)", id="class"),
         pytest.param({"end": "model.tag = 3"}, "model.tag", "model.module.tag = 3", id="attribute that is set"),
         pytest.param({"end": "model.load_state_dict({})"}, "model.load_state_dict", "model.module.load_state_dict({})", id="load_state_dict"),
         pytest.param({"net": _NET, "end": "print(model.names())"}, "model.names", "print(model.module.names())", id="method of the model"),
