@@ -26,6 +26,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if loaders and const(True)[0] in event.values["apart"]:
             words = "each rank has drawn an order of the data set for itself: their shares overlap"
             yield trial.fault(event.node, NAME, words)
+    for event in trial.result.trace.of("batch divided"):
+        if event.values["size"] == const(1):
+            words = "batches of one sample cannot be divided: apply with --batch per-rank"
+            yield trial.fault(event.node, NAME, words)
     before = trial.original_loaders()
     if len(before) == len(found):
         for old, new in zip(before, found, strict=True):

@@ -115,6 +115,7 @@ def method_called(site: Site) -> Value:
 
 def local_batch(site: Site) -> Value:
     """``ddp.local_batch(size)``: the rank's part of a batch size."""
+    site.event("batch divided", size=site.get(0, "size") or NOTHING)
     origin = Origin(site.node, LOCAL_BATCH)
     return value(Data("number", placements.size(), origin=origin))
 

@@ -119,6 +119,7 @@ SPOILED = [
     pytest.param(SHARD, "shuffle=True", sharded.NAME, id="no sampler"),
     pytest.param(SHARD, f"shuffle=True, {SHARD}", sharded.NAME, id="shuffled as well"),
     pytest.param("ddp.local_batch(16)", "16", sharded.NAME, id="whole batches"),
+    pytest.param("ddp.local_batch(16)", "ddp.local_batch(1)", sharded.NAME, id="batches of one sample"),
     pytest.param("        for x, y in loader:\n            optimizer", "        for x, y in ddp.shard(loader):\n            optimizer", sharded.NAME, id="a loader for evaluations"),
     pytest.param("        loader.sampler.set_epoch(epoch)\n", "", epochs.NAME, id="no epoch"),
     pytest.param("        loader.sampler.set_epoch(epoch)\n        model.train()\n", "        it = enumerate(loader)\n        model.train()\n        for i, (x, y) in it:\n            pass\n        loader.sampler.set_epoch(epoch)\n", epochs.NAME, id="epoch after a pass"),
