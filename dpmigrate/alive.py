@@ -57,6 +57,7 @@ class _Alive:
         self._own = _own_classes(n for _, tree in imported for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
         self._called: dict[tuple[str, str], str] = {}  # (module, a name there) -> last word of the module that it means
         self._stars: dict[str, set[str]] = {}  # module -> last words of the modules of which it imports all
+        self._imports: dict[str, set[str]] = {}  # module -> the names that it imports from others
 
     def note_names(self, tree: ast.Module, module: str) -> None:
         """Note what the module calls other modules."""
@@ -64,6 +65,8 @@ class _Alive:
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names):
                 self._stars.setdefault(module, set()).add((node.module or "").rpartition(".")[2])
+            if isinstance(node, ast.ImportFrom):
+                self._imports.setdefault(module, set()).update(a.name for a in node.names)
             for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
                 if (word := alias.name.rpartition(".")[2]) in words:
                     self._called[module, alias.asname or word] = word
@@ -79,6 +82,8 @@ class _Alive:
     def settle(self) -> None:
         """Let definitions live whose names are used, until no more do."""
         while True:
+            self._open = {m for word in self._open for m in self._seen_from(word)}
+            self.words.update(name for m in self._open for name in self._imports.get(m, ()))
             now = [w for w in self._waiting if self._lives(*w)]
             if not now:
                 return

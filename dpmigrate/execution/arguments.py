@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -65,3 +66,22 @@ class Arguments:
 
 def _unordered(v: Value) -> object:
     return v if len(v) < 2 else frozenset(v)
+
+
+def fits(given: Arguments, parameters: ast.arguments, before: int = 0) -> bool:
+    """Whether a function with these parameters takes the arguments, after ``before`` others; a call
+    that leaves one out, or gives one too many, raises.
+    """
+    if given.star or given.stars:
+        return True
+    count = before + len(given.positional)
+    positional = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
+    if count > len(positional) and parameters.vararg is None:
+        return False
+    named = {*positional[count:], *(a.arg for a in parameters.kwonlyargs)}
+    if parameters.kwarg is None and not given.keywords.keys() <= named:
+        return False
+    required = positional[count : len(positional) - len(parameters.defaults)]
+    alone = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
+    required += [a.arg for a, default in alone if default is None]
+    return set(required) <= given.keywords.keys()

@@ -33,10 +33,12 @@ from dpmigrate.execution.values import (
     value,
 )
 
-#: attributes that every class has
 #: the name of a class or a function
 _NAMES = ("__name__", "__qualname__")
+#: attributes that every class has
 _GIVEN = ("__class__", "__dict__", "__name__", "__module__", "__doc__", "__annotations__")
+#: Python's own lists and dictionaries
+_PLAIN: dict[str, type] = {"list": list, "dict": dict}
 #: objects whose attributes are methods of Python's own containers
 CONTAINERS = ("list", "dict", "set", "tuple", "iterator", "generator", "partial")
 
@@ -118,8 +120,19 @@ class AttributeParts(NameParts):
     # ------------------------------------------------------------ reading
 
     def attribute(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Value:
-        found = [self._of(atom, name, node, frame) for atom in owner if atom != UNBOUND]
+        found = [self._of(a, name, node, frame) for a in self._that_have(owner, name)]
         return join(*found) if found else NOTHING
+
+    def _that_have(self, owner: Value, name: str) -> Iterator[Atom]:
+        """The atoms that may have an attribute: where a value may be a tensor, a plain container
+        without it would stop the program.
+        """
+        tensor = any(isinstance(a, Data) and a.kind == "tensor" for a in owner)
+        for atom in owner:
+            made = self.object(atom) if isinstance(atom, Ref) else None
+            plain = _PLAIN.get(made.kind) if made is not None else None
+            if atom != UNBOUND and not (tensor and plain is not None and not hasattr(plain, name)):
+                yield atom
 
     def _of(self, atom: Atom, name: str, node: ast.AST, frame: Frame) -> Value:
         match atom:

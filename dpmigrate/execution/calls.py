@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 from dpmigrate.execution import divergence, placements
-from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.arguments import Arguments, fits
 from dpmigrate.execution.attributes import ClassParts
 from dpmigrate.execution.definitions import DefinitionParts
 from dpmigrate.execution.heap import ELEMENTS, Object
@@ -54,6 +54,7 @@ class CallParts(DefinitionParts):
         targets: list[Atom] = [a for a in callee if not isinstance(a, Unbound | Differs)]
         if len(targets) > 1:  # a call of plain data raises: that path ends here
             targets = [a for a in targets if self._may_be_called(a)] or targets
+            targets = [a for a in targets if self._takes(a, arguments)] or targets
         for atom in targets:
             if len(targets) == 1:
                 found.append(self._call_atom(atom, arguments, node, frame))
@@ -83,6 +84,19 @@ class CallParts(DefinitionParts):
         if made is not None:
             return made.kind not in ("pymodule", "list", "dict", "set")
         return not isinstance(atom, Const | Setting)
+
+    def _takes(self, atom: Atom, arguments: Arguments) -> bool:
+        """Whether what is called has parameters for the arguments, as far as they are seen."""
+        made = self.object(atom)
+        if made is not None and made.kind == "instance":
+            atom = self.library.runs(self, made) or self.method_of(made, "__call__") or atom
+        function = self.heap.objects[atom.function] if isinstance(atom, Bound) else made
+        if function is None or function.kind != "function" or "staticmethod" in function.marks:
+            return True
+        node = function.extra.node
+        if getattr(node, "decorator_list", ()):
+            return True
+        return fits(arguments, node.args, before=int(isinstance(atom, Bound)))
 
     def _call_atom(self, atom: Atom, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         match atom:

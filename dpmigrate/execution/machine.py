@@ -21,6 +21,7 @@ from dpmigrate.execution.scopes import Names
 from dpmigrate.execution.trace import Event, Parting, Trace
 from dpmigrate.execution.values import (
     Atom,
+    Bound,
     Const,
     Data,
     Differs,
@@ -108,6 +109,11 @@ class Library(Protocol):
         self, m: Machine, receiver: Atom, arguments: Arguments, node: ast.AST, frame: Frame
     ) -> Value | None:
         """A call of an object: of a library's, or of an instance whose class derives from one."""
+
+    def runs(self, m: Machine, made: Object) -> Bound | None:
+        """The method of the program that a call of an instance runs, where its class derives from
+        one of a library's.
+        """
 
     def constructed(
         self, m: Machine, made: Object, kinds: frozenset[str], arguments: Arguments, node: ast.AST,

@@ -15,7 +15,9 @@ from dpmigrate.execution.values import (
     NOTHING,
     UNBOUND,
     Const,
+    Data,
     Foreign,
+    Items,
     Ref,
     Value,
     join,
@@ -114,6 +116,7 @@ class NameParts(Machine):
 
     def _unpack(self, targets: list[ast.expr], new: Value, node: ast.AST, frame: Frame) -> None:
         stars = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
+        new = new if stars else _fitting(new, len(targets))
         known = self.known_elements(new)
         if known is not None and not stars and len(known) == len(targets):
             given = known
@@ -193,3 +196,17 @@ class NameParts(Machine):
 LISTED = 12
 #: the field that holds how many items a list has, where they are kept one by one
 LENGTH = "#length"
+
+
+def _fitting(v: Value, count: int) -> Value:
+    """What of a value goes into ``count`` targets: where it may be a tuple of so many items, others
+    and tensors, which would have to hold so many samples, would stop the program.
+    """
+    if not any(isinstance(a, Items) and len(a.items) == count for a in v):
+        return v
+    return tuple(
+        a
+        for a in v
+        if not (isinstance(a, Items) and len(a.items) != count)
+        and not (isinstance(a, Data) and a.kind == "tensor")
+    )

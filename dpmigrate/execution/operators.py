@@ -139,10 +139,12 @@ class OperatorParts(LiteralParts):
             if answer is not None:
                 return answer
         operands = [left, *rights]
+        if all(map(_shape, operands)):
+            return SETTING  # ranks have batches of one size
         hidden = [v for v in operands if not data(v) and self._hides(v)]
         if any(data(v) for v in operands) and not hidden:
-            if all(_size(d) for v in operands for d in data(v)) or all(map(_shape, operands)):
-                return SETTING  # ranks have batches of one size
+            if all(_size(d) for v in operands for d in data(v)):
+                return SETTING
             return arithmetic.elementwise("comparison", operands, node)
         return self.plain(operands, "comparison", node, frame)
 

@@ -57,6 +57,8 @@ TOLD_OF = ("print", "write", "schedule", "save", "save by rank 0")
 #: what ``ddp.shard`` gives
 SHARE = "shard"
 _THROUGH = frozenset({"wrapper", "through"})
+#: whether something was differentiated: from the second step on it is said of draws that they
+#: are made in training
 BEGUN = (PROCESS, "judge begun")
 BEFORE, UP, DOWN = const("before"), const("up"), const("down")
 _RUNTIME = "dpmigrate_runtime."
@@ -94,6 +96,7 @@ class Judged(Execution):
             values["alike"] = const(alike)
         elif kind == "backward":
             values["alike"] = const(self.heap.read(OWN) == SHARED)
+            self.heap.write(BEGUN, const(True))
         elif kind in ("state", "load state"):
             values["sole"] = const(self.sole)
         elif kind in TOLD_OF:
@@ -260,7 +263,6 @@ class Watching(Tables):
             told = join(*[m.heap.read(at) or FRESH for at in samplers(m, atom)])
             apart = const(redrawn(cast("Execution", m), made))
             m.event("judge pass", node, frame, loader=value(Ref(made.number)), told=told, apart=apart)
-            m.heap.write(BEGUN, const(True))
             for at in () if node in peeks(cast("Execution", m).program) else samplers(m, atom):
                 m.heap.write(at, USED)
         found = super()._about(m, atom, name, node, frame)

@@ -47,8 +47,17 @@ def attribute(site: Site) -> Value:
         return join(site.m.attribute(owner, guess, site.node, site.frame), default)
     if libraries and len(libraries) == len(owner):
         return join(*[value(Foreign(f"{a.name}.*")) for a in libraries], default)
-    found = [held for o in site.m.objects(owner) for _, held in site.m.heap.names(o.number)]
+    found = [
+        _of_stars(held) if name == "*" else held
+        for o in site.m.objects(owner)
+        for name, held in site.m.heap.names(o.number)
+    ]
     return join(*found, default) or SETTING
+
+
+def _of_stars(modules: Value) -> Value:
+    """Whatever a module of the program has by a star import of a library."""
+    return tuple(Foreign(f"{a.name}.*") if isinstance(a, Foreign) else a for a in modules)
 
 
 def _got(site: Site, atom: Atom, name: str, default: Value) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import Data, Value, join, placement_of
+from dpmigrate.execution.values import Data, Differs, Unknown, Value, join, placement_of
 from dpmigrate.library.sites import Effect, Site, on_axis, one_dim, rows_of
 
 
@@ -14,7 +14,16 @@ def parts_of(site: Site) -> tuple[list[Value], bool]:
     listed = site.m.known_elements(given)
     if listed is None:
         return [site.flat(site.m.elements(given, site.node, site.frame))], False
-    return [site.flat(v) for v in listed], True
+    return [site.flat(_tensors(site, v)) for v in listed], True
+
+
+def _tensors(site: Site, v: Value) -> Value:
+    """What of a value may be put together: where it may be a tensor, a tuple or None in its place
+    would stop the program.
+    """
+    if not any(isinstance(a, Data) and a.kind == "tensor" for a in v):
+        return v
+    return tuple(a for a in v if isinstance(a, Data | Unknown | Differs) or site.m.object(a))
 
 
 def joined_rows(parts: list[Value]) -> tuple[Placement, Data | None]:

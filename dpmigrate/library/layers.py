@@ -19,7 +19,7 @@ from dpmigrate.library.layer_table import BARE, LAYERS, implicit
 from dpmigrate.library.modules import MODEL, ROUND, forward, own_method, owned
 from dpmigrate.library.reductions import along
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT, attending, cell, recurrent
-from dpmigrate.library.sites import Site, rows_of
+from dpmigrate.library.sites import Site, on_axis, rows_of
 
 
 def layer(site: Site) -> Value:
@@ -148,9 +148,12 @@ def padded(site: Site) -> Value:
     if found is None:
         return site.each()
     listed = site.m.known_elements(site.get(1, "pad") or ())
-    if listed is None or found.axes is None:
+    if listed is None:
         return site.unknown("which axes are padded")
-    if found.placement.axis >= found.axes - len(listed) // 2:
+    padded_axes = [on_axis(-1 - i, found) for i in range(len(listed) // 2)]
+    if None in padded_axes:
+        return site.unknown("which axes are padded")
+    if any(padded_axes):
         return site.data(placements.PER_RANK)
     return site.data(found.placement, axes=found.axes)
 

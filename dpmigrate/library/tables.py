@@ -17,6 +17,7 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     SETTING,
     Atom,
+    Bound,
     Const,
     Data,
     Foreign,
@@ -317,6 +318,9 @@ class Tables:
             if row is not None:
                 return row.effect(site)
         return None
+
+    def runs(self, m: Machine, made: Object) -> Bound | None:
+        return cast("Execution", m).method_of(made, "forward") if modules.is_module(m, made) else None
 
     def constructed(
         self, m: Machine, made: Object, kinds: frozenset[str], arguments: Arguments, node: ast.AST,
