@@ -20,6 +20,7 @@ from dpmigrate.execution.values import (
     atom_placement,
     const,
     gradient_join,
+    join,
     known,
     only,
     placement_of,
@@ -112,6 +113,8 @@ def binary(
     """An operator on data; ``carries`` where an operand may be the 0 at which a sum over several
     turns begins.
     """
+    if cases := _alternatives([left, right]):
+        return join(*[binary(word, a, b, node, carries=carries) for a, b in cases])
     a, b = aligned([left, right])
     match word:
         case "add":
@@ -149,9 +152,23 @@ def _product(a: Placement, b: Placement, left: Value, right: Value) -> Placement
 
 def elementwise(word: str, operands: list[Value], node: ast.AST, *, kind: str = "") -> Value:
     """A function of each element."""
+    if cases := _alternatives(operands):
+        return join(*[elementwise(word, case, node, kind=kind) for case in cases])
     placement = placements.elementwise(aligned(operands))
     axes = axes_of(operands)
     return derived(word, placement, operands, node, kind=kind, axes=axes, keep_axes=False)
+
+
+def _alternatives(operands: list[Value]) -> list[list[Value]]:
+    """The operands with one that is the same on all ranks on some ways, and on others not, once as
+    the one and once as the other; empty where there is none.
+    """
+    for i, v in enumerate(operands):
+        equal = tuple(a for a in v if not isinstance(a, Data) or a.placement.kind in placements.EQUAL)
+        rest = tuple(a for a in v if isinstance(a, Data) and a not in equal)
+        if rest and any(isinstance(a, Data) for a in equal):
+            return [[*operands[:i], side, *operands[i + 1 :]] for side in (equal, rest)]
+    return []
 
 
 def aligned(operands: Iterable[Value]) -> list[Placement]:

@@ -222,8 +222,8 @@ def _atoms(v: Value) -> frozenset[Atom]:
 
 
 def normal(*values: Value) -> Value:
-    """The union, with at most one atom of data of each kind and one tuple of each length; more
-    atoms than ``WIDTH`` are not told apart any more.
+    """The union, with at most two atoms of data of each kind, one of them the same on all ranks,
+    and one tuple of each length; more atoms than ``WIDTH`` are not told apart any more.
     """
     atoms: dict[Any, Atom] = {}
     constants: dict[Const, None] = {}
@@ -236,8 +236,9 @@ def normal(*values: Value) -> Value:
             elif kind is Const:
                 constants[atom] = None  # type: ignore[index]
             elif isinstance(atom, Data):
-                seen = atoms.get(atom.kind)
-                atoms[atom.kind] = data_join(seen, atom) if isinstance(seen, Data) else atom
+                lies = (atom.kind, atom.placement.kind in placements.EQUAL)
+                seen = atoms.get(lies)
+                atoms[lies] = data_join(seen, atom) if isinstance(seen, Data) else atom
             elif isinstance(atom, Items):
                 key = ("items", len(atom.items))
                 other = atoms.get(key)
