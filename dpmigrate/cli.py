@@ -9,6 +9,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -127,7 +128,7 @@ def _wanted(code: str, settings: Settings) -> bool:
     show_default=True,
     help="What the script's batch size stays: that of all ranks together, or of each.",
 )
-@click.option("--strict", is_flag=True, help="Refuse a result that executing it on paper does not show to be right.")
+@click.option("--unproven", is_flag=True, help="Take a result also where executing it on paper does not show it to be right.")
 @click.option("--vendor", is_flag=True, help="Copy the runtime package beside the script, so that it needs nothing but torch.")
 @click.option("--annotate", is_flag=True, help="Write what is left to you into the program, as # TODO(DPM…) comments.")
 @click.option("--verify", "check_by_running", is_flag=True, help="Run original and result first (see verify), and write only what is proved.")
@@ -146,7 +147,7 @@ def apply(
     amp_dtype: options.Precision | None,
     batch: options.Batch,
     sync_bn: bool,
-    strict: bool,
+    unproven: bool,
     vendor: bool,
     annotate: bool,
     check_by_running: bool,
@@ -176,6 +177,7 @@ def apply(
         raise click.UsageError("--verify cannot go with -: a program needs a file to be run")
     if check_by_running:
         options.provable(settings)
+        settings = replace(settings, unproven=True)  # running it decides
     targets = list(_targets(paths, stdin_filename, config, entry))
     if output is not None and len(targets) != 1:
         raise click.UsageError("--output takes the result of one file")
@@ -354,7 +356,7 @@ def verify(
         after = Path(migrated)
     else:
         options.provable(settings)
-        outcome, after = proving.migration(Path(original), settings)
+        outcome, after = proving.migration(Path(original), replace(settings, unproven=True))
         if after is None:
             former = proving.kept(outcome)
             after = {path: path.read_bytes() for path in former}

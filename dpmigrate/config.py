@@ -125,6 +125,6 @@ _KEYS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "amp-dtype": _one_of("float16", "bfloat16"),
     "batch": _one_of("global", "per-rank"),
     "sync-bn": _FLAG,
-    "strict": _FLAG,
+    "unproven": _FLAG,
     "output-format": _one_of("text", "json"),
 }

@@ -20,7 +20,6 @@ from dpmigrate.transaction import Change
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
-    from dpmigrate.judge import Judgement
     from dpmigrate.program import Program
     from dpmigrate.source import Source
 
@@ -258,17 +257,12 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     if isinstance(new, Problem):
         return _planned(script, Outcome(name, Status.FAILED, files, problem=new))
     totals = () if any(f.code == "DPM602" for f in left(found)) else texts.judgement.own_totals
-    notes = (*rules.notes(script), *texts.judgement.assumed, *totals, *_doubts(texts.judgement))
+    doubts: tuple[str, ...] = ()
+    if texts.judgement.doubts:
+        doubts = (f"Not established (lines of the result): {migration.doubted(texts.judgement)}. Prove it by running: dpmigrate verify",)
+    notes = (*rules.notes(script), *texts.judgement.assumed, *totals, *doubts)
     outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=notes)
     return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
-
-
-def _doubts(judgement: Judgement) -> Iterator[str]:
-    """What is said where executing a result on paper does not show that it is right."""
-    if judgement.doubts:
-        first, *others = judgement.doubts
-        more = f", and {len(others)} more" if others else ""
-        yield f"Not established (lines of the result): {first}{more}. Prove it by running (dpmigrate verify); --strict refuses such results."
 
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 Texts = Mapping[Part, str]
 
 
+_PROVE = "Prove it by running it (dpmigrate apply --verify), or take it as it is (--unproven)"
+
+
 class Judged(dict[Part, str]):
     """The new texts of a program, with what the judge says of them."""
 
@@ -85,8 +88,8 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     divided = script.settings.batch == "global"
     judgement = judge.judged(again.program, judge.before(script.program), divided=divided)
     wrong_on_paper = [f for f in judgement.faults if f.established]
-    if not wrong_on_paper and script.settings.strict and judgement.doubts:
-        return Problem(f"the result is not shown to be right, so nothing was written (--strict): {judgement.doubts[0]}")
+    if not wrong_on_paper and judgement.doubts and not script.settings.unproven:
+        return Problem(f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {_PROVE}")
     if not wrong_on_paper:
         return Judged(texts, judgement)
     first = wrong_on_paper[0]
@@ -94,6 +97,12 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     unused = [f for f in wrong_on_paper if f.invariant == judge.unused.NAME]
     wraps = tuple((w, f.words) for f in unused for w in _wraps(script, again.program, f.node))
     return Unused(message, wraps=wraps) if wraps else Problem(message)
+
+
+def doubted(judgement: Judgement) -> str:
+    """What is not established of a result: the first of it, and how much more there is."""
+    first, *others = judgement.doubts
+    return first + (f", and {len(others)} more" if others else "")
 
 
 def _wraps(script: Script, result: Program, node: ast.AST | None) -> tuple[Wrap, ...]:

@@ -115,7 +115,7 @@ def settings(config: Config) -> Settings:
         dtype or "float16",
         chosen(config, "batch") or "global",
         bool(chosen(config, "sync_bn")),
-        bool(chosen(config, "strict")),
+        bool(chosen(config, "unproven")),
         chosen(config, "select") or (),
         chosen(config, "ignore") or (),
         config.per_file_ignores,

@@ -14,7 +14,7 @@ class Settings:
     amp_dtype: Literal["float16", "bfloat16"] = "float16"
     batch: Literal["global", "per-rank"] = "global"
     sync_bn: bool = False
-    strict: bool = False  # refuse results that are not shown to be right
+    unproven: bool = False  # results also where they are not shown to be right
     select: tuple[str, ...] = ()  # code prefixes; empty selects all
     ignore: tuple[str, ...] = ()
     per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()  # patterns, seen from root, with codes to ignore

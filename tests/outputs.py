@@ -58,7 +58,7 @@ def settings_of(path: Path) -> Settings:
     for folder in path.parents[:3]:
         if (folder / "case.toml").is_file():
             facts = tomllib.loads((folder / "case.toml").read_text())
-            return Settings(amp=bool(facts.get("amp")), sync_bn=bool(facts.get("sync_bn")), batch=facts.get("batch", "global"))
+            return Settings(amp=bool(facts.get("amp")), sync_bn=bool(facts.get("sync_bn")), batch=facts.get("batch", "global"), unproven=bool(facts.get("unproven")))
     return Settings()
 
 

@@ -37,7 +37,7 @@ class Case:
 
     @cached_property
     def settings(self) -> Settings:
-        return Settings(amp=bool(self.facts.get("amp")), sync_bn=bool(self.facts.get("sync_bn")), batch=self.facts.get("batch", "global"))
+        return Settings(amp=bool(self.facts.get("amp")), sync_bn=bool(self.facts.get("sync_bn")), batch=self.facts.get("batch", "global"), unproven=bool(self.facts.get("unproven")))
 
 
 @cache
@@ -88,7 +88,7 @@ class Several:
 
     @property
     def settings(self) -> Settings:
-        return Settings(amp=bool(self.facts.get("amp")), sync_bn=bool(self.facts.get("sync_bn")), batch=self.facts.get("batch", "global"))
+        return Settings(amp=bool(self.facts.get("amp")), sync_bn=bool(self.facts.get("sync_bn")), batch=self.facts.get("batch", "global"), unproven=bool(self.facts.get("unproven")))
 
     def copied_to(self, folder: Path) -> Path:
         """Write the program into the folder; the script that starts it."""
