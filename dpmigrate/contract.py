@@ -50,6 +50,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "rank_generator": ("generator",),
     "worker_number": ("worker_id",),
     "seed_ranks": (),
+    "own_streams": (),
     "same_stream": (),
     "same_hash": ("value",),
 }
@@ -71,5 +72,5 @@ COLLECTIVE: Final = frozenset(
         "sync_buffers",
         "main_first",
     }
-    | {"seed_ranks", "same_stream"}
+    | {"seed_ranks", "same_stream", "own_streams"}
 )

@@ -52,11 +52,15 @@ def shuffled(site: Site) -> Value:
 
 
 shared, entered, left = switched("same stream", OWN, SHARED)
+each_own, each_entered, each_left = switched("own streams", OWN, _YES)
 
 
 ROWS = (
     Row("dpmigrate_runtime.same_stream", shared, source=_DOC),
     Row("<same_stream>.__enter__", entered, source=_DOC),
     Row("<same_stream>.__exit__", left, source=_DOC),
+    Row("dpmigrate_runtime.own_streams", each_own, source=_DOC),
+    Row("<own_streams>.__enter__", each_entered, source=_DOC),
+    Row("<own_streams>.__exit__", each_left, source=_DOC),
     Row("random.shuffle numpy.random.shuffle <random_stream>.shuffle", shuffled),
 )

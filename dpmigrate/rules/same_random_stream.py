@@ -19,17 +19,25 @@ for epoch in range(epochs):
     train(epoch)
 ```
 
+Where a model is built or data are split after the loop, or before each of several (a second stage, the folds of a cross-validation), the ranks draw for
+themselves in the loop alone, and all build the same:
+```python
+with ddp.own_streams():
+    for epoch in range(epochs):
+        train(epoch)
+```
+
 ## When it is not fixed
-When the model is built inside the loop (cross-validation), or either after it (a second stage): the streams stay equal, so that all ranks build the same.
+When the model is built in the loop over the batches, or by what it calls, and when the loop stands in a generator: the streams stay equal.
 Data that are drawn inside the loop are DPM222's.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from dpmigrate.edit import Before
+from dpmigrate.edit import AddImport, Before, Enclose
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.redrawn import repeated
@@ -50,15 +58,35 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
         *(c for c in script.calls("torch.utils.data.random_split") if not repeated(script, c)),
     ]
     for loop in outer:
-        if any(_again(script, b, loop) for b in built):
+        message = "all ranks would draw the same augmentation and dropout"
+        if not any(_again(script, b, loop) for b in built):
+            yield Hit(loop, message, (Before(script.span(loop), f"{script.ddp}.seed_ranks()"),))
+            continue
+        alone = _alone(script, loop, loops, built)
+        for inner in alone:
+            whole = script.span(inner)
+            yield Hit(inner, message, (Enclose(whole, whole, f"with {script.ddp}.own_streams():"), AddImport(script.import_line)))
+        if not alone:
             yield Hit(
                 loop,
-                "the model or the data are built inside or after this loop: all ranks keep one random stream, "
+                "the model or the data are built inside this loop: all ranks keep one random stream, "
                 "so augmentation and dropout are the same on every rank",
                 severity=Severity.NOTE,
             )
-        else:
-            yield Hit(loop, "all ranks would draw the same augmentation and dropout", (Before(script.span(loop), f"{script.ddp}.seed_ranks()"),))
+
+
+def _alone(script: Script, loop: Loop, loops: Sequence[Loop], built: Sequence[ast.AST]) -> list[Loop]:
+    """The outermost of the loops in a loop, itself among them, in which nothing is built."""
+    inside = [a for a in loops if a is loop or _within(script, a, loop)]
+    found = [a for a in dict.fromkeys(inside) if not any(_built_in(script, b, a) for b in built)]
+    outer = [a for a in found if not any(b is not a and _within(script, a, b) for b in found)]
+    # a generator is left in the middle of the loop, with the streams of the body
+    return [a for a in outer if not any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(a))]
+
+
+def _built_in(script: Script, built: ast.AST, loop: Loop) -> bool:
+    """Whether the model or the data are built in the loop, or in a function that it calls."""
+    return script.names.is_inside(built, loop) or script.names.function(built) in script.roles.all_entered(loop)
 
 
 def _draws(script: Script, call: ast.Call) -> bool:
@@ -76,9 +104,8 @@ def _within(script: Script, inner: Loop, outer: Loop) -> bool:
 
 def _again(script: Script, built: ast.AST, loop: Loop) -> bool:
     """Whether the model or the data may be built once the loop has begun: in it, below it, or in a second call of its function."""
-    names, functions = script.names, script.roles.all_entered(loop)
-    home = names.function(built)
-    if names.is_inside(built, loop) or home in functions:
+    names, home = script.names, script.names.function(built)
+    if _built_in(script, built, loop):
         return True
     for node in script.leading_to(loop):
         function = names.function(node)

@@ -17,7 +17,7 @@ from ._process_group import cleanup, setup
 from ._rank0 import main_first, main_only, main_path
 from ._reduce import mean_all, sum_all
 from ._samplers import DistributedSampler, shard_sampler
-from ._seeds import common_seed, rank_generator, same_stream, seed_ranks, worker_number
+from ._seeds import common_seed, own_streams, rank_generator, same_stream, seed_ranks, worker_number
 from ._state import device, is_main, local_rank, rank, world_size
 
 __version__ = "0.1.0"
@@ -44,6 +44,7 @@ __all__ = [
     "mean_count",
     "method",
     "next_epoch",
+    "own_streams",
     "rank",
     "rank_generator",
     "same_hash",

@@ -96,13 +96,38 @@ def seed_ranks() -> None:
         agree_on_seeds()
         base = int(from_main(torch.initial_seed()))
     STATE.common_seed = base
+    times, STATE.seedings = STATE.seedings, STATE.seedings + 1
     if rank() == 0:
         return
-    seed = (base + rank()) % 2**64
+    seed = (base + rank() + times * world_size()) % 2**64
     torch.manual_seed(seed)
     random.seed(seed)
     if numpy := _numpy():
         numpy.random.seed(seed % 2**32)
+
+
+@contextmanager
+def own_streams() -> Iterator[None]:
+    """Run the body with streams of each rank's own, as after ``seed_ranks``; afterwards all ranks go on with rank 0's. A collective at both ends.
+
+    For a training after which more is built that must be the same on all ranks: the next fold of a cross-validation, a second stage. A rank that leaves
+    the body by an exception asks nobody, and goes on with the streams from before it. Once ``seed_ranks`` has been called the body runs as it is. Raises
+    what ``seed_ranks`` raises.
+    """
+    if world_size() == 1 or STATE.common_seed is not None:
+        yield
+        return
+    before = _streams()
+    seed_ranks()
+    try:
+        yield
+    except BaseException:
+        _restore(before)
+        STATE.common_seed = None
+        raise
+    with meeting("ddp.own_streams"):
+        share_streams()
+    STATE.common_seed = None
 
 
 def agree_on_seeds() -> None:

@@ -39,7 +39,8 @@ class Watched:
 class State:
     """What ``setup`` did.
 
-    ``common_seed`` is set by ``seed_ranks``, after which torch.initial_seed() differs between ranks; ``seeds_given``
+    ``common_seed`` is set by ``seed_ranks``, after which torch.initial_seed() differs between ranks; ``seedings`` counts how often
+    each rank was given streams of its own, ``seeds_given``
     counts how often each has been asked for, ``generators`` how many samplers have one of the program's own.
     What the nets need (``_nets.py``) stands below: nothing of it is filled in one process.
     """
@@ -51,6 +52,7 @@ class State:
     sections: int = 0
     quieted: bool = False
     common_seed: int | None = None
+    seedings: int = 0
     seeds_given: Counter[int] = field(default_factory=Counter)
     generators: weakref.WeakKeyDictionary[torch.Generator, int] = field(default_factory=weakref.WeakKeyDictionary)
     group: dist.ProcessGroup | None = None  # of the collectives of this package, over gloo; None: the program's own

@@ -26,6 +26,8 @@ def test_streams(draw: str) -> None:
     assert _found(f"ddp.seed_ranks()\nwith ddp.same_stream():\n    x = {draw}\n") == "uniform"
     assert _found(f"ddp.seed_ranks()\nwith ddp.same_stream():\n    pass\nx = {draw}\n") == "per rank"
     assert _found(f"with ddp.same_stream():\n    pass\nx = {draw}\n") == "uniform"
+    assert _found(f"with ddp.own_streams():\n    x = {draw}\n") == "per rank"
+    assert _found(f"with ddp.own_streams():\n    pass\nx = {draw}\n") == "uniform"
     assert _found(f"ddp.seed_ranks()\nx = ddp.from_main({draw})\n") == "uniform"
 
 

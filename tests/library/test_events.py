@@ -162,7 +162,7 @@ def test_the_average_of_a_model_is_called_and_so_is_the_model_in_it() -> None:
 
 
 def test_streams_made_alike_are_a_meeting() -> None:
-    for word in ("same_stream", "main_first"):
+    for word in ("same_stream", "own_streams", "main_first"):
         text = f"import dpmigrate_runtime as ddp\nwith ddp.{word}():\n    pass"
         assert found(text, "collective") == [2]
     text = "import dpmigrate_runtime as ddp\nwith ddp.accumulate(model, sync=True):\n    pass"

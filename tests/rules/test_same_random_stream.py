@@ -70,13 +70,28 @@ def test_in_a_function_and_a_method() -> None:
 )
 def test_what_is_built_later_needs_equal_streams(step: str) -> None:
     """Otherwise the ranks would split the data differently and train on each other's validation samples."""
-    found_here = hits("DPM210", **{**_ONLY_RUN, "step": step})
-    assert found_here and not any(f.edits for f in found_here)
-    assert {f.severity.value for f in found_here} == {"note"}
+    text = whole(**{**_ONLY_RUN, "step": step})
+    assert "    with ddp.own_streams():\n        for epoch in range(3):\n            loader.sampler.set_epoch(epoch)\n" in text
+    assert "seed_ranks" not in text
 
 
 def test_a_model_built_in_the_loop() -> None:
-    (one,) = hits("DPM210", epoch_start="model = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)", model="", optimizer="")
+    parts = {"epoch_start": "model = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)", "model": "", "optimizer": ""}
+    text = whole(**parts)
+    assert "with ddp.own_streams():\n            for x, y in loader:\n" in text
+    assert "seed_ranks" not in text
+
+
+@pytest.mark.parametrize("step", ["model = Net()\n" + STEP.strip(), "model = make()\n" + STEP.strip()])
+def test_a_model_built_in_the_loop_over_the_batches(step: str) -> None:
+    (one,) = hits("DPM210", defs="def make():\n    return Net()", model="", step=step)
+    assert not one.edits
+    assert one.severity.value == "note"
+
+
+def test_a_loop_in_a_generator() -> None:
+    run = _RUN.replace("            optimizer.step()", "            optimizer.step()\n        yield epoch")
+    (one,) = hits("DPM210", **{**_ONLY_RUN, "defs": run, "step": "for k in range(3):\n    for _ in run(k):\n        pass"})
     assert not one.edits
 
 
@@ -84,7 +99,9 @@ def test_a_loader_after_the_loop() -> None:
     second = "other = DataLoader(train_set, batch_size=16)\nfor e in range(2):\n    for x, y in other:\n        " + STEP.strip().replace("\n", "\n        ")
     assert [bool(f.edits) for f in hits("DPM210", end=second)] == [True, True]
     drawn = second.replace("batch_size=16", "batch_size=16, sampler=order")
-    assert [bool(f.edits) for f in hits("DPM210", end=f"order = torch.utils.data.RandomSampler(train_set)\n{drawn}")] == [False, True]
+    text = whole(end=f"order = torch.utils.data.RandomSampler(train_set)\n{drawn}")
+    assert "    with ddp.own_streams():\n        for epoch in range(3):\n" in text
+    assert "    ddp.seed_ranks()\n    for e in range(2):\n" in text
 
 
 _INSIDE = "loader = DataLoader({}, batch_size=16, shuffle=True{})"
@@ -139,8 +156,9 @@ def test_models_of_other_branches(test: str, other: str, own: bool) -> None:
     """A model that another branch builds is not built after this one's loop."""
     lines = _MODES.format(test=test, other=other, step=STEP.strip().replace("\n", "\n            "))
     setup = "c, d = os.environ.get('C'), os.environ.get('D')"
-    (one,) = hits("DPM210", module_level=True, setup=setup, model="", optimizer="", before=lines, epochs="if c:", batches="if c:", step="pass")
-    assert bool(one.edits) == own
+    text = whole(module_level=True, setup=setup, model="", optimizer="", before=lines, epochs="if c:", batches="if c:", step="pass")
+    assert ("seed_ranks()" in text) == own
+    assert ("with ddp.own_streams():" in text) != own
 
 
 @pytest.mark.parametrize(("end", "own"), [("t.run()\nt.load()", True), ("t.load()\nt.run()", True), ("t.run()\nt.load()\nt.run()", False)])
@@ -161,5 +179,6 @@ def test_a_model_that_is_read_after_training(end: str, own: bool) -> None:
                 for x, y in self.loader:
                     {STEP.replace("model", "self.net").replace("optimizer", "opt").strip().replace(chr(10), chr(10) + " " * 20)}
     """
-    (one,) = hits("DPM210", defs=defs, model="", optimizer="", before="t = T(loader)", epochs="if True:", batches="if True:", step="pass", end=end)
-    assert bool(one.edits) == own
+    text = whole(defs=defs, model="", optimizer="", before="t = T(loader)", epochs="if True:", batches="if True:", step="pass", end=end)
+    assert ("seed_ranks()" in text) == own
+    assert ("with ddp.own_streams():" in text) != own

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +279,29 @@ def only_main_is_heard() -> None:
             assert bar.n == 5
         bar = tqdm("abc", file=out)
         assert list(bar) == ["a", "b", "c"] and bar.n == 3
+
+
+@check
+def y_own_streams_for_a_while() -> None:
+    before = torch.get_rng_state()
+    with ddp.own_streams():
+        drawn = everyone((torch.rand(1).item(), random.random(), float(np.random.rand())))
+    assert len(set(drawn)) == ddp.world_size()
+    after = everyone((torch.rand(1).item(), random.random(), float(np.random.rand()), ddp.common_seed()))
+    assert len(set(after)) == 1
+    if ddp.is_main():  # whose streams were not disturbed
+        torch.set_rng_state(before)
+        torch.rand(1)
+        assert torch.rand(1).item() == after[0][0]
+    with ddp.own_streams():
+        again = everyone(torch.rand(1).item())
+    assert len({*again[1:], *(d[0] for d in drawn)}) == 2 * ddp.world_size() - 1  # the others draw new numbers
+    kept: list[float] = []
+    with suppress(KeyError), ddp.own_streams():
+        kept += everyone(torch.rand(1).item())
+        raise KeyError
+    assert len(set(kept)) == ddp.world_size()
+    assert len(set(everyone((torch.rand(1).item(), ddp.common_seed())))) == 1
 
 
 @check

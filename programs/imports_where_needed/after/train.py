@@ -46,16 +46,17 @@ def main():
     scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
     stopper = EarlyStopping(patience=2, path="best.pt")
 
-    for epoch in range(settings.EPOCHS):
-        train_loader.sampler.set_epoch(epoch)
-        train_loss = run_epoch(model, train_loader, loss_fn, optimizer)
-        valid_loss = run_epoch(model, valid_loader, loss_fn)
-        scheduler.step(ddp.mean_all(valid_loss))
-        print(f"[{epoch}] train {train_loss:.5f} valid {valid_loss:.5f}")
-        stopper(valid_loss, model)
-        if ddp.any_rank(stopper.early_stop):
-            print("Early stopping")
-            break
+    with ddp.own_streams():
+        for epoch in range(settings.EPOCHS):
+            train_loader.sampler.set_epoch(epoch)
+            train_loss = run_epoch(model, train_loader, loss_fn, optimizer)
+            valid_loss = run_epoch(model, valid_loader, loss_fn)
+            scheduler.step(ddp.mean_all(valid_loss))
+            print(f"[{epoch}] train {train_loss:.5f} valid {valid_loss:.5f}")
+            stopper(valid_loss, model)
+            if ddp.any_rank(stopper.early_stop):
+                print("Early stopping")
+                break
 
     ddp.barrier()
     model.module.load_state_dict(torch.load("best.pt", map_location=ddp.device()))
