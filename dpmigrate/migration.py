@@ -109,7 +109,7 @@ def _wraps(script: Script, result: Program, node: ast.AST | None) -> tuple[Wrap,
     """The wraps of a program that a call of ``ddp.wrap`` in its result may be."""
     found = [n for p in result.parts for n in ast.walk(p.tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == f"{script.ddp}.wrap"]
     found.sort(key=lambda n: (n.lineno, n.col_offset))
-    return script.wraps_at(found.index(node), len(found)) if node in found else ()
+    return script.wraps_at(found.index(node), [ast.unparse(n.args[0]) for n in found]) if node in found else ()
 
 
 def carried_out(program: Program, found: Sequence[Finding], *, only_comments: bool = False) -> Texts | Problem:

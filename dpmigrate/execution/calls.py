@@ -79,7 +79,7 @@ class CallParts(DefinitionParts):
         if isinstance(atom, Method) and isinstance(atom.receiver, Data):
             return "." not in atom.name  # an attribute that data do not have
         if isinstance(atom, Foreign):
-            return atom.name not in self.imported
+            return atom.name not in self.imported and not self.library.module(atom.name)
         made = self.object(atom)
         if made is not None:
             return made.kind not in ("pymodule", "list", "dict", "set")
@@ -111,6 +111,9 @@ class CallParts(DefinitionParts):
                 self.trace.foreign.setdefault(atom.name, given is not None)
                 if given is not None:
                     return given
+                if self.library.module(atom.name):
+                    self.raises()
+                    return NOTHING
                 return self.unknown_call(atom.name, arguments, node, frame)
             case Method():
                 return self._call_method(atom, arguments, node, frame)

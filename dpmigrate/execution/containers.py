@@ -167,18 +167,19 @@ class ContainerParts(AttributeParts):
             return unknown(f"no table has {word}", node)
         return SETTING
 
-    def depends(self, v: Value, seen: frozenset[int] = frozenset()) -> placements.Placement:
-        """How a value lies, with what its containers hold."""
-        out = placement_of(v)
-        for atom in v:
-            made = self.object(atom)
-            if made is not None and made.number not in seen and made.kind not in _CODE:
-                inner = self.contents(made)
-                if inner:
-                    deep = self.depends(inner, seen | {made.number})
-                    out = placements.join(out, deep)
-            elif isinstance(atom, Method) and atom.receiver != atom:
-                out = placements.join(out, self.depends(value(atom.receiver), seen))
+    def depends(self, v: Value) -> placements.Placement:
+        """How a value lies, with all that its containers hold."""
+        out, seen, waiting = placements.ZERO, set[int](), [v]
+        while waiting:
+            held = waiting.pop()
+            out = placements.join(out, placement_of(held))
             if out.kind is Kind.UNKNOWN:
                 return out
+            for atom in held:
+                made = self.object(atom)
+                if made is not None and made.number not in seen and made.kind not in _CODE:
+                    seen.add(made.number)
+                    waiting.append(self.contents(made))
+                elif isinstance(atom, Method) and atom.receiver != atom:
+                    waiting.append(value(atom.receiver))
         return out

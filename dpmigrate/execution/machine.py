@@ -157,6 +157,9 @@ class Library(Protocol):
     def kinds(self, name: str) -> frozenset[str]:
         """What the instances of a library's class are: ``module``, ``optimizer``, ``dataset`` …"""
 
+    def module(self, name: str) -> bool:
+        """Whether a name is that of a module, which cannot be called."""
+
     def exported(self, module: str, name: str) -> bool | None:
         """Whether a star import of a library's module brings a name; None: not known."""
 

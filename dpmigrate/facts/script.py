@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -221,10 +221,16 @@ class Script:
             self._unused[wrap] = partly_used(self.roles, self.wrapped_by(wrap))
         return self._unused[wrap]
 
-    def wraps_at(self, index: int, count: int) -> tuple[Wrap, ...]:
-        """The wrap that is written as the ``index``-th of ``count``, in the order of the source; all, where the program has not so many."""
-        wraps = sorted(self.wraps.wraps, key=lambda w: position(w.stmt))
-        return (wraps[index],) if len(wraps) == count else tuple(wraps)
+    def wraps_at(self, index: int, written: Sequence[str]) -> tuple[Wrap, ...]:
+        """The wrap that is the ``index``-th of those that are ``written`` in the result, each as the text that it wraps, in the order of the source; all, where
+        it is not known which it is. Several may be written beside one statement, in an order of their own.
+        """
+        own = [n for n, text in enumerate(written) if text == written[index]]
+        named = [w for w in self.wraps.wraps if w.how in ("after", "before") and w.target == written[index]]
+        wraps = sorted(named if len(named) == len(own) else self.wraps.wraps, key=lambda w: position(w.stmt))
+        if len(named) == len(own):
+            return (wraps[own.index(index)],)
+        return (wraps[index],) if len(wraps) == len(written) else tuple(wraps)
 
     def wrapped_by(self, wrap: Wrap) -> Vals:
         """The models that the wrap is made of."""

@@ -28,6 +28,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import cut, none, number, plain, uniform
+from dpmigrate.library.layer_table import derives
 from dpmigrate.library.reductions import reduce
 from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed
 
@@ -143,6 +144,10 @@ def _is(site: Site, atom: object, cls: object) -> bool | None:
     if made is not None and made.kind == "instance" and wanted is not None:
         own = site.m.class_of(made)
         return own is not None and wanted.number in own.extra.order
+    if made is not None and name.startswith("torch.nn.") and made.kind in ("module", "container"):
+        answer = derives(made.name, name.rpartition(".")[2])
+        if answer is not None:
+            return answer
     if made is not None and name:
         kinds = site.m.library.kinds(name)
         if made.kind in kinds or kinds & site.m.kinds(made):

@@ -234,3 +234,22 @@ _ReflectionPadNd _ReplicationPadNd RNNBase RNNCellBase Container
 """
     )
 )
+_CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
+
+
+def derives(layer: str, asked: str) -> bool | None:
+    """Whether a class of layers of torch's is another one or derives from it, by their names; None
+    where that is not known.
+    """
+    layer = layer.removeprefix("Lazy") if layer != asked else layer
+    if layer == asked:
+        return True
+    if asked in ("RNNBase", "RNNCellBase"):
+        return layer in (RECURRENT if asked == "RNNBase" else CELLS)
+    if asked == "_NormBase":
+        return "BatchNorm" in layer or layer.startswith("InstanceNorm")
+    if asked in BASES and not asked.endswith("Loss"):
+        stem = asked.strip("_").removesuffix("Nd")
+        return layer.removeprefix("Sync").startswith(stem) if stem != "Container" else None
+    own = (*LAYERS, *_CONTAINERS)
+    return False if layer in own and asked in own else None

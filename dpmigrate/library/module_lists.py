@@ -75,16 +75,12 @@ def children(site: Site, made: Object) -> list[Value]:
 
 
 def _named(site: Site, made: Object) -> list[tuple[str, Value]]:
-    """The layers of a container with their names; of one of the program's class other fields are
-    no layers.
-    """
+    """The layers of a container with their names; other fields are no layers."""
     found = [
         (k, v)
         for k, v in site.m.heap.names(made.number)
         if isinstance(k, str) and not k.startswith(("=", "mode ", "grad", "training"))
     ]
-    if made.kind != "instance":
-        return found
     return [(k, v) for k, v in found if k == "*" or k.isdigit() or any(_layer(site, a) for a in v)]
 
 

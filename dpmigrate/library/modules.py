@@ -32,6 +32,8 @@ from dpmigrate.library.effects import cut, none, same, uniform
 from dpmigrate.library.sites import GRAD, Effect, Row, Site, methods
 
 _DOC = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"
+#: kinds of objects that hold data and are no part of a model
+_HOLDING = ("list", "dict", "set", "instance", "opaque", "output")
 #: kinds of objects that hold parameters
 MODULES = frozenset({"module", "wrapper", "criterion", "container", "library model"})
 
@@ -298,7 +300,7 @@ def each_data(
 
 def _plain(m: Machine, made: Object) -> bool:
     """Whether an object is a container of the program's, and no part of a model."""
-    return made.kind in ("list", "dict", "set", "instance", "opaque") and not is_module(m, made)
+    return made.kind in _HOLDING and not is_module(m, made)
 
 
 def wrapper_attribute(site: Site) -> Value:

@@ -61,6 +61,14 @@ torch_geometric.nn torch_geometric.utils torch_geometric.transforms torch_geomet
 torchmetrics.functional skimage.metrics tqdm.contrib tqdm.keras
 """))
 
+#: modules, which cannot be called: a function of the same name stands in each of them, or none
+MODULES_OF_TORCH = frozenset(f"torch.{word}" for word in words("""
+amp autograd backends cuda cuda.amp distributed distributions fft fx hub jit linalg
+multiprocessing nn nn.functional nn.init nn.parallel nn.utils nn.utils.rnn onnx optim
+optim.lr_scheduler profiler random sparse special utils utils.checkpoint utils.data
+utils.tensorboard
+"""))
+
 
 def aliased(name: str) -> str:
     """The name with the public package in the place of one that is another name for it."""

@@ -77,7 +77,7 @@ from dpmigrate.library import (
     transformers,
     vision,
 )
-from dpmigrate.library.public_names import public
+from dpmigrate.library.public_names import MODULES_OF_TORCH, public
 from dpmigrate.library.pure import ANY
 from dpmigrate.library.results import field_of
 from dpmigrate.library.sites import Row, Site, table
@@ -417,6 +417,9 @@ class Tables:
 
     def kinds(self, name: str) -> frozenset[str]:
         return _kinds_of(canonical(name))
+
+    def module(self, name: str) -> bool:
+        return name in MODULES_OF_TORCH
 
     def exported(self, module: str, name: str) -> bool | None:
         whole = f"{module}.{name}"

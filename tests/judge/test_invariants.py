@@ -514,3 +514,12 @@ def test_a_gpu_with_a_number_is_that_of_all_ranks(device: str, right: bool, move
 def test_the_class_of_the_model_and_not_of_the_wrapper(asked: str, right: bool) -> None:
     text = RIGHT.replace("    ddp.save(", f"    print({asked})\n    ddp.save(").replace("class Net(", "class Other:\n    pass\n\n\nclass Net(")
     assert {name for name, _ in judged(text)} == (set() if right else {classes.NAME})
+
+
+@pytest.mark.parametrize("read", ["out.logits", "out[0]", "out['logits']"])
+def test_what_a_model_of_a_library_gives_has_passed_through_its_wrapper(read: str) -> None:
+    text = RIGHT.replace("ddp.wrap(Net())", "ddp.wrap(AutoModelForSequenceClassification.from_pretrained('a'))").replace("import torch\n", "import torch\nfrom transformers import AutoModelForSequenceClassification\n", 1)
+    text = text.replace("            loss = nn.functional.cross_entropy(model(x), y)", f"            out = model(x)\n            loss = nn.functional.cross_entropy({read}, y)")
+    assert wrapped.NAME not in {name for name, _ in judged(text)}
+    past = text.replace("out = model(x)", "out = model.module(x)")
+    assert wrapped.NAME in {name for name, _ in judged(past)}
