@@ -36,7 +36,7 @@ from dpmigrate.execution.values import (
 )
 
 #: statements and expressions that one program may take; what is longer ends as "not understood"
-STEPS = 80_000
+STEPS = 250_000
 #: calls within calls
 DEPTH = 60
 #: the owner of what belongs to the process: the mode of autograd, the random streams

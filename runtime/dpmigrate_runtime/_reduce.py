@@ -38,8 +38,8 @@ def sum_all(*values: Any, over: Any = None) -> Any:
 
     Takes numbers, tensors and numpy arrays of any shape. An int (or bool) gives an int, summed in int64; a float a float, summed in
     float64; a tensor or array one of its own dtype, shape and device (bool: int64). A rank whose shard was empty may hold a plain 0
-    where the others hold a float, a tensor or an array: it gets what they get. A list of numbers or of tensors without dimensions gives
-    a list of the same length, element by element; a dict of numbers gives one of its own kind with the keys of all ranks. In one
+    where the others hold a float, a tensor or an array: it gets what they get. A list of numbers, or of tensors and arrays without dimensions,
+    gives a list of the same length, element by element; a dict of numbers gives one of its own kind with the keys of all ranks. In one
     process the values are returned unchanged.
 
     ``over`` names the loader whose loop made the values, where one loop serves divided and undivided loaders: nothing is summed when
@@ -69,18 +69,29 @@ def mean_all(*values: Any, over: Any = None) -> Any:
 
 
 def _packed(value: Any) -> Any:
-    """A list of numbers, or of tensors without dimensions, as one tensor; anything else as it is."""
-    if isinstance(value, list) and all(type(x) in (int, float, bool) for x in value):
-        return torch.tensor(value, dtype=torch.float64 if any(isinstance(x, float) for x in value) or not value else torch.int64)
-    if isinstance(value, list) and all(isinstance(x, torch.Tensor) and x.dim() == 0 for x in value):
-        return torch.stack([x.detach() for x in value])
-    return value
+    """A list of numbers, or of tensors and numpy arrays without dimensions, as one tensor; anything else as it is."""
+    if not isinstance(value, list) or not all(map(_is_scalar, value)):
+        return value
+    tensors = [x for x in value if isinstance(x, torch.Tensor)]
+    if tensors:
+        parts = [torch.as_tensor(x.item() if _is_numpy(x) else x, device=tensors[0].device).detach() for x in value]
+        dtype = functools.reduce(torch.promote_types, [part.dtype for part in parts])
+        return torch.stack([part.to(dtype) for part in parts])
+    numbers = [x.item() if _is_numpy(x) else x for x in value]
+    return torch.tensor(numbers, dtype=torch.float64 if any(isinstance(x, float) for x in numbers) or not value else torch.int64)
 
 
 def _unpacked(total: Any, value: Any) -> Any:
     if not isinstance(value, list):
         return total
-    return list(total.unbind()) if value and isinstance(value[0], torch.Tensor) else total.tolist()
+    if any(isinstance(x, torch.Tensor) for x in value):
+        return list(total.unbind())
+    return list(total.numpy()) if any(map(_is_numpy, value)) else total.tolist()
+
+
+def _is_scalar(value: Any) -> bool:
+    without = (isinstance(value, torch.Tensor) or _is_numpy(value)) and not value.shape
+    return without or type(value) in (int, float, bool)
 
 
 def _is_numpy(value: Any) -> bool:

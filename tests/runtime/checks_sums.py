@@ -36,6 +36,11 @@ def sums_of_lists() -> None:
     assert ddp.mean_all([float(ddp.rank()), 4.0]) == [(world - 1) / 2, 4.0]
     assert ddp.mean_all([3, 5], 2) == ([3.0, 5.0], 2.0)
     assert ddp.sum_all([]) == ddp.mean_all([]) == []
+    assert ddp.mean_all([np.float32(1.5), np.array(0.5)]) == [1.5, 0.5]
+    assert ddp.sum_all([np.int64(2), 1]) == [2 * world, world]
+    assert all(isinstance(x, np.float64 | float) for x in ddp.mean_all([np.float64(1.0), 2]))
+    mixed = ddp.sum_all([0, torch.tensor(0.5), np.float64(1.0)])
+    assert mixed == ([0, 0.5, 1.0] if world == 1 else [0, 0.5 * world, world])
     first, second = ddp.mean_all([torch.tensor(1.5, requires_grad=True), torch.tensor(2.5)])
     assert (first.item(), second.item()) == (1.5, 2.5)
 
