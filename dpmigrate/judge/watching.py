@@ -23,6 +23,7 @@ from dpmigrate.execution.values import (
     Foreign,
     Method,
     Ref,
+    Unknown,
     Value,
     const,
     data,
@@ -81,7 +82,8 @@ class Judged(Execution):
         result = super().call(callee, arguments, node, frame)
         self.sole = before
         told = [a.receiver for a in callee if isinstance(a, Method) and a.name == "set_epoch"]
-        if len(told) == len(callee) > 1:
+        known = [a for a in callee if not isinstance(a, Unknown)]
+        if len(told) == len(known) and len(callee) > 1:
             found = {o.number for o in self.objects(told)}
             for number in found:
                 self.heap.write((number, TOLD), one_of(found))
@@ -92,7 +94,8 @@ class Judged(Execution):
             begun = const(True)[0] in (self.heap.read(BEGUN) or NOTHING)
             alike = begun and const(False)[0] in (self.heap.read(OWN) or const(False))
             if kind == "forward":
-                alike = alike and const(True)[0] in values["training"]
+                graded = values["grad"] != const(False)
+                alike = alike and graded and const(True)[0] in values["training"]
             values["alike"] = const(alike)
         elif kind == "backward":
             values["alike"] = const(self.heap.read(OWN) == SHARED)

@@ -41,6 +41,16 @@ def plainly(effect: Effect) -> Layer:
     return called
 
 
+def dropping(effect: Effect) -> Layer:
+    """A layer that draws random numbers while it trains."""
+
+    def called(site: Site, made: Object) -> Value | None:
+        whole = site.m.heap.read((made.number, "mode training")) == const(False)
+        return effect(site) if whole else drawn(effect)(site)
+
+    return called
+
+
 def _with(site: Site, *more: Value | None) -> Site:
     """The call of a layer as the function with arguments of the layer behind its own."""
     given = [v for v in more if v is not None]
@@ -165,7 +175,7 @@ ConstantPad{} CircularPad{}
 _POOLS = "MaxPool{} AdaptiveMaxPool{} FractionalMaxPool{}"
 _MIXING = "Conv{} ConvTranspose{} BatchNorm{} InstanceNorm{}"
 LAYERS: dict[str, Layer] = dict.fromkeys(words(_ELEMENTS), plainly(elementwise))
-LAYERS |= dict.fromkeys(words(_DRAWN), plainly(drawn(elementwise)))
+LAYERS |= dict.fromkeys(words(_DRAWN), dropping(elementwise))
 BARE = {*words(_ELEMENTS), *words(_DRAWN)}
 for _count in (1, 2, 3):
     _size = f"{_count}d"

@@ -54,7 +54,7 @@ def batch_first(site: Site, made: Object, name: str) -> bool | None:
     if name in ("TransformerEncoder", "TransformerDecoder"):
         word = name.removeprefix("Transformer").lower()
         given = site.m.heap.read((made.number, f"={word}_layer"))
-        given = given or site.m.heap.read((made.number, "=0")) or NOTHING
+        given = site.m.bound(given or site.m.heap.read((made.number, "=0")) or NOTHING)
         found = {
             batch_first(site, o, o.name)
             for o in site.m.objects(given)

@@ -523,3 +523,12 @@ def test_what_a_model_of_a_library_gives_has_passed_through_its_wrapper(read: st
     assert wrapped.NAME not in {name for name, _ in judged(text)}
     past = text.replace("out = model(x)", "out = model.module(x)")
     assert wrapped.NAME in {name for name, _ in judged(past)}
+
+
+def test_one_of_several_loaders_is_told_the_epoch_also_where_another_is_not_known() -> None:
+    several = "    if torch.cuda.is_available():\n        loader = DataLoader(train_set, batch_size=ddp.local_batch(8), sampler=ddp.DistributedSampler(train_set, seed=0))\n"
+    several += "    elif torch.backends.mps.is_available():\n        loader = missing\n"
+    text = RIGHT.replace("    test_loader = ", f"{several}    test_loader = ", 1)
+    assert epochs.NAME not in {name for name, _ in judged(text)}
+    untold = text.replace("        loader.sampler.set_epoch(epoch)\n", "")
+    assert epochs.NAME in {name for name, _ in judged(untold)}
