@@ -100,6 +100,8 @@ class Judged(Execution):
         elif kind == "backward":
             values["alike"] = const(self.heap.read(OWN) == SHARED)
             self.heap.write(BEGUN, const(True))
+        elif kind == "streams joined":  # what is drawn now is for the next training
+            self.heap.write(BEGUN, const(False))
         elif kind in ("state", "load state"):
             values["sole"] = const(self.sole)
         elif kind in TOLD_OF:

@@ -52,7 +52,13 @@ def shuffled(site: Site) -> Value:
 
 
 shared, entered, left = switched("same stream", OWN, SHARED)
-each_own, each_entered, each_left = switched("own streams", OWN, _YES)
+each_own, each_entered, _left = switched("own streams", OWN, _YES)
+
+
+def each_left(site: Site) -> Value:
+    """``own_streams()`` ends: from here on all ranks draw the same again."""
+    site.event("streams joined")
+    return _left(site) or NONE
 
 
 ROWS = (

@@ -532,3 +532,21 @@ def test_one_of_several_loaders_is_told_the_epoch_also_where_another_is_not_know
     assert epochs.NAME not in {name for name, _ in judged(text)}
     untold = text.replace("        loader.sampler.set_epoch(epoch)\n", "")
     assert epochs.NAME in {name for name, _ in judged(untold)}
+
+
+TWICE = """\
+    for fold in range(2):
+        torch.nn.init.normal_(torch.ones(2))
+        with ddp.own_streams():
+            for epoch in range(4):
+"""
+
+
+def test_what_is_built_between_two_trainings_is_drawn_by_all() -> None:
+    head, body = RIGHT.split("    for epoch in range(4):\n")
+    loop, tail = body.split("    ddp.save(")
+    inner = "".join(f"        {line}\n" for line in loop.splitlines())
+    whole = head.replace("    ddp.seed_ranks()\n", "") + TWICE + inner + "    ddp.save(" + tail
+    assert judged(whole) == []
+    alike = whole.replace("with ddp.own_streams():", "if True:")
+    assert {name for name, _ in judged(alike)} == {streams.NAME}
