@@ -108,3 +108,13 @@ def test_eval_finds_what_stars_bring_over_several_modules() -> None:
     without_dead(script, [("net", module), ("models", package), ("tools", other)])
     assert len(module.body) == 2
     assert [type(s) for s in other.body] == [ast.Pass]
+
+
+def test_a_computed_name_finds_what_a_package_imports() -> None:
+    package, module, other = (ast.parse(t) for t in ("from .net import used, other\n", _TWO, _TWO))
+    script = ast.parse("import models\nimport tools\ngetattr(models, name)()\n")
+    without_dead(script, [("net", module), ("models", package), ("tools", other)])
+    assert len(module.body) == 2
+    alone = ast.parse(_TWO)
+    without_dead(ast.parse("import tools\n"), [("tools", alone)])
+    assert [type(s) for s in alone.body] == [ast.Pass]

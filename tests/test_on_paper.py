@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dpmigrate import engine
+from dpmigrate import engine, migration
+from dpmigrate.judge import Judgement, totals
+from dpmigrate.judge.trial import Fault
 from dpmigrate.model import Outcome, Status
 from dpmigrate.settings import Settings
 
@@ -159,3 +161,59 @@ def test_what_is_established_passes(tmp_path: Path) -> None:
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is Status.CHANGED
     assert not any(n.startswith("Not established") for n in outcome.notes)
+
+
+#: two models, of which one has a layer that no loss reaches, wrapped beside one statement
+BESIDE = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Left(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used = nn.Linear(4, 2)
+        self.spare = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.used(x)
+
+
+def build():
+    return Left(), nn.Linear(2, 2)
+
+
+def main():
+    loader = DataLoader(TensorDataset(torch.randn(64, 4), torch.randn(64, 2)), batch_size=8, shuffle=True)
+    {targets} = build()
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for epoch in range(2):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = (second(first(x)) - y).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize("targets", ["first, second", "(first, second)"])
+def test_find_unused_is_written_where_the_layer_is(tmp_path: Path, targets: str) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(BESIDE.format(targets=targets))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome.reason
+    (new,) = [f.after for f in outcome.files if f.after is not None]
+    assert "first = ddp.wrap(first, find_unused=True)" in new
+    assert "second = ddp.wrap(second)" in new
+
+
+def test_several_doubts_are_counted() -> None:
+    faults = [Fault("train.py:3", totals.NAME, f"doubt {n}", established=False) for n in (1, 2, 3)]
+    judgement = Judgement(tuple(faults), (), (), False)
+    assert migration.doubted(judgement) == "train.py:3: doubt 1, and 2 more"
+    assert migration.doubted(Judgement(tuple(faults[:1]), (), (), False)) == "train.py:3: doubt 1"

@@ -120,19 +120,26 @@ class AttributeParts(NameParts):
     # ------------------------------------------------------------ reading
 
     def attribute(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Value:
-        found = [self._of(a, name, node, frame) for a in self._that_have(owner, name)]
+        found = [self._of(a, name, node, frame) for a in self._that_have(owner, name, node, frame)]
         return join(*found) if found else NOTHING
 
-    def _that_have(self, owner: Value, name: str) -> Iterator[Atom]:
+    def _that_have(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Iterator[Atom]:
         """The atoms that may have an attribute: where a value may be a tensor, a plain container
         without it would stop the program.
         """
         tensor = any(isinstance(a, Data) and a.kind == "tensor" for a in owner)
         for atom in owner:
-            made = self.object(atom) if isinstance(atom, Ref) else None
-            plain = _PLAIN.get(made.kind) if made is not None else None
-            if atom != UNBOUND and not (tensor and plain is not None and not hasattr(plain, name)):
+            if atom != UNBOUND and not (tensor and self._lacks(atom, name, node, frame)):
                 yield atom
+
+    def _lacks(self, atom: Atom, name: str, node: ast.AST, frame: Frame) -> bool:
+        """Whether an atom is a tuple, a list or a dictionary without an attribute."""
+        if isinstance(atom, Items):  # some tuples of libraries have names for their items
+            named = self.library.attribute(self, atom, name, node, frame) is not None
+            return not named and not hasattr(tuple, name)
+        made = self.object(atom)
+        plain = _PLAIN.get(made.kind) if made is not None else None
+        return plain is not None and not hasattr(plain, name)
 
     def _of(self, atom: Atom, name: str, node: ast.AST, frame: Frame) -> Value:
         match atom:

@@ -1,0 +1,184 @@
+"""What would raise is not followed: where a value may be several things, those that fit are left."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from dpmigrate.execution.arguments import Arguments, fits
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import SETTING, data, placement_of
+from tests.execution.paper import executed, held
+
+_HEAD = """
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+for x, y in DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8)), batch_size=4):
+    pass
+which = input()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "parameters", "takes"),
+    [
+        ("f(1)", "a", True),
+        ("f()", "a", False),
+        ("f(1, 2)", "a", False),
+        ("f(1, 2)", "a, *rest", True),
+        ("f(1)", "a, b=1", True),
+        ("f(b=1)", "a, b", False),
+        ("f(1, b=1)", "a, b", True),
+        ("f(1, c=1)", "a", False),
+        ("f(1, c=1)", "a, **rest", True),
+        ("f(1, a=1)", "a, b=2", False),
+        ("f(1)", "a, *, k", False),
+        ("f(1, k=1)", "a, *, k", True),
+        ("f(1)", "a, *, k=2", True),
+        ("f(*xs)", "a", True),
+        ("f(**xs)", "a", True),
+    ],
+)
+def test_arguments_that_fit(given: str, parameters: str, takes: bool) -> None:
+    """The cases are those of Python, which is asked as well."""
+    call = ast.parse(given, mode="eval").body
+    assert isinstance(call, ast.Call)
+    function = ast.parse(f"lambda {parameters}: 0", mode="eval").body
+    assert isinstance(function, ast.Lambda)
+    named = {k.arg: SETTING for k in call.keywords if k.arg}
+    stars = any(k.arg is None for k in call.keywords)
+    star = any(isinstance(a, ast.Starred) for a in call.args)
+    positional = [SETTING for a in call.args if not isinstance(a, ast.Starred)]
+    arguments = Arguments(positional, named, SETTING if star else (), SETTING if stars else ())
+    assert fits(arguments, function.args) is takes
+    if not star and not stars:
+        try:
+            eval(given, {"f": eval(f"lambda {parameters}: 0")})
+        except TypeError:
+            assert not takes
+        else:
+            assert takes
+
+
+def test_a_receiver_counts_as_an_argument() -> None:
+    function = ast.parse("lambda self, a: 0", mode="eval").body
+    assert isinstance(function, ast.Lambda)
+    assert fits(Arguments([SETTING]), function.args, before=1)
+    assert not fits(Arguments([SETTING, SETTING]), function.args, before=1)
+
+
+#: a model of one setting, made and called in branches that ask for the setting again
+_MODELS = """
+class Many(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return x, self.a(x)
+
+class One(nn.Module):
+    def forward(self, x):
+        return x
+
+class Two(nn.Module):
+    def forward(self, a, b):
+        return a + b
+
+if which == "many":
+    first, second = Many(), Two()
+else:
+    first, second = One(), One()
+
+if which == "many":
+    a, b = first(x)
+    out = second(a, b)
+else:
+    out = second(first(x))
+loss = out.mean()
+"""
+
+
+def test_branches_of_one_setting_that_are_written_twice() -> None:
+    assert str(placement_of(held(executed(_HEAD + _MODELS), "loss"))) == "partial(mean)"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "z = x if which else {'a': x}\nout = z.to('cpu')",
+        "z = x if which else [x]\nout = z.cuda()",
+        "z = x if which else (x, x, x)\nout = torch.cat([x, z], dim=1)",
+        "z = x if which else None\nout = torch.cat([x, z], dim=1)",
+        "def f(v): return v\nz = f if which else (lambda a, b: [a])\nout = z(x)",
+        "f = torch.utils.checkpoint if which else (lambda v: v)\nout = f(x)",
+        "out = x\nif which:\n    out = torch.utils.data(x)",
+    ],
+)
+def test_what_raises_is_left_out(lines: str) -> None:
+    out = held(executed(f"{_HEAD}{lines}\n"), "out")
+    assert placement_of(out).kind is Kind.ROWS, out
+
+
+def test_a_list_has_its_own_methods_beside_a_tensor() -> None:
+    out = held(executed(f"{_HEAD}z = x if which else [1]\nz = z.copy() if which else z.index(1)\n"), "z")
+    assert out
+
+
+@pytest.mark.parametrize(
+    ("lines", "placement"),
+    [
+        ("w = torch.ones(4, 4) if which else x\nout = (w * y[:, None]).mean()", "partial(mean)"),
+        ("w = torch.ones(4, 4) if which else x\nout = torch.exp(w + x).mean()", "partial(mean)"),
+        ("w = torch.ones(4) if which else x.sum()\nout = w * 2", "unknown"),
+    ],
+)
+def test_what_is_the_same_on_all_ranks_on_some_ways(lines: str, placement: str) -> None:
+    assert str(placement_of(held(executed(f"{_HEAD}{lines}\n"), "out"))) == placement
+
+
+def test_shapes_in_tuples_are_compared() -> None:
+    ex = executed(f"{_HEAD}b, f = x.shape\nout = x.shape != (b, 3)\nsame = x.shape == x.shape\n")
+    assert not data(held(ex, "out"))
+    assert not data(held(ex, "same"))
+
+
+@pytest.mark.parametrize(
+    ("layer", "asked", "answer"),
+    [
+        ("nn.BatchNorm2d(3)", "nn.modules.batchnorm._BatchNorm", "True"),
+        ("nn.Conv2d(3, 3, 1)", "nn.modules.batchnorm._BatchNorm", "False"),
+        ("nn.Conv2d(3, 3, 1)", "nn.Conv2d", "True"),
+        ("nn.Conv2d(3, 3, 1)", "nn.Linear", "False"),
+        ("nn.Conv2d(3, 3, 1)", "(nn.Linear, nn.Conv2d)", "True"),
+        ("nn.ConvTranspose2d(3, 3, 1)", "nn.modules.conv._ConvNd", "True"),
+        ("nn.LazyLinear(3)", "nn.Linear", "True"),
+        ("nn.LSTM(3, 3)", "nn.RNNBase", "True"),
+        ("nn.LSTMCell(3, 3)", "nn.RNNCellBase", "True"),
+        ("nn.GRU(3, 3)", "nn.RNNCellBase", "False"),
+        ("nn.InstanceNorm2d(3)", "nn.modules.batchnorm._NormBase", "True"),
+        ("nn.Sequential()", "nn.Linear", "False"),
+        ("nn.Linear(3, 3)", "nn.Module", "True"),
+    ],
+)
+def test_layers_are_of_their_classes(layer: str, asked: str, answer: str) -> None:
+    ex = executed(f"from torch import nn\nout = isinstance({layer}, {asked})\n")
+    assert str(held(ex, "out")[0].value) == answer  # type: ignore[union-attr]
+    import torch
+
+    assert str(eval(f"isinstance({layer}, {asked})", {"nn": torch.nn})) == answer
+
+
+def test_attributes_of_a_container_are_no_layers() -> None:
+    lines = "net = nn.Sequential(nn.Linear(4, 4))\nnet.momentum = net.elsewhere\nout = net(x).mean()\n"
+    assert str(placement_of(held(executed(_HEAD + lines), "out"))) == "partial(mean)"
+
+
+def test_what_a_deep_model_holds_is_asked_once() -> None:
+    """Layers that hold each other in many ways: the number of ways doubles with each."""
+    lines = "class A:\n    pass\nlast = A()\n"
+    for _ in range(40):
+        lines += "new = A()\nnew.a = last\nnew.b = last\nlast = new\n"
+    ex = executed(f"{_HEAD}{lines}out = unseen(last)\n")
+    assert ex.trace.ended is None
