@@ -132,14 +132,24 @@ def source(roles: Roles, node: ast.expr) -> ast.expr:
             node = given
         elif isinstance(node, ast.Name):
             bound = [b for b in names.bindings(names.scope_of[node], node.id) if b.how != "aug"]
+            bound = [b for b in bound if b.how == "with" and _in_body(roles, node, b.value)][-1:] or bound
             value = bound[0].value if len(bound) == 1 and bound[0].how in ("assign", "with") else None
             for part in bound[0].path if value is not None else ():  # total, bar = 0.0, tqdm(loader)
                 value = value.elts[part] if isinstance(value, ast.Tuple) and isinstance(part, int) and part < len(value.elts) else None
+            if isinstance(value, ast.IfExp):  # bar = tqdm(loader) if verbose else loader
+                sides = [source(roles, side) for side in (value.body, value.orelse)]
+                return sides[0] if ast.dump(sides[0]) == ast.dump(sides[1]) else node
             if not _hands_over(roles, value):
                 return node
             node = value  # type: ignore[assignment]
         else:
             return node
+
+
+def _in_body(roles: Roles, node: ast.AST, manager: ast.AST | None) -> bool:
+    """Whether a node stands in the body of the ``with`` that a manager is given to."""
+    statement = next((a for a in roles.names.ancestors(manager) if isinstance(a, ast.With | ast.AsyncWith)), None) if manager is not None else None
+    return statement is not None and any(roles.names.is_inside(node, s) for s in statement.body)
 
 
 def _hands_over(roles: Roles, value: ast.AST | None) -> bool:

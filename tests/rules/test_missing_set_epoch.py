@@ -227,3 +227,23 @@ def test_a_loader_that_is_built_in_a_part_of_the_epoch(batches: str) -> None:
     parts = {"loader": "", "batches": batches, "step": step, "epoch_end": "finally:\n    print(epoch)" if batches == "try:" else ""}
     text = whole(**parts)
     assert "for x, y in ddp.next_epoch(own):" in text and "set_epoch" not in text
+
+
+@pytest.mark.parametrize(
+    ("bar", "told"),
+    [
+        pytest.param("bar = tqdm(loader) if verbose else loader", True, id="a bar or the loader itself"),
+        pytest.param("bar = tqdm(loader) if verbose else other", False, id="a bar or another loader"),
+    ],
+)
+def test_a_bar_that_may_be_the_loader(bar: str, told: bool) -> None:
+    parts = {"imports": "from tqdm import tqdm\nverbose = True", "epoch_start": bar, "batches": "for x, y in bar:", "before": "other = DataLoader(train_set, batch_size=16)"}
+    assert ("loader.sampler.set_epoch(epoch)" in whole(**parts)) is told
+
+
+def test_bars_of_one_name_in_two_withs() -> None:
+    step = "with tqdm(loader) as bar:\n    for x, y in bar:\n        " + STEP.strip().replace("\n", "\n        ")
+    end = "with tqdm(val_loader) as bar:\n    for x, y in bar:\n        print(model(x).shape)"
+    new = whole(imports="from tqdm import tqdm", batches="if True:", step=step, epoch_end=end)
+    assert "loader.sampler.set_epoch(epoch)" in new
+    assert "bar.sampler" not in new
