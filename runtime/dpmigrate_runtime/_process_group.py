@@ -23,6 +23,7 @@ from ._seeds import share_streams
 from ._state import DEFAULT_TIMEOUT, STATE, rank, world_size
 from ._watch import begin as begin_watch
 from ._watch import end as end_watch
+from ._watch import wait_for_all
 
 
 def setup(timeout: float = DEFAULT_TIMEOUT, unwatched: str | Collection[str] = ()) -> None:
@@ -122,6 +123,7 @@ def _bind_defaults_early() -> None:
 def cleanup() -> None:
     """Leave the process group: wait for the others, let go of what holds the group, destroy it. Safe to call twice.
 
+    A rank that is still at work is waited for as long as it takes, also beyond the timeout (not with ``unwatched="places"``).
     For the normal end of the program. While an exception is on its way the wait is left out, because the other ranks may never
     come. A group that somebody else made is not destroyed. The models stay usable through ``.module``.
     """
@@ -131,6 +133,7 @@ def cleanup() -> None:
         end_watch("has left by ddp.cleanup() because of an exception")
     elif world_size() > 1:
         with meeting("ddp.cleanup"):
+            wait_for_all()
             rows()
             end_watch()
             # the store may go with rank 0's process: nobody looks into it any more

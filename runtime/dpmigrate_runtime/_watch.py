@@ -31,6 +31,10 @@ _RANKS_PER_SECOND: Final = 256
 #: part of the timeout after which a rank that waits under NCCL says so: at its end NCCL ends the
 #: process, without an exception
 _NEARLY: Final = 0.9
+#: seconds for which a rank at its end waits before it asks where the others are
+_PATIENCE: Final = 2.0
+#: how the sentence of a rank begins that waits for nobody
+_AT_WORK: Final = "is at "
 #: what torch says when the connection to another rank is lost, or the time is up
 _LOST: Final = re.compile(
     "gloo/transport|Connection (was likely )?(closed|reset)|Timed out waiting|Broken pipe|NCCL"
@@ -99,8 +103,39 @@ class Watch:
             silent = "does not answer: it is gone, or in code that lets no other thread run"
         except RuntimeError:
             silent = "cannot be asked: the group's store is gone, with rank 0 or the launcher"
-        lines = [f"\n  rank {number} {told.get(number, silent)}" for number in range(self.world)]
+        lines = [f"\n  rank {number} {told.get(number) or silent}" for number in range(self.world)]
         return "The ranks:" + "".join(lines)
+
+    def wait_for_all(self) -> None:
+        """Wait until every rank has come here, longer than the timeout of the group where one is
+        still at work: rank 0 may have an evaluation of its own, or show a figure. Comes back early
+        where another rank waits for this one elsewhere, has left, or says nothing for the timeout.
+        """
+        others = [number for number in range(self.world) if number != self.rank]
+        pause, heard = 0.001, time.monotonic()
+        look = heard + _PATIENCE
+        with contextlib.suppress(RuntimeError):  # the store is gone
+            self.store.set(f"end {self.rank}", "1")
+            while not self.store.check([f"end {number}" for number in others]):
+                time.sleep(pause)
+                pause = min(2 * pause, self.tick)
+                if time.monotonic() > look:
+                    said = self._late(others)
+                    if any(words and not words.startswith(_AT_WORK) for words in said):
+                        return
+                    heard = time.monotonic() if all(said) else heard
+                    if time.monotonic() - heard > self.timeout:
+                        return
+                    look = time.monotonic() + _PATIENCE
+
+    def _late(self, others: list[int]) -> list[str]:
+        """What those say now that are not at the end of the program yet; '' of who is silent."""
+        late = [number for number in others if not self.store.check([f"end {number}"])]
+        for number in late:
+            self.store.set(str(number), "")
+        self.store.set("asked", "1")
+        time.sleep(2 * self.tick)
+        return [self.store.get(str(number)).decode() for number in late]
 
     def leave(self, how: str) -> None:
         """A last word, for those who ask later. The first one stays."""
@@ -137,6 +172,13 @@ def end(how: str = "") -> None:
     if watch is not None:
         watch.leave(how)
         watch.stop()
+
+
+def wait_for_all() -> None:
+    """Wait until all ranks are at the end of the program; at once where nobody watches."""
+    watch = _own()
+    if watch is not None:
+        watch.wait_for_all()
 
 
 def _own() -> Watch | None:

@@ -59,3 +59,17 @@ def test_kill_during_save_leaves_the_last_checkpoint(tmp_path: Path) -> None:
     state = torch.load(target)
     assert state["number"] >= last
     assert state["weights"].unique().item() == state["number"]
+
+
+def test_a_rank_at_work_is_waited_for_beyond_the_timeout() -> None:
+    end = ranks(2, str(HERE / "late.py"), "works")
+    assert end.codes == [0, 0], end.err
+    assert "ended" in end.out[0]
+
+
+@pytest.mark.parametrize(("case", "words"), [("waits", "different collectives"), ("gone", "")])
+def test_a_rank_that_will_not_come_is_not_waited_for(case: str, words: str) -> None:
+    """At once, or after the timeout where it says nothing; the limit of the job is far above both."""
+    end = ranks(2, str(HERE / "late.py"), case)
+    assert end.codes[1] != 0
+    assert words in end.err[1]
