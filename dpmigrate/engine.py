@@ -192,6 +192,9 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
         return Outcome(name, Status.FAILED, problem=Problem(f"{closed}, which it imports, {problem.message}"))
     files = [p.source.data for p in program.parts]
     if not _relevant(files, literals):
+        for unread, problem in program.unread:  # what is trained may stand there
+            if problem.line is not None and _relevant([reading.content(Path(unread))], literals):
+                return Outcome(name, Status.FAILED, problem=Problem(f"{unread}, which it imports, cannot be read: line {problem.line}: {problem.message}"))
         return Outcome(name, Status.CLEAN, reason=_idle(files), notes=_unread(program))
     return Script.running(program, settings)
 
