@@ -16,7 +16,7 @@ from dpmigrate.settings import Settings
 #: outcomes that say that the tool is wrong, not the program
 FAULTS = ("internal error", "please report it", "self-check", "two rules disagree")
 #: the settings take turns, so that each is tried with many programs
-SETTINGS = (Settings(), Settings(), Settings(amp=True), Settings(batch="per-rank", sync_bn=True), Settings(amp=True, amp_dtype="bfloat16"), Settings(follow=False))
+SETTINGS = (Settings(unproven=True), Settings(), Settings(amp=True, unproven=True), Settings(batch="per-rank", sync_bn=True, unproven=True), Settings(amp=True, amp_dtype="bfloat16"), Settings(follow=False, unproven=True))
 
 
 def broken(files: Mapping[str, bytes], seed: int = 0) -> str:
