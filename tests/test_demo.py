@@ -34,7 +34,7 @@ def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_script_that_fails_is_2_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "broken.txt"
-    broken.write_text(demo.SCRIPT.read_text().replace("    main()\n", '    if __import__("sys").argv:\n        raise ValueError("no data here")\n    main()\n'))
+    broken.write_text(demo.SCRIPT.read_text().replace("    main()\n", '    if not __import__("os").environ.get("WITH_DATA"):\n        raise ValueError("no data here")\n    main()\n'))
     monkeypatch.setattr(demo, "SCRIPT", broken)
     code, text = _demo()
     assert code == 2 and "no data here" in text and "$ dpmigrate apply train.py\n" not in text
