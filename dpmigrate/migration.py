@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dpmigrate.alive import only_alive
 from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.edit import AddImport, Edit
-from dpmigrate.model import File, Finding, Problem, Span
+from dpmigrate.model import File, Finding, Problem, Span, left
 from dpmigrate.program import Part, Program, placed
 from dpmigrate.source import Source
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Texts = Mapping[Part, str]
 
 
+#: codes of findings that say what a loss does that is none of each sample by itself
+_TELL_OF_COUPLING = ("DPM303", "DPM305", "DPM331")
 _PROVE = "Prove it by running it (dpmigrate apply --verify), or take it as it is (--unproven)"
 
 
@@ -86,7 +88,8 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     for fault in faults(Migrated(script, again, texts)):
         return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
     divided = script.settings.batch == "global"
-    judgement = judge.judged(again.program, judge.before(script.program), divided=divided)
+    told = any(f.code in _TELL_OF_COUPLING for f in left(found))
+    judgement = judge.judged(again.program, judge.before(script.program), divided=divided, coupling_told=told)
     wrong_on_paper = [f for f in judgement.faults if f.established]
     if not wrong_on_paper and judgement.doubts and not script.settings.unproven:
         return Problem(f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {_PROVE}")

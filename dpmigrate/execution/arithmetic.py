@@ -27,6 +27,9 @@ from dpmigrate.execution.values import (
     value,
 )
 
+#: the number of ranks
+WORLD: Value = (Setting("world size"),)
+
 _BINARY: dict[type[ast.AST], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", operator.add),
     ast.Sub: ("sub", operator.sub),
@@ -133,7 +136,7 @@ def binary(
     )  # fmt: skip
 
 
-_WORDS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**"}
+_WORDS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@"}
 
 
 def _product(a: Placement, b: Placement, left: Value, right: Value) -> Placement:
@@ -145,6 +148,8 @@ def _product(a: Placement, b: Placement, left: Value, right: Value) -> Placement
             if not isinstance(factor, int):
                 return placements.SUM
             return placements.size(p.times * factor)
+        if p.kind is Kind.SIZE and other == WORLD:
+            return placements.UNIFORM  # that of all ranks: every rank has as many samples
         if other == const(-1):
             return placements.negate(p)
     return placement
@@ -267,6 +272,8 @@ def _origin(
                     return Origin(a.node or node, a.word)
                 if isinstance(a, Data) and a.placement.kind is Kind.UNKNOWN and a.origin:
                     return a.origin
+    if word.startswith("__"):  # a method of Python's data model
+        word = _WORDS.get(word.strip("_"), word.strip("_"))
     return Origin(node, word, before)
 
 

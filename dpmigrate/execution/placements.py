@@ -36,7 +36,8 @@ class Placement(NamedTuple):
     or the factor of a SIZE, 0 as well for "not known"; ``segments`` counts tensors of rows that
     were put end to end (two views of one batch), 0 for "not known". Rows of a sample lie
     together within each segment; ``how`` is the reduction of a PARTIAL: ``sum``, ``mean``,
-    ``max`` or ``min``.
+    ``max`` or ``min``. ``padded`` rows have another axis that is as long as the longest sample of
+    the rank's part, filled up in the others: a mean counts what it is filled up with.
     """
 
     kind: Kind
@@ -45,12 +46,14 @@ class Placement(NamedTuple):
     times: int = 1
     segments: int = 1
     how: str = ""
+    padded: bool = False
 
     def __str__(self) -> str:
         match self.kind:
             case Kind.ROWS:
                 more = ", ragged" if self.ragged else ""
                 more += f", {self.segments} segments" if self.segments > 1 else ""
+                more += ", padded" if self.padded else ""
                 return f"rows(axis {self.axis}{more})"
             case Kind.SIZE:
                 return f"size({self.times})"
@@ -75,14 +78,23 @@ MIN = Placement(Kind.PARTIAL, how="min")
 EQUAL = (Kind.ZERO, Kind.UNIFORM)
 
 
-def rows(axis: int = 0, *, ragged: bool = False, times: int = 1, segments: int = 1) -> Placement:
+def rows(
+    axis: int = 0, *, ragged: bool = False, times: int = 1, segments: int = 1, padded: bool = False
+) -> Placement:
     """One axis runs over the rank's own samples."""
-    return Placement(Kind.ROWS, axis, ragged, times, segments)
+    return Placement(Kind.ROWS, axis, ragged, times, segments, padded=padded)
 
 
 def size(times: int = 1) -> Placement:
     """A multiple of the number of the rank's samples."""
     return Placement(Kind.SIZE, times=times)
+
+
+def mean_over(p: Placement) -> Placement:
+    """A mean over rows: over as many on every rank, unless they are chosen or padded."""
+    if p.padded:
+        return PER_RANK
+    return RATIO if p.ragged else MEAN
 
 
 def join(a: Placement, b: Placement) -> Placement:
@@ -109,6 +121,7 @@ def join(a: Placement, b: Placement) -> Placement:
             ragged=low.ragged or high.ragged,
             times=low.times if low.times == high.times else 0,
             segments=low.segments if low.segments == high.segments else 0,
+            padded=low.padded or high.padded,
         )
     if low.kind is Kind.SIZE and (high.kind is Kind.SIZE or high == SUM):
         return SUM  # numbers of samples are added up over the ranks, whatever their factor

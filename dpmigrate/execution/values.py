@@ -246,7 +246,9 @@ def normal(*values: Value) -> Value:
                     pairs = zip(other.items, atom.items, strict=True)
                     atom = Items(tuple(join(a, b) for a, b in pairs))
                 atoms[key] = atom
-            elif isinstance(atom, Setting | Differs):
+            elif isinstance(atom, Setting):
+                atoms.setdefault((atom.tag, atom.word), atom)
+            elif isinstance(atom, Differs):
                 atoms.setdefault(atom.tag, atom)
             elif isinstance(atom, Unknown):
                 unknowns[atom] = None
@@ -255,7 +257,7 @@ def normal(*values: Value) -> Value:
     if len(atoms) > WIDTH or _TOO_MANY in unknowns:
         return (_TOO_MANY,)
     if len(constants) > CONSTANTS:
-        atoms.setdefault("setting", Setting())
+        atoms.setdefault(("setting", ""), Setting())
         constants = {c: None for c in constants if c.value is None}
     return (*atoms.values(), *constants, *islice(unknowns, REASONS))
 

@@ -53,18 +53,25 @@ class Judgement:
         """What is not established of the training and of what it tells, with the lines of the
         result.
         """
-        wanted = (wrapped.NAME, sharded.NAME, totals.NAME, parted.NAME, streams.NAME)
+        wanted = (
+            wrapped.NAME, sharded.NAME, totals.NAME, totals.COUPLED, parted.NAME, streams.NAME
+        )  # fmt: skip
         found = (f for f in self.faults if not f.established and f.invariant in wanted)
         return tuple(dict.fromkeys(f"{f.place}: {f.words}" for f in found))
 
 
 def judged(
-    result: Program, original: Execution | None = None, *, divided: bool = True
+    result: Program,
+    original: Execution | None = None,
+    *,
+    divided: bool = True,
+    coupling_told: bool = False,
 ) -> Judgement:
     """Execute a migrated program and hold it against the invariants.
 
     ``original`` is the program before, executed, where there is one. ``divided``: batch sizes are
-    those of all ranks together, and not of each.
+    those of all ranks together, and not of each. ``coupling_told``: the user is told that the loss
+    is one of the rank's own samples together, or that its scale is not known.
     """
     ended = original.trace.ended if original is not None else None
     if ended is not None and original is not None:  # so would the result
@@ -74,6 +81,8 @@ def judged(
     if ended is not None:  # of a part of a trace nothing is known for certain
         return Judgement((wrapped.not_understood(case, ended),), (), (), False)
     found = tuple(f for invariant in _INVARIANTS for f in invariant.faults(case))
+    if coupling_told:
+        found = tuple(f for f in found if f.invariant != totals.COUPLED)
     return Judgement(found, assumed.sentences(case), assumed.own_totals(case), _means(case))
 
 

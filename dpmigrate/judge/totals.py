@@ -11,21 +11,25 @@ from dpmigrate.execution.values import Data, Ref, data, placement_of
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.judge.watching import SHARE, TOLD_OF, is_loader
 from dpmigrate.library.runtime import divided
+from dpmigrate.library.streams import DRAW
 
 #: what a reduction makes whole
 _PARTS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
 #: what is added up over batches; a mean may be that of the last batch, which is no total
 _ADDED_UP = (placements.SUM, placements.RATIO)
 NAME = "losses and totals are those of all samples"
+COUPLED = "a loss takes each sample by itself"
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
     """Losses that are no mean over the ranks, and reductions of what is no such part."""
     for node, loss in trial.losses():
-        if loss.placement != placements.MEAN and loss.placement.kind not in (
-            *placements.EQUAL,
-            Kind.PER_RANK,  # what is coupled is said by a rule, and may be kept on purpose
-        ):
+        if loss.placement.kind is Kind.PER_RANK:
+            if loss.origin is None or loss.origin.word != DRAW:  # a weight that each rank draws
+                words = f"each rank's loss is made of its own samples together: {trial.since(loss)}"
+                # a rule says so where the program is migrated all the same
+                yield trial.fault(node, COUPLED, words, established=False)
+        elif loss.placement != placements.MEAN and loss.placement.kind not in placements.EQUAL:
             known = loss.placement.kind is not Kind.UNKNOWN
             yield trial.fault(node, NAME, f"the loss is {trial.since(loss)}", established=known)
     yield from _told(trial)

@@ -27,7 +27,7 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library.effects import cut, none, number, plain, uniform
+from dpmigrate.library.effects import cut, none, number, plain, uniform, within
 from dpmigrate.library.layer_table import derives
 from dpmigrate.library.reductions import reduce
 from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed
@@ -166,7 +166,7 @@ def extreme(how: str) -> Effect:
         if len(given) > 1:
             if not any(map(data, given)):
                 return SETTING if not _same(given) else given[0]
-            return arithmetic.elementwise(site.word, given, site.node)
+            return within(arithmetic.elementwise(site.word, given, site.node), given)
         inner = in_no_order(join(*[site.m.taken(v, site.node, site.frame) for v in given]))
         p = placement_of(site.flat(inner))
         if p.kind in placements.EQUAL or not data(inner):

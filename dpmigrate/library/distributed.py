@@ -22,7 +22,7 @@ from dpmigrate.execution.values import (
     join,
     value,
 )
-from dpmigrate.library.effects import none, uniform
+from dpmigrate.library.effects import none, uniform, world_size
 from dpmigrate.library.sites import Row, Site, prefixed
 
 _DOC = "https://docs.pytorch.org/docs/stable/distributed.html"
@@ -133,9 +133,10 @@ def with_gradient(site: Site) -> Value:
 
 ROWS = (
     Row("torch.distributed.get_rank torch.distributed.get_node_local_rank", rank, source=_DOC),
+    Row("torch.distributed.get_world_size", world_size, source=_DOC),
     Row(
         """
-torch.distributed.get_world_size torch.distributed.is_initialized torch.distributed.new_group
+torch.distributed.is_initialized torch.distributed.new_group
 torch.distributed.is_available torch.distributed.get_backend torch.distributed.is_nccl_available
 torch.distributed.is_torchelastic_launched
 """,

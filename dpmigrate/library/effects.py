@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.heap import Location
 from dpmigrate.execution.placements import Kind
@@ -21,6 +23,27 @@ from dpmigrate.library.sites import Effect, Site, rows_of
 def elementwise(site: Site) -> Value:
     """Each element by itself; tensors are put beside each other element by element."""
     return site.each()
+
+
+def world_size(site: Site) -> Value:
+    """The number of ranks: a number of samples times it is that of all ranks together."""
+    return arithmetic.WORLD
+
+
+def bounded(site: Site) -> Value:
+    """``x.clamp(min=1)``, ``max(n, 1)``: a number of samples, which all ranks have as many of,
+    stays one that sums may be divided by.
+    """
+    return within(site.each(), site.operands())
+
+
+def within(made: Value, operands: Iterable[Value]) -> Value:
+    """What is made of operands of which one at most differs and bounds are the others."""
+    moving = [p for v in operands if (p := placement_of(v)).kind not in placements.EQUAL]
+    if [p.kind for p in moving] != [Kind.SIZE]:
+        return made
+    number = placements.size(0)
+    return tuple(a._replace(placement=number) if isinstance(a, Data) else a for a in made)
 
 
 def mask(site: Site) -> Value:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dpmigrate.library.sites import examples
 
+#: sequences of different lengths, unpacked again: filled up to the longest
+_LONG = (
+    "nn.utils.rnn.pad_packed_sequence(nn.utils.rnn.pack_padded_sequence("
+    "x[:, :, None], t * (x[:, 0] > 0.8) * 2 + 1, True, False), True)[0]"
+)
+
 LAYER_EXAMPLES = examples(
     """
 nn.Linear(4, 2)(x)
@@ -113,6 +119,14 @@ x[:, None], t * 0 + 1, True), batch_first=True)[0]
 nn.utils.rnn.pad_packed_sequence(nn.LSTM(4, 3)\
 (nn.utils.rnn.pack_padded_sequence(x[None], t * 0 + 1))[0])[1]
 nn.utils.rnn.pack_padded_sequence(x[:, None], torch.ones(x.size(0)), True).data
+LONG
+LONG.sum()
+LONG.sum(1)
+LONG.mean()
+LONG[:, 0].mean()
+LONG[torch.arange(x.size(0)), t * 0].mean()
+F.mse_loss(LONG, LONG * 2)
+F.mse_loss(LONG, LONG * 2, reduction='sum')
 nn.MultiheadAttention(4, 1, batch_first=True)(x[:, None], x[:, None], x[:, None])[1]
 nn.MultiheadAttention(4, 2, batch_first=True)\
 (x[:, None], y[:, None], y[:, None], (t > 1)[:, None])[0]
@@ -133,5 +147,5 @@ nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 1, 8, 0.0, batch_first=True)
 nn.TransformerDecoderLayer(4, 1, 8, 0.0)(x[None], y[None], tgt_mask=torch.zeros(1, 1))
 nn.Transformer(4, 1, 1, 1, 8, 0.0, batch_first=True)(x[:, None], y[:, None])
 nn.Transformer(4, 1, 1, 1, 8, 0.0)(x[None], y[None])
-"""
+""".replace("LONG", _LONG)
 )

@@ -157,7 +157,7 @@ def _adaptive_softmax(site: Site, made: Object) -> Value | None:
     p = placements.elementwise(placement_of(v) for v in site.operands())
     each = site.data(p, kind="tensor", axes=1, keep_axes=False)
     if p.kind is Kind.ROWS:
-        p = placements.RATIO if p.ragged else placements.MEAN
+        p = placements.mean_over(p)
     return items([each, site.data(p, kind="tensor", axes=0, keep_axes=False)])
 
 

@@ -206,4 +206,4 @@ def padded_sequence(site: Site) -> Value:
         return site.data(placements.joined(arithmetic.aligned(parts)), keep_axes=False)
     if exact:
         return site.unknown("sequences padded to the longest of the rank's batch")
-    return site.data(found.placement, keep_axes=False)
+    return site.data(found.placement._replace(padded=True), keep_axes=False)

@@ -78,7 +78,7 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     if p.kind is Kind.ROWS:
         match reduction:
             case "mean":
-                p = placements.RATIO if p.ragged or skewed or ignoring else placements.MEAN
+                p = placements.RATIO if skewed or ignoring else placements.mean_over(p)
             case "sum":
                 p = placements.SUM
             case "batchmean":

@@ -93,7 +93,7 @@ def _reduced(site: Site, fields: dict[str, Value], default: str, given: list[Val
             return site.unknown(f"how {site.word} takes the samples together")
         match reduction:
             case "mean":
-                p = placements.RATIO if p.ragged else placements.MEAN
+                p = placements.mean_over(p)
             case "sum":
                 p = placements.SUM
             case "none":

@@ -132,8 +132,8 @@ def _lying(
     place = next((i for i, g in enumerate(pattern.right) if name in g), None)
     if place is None:
         whole = _WHOLE.get(how) if isinstance(how, str) else None
-        if whole is placements.MEAN and p.ragged:
-            return placements.RATIO
+        if whole is placements.MEAN:
+            return placements.mean_over(p)
         return whole or (placements.PER_RANK if how is not None else None)
     if any("..." in g for g in pattern.right[:place]):
         return None

@@ -51,6 +51,8 @@ def reduce(how: str, at: int = 1, keep: int = 2, default: int | None = None) -> 
                 return items([made, cut(places)])
             return made
         placement = found.placement
+        if how == "sum":  # what is filled up adds nothing that a mask does not take away
+            placement = placement._replace(padded=False)
         if not kept:
             before = [d for d in dims if _place(d, found) < placement.axis]
             placement = placement._replace(axis=placement.axis - len(before))
@@ -98,7 +100,7 @@ def _over(p: Placement, how: str) -> Placement:
     """A reduction over the samples."""
     match how:
         case "mean":
-            return placements.RATIO if p.ragged else placements.MEAN
+            return placements.mean_over(p)
         case "sum":
             return placements.SUM
         case "max":

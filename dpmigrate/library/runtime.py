@@ -33,7 +33,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library import modules, streams, torch_data
 from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE
-from dpmigrate.library.effects import same
+from dpmigrate.library.effects import same, world_size
 from dpmigrate.library.modules import taken_for_model
 from dpmigrate.library.sites import Effect, Row, Site
 
@@ -432,7 +432,8 @@ ROWS = (
     _row("weight_of", made_of(_rows, "target of the samples", placements.SUM)),
     _row("rank local_rank worker_number", own("the number of the rank")),
     _row("is_main", own("rank 0 alone")),
-    _row("world_size device", lambda s: SETTING),
+    _row("world_size", world_size),
+    _row("device", lambda s: SETTING),
     _row("save", saved),
     _row("main_only", main_only),
     _row("main_path", path),

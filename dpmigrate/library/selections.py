@@ -19,6 +19,7 @@ from dpmigrate.execution.values import (
     gradient_join,
     items,
     join,
+    known,
     placement_of,
     value,
 )
@@ -70,8 +71,16 @@ def index(site: Site) -> Value | None:
     if whole and any(_moving(site, v) for v in walk.others):
         return _lying(site, owner, placements.PER_RANK, None, *walk.others)
     if whole:
-        return _lying(site, owner, found.placement._replace(axis=walk.to), walk.axes)
+        padded = found.placement.padded and not any(_at_one(site, v) for v in parts)
+        p = found.placement._replace(axis=walk.to, padded=padded)
+        return _lying(site, owner, p, walk.axes)
     return _chosen(site, owner, found, walk)
+
+
+def _at_one(site: Site, part: Value) -> bool:
+    """Whether one place is taken, counted from the front: it does not move with the padding."""
+    found = known(part)
+    return _part(site, part) == "one" and not (isinstance(found, int) and found < 0)
 
 
 def _lying(site: Site, owner: Value, p: Placement, axes: int | None, *more: Value) -> Value:
@@ -153,6 +162,7 @@ def _chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
     p = found.placement._replace(axis=to)
     others = [placement_of(site.flat(v)) for v in walk.others]
     if kind == "order":
+        p = p._replace(padded=False)
         fit = all(
             q.kind in placements.EQUAL or (q.kind is Kind.ROWS and q.axis == 0) for q in others
         )
@@ -161,7 +171,9 @@ def _chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
     kinds = {d.kind for d in data(site.flat(own))}
     lying = placement_of(site.flat(own))
     if kind == "many" and kinds and not any(q.kind not in placements.EQUAL for q in others):
-        ragged = p._replace(ragged=True, times=0, segments=p.segments if p.segments == 1 else 0)
+        ragged = p._replace(
+            ragged=True, times=0, segments=p.segments if p.segments == 1 else 0, padded=False
+        )
         if kinds == {"places"}:
             return _lying(site, owner, ragged, walk.axes, own)
         if kinds == {"mask"} and lying.kind is Kind.ROWS:
@@ -411,7 +423,9 @@ def masked_select(site: Site) -> Value:
     both = rows_of(site.each())
     if both is None:
         return site.each()
-    ragged = both.placement._replace(axis=0, ragged=True, times=0, segments=1)
+    ragged = both.placement._replace(
+        axis=0, ragged=True, times=0, segments=1, padded=False
+    )
     if both.placement.axis:
         ragged = ragged._replace(segments=0)
     return site.data(ragged, axes=1, keep_axes=False)

@@ -194,7 +194,7 @@ def packed(site: Site) -> Value:
             return site.unknown("whether packed sequences have the samples first")
         if found.placement.axis != (0 if answer else 1):
             return site.data(placements.PER_RANK, kind="packed", keep_axes=False)
-    p = found.placement._replace(axis=0, ragged=True, times=0)
+    p = found.placement._replace(axis=0, ragged=True, times=0, padded=False)
     return site.data(p, kind="packed", axes=2, keep_axes=False)
 
 
@@ -216,7 +216,8 @@ def unpacked(site: Site) -> Value:
     if not isinstance(answer, bool):
         return site.unknown("whether padded sequences have the samples first")
     p = placements.rows(segments=found.placement.segments)
-    made = _made(site, p._replace(axis=0 if answer else 1), 3, "tensor")
+    padded = site.get(3, "total_length") in (None, NONE)  # to the longest that the rank has
+    made = _made(site, p._replace(axis=0 if answer else 1, padded=padded), 3, "tensor")
     lengths = arithmetic.derived(
         "lengths", p, site.operands(), site.node, kind="tensor", gradient="none", axes=1
     )

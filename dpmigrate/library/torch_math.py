@@ -6,6 +6,7 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.values import Value
 from dpmigrate.library.effects import (
     batched,
+    bounded,
     coupled,
     elementwise,
     in_place,
@@ -45,12 +46,13 @@ _ELEMENT = """
 abs absolute exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square pow float_power
 reciprocal sin cos tan asin acos atan atan2 arcsin arccos arctan arctan2 sinh cosh tanh
 asinh acosh atanh sigmoid logit sign sgn ceil floor round trunc fix frac erf erfc erfinv
-lgamma digamma clamp clip clamp_min clamp_max relu maximum minimum fmax fmin floor_divide
+lgamma digamma relu floor_divide
 remainder fmod lerp addcmul addcdiv nan_to_num masked_fill rad2deg deg2rad hypot copysign
 heaviside sinc xlogy logaddexp logaddexp2 angle expit softplus log_ndtr ldexp frexp_ gcd
 bitwise_left_shift bitwise_right_shift conj_physical conj real imag positive signbit_ hardshrink
 bucketize nextafter i0 bessel_j0 bessel_j1 view_as_real view_as_complex type_as
 """
+_BOUND = "clamp clip clamp_min clamp_max maximum minimum fmax fmin"
 _MASK = """
 eq ne lt le gt ge greater less greater_equal less_equal not_equal isnan isinf isfinite
 isclose isneginf isposinf logical_not logical_and logical_or logical_xor bitwise_and
@@ -62,11 +64,15 @@ combinations cartesian_prod outer ger kron trace meshgrid
 """
 
 ROWS = (
+    Row(both(_BOUND), bounded, examples("""
+x.clamp(0, 1)
+torch.maximum(x, y)
+x.mean().clamp(min=1)
+x.sum() / torch.tensor(x.size(0)).clamp(min=1)
+"""), _DOC),
     Row(both(_ELEMENT), elementwise, examples("""
 torch.exp(x)
-x.clamp(0, 1)
 x.pow(2)
-torch.maximum(x, y)
 x.masked_fill(x > 0, 0.0)
 torch.exp(x.mean())
 x.sum(1).sigmoid()
@@ -300,7 +306,7 @@ x.diagonal()
 
 def changing() -> tuple[Row, ...]:
     """The methods that store their result in their receiver: ``add_`` of ``add``."""
-    names = f"{_ELEMENT} {_MASK} add sub mul div neg cumsum renorm".replace("where", "").split()
+    names = f"{_ELEMENT} {_BOUND} {_MASK} add sub mul div neg cumsum renorm".replace("where", "").split()
     effects: dict[str, Effect] = {}
     for row in ROWS:
         effects |= dict.fromkeys(row.names.split(), row.effect)

@@ -167,6 +167,53 @@ def test_an_output_that_no_loss_is_made_of() -> None:
     assert unused.NAME in {name for name, _ in judged(text)}
 
 
+COUPLED = [
+    pytest.param("(model(x) - y[:, None]).pow(2).mean().sqrt()", "sqrt", id="a root of a mean"),
+    pytest.param("(nn.functional.normalize(model(x)) @ nn.functional.normalize(model(x)).t()).mean()", "@", id="each with each"),
+    pytest.param("(model(x) / model(x).std(0)).mean()", "std", id="a statistic of the batch"),
+    pytest.param("(model(x) * torch.rand(1)).mean()", "", id="a weight that each rank draws"),
+]
+
+
+@pytest.mark.parametrize(("loss", "word"), COUPLED)
+def test_a_loss_of_the_samples_of_a_batch_together_is_told(loss: str, word: str) -> None:
+    text = RIGHT.replace("nn.functional.cross_entropy(model(x), y)", loss)
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    doubts = judgement(Program.of(source)).doubts
+    if not word:
+        assert doubts == ()
+        return
+    (doubt,) = doubts
+    assert "each rank's loss is made of its own samples together" in doubt
+    assert f": {word}, line" in doubt
+    assert judgement(Program.of(source), coupling_told=True).doubts == ()
+
+
+TAGS = RIGHT.replace("        return self.head(self.body(x))\n", """\
+        lengths = (x[:, 0] > 0) + 1
+        packed = nn.utils.rnn.pack_padded_sequence(x[:, :, None].expand(-1, -1, 4), lengths, batch_first=True, enforce_sorted=False)
+        out, lengths = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+        out = self.head(self.body(out))
+        return {given}
+""")
+
+
+@pytest.mark.parametrize(
+    ("given", "right"),
+    [
+        ("out.mean(1)", False),
+        ("out[:, -1]", False),
+        ("out.sum(1) / lengths[:, None]", True),
+        ("out[:, 0]", True),
+        ("out[torch.arange(len(x)), lengths - 1]", True),
+    ],
+)
+def test_a_mean_counts_what_sequences_are_filled_up_with(given: str, right: bool) -> None:
+    told = judged(TAGS.format(given=given))
+    assert {n for n, _ in told} == (set() if right else {totals.COUPLED}), told
+
+
 CHOICE = """\
     if torch.cuda.device_count() > 3:
         loader = DataLoader(train_set, batch_size=ddp.local_batch(8), sampler=ddp.DistributedSampler(train_set, seed=1))

@@ -209,6 +209,8 @@ def _hold_rows(p: Placement, total: Any, shares: list[Any], dealing: list[torch.
     if any(p.axis >= s.ndim for s in [total, *shares]):
         raise Broken(f"no axis {p.axis} in a result of shape {total.shape}")
     total, *shares = (np.moveaxis(s, p.axis, 0) for s in [total, *shares])
+    if p.padded:  # each to its own longest; the examples leave zeros there
+        shares = [np.pad(s, [(0, 0), *((0, n - m) for n, m in zip(total.shape[1:], s.shape[1:], strict=True))]) for s in shares]
     if p.ragged or not p.segments:
         _same_rows(total, shares)
         return
