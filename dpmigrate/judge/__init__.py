@@ -21,7 +21,9 @@ from dpmigrate.judge import (
     files,
     group,
     parted,
+    scaling,
     sharded,
+    statistics,
     streams,
     totals,
     unused,
@@ -32,7 +34,7 @@ from dpmigrate.program import Program
 
 _INVARIANTS = (
     bound, group, wrapped, sharded, epochs, streams, parted, totals, unused, backwards, files,
-    devices, classes,
+    devices, classes, scaling, statistics,
 )  # fmt: skip
 
 
@@ -54,7 +56,8 @@ class Judgement:
         result.
         """
         wanted = (
-            wrapped.NAME, sharded.NAME, totals.NAME, totals.COUPLED, parted.NAME, streams.NAME
+            wrapped.NAME, sharded.NAME, totals.NAME, totals.COUPLED, parted.NAME, streams.NAME,
+            statistics.NAME,
         )  # fmt: skip
         found = (f for f in self.faults if not f.established and f.invariant in wanted)
         return tuple(dict.fromkeys(f"{f.place}: {f.words}" for f in found))

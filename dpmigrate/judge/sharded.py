@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, Data, Unknown, const
+from dpmigrate.execution.values import NONE, Const, Data, Setting, Unknown, const
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import SHARED
 from dpmigrate.library.runtime import SAMPLERS
@@ -64,6 +64,9 @@ def _order(trial: Trial, old: Object, new: Object) -> str:
             return "the original goes through the samples in their order, this loader shuffles"
         if shuffled == const(True) and now != const(True):
             return "the original shuffles, this loader may not"
+        chosen = bool(shuffled) and all(isinstance(a, Setting) for a in shuffled)
+        if chosen and any(isinstance(a, Const) for a in now):
+            return "the original shuffles where that is chosen, this loader does not ask"
     return ""
 
 

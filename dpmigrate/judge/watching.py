@@ -31,8 +31,10 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.judge.redrawn import redrawn
+from dpmigrate.library.layers import foreign_name
 from dpmigrate.library.modules import MODULES, each_data, owned, reaching
 from dpmigrate.library.runtime import divided
+from dpmigrate.library.sites import Site
 from dpmigrate.library.streams import OWN, SHARED
 from dpmigrate.library.tables import Tables
 from dpmigrate.program import Program
@@ -49,6 +51,8 @@ FROZEN, AT_WRAP, LATE = "mode judge frozen", "mode judge at the wrap", "mode jud
 MOVED = "mode judge moved"
 #: what averages gradients over the ranks
 SYNCHRONISED = ("wrap", "DistributedDataParallel")
+#: a field of a wrapper: whether the running statistics of its model are each rank's own
+STATISTICS = "mode judge statistics"
 #: a field of the process: whether the process group is up
 GROUP = (PROCESS, "judge group")
 #: whether a module or a wrapper is being called
@@ -113,6 +117,7 @@ class Judged(Execution):
             for made in self.objects(values["module"]):
                 if made.name in SYNCHRONISED:
                     self.heap.write((made.number, PASSED), FRESH)
+                    self._updated(made, values["training"])
         elif kind == "backward":
             self._differentiated(values["loss"], node, frame)
         elif kind == "wrap":
@@ -172,6 +177,15 @@ class Judged(Execution):
                 super().event("judge thawed", node, frame, at_wrap=at_wrap)
             self.heap.write((number, FROZEN), const(flag == const(False)))
 
+    def _updated(self, wrapper: Object, training: Value) -> None:
+        """A forward of a wrapper: what BatchNorm keeps is rank 0's, and then each rank's own where
+        it trains.
+        """
+        own = training == const(True) and self.heap.read((wrapper.number, "sync_bn")) is None
+        names = (foreign_name(self, self.heap.objects[n]) for n in owned(self, wrapper.number))
+        kept = own and any(n.startswith("BatchNorm") for n in names)
+        self.heap.write((wrapper.number, STATISTICS), const(kept))
+
     def _differentiated(self, loss: Value, node: ast.AST, frame: Frame) -> None:
         """Notes of each wrapper, by its number, that a backward goes through whether another one
         did before.
@@ -226,6 +240,11 @@ class Watching(Tables):
             m.heap.write(GROUP, UP)
         elif word == "cleanup":
             m.heap.write(GROUP, DOWN)
+        elif word == "sync_buffers":
+            told = {o.number for v in arguments.all() for o in cast("Execution", m).objects(v)}
+            for number in wrappers(m):
+                if told & {number, *owned(m, number)}:
+                    m.heap.write((number, STATISTICS), const(False))
         elif word == "next_epoch":
             for atom in arguments.get(0, "loader") or NOTHING:
                 for at in samplers(m, atom):
@@ -255,6 +274,8 @@ class Watching(Tables):
         through = bool(kinds & _THROUGH)
         if made is None or not (through or kinds & MODULES) or m.heap.read(INSIDE) == const(True):
             return super().called(m, receiver, arguments, node, frame)
+        if not through:
+            _evaluated(m, made, arguments, node, frame)
         m.heap.write(INSIDE, const(True))
         result = super().called(m, receiver, arguments, node, frame)
         m.heap.write(INSIDE, const(False))
@@ -275,6 +296,25 @@ class Watching(Tables):
             if not divided(m, made) and not _order_of_its_own(m, made):
                 return alike(m, found)  # every rank goes through all of it
         return found
+
+
+def wrappers(m: Machine) -> list[int]:
+    """The wrappers of which it is known whose running statistics they have."""
+    return [n for n, fields in m.heap.fields.items() if STATISTICS in fields]
+
+
+def _evaluated(
+    m: Machine, made: Object, arguments: Arguments, node: ast.AST, frame: Frame
+) -> None:
+    """A model is called past its wrapper and does not train: whether its running statistics are
+    each rank's own.
+    """
+    if m.heap.read((made.number, "mode training")) != const(False):
+        return
+    own = [m.heap.read((n, STATISTICS)) or NOTHING for n in wrappers(m) if made.number in owned(m, n)]
+    if own:
+        given = Site(cast("Execution", m), "", arguments, node, frame).flat(arguments.joined())
+        m.event("judge statistics", node, frame, given=given, own=join(*own))
 
 
 @lru_cache(maxsize=2)

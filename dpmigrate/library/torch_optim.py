@@ -140,9 +140,11 @@ def scaler(site: Site) -> Value:
 
 
 def scaled(site: Site) -> Value:
-    """``scaler.scale(loss)``."""
-    found = site.get(1) or NOTHING
-    return found
+    """``scaler.scale(loss)``: the loss times a number that goes with its gradient."""
+    found, made = site.get(1) or NOTHING, site.object
+    if made is None:
+        return found
+    return modules.each_data(site.m, found, lambda d: modules.reaching(d, made.number))
 
 
 def scaler_step(site: Site) -> Value:

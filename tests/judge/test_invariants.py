@@ -16,7 +16,9 @@ from dpmigrate.judge import (
     files,
     group,
     parted,
+    scaling,
     sharded,
+    statistics,
     streams,
     totals,
     unused,
@@ -165,6 +167,76 @@ def test_what_a_wrapper_gives_in_a_dictionary_has_passed_through_it() -> None:
 def test_an_output_that_no_loss_is_made_of() -> None:
     text = OUTPUTS.format(out="self.body(x), 'more': self.head(self.body(x))")
     assert unused.NAME in {name for name, _ in judged(text)}
+
+
+KEPT = RIGHT.replace("nn.ReLU(), nn.Dropout(0.1)", "nn.BatchNorm1d(8), nn.Dropout(0.1)")
+SYNCED = KEPT.replace("    model.eval()\n", "    model.eval()\n    ddp.sync_buffers(model)\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        (SYNCED, True),
+        (KEPT, False),
+        (KEPT.replace("ddp.wrap(Net())", "ddp.wrap(Net(), sync_bn=True)"), True),
+        (KEPT.replace("    for epoch in range(4):\n", "    for epoch in range(4):\n        ddp.sync_buffers(model)\n"), False),
+        (KEPT.replace("        model.train()\n", "        model.eval()\n"), True),
+        (RIGHT, True),
+    ],
+)
+def test_a_divided_evaluation_uses_one_set_of_running_statistics(text: str, right: bool) -> None:
+    told = judged(text)
+    assert (statistics.NAME in {n for n, _ in told}) is not right, told
+
+
+SCALED = RIGHT.replace("    ddp.seed_ranks()\n", "    scaler = torch.amp.GradScaler()\n    ddp.seed_ranks()\n")
+SCALED = SCALED.replace("loss.backward()", "scaler.scale(loss).backward()").replace("optimizer.step()", "scaler.step(optimizer)\n            scaler.update()")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "right"),
+    [
+        ("", "", True),
+        ("scaler.step(optimizer)", "optimizer.step()", False),
+        ("scaler.scale(loss).backward()", "loss.backward()", False),
+        ("scaler.scale(loss).backward()", "(scaler.scale(loss) if torch.cuda.is_available() else loss).backward()", True),
+    ],
+)
+def test_scaled_gradients_are_stepped_by_their_scaler(before: str, after: str, right: bool) -> None:
+    assert before in SCALED
+    told = judged(SCALED.replace(before, after, 1) if before else SCALED)
+    assert {n for n, _ in told} == (set() if right else {scaling.NAME}), told
+
+
+ONE_PROCESS = RIGHT.replace(SHARD, "shuffle={}").replace("ddp.wrap(Net())", "Net()").replace("ddp.local_batch(16)", "16").replace("model.module", "model")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "right"),
+    [
+        ("True", "", True),
+        ("False", "shuffle=False, ", True),
+        ("False", "", False),
+        ("True", "shuffle=False, ", False),
+        ("True", "shuffle=input() == 'y', ", False),
+        ("input() == 'y'", "shuffle=input() == 'y', ", True),
+        ("input() == 'y'", "", False),
+        ("input() == 'y'", "shuffle=False, ", False),
+    ],
+)
+def test_a_sampler_shuffles_where_the_loader_did(before: str, after: str, right: bool) -> None:
+    texts = ONE_PROCESS.replace("shuffle={}", f"shuffle={before}"), RIGHT.replace(SHARD, f"sampler=ddp.DistributedSampler(train_set, {after}seed=0)")
+    sources = [parse(t.encode(), "train.py") for t in texts]
+    original, result = (Program.of(s) for s in sources if isinstance(s, Source))
+    told = {f.invariant for f in faults(result, executed(original))}
+    assert told == (set() if right else {sharded.NAME})
+
+
+def test_what_the_program_did_with_a_scaler_before_stays() -> None:
+    result, original = (t.replace("scaler.step(optimizer)", "optimizer.step()") for t in (SCALED, SCALED))
+    sources = [parse(t.encode(), "train.py") for t in (result, original)]
+    programs = [Program.of(s) for s in sources if isinstance(s, Source)]
+    assert scaling.NAME not in {f.invariant for f in faults(programs[0], executed(programs[1]))}
 
 
 COUPLED = [

@@ -1,0 +1,41 @@
+"""An evaluation that is divided among the ranks uses one set of running statistics.
+
+DistributedDataParallel makes the buffers of all ranks those of rank 0 in the forward of the wrapper,
+before each rank's BatchNorm updates its own
+(https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html,
+``broadcast_buffers``). After the last training batch they differ, and the ranks' parts of an
+evaluation through the bare model would be those of different models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.values import Data, const, data
+from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.judge.watching import SHARE, is_loader
+from dpmigrate.library.runtime import divided
+
+NAME = "a divided evaluation uses one set of running statistics"
+
+
+def faults(trial: Trial) -> Iterator[Fault]:
+    """Forward passes of bare models over a rank's part, with statistics of the rank's own."""
+    for event in trial.result.trace.of("judge statistics"):
+        parts = [d for d in data(event.values["given"]) if _of_a_part(trial, d)]
+        own = event.values["own"]
+        if parts and const(True)[0] in own:
+            words = "each rank evaluates with running statistics of its own: sync_buffers() is missing"
+            known = const(False)[0] not in own
+            yield trial.fault(event.node, NAME, words, established=known)
+
+
+def _of_a_part(trial: Trial, d: Data) -> bool:
+    """Whether data come from batches of which each rank has its part."""
+    objects = trial.result.heap.objects
+    return any(_is_part(trial, o) for n in d.sources if (o := objects.get(n)) is not None)
+
+
+def _is_part(trial: Trial, made: Object) -> bool:
+    return made.name == SHARE or (is_loader(trial.result, made) and divided(trial.result, made))
