@@ -123,6 +123,12 @@ def whichever(found: Value, owner: Value) -> Value:
     return found
 
 
+def some_order(v: Value) -> Origin | None:
+    """Since when a value is what a set gives next, of which each rank has another order."""
+    found = (a.origin for a in v if isinstance(a, Data | Differs))
+    return next((o for o in found if o is not None and o.word == ORDER), None)
+
+
 def in_no_order(v: Value) -> Value:
     """The same where all of it is taken, in whatever order."""
     found: list[Atom] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.execution.values import Ref, Value, const
+from dpmigrate.execution.values import NONE, Const, Ref, Value, const
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.modules import MODULES
 
@@ -21,10 +21,25 @@ def faults(trial: Trial) -> Iterator[Fault]:
         for number in _states(trial, event.values["what"], set()):
             if any(o.kind == "wrapper" for o in trial.objects(trial.held(number, "of"))):
                 yield trial.fault(event.node, NAME, "the names in this state begin with 'module.'")
+    for event in trial.result.trace.of("load"):
+        if not trial.on_main(event):
+            found = _the_same_file(event.values["path"], event.values["written"])
+            if found is not None:
+                words = "rank 0 may still be writing the file that this reads: barrier() is missing"
+                yield trial.fault(event.node, NAME, words, established=found)
     if trial.original is None or not any(_named_by_wrapper(Trial(trial.original))):
         for node in _named_by_wrapper(trial):
             words = "these are the names of the wrapper, which begin with 'module.'"
             yield trial.fault(node, NAME, words)
+
+
+def _the_same_file(read: Value, written: Value) -> bool | None:
+    """Whether two paths are one for certain; None where they are two, or none is written."""
+    names = [{a for a in v if isinstance(a, Const)} for v in (read, written)]
+    if names[0] & names[1] - set(NONE):
+        return True
+    open_ = all(any(not isinstance(a, Const) for a in v) for v in (read, written))
+    return False if open_ else None
 
 
 def _named_by_wrapper(trial: Trial) -> Iterator[ast.AST]:

@@ -10,6 +10,7 @@ from dpmigrate.execution.values import NONE, Const, Data, Setting, Unknown, cons
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import SHARED
 from dpmigrate.library.runtime import SAMPLERS
+from dpmigrate.library.streams import DRAW
 
 NAME = "training passes are sharded"
 
@@ -23,9 +24,12 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(made.node, NAME, words, established=_known(trial, made))
     for event in trial.result.trace.of("judge pass"):
         loaders = [o for o in trial.objects(event.values["loader"]) if o.number in trial.sources]
-        if loaders and const(True)[0] in event.values["apart"]:
-            words = "each rank has drawn an order of the data set for itself: their shares overlap"
-            yield trial.fault(event.node, NAME, words)
+        why = {a.value for a in event.values["apart"] if isinstance(a, Const) and a.value}
+        if loaders and why:
+            drawn = DRAW in why
+            how = "drawn numbers" if drawn else "the order of a set"
+            words = f"each rank has put the data set together for itself, by {how}: the shares do not fit"
+            yield trial.fault(event.node, NAME, words, established=drawn)
     for event in trial.result.trace.of("batch divided"):
         if event.values["size"] == const(1):
             words = "batches of one sample cannot be divided: apply with --batch per-rank"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution.heap import Object
-from dpmigrate.execution.values import Data, const, data
+from dpmigrate.execution.values import Data, Ref, const, data
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.judge.watching import SHARE, is_loader
 from dpmigrate.library.runtime import divided
@@ -23,7 +23,8 @@ NAME = "a divided evaluation uses one set of running statistics"
 def faults(trial: Trial) -> Iterator[Fault]:
     """Forward passes of bare models over a rank's part, with statistics of the rank's own."""
     for event in trial.result.trace.of("judge statistics"):
-        parts = [d for d in data(event.values["given"]) if _of_a_part(trial, d)]
+        over = {a.object for a in event.values["over"] if isinstance(a, Ref)}
+        parts = [d for d in data(event.values["given"]) if _of_a_part(trial, d, over)]
         own = event.values["own"]
         if parts and const(True)[0] in own:
             words = "each rank evaluates with running statistics of its own: sync_buffers() is missing"
@@ -31,10 +32,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, words, established=known)
 
 
-def _of_a_part(trial: Trial, d: Data) -> bool:
-    """Whether data come from batches of which each rank has its part."""
-    objects = trial.result.heap.objects
-    return any(_is_part(trial, o) for n in d.sources if (o := objects.get(n)) is not None)
+def _of_a_part(trial: Trial, d: Data, over: set[int]) -> bool:
+    """Whether data come from batches of which each rank has its part, and goes through it."""
+    return any(_is_part(trial, trial.result.heap.objects[n]) for n in d.sources & over)
 
 
 def _is_part(trial: Trial, made: Object) -> bool:

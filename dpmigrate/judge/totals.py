@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Data, Ref, data, placement_of
+from dpmigrate.execution.values import Data, Ref, Value, data, placement_of
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.judge.watching import SHARE, TOLD_OF, is_loader
 from dpmigrate.library.runtime import divided
@@ -36,7 +36,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for event in trial.result.trace.of("reduce"):
         how = event.values["how"][0].value  # type: ignore[union-attr]
         given = placement_of(event.values["given"])
-        if how == "sum" and given.kind is Kind.UNIFORM:
+        if how == "rows" and _the_same(trial, event.values["given"]):
+            words = "what every rank has of all samples is put together: each would count several times"
+            yield trial.fault(event.node, NAME, words)
+        elif how == "sum" and given.kind is Kind.UNIFORM:
             yield trial.fault(
                 event.node, NAME, "a number that is the same on every rank is added up"
             )
@@ -44,6 +47,15 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, "means of the ranks are added up")
         elif how == "mean" and given == placements.SUM:
             yield trial.fault(event.node, NAME, "sums of the ranks are averaged")
+
+
+def _the_same(trial: Trial, v: Value) -> bool:
+    """Whether a value, or a list of the program, holds only data that all ranks have."""
+    found = data(v, deep=True)
+    for made in trial.objects(v):
+        found += data(trial.result.contents(made), deep=True)
+    loaders = {n for d in found for n in d.sources if is_loader(trial.result, trial.result.heap.objects[n])}
+    return bool(loaders) and all(d.placement.kind is Kind.UNIFORM for d in found)
 
 
 def _told(trial: Trial) -> Iterator[Fault]:

@@ -53,6 +53,8 @@ MOVED = "mode judge moved"
 SYNCHRONISED = ("wrap", "DistributedDataParallel")
 #: a field of a wrapper: whether the running statistics of its model are each rank's own
 STATISTICS = "mode judge statistics"
+#: a field of the process: the paths of files that rank 0 may still be writing
+WRITTEN = (PROCESS, "judge written")
 #: a field of the process: whether the process group is up
 GROUP = (PROCESS, "judge group")
 #: whether a module or a wrapper is being called
@@ -106,13 +108,20 @@ class Judged(Execution):
             self.heap.write(BEGUN, const(True))
         elif kind == "streams joined":  # what is drawn now is for the next training
             self.heap.write(BEGUN, const(False))
+        elif kind in ("collective", "backward"):  # rank 0 has come here as well
+            self.heap.write(WRITTEN, NONE)
+        elif kind == "judge statistics":
+            values["over"] = self._over()
+        elif kind == "load":
+            values["written"] = self.heap.read(WRITTEN) or NONE
         elif kind in ("state", "load state"):
             values["sole"] = const(self.sole)
         elif kind in TOLD_OF:
-            under = {n for v in self.passes for n in self._gone_through(v)}
-            values["over"] = tuple(Ref(n) for n in sorted(under))
+            values["over"] = self._over()
             values["numbers"] = tuple(self._numbers(join(*values.values()), set()))
         happened = super().event(kind, node, frame, **values)
+        if kind == "save by rank 0":
+            self.heap.widen(WRITTEN, values["path"])
         if kind == "forward" and const(False) != values["grad"]:
             for made in self.objects(values["module"]):
                 if made.name in SYNCHRONISED:
@@ -129,6 +138,10 @@ class Judged(Execution):
         elif kind == "attribute" and values["name"] == const("requires_grad"):
             self._wanted(values["owner"], values["new"], node, frame)
         return happened
+
+    def _over(self) -> Value:
+        """The loaders and shares that are gone through."""
+        return tuple(Ref(n) for n in sorted({n for v in self.passes for n in self._gone_through(v)}))
 
     def _gone_through(self, iterable: Value) -> set[int]:
         """The loaders and shares behind an iterable: ``tqdm(enumerate(loader))``."""

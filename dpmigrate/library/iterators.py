@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.divergence import in_no_order
+from dpmigrate.execution.divergence import apart, in_no_order, some_order
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
@@ -194,6 +194,9 @@ def iterate(site: Site) -> Value | None:
         _index(site, made) if s == SETTING else site.m.elements(s, site.node, site.frame)
         for s in sources
     ]
+    order = next((o for v in each if (o := some_order(v)) is not None), None)
+    if order is not None:  # a number that is given to each of a set's elements
+        each = [apart(v, order) if s == SETTING else v for v, s in zip(each, sources, strict=True)]
     if made.name in ("map", "filter"):
         function = site.m.heap.read((made.number, "function")) or NOTHING
         result = _call(site, function, each) if function != NONE else each[0]

@@ -240,15 +240,20 @@ def _whole(site: Site, v: Value, wanted: placements.Placement) -> Value:
 def gathered(site: Site) -> Value:
     """``ddp.gather_all(x)``: the rows of all ranks in their order."""
     met(site)
+    given = site.arguments.positional
+    over = [divided(site.m, o) for o in site.m.objects(site.arguments.keywords.get("over") or NOTHING)]
+    if over and not any(over):
+        return given[0] if len(given) == 1 else items(given)
     found: list[Value] = []
-    for v in site.arguments.positional:
-        site.event("reduce", how=const("rows"), given=v)
+    for v in given:
+        if all(over):
+            site.event("reduce", how=const("rows"), given=v)
         found.append(_uniform_in(site, v))
     return found[0] if len(found) == 1 else items(found)
 
 
-def _uniform_in(site: Site, v: Value) -> Value:
-    """The same, with what lists hold."""
+def _uniform_in(site: Site, v: Value, *, longer: bool = True) -> Value:
+    """The same, with what lists hold; ``longer`` where they get the elements of all ranks."""
     found: list[Value] = []
     for atom in v:
         made = site.m.object(atom)
@@ -257,10 +262,11 @@ def _uniform_in(site: Site, v: Value) -> Value:
             continue
         new = site.m.heap.new(made.kind, made.kind, site.node, site.frame.context, key=made.number)
         for name, held in site.m.heap.names(made.number):
-            if name == "*" or isinstance(name, Const):
-                site.m.heap.write((new.number, name), _uniform_in(site, held))
-            elif isinstance(name, int):
-                site.m.heap.widen((new.number, "*"), _uniform_in(site, site.m.bound(held)))
+            inner = _uniform_in(site, site.m.bound(held), longer=longer)
+            if longer and isinstance(name, int):
+                site.m.heap.widen((new.number, "*"), inner)
+            elif name == "*" or isinstance(name, Const | int):
+                site.m.heap.write((new.number, name), inner)
         found.append(value(Ref(new.number)))
     return join(*found)
 
@@ -283,7 +289,7 @@ def decided(site: Site) -> Value:
     """``ddp.any_rank(flag)``, ``ddp.from_main(v)``: the same on all ranks."""
     met(site)
     given = site.get(0) or NOTHING
-    found = _uniform(given)
+    found = _uniform_in(site, given, longer=False)
     kept = tuple(a for a in found if not isinstance(a, Data) or a.kind != "number")
     # a number that was another one on each rank is some number now, beside what else it may be
     return kept if kept and len(kept) == len(found) else join(kept, SETTING)

@@ -342,6 +342,69 @@ def test_the_ranks_divide_a_data_set_in_one_order(drawn: str, right: bool) -> No
     assert bool(told) is not right, judged(text)
 
 
+TEXTS = RIGHT.replace(
+    "    train_set = TensorDataset(torch.randn(64, 4), torch.randint(0, 2, (64,)))\n",
+    """\
+    texts = ["low", "high"] * 32
+    words = {words}
+    number = {number}
+    train_set = TensorDataset(torch.randn(64, 4), torch.tensor([number[t] for t in texts]))
+""",
+)
+NUMBERED = "{w: i for i, w in enumerate(words)}"
+
+
+@pytest.mark.parametrize(
+    ("words", "number", "right"),
+    [
+        ("list(set(texts))", NUMBERED, False),
+        ("set(texts)", NUMBERED, False),
+        ("sorted(set(texts))", NUMBERED, True),
+        ("ddp.from_main(list(set(texts)))", NUMBERED, True),
+        ("list(dict.fromkeys(texts))", NUMBERED, True),
+        ("set(texts)", "{w: len(w) for w in words}", False),  # not seen that the order is lost
+    ],
+)
+def test_labels_are_numbered_alike_on_all_ranks(words: str, number: str, right: bool) -> None:
+    told = judged(TEXTS.replace("{words}", words).replace("{number}", number))
+    assert {n for n, _ in told} == (set() if right else {sharded.NAME}), told
+
+
+READ_BACK = RIGHT.replace("    ddp.save(model.module.state_dict(), \"net.pt\")\n", """\
+    path = {path}
+    ddp.save(model.module.state_dict(), path)
+{between}
+    model.module.load_state_dict(torch.load({read}, map_location=ddp.device()))
+    print(evaluate(model, test_loader))
+""")
+
+
+@pytest.mark.parametrize(
+    ("path", "between", "read", "known"),
+    [
+        ("'net.pt'", "", "'net.pt'", True),
+        ("input()", "", "path", False),
+        ("'net.pt'", "    ddp.barrier()", "path", None),
+        ("input()", "    ddp.barrier()", "path", None),
+        ("'net.pt'", "", "'other.pt'", None),
+        ("'net.pt'", "    if not ddp.is_main():\n        return", "path", None),
+    ],
+)
+def test_no_rank_reads_what_rank_0_still_writes(path: str, between: str, read: str, known: bool | None) -> None:
+    source = parse(READ_BACK.format(path=path, between=between, read=read).encode(), "train.py")
+    assert isinstance(source, Source)
+    told = [f.established for f in faults(Program.of(source)) if f.invariant == files.NAME]
+    assert told == ([known] if known is not None else [])
+
+
+def test_what_all_ranks_have_is_not_gathered() -> None:
+    text = RIGHT.replace("right, count = 0, 0", "right, count, rows = 0, 0, []").replace("            count +=", "            rows.append(model.module(x).argmax(1))\n            count +=")
+    text = text.replace("    return right / count", "    return right / count, len(ddp.gather_all(rows))")
+    assert judged(text) == []
+    whole = text.replace("ddp.shard(loader)", "loader").replace("    right, count = ddp.sum_all(right, count)\n", "")
+    assert {w for _, w in judged(whole)} == {"what every rank has of all samples is put together: each would count several times"}
+
+
 def test_training_is_not_in_the_stream_of_all() -> None:
     inside = RIGHT.replace("        for x, y in loader:\n            optimizer", "        for x, y in loader:\n          with ddp.same_stream():\n            optimizer")
     inside = inside.replace("            optimizer.zero_grad()", "            optimizer.zero_grad()", 1)
