@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from dpmigrate import reading, transaction
 from dpmigrate.literals import BY_NAME, FRAMEWORKS, TRAINED_WITH, TRAINING, UNSEEN
-from dpmigrate.model import File, Finding, Outcome, Problem, Status, blockers, left
+from dpmigrate.model import File, Finding, Outcome, Problem, Severity, Status, blockers, left
 from dpmigrate.plans import Planned, Writing, absolute, agreed, carried_out
 from dpmigrate.settings import Settings
 from dpmigrate.transaction import Change
 
 if TYPE_CHECKING:
+    from dpmigrate import migration
     from dpmigrate.facts.script import Script
     from dpmigrate.program import Program
     from dpmigrate.source import Source
@@ -241,7 +242,13 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     found = rules.check(script)
     files = migration.files(script.program, found)
     if blockers(found):
-        return _refused(script, found, how)
+        rest = tuple(f for f in found if f.severity is not Severity.BLOCKER or not f.of_means)
+        settled = None if blockers(rest) or script.exempt else migration.rewritten(script, rest)
+        if isinstance(settled, migration.Unused) and _shown(script, settled):
+            return _of_script(name, script, how, finished)
+        if not isinstance(settled, migration.Judged) or not settled.judgement.means or settled.judgement.doubts:
+            return _refused(script, found, how)
+        found = rest
     if script.exempt or not any(f.edits for f in found):
         return _planned(script, Outcome(name, Status.UNCHANGED, files, finished + (script.exempt or "nothing to change")))
     texts = migration.rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
@@ -249,11 +256,8 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
         found = tuple(f for f in found if not f.of_means)
         if how.annotate:
             texts = migration.rewritten(script, found, _comments(script, left(found)))
-    if isinstance(texts, migration.Unused):
-        shown = {w: words for w, words in texts.wraps if w not in script.shown_unused}
-        if shown:  # the rules know of it now
-            script.shown_unused |= shown
-            return _of_script(name, script, how, finished)
+    if isinstance(texts, migration.Unused) and _shown(script, texts):
+        return _of_script(name, script, how, finished)
     if isinstance(texts, Problem):
         return _planned(script, Outcome(name, Status.REFUSED, files, texts.message))
     new = migration.encoded(texts)
@@ -266,6 +270,13 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     notes = (*rules.notes(script), *texts.judgement.assumed, *totals, *doubts)
     outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=notes)
     return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
+
+
+def _shown(script: Script, unused: migration.Unused) -> bool:
+    """Tell the rules of wraps with layers that get no gradient; whether they did not know of one."""
+    shown = {w: words for w, words in unused.wraps if w not in script.shown_unused}
+    script.shown_unused |= shown
+    return bool(shown)
 
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:

@@ -163,6 +163,33 @@ def test_what_is_established_passes(tmp_path: Path) -> None:
     assert not any(n.startswith("Not established") for n in outcome.notes)
 
 
+#: a loss that is taken by its name for one that compares samples
+BY_NAME = """
+class ContrastiveLoss(nn.Module):
+    def forward(self, a, b):
+        return {value}
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "unproven", "status"),
+    [
+        ("(a - b).pow(2).sum(1).mean()", False, Status.CHANGED),
+        ("(a - b).pow(2).sum(1).mean()", True, Status.CHANGED),
+        ("(a @ b.t()).pow(2).mean()", False, Status.REFUSED),
+        ("(a @ b.t()).pow(2).mean()", True, Status.REFUSED),
+        ("unseen(a, b)", True, Status.REFUSED),
+    ],
+)
+def test_a_loss_that_is_shown_to_be_a_mean_is_no_coupled_one(tmp_path: Path, value: str, unproven: bool, status: Status) -> None:
+    path = tmp_path / "train.py"
+    imported = UNSEEN + BY_NAME.format(value=value)
+    path.write_text(SCRIPT.format(imported=imported, model="nn.Linear(4, 2)", loss="ContrastiveLoss()(model(x), y)"))
+    (outcome,) = engine.apply([path], Settings(unproven=unproven), engine.Writing(write=False))
+    assert outcome.status is status, outcome
+    assert ("DPM303" in codes(outcome)) is (status is Status.REFUSED)
+
+
 #: two models, of which one has a layer that no loss reaches, wrapped beside one statement
 BESIDE = """\
 import torch

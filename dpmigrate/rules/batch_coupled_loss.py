@@ -24,6 +24,7 @@ has to gather the rows of all ranks, with gradient, before the product.
 ## When it is not fixed
 Always: it is a refusal, but for samples by their place, and for neighbours where the first axis may be another one than the batch's (recurrent layers
 without `batch_first`, a `collate_fn`): these are told. Two samples that belong together are best given by the data set as one.
+apply executes the result on paper: where every loss is shown to be a mean over the samples, nothing of this is said.
 """
 
 from __future__ import annotations
@@ -62,4 +63,4 @@ def batch_coupled_loss(script: Script) -> Iterator[Hit]:
     for found in couplings(script):
         named = found.node.func if found.kind == "named" and isinstance(found.node, ast.Call) else found.node
         message = _SAID[found.kind].format(text=shorten(script.text(named), 80, placeholder=" …"))
-        yield Hit(found.node, message, severity=Severity.BLOCKER if found.certain else Severity.WARNING, advice=_ADVICE.get(found.kind, _GATHER))
+        yield Hit(found.node, message, severity=Severity.BLOCKER if found.certain else Severity.WARNING, advice=_ADVICE.get(found.kind, _GATHER), of_means=True)
