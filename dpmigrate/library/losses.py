@@ -78,7 +78,8 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     if p.kind is Kind.ROWS:
         match reduction:
             case "mean":
-                p = placements.RATIO if skewed or ignoring else placements.mean_over(p)
+                p = placements.RATIO if ignoring else placements.mean_over(p)
+                p = placements.RATIO if skewed and p == placements.MEAN else p
             case "sum":
                 p = placements.SUM
             case "batchmean":

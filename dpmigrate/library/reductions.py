@@ -51,7 +51,7 @@ def reduce(how: str, at: int = 1, keep: int = 2, default: int | None = None) -> 
                 return items([made, cut(places)])
             return made
         placement = found.placement
-        if how == "sum":  # what is filled up adds nothing that a mask does not take away
+        if how == "sum" and any(_beside(d, found) for d in dims):  # what is filled up adds nothing that a mask does not take away
             placement = placement._replace(padded=False)
         if not kept:
             before = [d for d in dims if _place(d, found) < placement.axis]
@@ -75,6 +75,15 @@ def _place(dim: int, found: Data) -> int:
     if dim >= 0:
         return dim
     return dim + found.axes if found.axes is not None else found.placement.axis + 1
+
+
+def _beside(dim: int, found: Data) -> bool:
+    """Whether an axis is one of the first two: those of the samples and of what is padded, and not
+    that of the features.
+    """
+    if dim < 0:
+        return found.axes is not None and dim + found.axes < 2
+    return dim < 2
 
 
 def _keeps(site: Site, at: int) -> bool | None:
