@@ -241,17 +241,19 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
         return _planned(script, Outcome(name, Status.REFUSED, migration.files(script.program, ()), finished + half))
     found = rules.check(script)
     files = migration.files(script.program, found)
+    texts: migration.Judged | Problem | None = None
     if blockers(found):
         rest = tuple(f for f in found if f.severity is not Severity.BLOCKER or not f.of_means)
-        settled = None if blockers(rest) or script.exempt else migration.rewritten(script, rest)
-        if isinstance(settled, migration.Unused) and _shown(script, settled):
+        texts = None if blockers(rest) or script.exempt else migration.rewritten(script, rest)
+        if isinstance(texts, migration.Unused) and _shown(script, texts):
             return _of_script(name, script, how, finished)
-        if not isinstance(settled, migration.Judged) or not settled.judgement.means or settled.judgement.doubts:
+        if not isinstance(texts, migration.Judged) or not texts.judgement.means or texts.judgement.doubts:
             return _refused(script, found, how)
         found = rest
     if script.exempt or not any(f.edits for f in found):
         return _planned(script, Outcome(name, Status.UNCHANGED, files, finished + (script.exempt or "nothing to change")))
-    texts = migration.rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
+    if texts is None or how.annotate:
+        texts = migration.rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
     if isinstance(texts, migration.Judged) and texts.judgement.means and any(f.of_means for f in found):
         found = tuple(f for f in found if not f.of_means)
         if how.annotate:
