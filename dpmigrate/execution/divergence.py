@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind, Placement
@@ -13,6 +14,7 @@ from dpmigrate.execution.values import (
     Const,
     Data,
     Differs,
+    Items,
     Origin,
     Setting,
     Unbound,
@@ -139,6 +141,32 @@ def in_no_order(v: Value) -> Value:
         else:
             found.append(a)
     return normal(tuple(found))
+
+
+def sums_of_turns(v: Value) -> bool:
+    """Whether a value is data alone that add up, or begin at 0."""
+    return bool(v) and all(
+        isinstance(a, Data) and (_adds_up(a.placement) or a.placement.kind is Kind.ZERO) for a in v
+    )
+
+
+def of_one_turn(key: Value) -> bool:
+    """Whether a key is chosen by one turn of a loop over the rank's own batches, perhaps beside
+    what all ranks have.
+    """
+    parts = list(_parts(key))
+    chosen = [a for a in parts if isinstance(a, Data) and a.placement.kind not in placements.EQUAL]
+    plain = all(isinstance(a, Data | Const | Setting) for a in parts)
+    return plain and bool(chosen) and all(a.turn for a in chosen)
+
+
+def _parts(v: Value) -> Iterator[Atom]:
+    for a in v:
+        if isinstance(a, Items):
+            for item in a.items:
+                yield from _parts(item)
+        else:
+            yield a
 
 
 def added_in_turn(v: Value, node: ast.AST) -> Value:

@@ -13,6 +13,7 @@ from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.values import (
     NONE,
     UNBOUND,
+    Value,
 )
 
 
@@ -71,6 +72,8 @@ class StatementParts(ExceptionParts):
             return True
         if isinstance(node.op, ast.Add | ast.Sub) and self.regime == "own":
             right = divergence.added_in_turn(right, node)
+            if isinstance(target, ast.Subscript) and self._added_to_table(target, right, node, frame):
+                return True
         word = f"__i{arithmetic.word_of(node.op)}__"
         own = self.own_operator(left, word, [right], node, frame)
         carries = not self.of_this_turn(target, frame)
@@ -79,6 +82,21 @@ class StatementParts(ExceptionParts):
         new = own
         self.event("augmented", node, frame, left=left, right=right, new=new)
         self.assign(target, new, node, frame)
+        return True
+
+    def _added_to_table(
+        self, target: ast.Subscript, right: Value, node: ast.AugAssign, frame: Frame
+    ) -> bool:
+        """``table[k] += v`` at a place that one turn chooses: wherever it is, the turn's number is
+        added up in the table. Whether that is what is done here.
+        """
+        table, key = self.evaluate(target.value, frame), self.evaluate(target.slice, frame)
+        if not divergence.sums_of_turns(table) or not divergence.of_one_turn(key):
+            return False
+        carries = not self.of_this_turn(target.value, frame)
+        new = self.operate(node.op, table, right, node, frame, carries=carries)
+        self.event("augmented", node, frame, left=table, right=right, new=new)
+        self.assign(target.value, new, node, frame)
         return True
 
     def _nothing(self, node: ast.stmt, frame: Frame) -> bool:

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.counters import Counting
+from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.filled import Fills
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.ranks import reached_together
+from dpmigrate.facts.reaching import reaching
 from dpmigrate.facts.reasons import Reason, Why
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.values import Vals
@@ -121,9 +123,22 @@ def _kept_batches(roles: Roles, loop: BatchLoop) -> Reason | None:
 
 # ------------------------------------------------------------------ buffers
 def evaluated_models(roles: Roles, loop: BatchLoop) -> list[str]:
-    """The wrapped models that the loop itself calls, as written there."""
-    out = {ast.unparse(c.func): None for c in roles.forward_calls if roles.names.is_inside(c, loop.node) and roles.wrapped(c.func) is not False}
-    return list(out)
+    """The wrapped models that the loop itself calls, by what they are called before it."""
+    called = (c.func for c in roles.forward_calls if roles.names.is_inside(c, loop.node) and roles.wrapped(c.func) is not False)
+    return list({ast.unparse(_before(roles, func, loop)): None for func in called})
+
+
+def _before(roles: Roles, func: ast.expr, loop: BatchLoop) -> ast.expr:
+    """What a variable of the loop is made of: ``model``, of ``net = model.eval()``."""
+    while isinstance(func, ast.Name):
+        bound = reaching(roles.names, func)
+        value = bound.value if bound is not None and not bound.path and roles.names.is_inside(bound.target, loop.node) else None
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
+            value = value.func.value
+        if not isinstance(value, ast.Name | ast.Attribute):
+            break
+        func = value
+    return func
 
 
 def _in_training_mode(roles: Roles, loop: BatchLoop) -> str:

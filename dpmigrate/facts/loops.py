@@ -12,6 +12,7 @@ from dpmigrate.facts.looked import looked_at, measured
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.names import last as last
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.reaching import reaching
 from dpmigrate.facts.values import NONE, Vals
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ def source(roles: Roles, node: ast.expr) -> ast.expr:
             node = given
         elif isinstance(node, ast.Name):
             bound = [b for b in names.bindings(names.scope_of[node], node.id) if b.how != "aug"]
-            bound = [b for b in bound if b.how == "with" and _in_body(roles, node, b.value)][-1:] or bound
+            last_one = reaching(names, node) if len(bound) > 1 else None
+            bound = [last_one] if last_one is not None else bound
             value = bound[0].value if len(bound) == 1 and bound[0].how in ("assign", "with") else None
             for part in bound[0].path if value is not None else ():  # total, bar = 0.0, tqdm(loader)
                 value = value.elts[part] if isinstance(value, ast.Tuple) and isinstance(part, int) and part < len(value.elts) else None
@@ -144,12 +146,6 @@ def source(roles: Roles, node: ast.expr) -> ast.expr:
             node = value  # type: ignore[assignment]
         else:
             return node
-
-
-def _in_body(roles: Roles, node: ast.AST, manager: ast.AST | None) -> bool:
-    """Whether a node stands in the body of the ``with`` that a manager is given to."""
-    statement = next((a for a in roles.names.ancestors(manager) if isinstance(a, ast.With | ast.AsyncWith)), None) if manager is not None else None
-    return statement is not None and any(roles.names.is_inside(node, s) for s in statement.body)
 
 
 def _hands_over(roles: Roles, value: ast.AST | None) -> bool:

@@ -18,6 +18,7 @@ from dpmigrate.facts.names import FunctionNode, Names, last
 from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, beginning, leaves, wrap_argument
 from dpmigrate.facts.order import Order
 from dpmigrate.facts.parts import Parts
+from dpmigrate.facts.reaching import reaching
 from dpmigrate.facts.returned import Returned
 from dpmigrate.facts.scopes import Binding, Scope
 from dpmigrate.facts.unwraps import Unwraps
@@ -55,6 +56,7 @@ class Values:
         self._cut = 0  # the least depth at which the evaluation in progress met itself
         self._parts = Parts(self)
         self.lookups = Lookups(self)
+        self._reaching: dict[ast.Name, Binding | None] = {}
         self._known: dict[ast.AST, Vals] = {}  # what holds until a variable is given more
         self._flows = flows(names, self.returned.handed_back)
         self._settle()
@@ -302,10 +304,20 @@ class Values:
         dotted = self.names.dotted(node)
         if dotted and not dotted.startswith("?."):
             return frozenset({Val("ext", _EXT, dotted)})
-        vals = NONE
-        for key in self.keys(node):
+        vals = self._last_bound(node)
+        for key in self.keys(node) if not vals else ():
             vals |= self._ordered(node, key, frozenset(self.vars.get(key, ())))
         return vals or (frozenset({Val("ext", _EXT, dotted)}) if dotted else NONE)
+
+    def _last_bound(self, node: ast.Name) -> Vals:
+        """What a variable was given last before this read of it, where the order of statements tells; a wrapped one is ``_ordered``."""
+        if node not in self._reaching:
+            found = reaching(self.names, node) if isinstance(node.ctx, ast.Load) else None
+            self._reaching[node] = found if found is not None and found.how in ("assign", "for", "with") else None
+        b = self._reaching[node]
+        if b is None or b.value is None or any(w.key in self.keys(node) for w in (*self.wraps, *self.new_wraps)):
+            return NONE
+        return self.unwraps.narrowed(node, self._parts.bound(b.value, b.path))
 
     def _attribute(self, node: ast.Attribute) -> Vals:
         dotted = self.names.dotted(node)

@@ -290,7 +290,7 @@ class Wrapping:
         functions: dict[ast.AST, list[ast.stmt]] = {}
         for w in writes:
             functions.setdefault(self.names.function(w), []).append(w)
-        given = [group for group in functions.values() if not all(self._is_moved(w, key) for w in group)]
+        given = [group for group in functions.values() if not all(self._is_moved(w, key) or self._is_handed_back(w, key, writes) for w in group)]
         found = [x for group in given for x in self._by_branch(node, group, None)]
         again = next((group[0] for _, _, group in found if self._made_of(group[0], key)), None)
         if again is not None and len(found) > 1:
@@ -320,6 +320,12 @@ class Wrapping:
         while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
             value = value.func.value
         return isinstance(value, ast.Name | ast.Attribute) and key in self.values.keys(value)
+
+    def _is_handed_back(self, stmt: ast.stmt, key: Key, writes: list[ast.stmt]) -> bool:
+        """``self.model, self.optimizer = load_state(path, self.model, self.optimizer)``, which gives the models that it is given."""
+        others = NONE.union(*(self.values.given(w, key) for w in writes if not self._made_of(w, key)))
+        held = self.values.given(stmt, key)
+        return self._made_of(stmt, key) and bool(held) and held <= others
 
     def _made_of(self, stmt: ast.stmt, key: Key) -> bool:
         """``self.model = pruned(self.model)``"""
