@@ -80,8 +80,12 @@ class ExpressionParts(ComprehensionParts):
                 continue
             v = self.evaluate(arg.value, frame)
             known = self.known_elements(v)
+            first = self.library.opening(self, v, arg, frame)
             if known is not None and not given.star:
                 given.positional += known
+            elif first and not given.star:
+                given.positional += first
+                given.star = SETTING
             else:
                 given.star = join(given.star, self.taken(v, arg, frame)) or SETTING
         for keyword in node.keywords:

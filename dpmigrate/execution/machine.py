@@ -140,6 +140,9 @@ class Library(Protocol):
         items; None where the value is gone through item by item.
         """
 
+    def opening(self, m: Machine, v: Value, node: ast.AST, frame: Frame) -> list[Value]:
+        """What a sequence begins with of which no more is known than that."""
+
     def draws(self, m: Machine, v: Value) -> bool:
         """Whether code that nobody knows, and that is given the value, may take data from it that
         differ between ranks.

@@ -338,6 +338,8 @@ class OperatorParts(LiteralParts):
             self.merge(made, left, node, frame)
             self.merge(made, right, node, frame)
             return value(Ref(made.number))
+        if isinstance(op, ast.Add) and self.library.opening(self, left, node, frame):
+            return left  # it begins as it did, and its length is not known
         both_of = [self.elements(v, node, frame) for v in (left, right)]
         return self.listed(both_of, node, frame, exact=False)
 

@@ -54,13 +54,16 @@ class Names(Symbols):
                 found.setdefault(name, []).append(s)
         return found
 
-    def variable(self, scope: Scope, name: str) -> Variable | None:
-        """The variable that ``name`` means in ``scope``, through imports of the program's own modules; a module itself has the name ``''``."""
+    def variable(self, scope: Scope, name: str, starred: frozenset[int] = frozenset()) -> Variable | None:
+        """The variable that ``name`` means in ``scope``, through imports of the program's own modules; a module itself has the name ``''``.
+
+        ``starred`` are modules whose star imports are being followed: two modules may import all of each other.
+        """
         seen: set[tuple[int, str]] = set()
         while True:
             owner = self.owner(scope, name)
             if owner is None:
-                return self._from_star(scope.module, name, frozenset())
+                return self._from_star(scope.module, name, starred)
             linked = self.imported.targets(owner, name)
             if len(linked) != 1 or (id(owner), name) in seen or self._given_anew(owner, name):
                 return owner, name
@@ -71,9 +74,12 @@ class Names(Symbols):
 
     def _from_star(self, module: Scope, name: str, seen: frozenset[int]) -> Variable | None:
         """What the star imports of the program's own modules bring in; the last one holds."""
+        if id(module) in seen:
+            return None
+        seen |= {id(module)}
         for source in reversed(self.imported.stars(module)):
-            if id(source) not in seen and not name.startswith("_"):
-                found = self.variable(source, name) if name in source.bindings else self._from_star(source, name, seen | {id(module)})
+            if not name.startswith("_"):
+                found = self.variable(source, name, seen) if name in source.bindings else self._from_star(source, name, seen)
                 if found is not None:
                     return found
         return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
@@ -255,13 +256,25 @@ def _shape_item(site: Site, found: Data, key: Value) -> Value:
         return size_of(site, found, place.value)
     made = next(iter(site.m.objects(key)), None)
     if made is not None and made.kind == "slice":
-        lower = site.m.heap.read((made.number, "lower")) or NONE
-        found_start = site.m.constant(lower)
-        start = found_start.value if found_start is not None else None
-        if type(start) is int and start > found.placement.axis:
+        start, stop = (_end(site, made, name) for name in ("lower", "upper"))
+        p = found.placement
+        if type(start) is int and start > p.axis:
             return value(Data("number", placements.UNIFORM))
+        first = start or 0
+        if type(first) is int and first >= 0 and type(stop) is int and stop >= first:
+            return items([size_of(site, found, i) for i in range(first, stop)])
+        if type(first) is int and first >= 0 and (stop is None or type(stop) is int):
+            # ``x.shape[:-1]``: the samples have axes of their own, or their number would be cut off
+            return value(found._replace(placement=p._replace(axis=p.axis - first)))
     size = value(found._replace(kind="number", placement=placements.size(0)))
     return site.m.listed([size, SETTING], site.node, site.frame, exact=False)
+
+
+def _end(site: Site, made: Object, name: str) -> object:
+    """A bound of a slice: a number, None where there is none, a text where it is not known."""
+    given = site.m.heap.read((made.number, name)) or NONE
+    known = site.m.constant(given)
+    return known.value if known is not None else "not known"
 
 
 def _table(site: Site, owner: Value, parts: list[Value]) -> Value:

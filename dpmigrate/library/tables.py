@@ -81,7 +81,7 @@ from dpmigrate.library.public_names import MODULES_OF_TORCH, public
 from dpmigrate.library.pure import ANY
 from dpmigrate.library.results import field_of
 from dpmigrate.library.sites import Row, Site, table
-from dpmigrate.library.unpacking import unpacked
+from dpmigrate.library.unpacking import opening, unpacked
 
 if TYPE_CHECKING:
     from dpmigrate.execution.engine import Execution
@@ -367,6 +367,9 @@ class Tables:
         self, m: Machine, new: Value, count: int, star: int | None, node: ast.AST, frame: Frame
     ) -> list[Value] | None:
         return unpacked(_site(m, ".shape", Arguments(), node, frame), new, count, star)
+
+    def opening(self, m: Machine, v: Value, node: ast.AST, frame: Frame) -> list[Value]:
+        return opening(_site(m, ".shape", Arguments(), node, frame), v)
 
     def _sources(self, m: Machine, iterable: Value) -> Iterator[Atom]:
         """What a loop goes over, behind progress bars, ``enumerate`` and ``zip``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import SETTING, Data, Value
 from dpmigrate.library.sites import Site
 from dpmigrate.library.sizes import size_of
@@ -28,6 +29,18 @@ def unpacked(site: Site, new: Value, count: int, star: int | None) -> list[Value
     return [size_of(site, atom, i) if i < star else SETTING for i in range(star)] + [
         rest, *[SETTING] * (count - star - 1)
     ]  # fmt: skip
+
+
+def opening(site: Site, v: Value) -> list[Value]:
+    """The sizes that a shape of unknown length begins with, up to the number of samples; none of
+    any other value: ``x.view(*x.shape[:-1], heads, -1)``.
+    """
+    (atom,) = v if len(v) == 1 else (None,)
+    if not isinstance(atom, Data) or atom.kind != "shape" or atom.placement.kind is not Kind.ROWS:
+        return []
+    axis = atom.placement.axis
+    sizes = unpacked(site, v, axis + 2, axis + 1)
+    return sizes[: axis + 1] if sizes is not None else []
 
 
 def _told(site: Site, axes: int) -> None:

@@ -66,19 +66,21 @@ def run(arguments: Sequence[str], config: Config, *, timeout: float, paths: Sequ
     out.mkdir(parents=True, exist_ok=True)
     (out / "config.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
     program = ["-m", config.module] if config.module else [os.path.relpath(config.script, config.folder)]
-    command = [sys.executable, *program, *arguments]
     logs = out / "logs"
-    if config.ranks:
-        launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={config.ranks}", f"--log-dir={logs}", "--redirects=3"]
-        command = [sys.executable, *launcher, *program, *arguments]
+    launcher = _launcher(config.ranks, logs) if config.ranks else []
+    command = [sys.executable, *launcher, *program, *arguments]
     began = time.monotonic()
     stacks: tuple[str, ...] = ()
+    last = _LastToGo(out, config.ranks)
     with (out / "stdout.txt").open("w") as stdout, (out / "stderr.txt").open("w") as stderr:
         process = subprocess.Popen(command, cwd=config.folder, env=environment(config, paths), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
         try:
             while process.poll() is None:
                 if time.monotonic() - began > timeout:
                     stacks = _stacks(out)
+                    break
+                if last.hangs():
+                    process.kill()
                     break
                 if watch is not None:
                     watch(_size(out / "progress0"))
@@ -93,10 +95,50 @@ def run(arguments: Sequence[str], config: Config, *, timeout: float, paths: Sequ
     of_ranks = sorted((p.read_text(errors="replace") for p in sorted(logs.rglob("stderr.log"), reverse=True)), key=_by_itself)
     launched = (out / "stderr.txt").read_text(errors="replace")
     errors = launched + "".join(of_ranks)
-    code = process.returncode
+    code = 0 if last.hung else process.returncode
     exits = _exits(launched) if config.ranks else ((0, code),) if code else ()
     records = tuple(json.loads(p.read_text()) for p in sorted(out.glob("rank*.json")))
     return Ran(out, code, seconds, tuple(texts), errors, records, stacks, left, exits)
+
+
+def _launcher(ranks: int, logs: Path) -> list[str]:
+    return ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", f"--log-dir={logs}", "--redirects=3"]
+
+
+#: seconds that torchrun may take to end when all ranks are gone; of those it writes what came of them within one
+LAUNCHER_ENDS = 20
+
+
+class _LastToGo:
+    """Sees that the launcher is still there long after every rank has finished and is gone.
+
+    It waits for agents of other machines up to 300 s, and sometimes for itself
+    (torch.distributed.elastic.agent.server, ``exit_barrier_timeout``).
+    """
+
+    def __init__(self, out: Path, ranks: int) -> None:
+        self._out = out
+        self._ranks = ranks
+        self._since: float | None = None
+        self.hung = False
+
+    def hangs(self) -> bool:
+        """Whether that is so; asked again and again while the launcher is there."""
+        if not self._ranks or not self._looks():
+            return False
+        if self._since is None:
+            self._since = time.monotonic()
+        late = time.monotonic() - self._since > LAUNCHER_ENDS
+        self.hung = late and self._finished() and not _processes(self._out, b"\0RANK=")
+        return self.hung
+
+    def _looks(self) -> bool:
+        return all((self._out / f"rank{rank}.json").exists() for rank in range(self._ranks))
+
+    def _finished(self) -> bool:
+        with contextlib.suppress(ValueError):  # a record that is being written
+            return all(json.loads(p.read_text()).get("ended") for p in self._out.glob("rank*.json"))
+        return False
 
 
 #: a process in torchrun's list of failures
@@ -145,12 +187,14 @@ def environment(config: Config, paths: Sequence[Path]) -> dict[str, str]:
 
 
 # ---------------------------------------------------------------- the processes of a run, known by the folder in their environment; on Linux
-def _processes(out: Path) -> list[int]:
+def _processes(out: Path, beside: bytes = b"") -> list[int]:
+    """The processes of a run, or those that have something else in their environment beside."""
     mark = f"DPMIGRATE_PROBE={out / 'config.json'}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in (entry / "environ").read_bytes() and b") Z " not in (entry / "stat").read_bytes():
+            given = (entry / "environ").read_bytes()
+            if mark in given and beside in given and b") Z " not in (entry / "stat").read_bytes():
                 found.append(int(entry.name))
         except OSError:
             continue

@@ -50,3 +50,13 @@ def test_by_what_words_a_variable_is_known_and_what_an_import_runs() -> None:
     statement = names.tree.body[0]
     assert isinstance(statement, ast.ImportFrom) and names.run_by(statement) == [names.trees[0]]
     assert [s.node for s in names.imported.named(names.module, ("utils?",))] == [names.trees[0]]
+
+
+def test_two_modules_that_import_all_of_each_other() -> None:
+    one, other = "from other import missing\nheld = 1\n", "from one import *\nown = 2\n"
+    names = Names(ast.parse("from one import *\nmissing, held, own\n"), [ast.parse(one), ast.parse(other)], {(2, "one"): 0, (0, "other"): 1, (1, "one"): 0})
+    last = names.tree.body[-1]
+    assert isinstance(last, ast.Expr) and isinstance(last.value, ast.Tuple)
+    missing, held, own = map(names.meant, last.value.elts)
+    assert held is not None and held[0].node is names.trees[0]
+    assert own is None and (missing is None or missing[0].node is names.trees[0])

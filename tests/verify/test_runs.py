@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpmigrate.verify import failures, proof, scratch
+from dpmigrate.verify import failures, proof, runs, scratch
 from dpmigrate.verify.progress import Progress
 from dpmigrate.verify.runs import Config, Ran, _by_itself, run
 
@@ -269,6 +269,38 @@ def test_what_came_before_an_abort_in_the_exit(code: str, ended: bool, tmp_path:
     assert (done.code, done.exits) == (-6, ((0, -6),))
     assert [record["ended"] for record in done.records] == [ended]
     assert failures.aborted_at_exit(done) == ((0,) if ended else ())
+
+
+_LAUNCHER = """
+import os, subprocess, sys, time
+ranks = [subprocess.Popen([sys.executable, *sys.argv[1:]], env={**os.environ, "RANK": str(i), "WORLD_SIZE": "2"}) for i in range(2)]
+for rank in ranks:
+    rank.wait()
+time.sleep(300)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+@pytest.mark.parametrize(
+    ("code", "waits"),
+    [
+        pytest.param("", False, id="the ranks are gone"),
+        pytest.param("class Last:\n    def __del__(self, sleep=time.sleep):\n        sleep(300)\nlast = Last() if os.environ['RANK'] == '1' else None", True, id="one is there"),
+        pytest.param("if os.environ['RANK'] == '1':\n    raise ValueError", True, id="one has failed"),
+        pytest.param("if os.environ['RANK'] == '1':\n    os._exit(1)", True, id="one is not seen to end"),
+    ],
+)
+def test_a_launcher_that_does_not_end(code: str, waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, launcher = tmp_path / "train.py", tmp_path / "launcher.py"
+    script.write_text(f"import os, time, torch\n{code}\n")
+    launcher.write_text(_LAUNCHER)
+    monkeypatch.setattr(runs, "_launcher", lambda ranks, logs: [str(launcher)])
+    monkeypatch.setattr(runs, "LAUNCHER_ENDS", 1.0)
+    config = Config(str(tmp_path / "out"), str(tmp_path), str(tmp_path), str(script), str(tmp_path), 2)
+    done = run((), config, timeout=8 if waits else 250)
+    assert done.late is waits
+    if not waits:
+        assert (done.code, done.left, len(done.records)) == (0, (), 2)
 
 
 def test_silence() -> None:
