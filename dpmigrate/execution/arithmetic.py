@@ -119,6 +119,7 @@ def binary(
     if cases := _alternatives([left, right]):
         return join(*[binary(word, a, b, node, carries=carries) for a, b in cases])
     a, b = aligned([left, right])
+    said = _WORDS.get(word, word)
     match word:
         case "add":
             placement = placements.add(a, b)
@@ -128,14 +129,18 @@ def binary(
             placement = _product(a, b, left, right)
         case "truediv":
             placement = placements.divide(a, b)
+            if b.kind is Kind.SIZE and any(d.sources and a.kind is Kind.UNIFORM for d in _data([left])):
+                said = WHOLE_BY_PART
         case _:
             placement = placements.elementwise((a, b))
     return derived(
-        _WORDS.get(word, word), placement, [left, right], node, axes=axes_of([left, right]),
+        said, placement, [left, right], node, axes=axes_of([left, right]),
         keep_axes=False, carries=carries and word in ("add", "sub"),
     )  # fmt: skip
 
 
+#: since when a number that is divided by the wrong one differs
+WHOLE_BY_PART = "a number of all ranks divided by one rank's number of samples"
 _WORDS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@"}
 
 

@@ -115,6 +115,8 @@ def join(a: Placement, b: Placement) -> Placement:
         return PER_RANK if low.kind in EQUAL else UNKNOWN
     if low.kind is Kind.UNIFORM and high in (MEAN, MAX, MIN):
         return high
+    if MEAN in (a, b) and Kind.RATIO in (a.kind, b.kind):
+        return RATIO  # a mean is a sum divided by a number of samples
     if low.kind is high.kind is Kind.ROWS and low.axis == high.axis:
         return rows(
             low.axis,

@@ -44,6 +44,8 @@ class Loss:
 
 
 _FUNCTIONAL = "torch.nn.functional."
+#: losses with class weights and an ignored index
+_CROSS = frozenset({"CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss"})
 _SELECTED = "over what is selected of the batch, of which every rank has another number"
 _CHOICE = "the loss is a mean or a sum, by which function the program chooses"
 _FIXED = frozenset({"torch.tensor", "torch.as_tensor", "torch.zeros", "torch.ones", "torch.Tensor", "torch.FloatTensor"})
@@ -338,6 +340,11 @@ class Losses:
         self._weighted[id(known.value)] = known
         return Loss(Norm.MEAN, loss.node, loss.why)
 
+    def _always_crosses(self, node: ast.Call) -> bool:
+        """Whether whatever is called is a cross entropy of torch, which has class weights and an ignored index to be read."""
+        made = self.roles.values.eval(node.func)
+        return all(v.kind == "call" and v.qual.rpartition(".")[2] in _CROSS for v in made)
+
     @cached_property
     def _leaves_out(self) -> bool:
         """Whether the program writes -100, which torch's cross entropy ignores where it is not told otherwise."""
@@ -370,8 +377,8 @@ class Losses:
         attributes = (v for values in later.values() for v in values)
         if any(over_batch(self.roles, e) for e in (*node.args, *(k.value for k in node.keywords), *made.args, *(k.value for k in made.keywords), *attributes)):
             return Loss(Norm.UNKNOWN, node, f"{name} is given what is taken over the batch, of which every rank has its part")
-        cross = name in ("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss")
-        known = weights.of_targets(self.roles, node, None if call else made) if cross else None
+        cross = name in _CROSS
+        known = weights.of_targets(self.roles, node, None if call else made) if cross and (call or self._always_crosses(node)) else None
         if cross and ({"weight", "ignore_index"} & {*given, *later} or (not call and made.args) or (call and len(made.args) > 2)):
             return self._mean_of(known, Loss(Norm.WEIGHTED, made, f"{name} divides by class weights or by the number of valid targets"))
         if cross and self._leaves_out:

@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.spelling import spelled
-from dpmigrate.facts.wraps import Wrap
+from dpmigrate.facts.values import Vals
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.wraps import Wrap
 
 #: where only the program's own words say whether there is a GPU
 _ASKS = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
+
+
+def unknown_place(roles: Roles, wrap: Wrap) -> ast.expr | None:
+    """The device that the program moves a model to only after its wrap, where nothing shows that this is a GPU if there is one."""
+    call = _after(roles, wrap)
+    place = _place(call) if call is not None else None
+    if call is None or place is None or _as_method(roles, call, wrap) or _names_gpu(roles, place):
+        return None
+    return place
+
+
+def _names_gpu(roles: Roles, node: ast.expr, depth: int = 4) -> bool:
+    """Whether the expression, or what its variables are given, speaks of GPUs: ``"cuda:0"``, ``torch.cuda.is_available()``."""
+    for n in walk(node):
+        if isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.startswith(("cuda", "gpu")):
+            return True
+        if isinstance(n, ast.Call) and roles.names.dotted(n.func) in _ASKS:
+            return True
+        if depth and isinstance(n, ast.Name | ast.Attribute) and any(_names_gpu(roles, g, depth - 1) for g in roles.given(n)):
+            return True
+    return False
 
 
 def moved_later(roles: Roles, wrap: Wrap) -> str | None:
@@ -19,19 +45,34 @@ def moved_later(roles: Roles, wrap: Wrap) -> str | None:
     A move under a test keeps the test: ``if args.cuda: model.cuda()`` is ``.to("cuda" if args.cuda else "cpu")``. A model that the program leaves to
     DataParallel, which moves it to its GPU, while it moves batches itself, has to be moved as well.
     """
-    wrapped = wrap.made
-    moves = [c for c in roles.calls if isinstance(c.func, ast.Attribute) and c.func.attr in ("to", "cuda") and not _changes_type(roles, c)]
-    receivers = {c: roles.values.eval(c.func.value) for c in moves if isinstance(c.func, ast.Attribute)}
-    if any(v & roles.values.inner(wrapped) for v in receivers.values()):
+    if any(v & roles.values.inner(wrap.made) for v in _receivers(roles).values()):
         return None  # it is where the program wants it
-    for call in moves:
+    call = _after(roles, wrap)
+    if call is not None:
+        return _as_method(roles, call, wrap)
+    moves = _receivers(roles)
+    left = isinstance(wrap.node, ast.Call) and moves and not any(wrap.made in v for v in moves.values())
+    return "" if left else None
+
+
+def _receivers(roles: Roles) -> dict[ast.Call, Vals]:
+    """The moves to a device, each with what it may move."""
+    moves = [c for c in roles.calls if isinstance(c.func, ast.Attribute) and c.func.attr in ("to", "cuda") and not _changes_type(roles, c)]
+    return {c: roles.values.eval(c.func.value) for c in moves if isinstance(c.func, ast.Attribute)}
+
+
+def _after(roles: Roles, wrap: Wrap) -> ast.Call | None:
+    """The first move of the wrapper outside of the training, where the model itself is not moved."""
+    moves = _receivers(roles)
+    if any(v & roles.values.inner(wrap.made) for v in moves.values()):
+        return None
+    for call, held in moves.items():
         assert isinstance(call.func, ast.Attribute)
         # moves that are chained to the wrap go into it where they stand
         apart = not roles.names.is_inside(wrap.node, call.func.value)
-        if apart and receivers[call] == {wrapped} and roles.region(call) == "outside":
-            return _as_method(roles, call, wrap)
-    left = isinstance(wrap.node, ast.Call) and moves and not any(wrapped in v for v in receivers.values())
-    return "" if left else None
+        if apart and held == {wrap.made} and roles.region(call) == "outside":
+            return call
+    return None
 
 
 def _changes_type(roles: Roles, call: ast.Call) -> bool:

@@ -12,13 +12,16 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, takewhile
+from typing import TypeGuard
 
 from dpmigrate.facts.casts import casts
 from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.library import MUTATORS
+from dpmigrate.facts.moves import unknown_place
 from dpmigrate.facts.names import FunctionNode, Names, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
+from dpmigrate.facts.passes import Pass
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.values import NONE, Key, Val, Vals, Values, WrapSite
@@ -46,6 +49,12 @@ class Wrap:
     def made(self) -> Val:
         """The wrapper; several variables may be wrapped after one statement."""
         return Val("wrapped", self.node) if self.how == "call" else Val("wrapped", self.stmt, part=self.key)
+
+
+class Method(ast.Call):
+    """A call of a method, as far as types go."""
+
+    func: ast.Attribute
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -177,6 +186,10 @@ class Wrapping:
             if self.roles.wrapped(p.model) is not True and id(p.call) not in named:
                 later = self._other(p.model)
                 self._problem(p.call, f"{ast.unparse(p.model)} would be trained without the wrapper here{later.words}", later.node)
+        for w in self.wraps:
+            if (place := unknown_place(self.roles, w)) is not None:
+                words = f"{w.target} is moved to {ast.unparse(place)} after its wrap, and nothing here says which device that is"
+                self._problem(w.stmt, words)
         for one, other in combinations(self.sites, 2):
             if one.key == other.key or not one.inner & other.inner or self.values.order.apart(one.stmt, other.stmt):
                 continue
@@ -245,6 +258,12 @@ class Wrapping:
             if state is None:
                 self._problem(p.call, f"{ast.unparse(p.model)} may be the wrapped or the bare model here")
                 continue
+            if (moved := self._moved_where_it_trains(p)) is not None:
+                key, block, last = moved
+                if key not in done:
+                    done.add(key)
+                    self._after_move(key, block, last)
+                continue
             roots = roles.roots(p.model)
             if not roots:
                 self._problem(p.call, f"the model that {ast.unparse(p.model)} means cannot be traced to one variable")
@@ -264,11 +283,7 @@ class Wrapping:
 
     def _after_set_up(self, key: Key, block: list[ast.stmt], last: int, writes: list[ast.stmt], *, alone: bool) -> None:
         """The wrap after the last statement of the block that needs the bare model which the ``writes`` give, the last of them in ``block[last]``."""
-        train = next((i for i, s in enumerate(block) if i > last and self._reaches_loop(s)), len(block))
-        site = last
-        for i in range(last + 1, train):
-            if any(self._needs_bare(n, key) or _sets_requires_grad(n) for n in walk(block[i])):
-                site = i
+        site = self._last_of_set_up(key, block, last)
         target = self.roles.leaf(writes[0], key)
         text = ast.unparse(target)
         stmt = block[site]
@@ -280,6 +295,64 @@ class Wrapping:
         else:
             held = NONE.union(*(self.values.given(w, key) for w in writes))
             self._site(key, stmt, frozenset(x for v in held for x in self.values.inner(v)), writes[0])
+
+    def _last_of_set_up(self, key: Key, block: list[ast.stmt], last: int) -> int:
+        """The index of the last statement before training that needs the bare model, from the one that gives it on."""
+        train = next((i for i, s in enumerate(block) if i > last and self._reaches_loop(s)), len(block))
+        needs = (i for i in range(last + 1, train) if any(self._needs_bare(n, key) or _sets_requires_grad(n) for n in walk(block[i])))
+        return max(needs, default=last)
+
+    # ------------------------------------------------------------------ a model that the function which trains it moves
+    def _moved_where_it_trains(self, p: Pass) -> tuple[Key, list[ast.stmt], int] | None:
+        """Where a function that is called once, and is given the model, moves it to its device and trains it, or hands it on to what does.
+
+        DDP needs the model where it will be trained, so the wrap follows the move.
+        """
+        node: ast.AST | None = p.model
+        place: ast.AST = p.call
+        seen: set[ast.AST] = set()
+        while isinstance(node, ast.Name) and self.names.owner(scope := self.names.scope_of[node], node.id) is scope and scope.node not in seen:
+            function = scope.node
+            calls = self.values.callers.get(function, [])
+            if not isinstance(function, FunctionNode) or len(calls) != 1 or self.roles.epoch_loop(calls[0]):
+                return None
+            moves = [s for s in function.body if position(s) < position(place) and self._moves(s, node.id)]
+            if not all(b.how == "param" or self.names.statement(b.target) in moves for b in scope.bindings[node.id]):
+                return None
+            if moves:
+                key = next(self.values.keys(node))
+                return (key, function.body, function.body.index(moves[-1])) if not self._moved_elsewhere(node, function) else None
+            seen.add(function)
+            place = calls[0]
+            node = self.roles.passed(calls[0], function, node.id)
+        return None
+
+    def _moves(self, stmt: ast.stmt, name: str) -> bool:
+        """``model.to(device)``, ``model = model.cuda()``"""
+        call = stmt.value if isinstance(stmt, ast.Expr | ast.Assign) else None
+        if isinstance(stmt, ast.Assign) and ast.unparse(stmt.targets[0]) != name:
+            return False
+        return call is not None and self._is_move(call) and ast.unparse(call.func.value) == name
+
+    def _is_move(self, node: ast.AST) -> TypeGuard[Method]:
+        """Whether a call moves something to a device, and does not change its type alone."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in ("to", "cuda"):
+            return False
+        given = [*node.args, *(k.value for k in node.keywords)]
+        return node.func.attr == "cuda" or not any(self.names.dotted(g).startswith("torch.") for g in given)
+
+    def _moved_elsewhere(self, node: ast.Name, function: FunctionNode) -> bool:
+        """Whether something beside the function and what it enters moves the model as well."""
+        models = {x for v in self.values.eval(node) for x in self.values.inner(v)}
+        inside = {function, *self.roles.all_entered(function)}
+        moves = (c for c in self.roles.calls if self._is_move(c) and self.names.function(c) not in inside)
+        return any(models & set(self.values.eval(c.func.value)) for c in moves)
+
+    def _after_move(self, key: Key, block: list[ast.stmt], last: int) -> None:
+        site = self._last_of_set_up(key, block, last)
+        stmt, name = block[site], key[2]
+        self.wraps.append(Wrap("value" if site == last and isinstance(stmt, ast.Assign) else "after", stmt, name, stmt, key))
+        self._site(key, stmt)
 
     # ------------------------------------------------------------------ several places that make the model
     def _alternatives(self, key: Key, node: ast.AST, writes: list[ast.stmt]) -> Iterator[tuple[list[ast.stmt], int, list[ast.stmt]]]:

@@ -33,8 +33,11 @@ def faults(trial: Trial) -> Iterator[Fault]:
 
 
 def _of_a_part(trial: Trial, d: Data, over: set[int]) -> bool:
-    """Whether data come from batches of which each rank has its part, and goes through it."""
-    return any(_is_part(trial, trial.result.heap.objects[n]) for n in d.sources & over)
+    """Whether data come from batches of which each rank has its part, and goes through it. Those of
+    the training itself are no evaluation: a look at the current batch.
+    """
+    looked_at = d.sources & over - trial.sources
+    return any(_is_part(trial, trial.result.heap.objects[n]) for n in looked_at)
 
 
 def _is_part(trial: Trial, made: Object) -> bool:

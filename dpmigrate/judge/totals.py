@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution import placements
+from dpmigrate.execution.arithmetic import WHOLE_BY_PART
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, Ref, Value, data, placement_of
@@ -65,6 +66,10 @@ def _told(trial: Trial) -> Iterator[Fault]:
     shares = {o.number for o in trial.result.heap.objects.values() if o.name == SHARE}
     for event, d, over in _numbers(trial):
         main = trial.on_main(event) or event.kind == "save by rank 0"
+        if d.origin is not None and d.origin.word == WHOLE_BY_PART and d.gradient == "none":
+            words = f"{d.origin.word}, {trial.line(d.origin.node)}: it is as many times too great as there are ranks"
+            yield trial.fault(event.node, NAME, words)
+            continue
         if (main or event.parted is None) and d.sources & shares - over:
             words = "this is read before the ranks add up their parts"
         elif main and d.gradient == "none" and _evaluated(trial, d):

@@ -1,7 +1,8 @@
 """The length of a training loader's sampler, or its batch size, stands for the whole data set or the global batch.
 
 ## What it finds
-`len(loader.sampler)`, `len(loader) * loader.batch_size`, and a number of samples divided by `loader.batch_size`, where the loader is a training loader.
+`len(loader.sampler)`, `len(loader) * loader.batch_size`, `steps * loader.batch_size` where the training loop counts its steps, and a number of
+samples divided by `loader.batch_size`, where the loader is a training loader.
 
 ## Why it matters
 The sampler of a rank has 1/W of the samples, and its batches are 1/W of the global batch. A loss that has been summed over all ranks would be divided by
@@ -32,7 +33,9 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport, Edit, Replace, Wrap
 from dpmigrate.facts.batch import of_loader
 from dpmigrate.facts.loaders import critical_star
+from dpmigrate.facts.names import last
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import Vals
 from dpmigrate.model import Fix, Severity
@@ -92,9 +95,36 @@ def _batch_size(script: Script, node: ast.AST) -> bool:
 
 
 def _all_samples(script: Script, node: ast.BinOp) -> bool:
-    """``len(loader) * loader.batch_size``, either way round."""
+    """``len(loader) * loader.batch_size``, ``(i + 1) * loader.batch_size``, either way round."""
     pairs = ((node.left, node.right), (node.right, node.left))
-    return any(isinstance(a, ast.Call) and _is_length(script, a) and a.args and _loaders(script, a.args[0]) and _batch_size(script, b) for a, b in pairs)
+    return any(_counts_batches(script, a) and _batch_size(script, b) for a, b in pairs)
+
+
+def _counts_batches(script: Script, node: ast.expr) -> bool:
+    """Whether it is the number of a loader's batches, or of those that the training loop has come to."""
+    if isinstance(node, ast.Call):
+        return _is_length(script, node) and bool(node.args) and bool(_loaders(script, node.args[0]))
+    if isinstance(node, ast.BinOp):
+        return _counts_batches(script, node.left) and isinstance(node.right, ast.Constant)
+    bound = script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ()
+    return any(_of_a_turn(script, b) for b in bound)
+
+
+def _of_a_turn(script: Script, b: Binding) -> bool:
+    """``i`` of ``for i, x in enumerate(loader)``, and what each turn adds one to."""
+    loop = next((o.node for o in script.roles.train_loops if script.names.is_inside(b.target, o.node)), None)
+    if b.how == "aug" and loop is not None:
+        statement = script.names.statement(b.target)
+        return isinstance(statement, ast.AugAssign) and isinstance(statement.value, ast.Constant) and statement.value.value == 1
+    return b.how == "for" and isinstance(loop, ast.For) and script.names.is_inside(b.target, loop.target) and b.path == ("*", 0) and _enumerated(loop.iter)
+
+
+def _enumerated(node: ast.expr) -> bool:
+    while isinstance(node, ast.Call) and node.args:
+        if last(node.func) == "enumerate":
+            return True
+        node = node.args[0]
+    return False
 
 
 def _counts_data(script: Script, node: ast.AST) -> bool:

@@ -50,6 +50,7 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
             yield Hit(
                 loss.node, f"{read_as(script, loss)}: the mean of the ranks' losses is not the loss of the global batch", severity=Severity.BLOCKER,
                 advice="compute it in the training loop, as criterion(output, target) with target in a variable, or as a sum divided by a count of the data",
+                of_means=True,
             )  # fmt: skip
             continue
         for part in script.losses.weighted_in(call):

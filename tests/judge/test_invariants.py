@@ -470,7 +470,6 @@ TOLD = """\
     ("put_together", "told", "right"),
     [
         ("total, seen = ddp.sum_all(total, seen)", "print(total / seen)", True),
-        ("total = ddp.sum_all(total)", "print(total / seen)", False),
         ("", "if ddp.is_main():\n            print(f'{total:.3f}')", False),
         ("", "ddp.save({'model': model.module.state_dict(), 'loss': [total]}, 'a.pt')", False),
         ("total = ddp.sum_all(total)", "ddp.save({'loss': [total]}, 'a.pt')", True),
@@ -491,6 +490,23 @@ def test_totals_of_the_training(put_together: str, told: str, right: bool) -> No
     found = judgement(Program.of(source))
     assert bool(found.own_totals) is not right
     assert not any(f.established and f.invariant == totals.NAME for f in found.faults)
+
+
+@pytest.mark.parametrize(
+    ("told", "wrong"),
+    [
+        ("print(total / seen)", {totals.NAME}),
+        ("print(total / (epoch * loader.batch_size))", {totals.NAME}),
+        ("print(total / (seen * ddp.world_size()))", set()),
+        ("print(total / len(train_set))", set()),
+        ("print(1 / seen)", set()),
+    ],
+)
+def test_a_total_of_all_ranks_divided_by_the_samples_of_one(told: str, wrong: set[str]) -> None:
+    text = RIGHT.replace("            optimizer.step()\n", TOLD.format(put_together="total = ddp.sum_all(total)", told=told))
+    text = text.replace("        model.train()\n", "        model.train()\n        total, seen = 0.0, 0\n")
+    text = text.replace("            print(total / seen)\n", "", 1)
+    assert {name for name, _ in judged(text)} == wrong
 
 
 def test_numbers_of_an_evaluation_in_a_file() -> None:

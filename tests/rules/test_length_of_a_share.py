@@ -20,6 +20,9 @@ _VAL = "val_loader = DataLoader(val_set, batch_size=4, shuffle=True)\n"
         pytest.param({"step": STEP + "x.view(loader.batch_size, -1)"}, id="a shape"),
         pytest.param({"step": STEP + "print((x.sum() / loader.batch_size).item())"}, id="a count of the batch"),
         pytest.param({"end": "print(3 * loader.batch_size, len() * loader.batch_size)"}, id="a number of batches"),
+        pytest.param({"step": STEP + "n = 1\nn += 2\nprint(n * loader.batch_size)"}, id="no number of steps"),
+        pytest.param({"step": STEP + "for i in range(3):\n    print(x.view(i * loader.batch_size, -1))"}, id="a loop in the step"),
+        pytest.param({"end": "n = 0\nn += 1\nprint(n * loader.batch_size)"}, id="counted outside of the training"),
         pytest.param({"end": "print(len(loader) * 3)"}, id="batches times something else"),
         pytest.param({"end": "n = len(train_set) + 1\nprint(n / loader.batch_size)"}, id="a variable that is given more"),
         pytest.param({"end": "print('len(loader.sampler)')  # len(loader.sampler)"}, id="in a string and a comment"),
@@ -36,6 +39,8 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param(
             "print(1 / (len(loader) * loader.batch_size))", "print(1 / (len(loader) * loader.batch_size * ddp.world_size()))", id="batches times size"
         ),
+        pytest.param("print(steps * loader.batch_size)", "print(steps * loader.batch_size * ddp.world_size())", id="steps that are counted"),
+        pytest.param("print((steps + 1) * loader.batch_size)", "print((steps + 1) * loader.batch_size * ddp.world_size())", id="one more"),
         pytest.param("n = loader.batch_size * len(loader)", "n = loader.batch_size * len(loader) * ddp.world_size()", id="the other way round"),
         pytest.param("n = len(train_set) // loader.batch_size", "n = len(train_set) // (loader.batch_size * ddp.world_size())", id="steps"),
         pytest.param(
