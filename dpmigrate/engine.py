@@ -242,14 +242,17 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     found = rules.check(script)
     files = migration.files(script.program, found)
     texts: migration.Judged | Problem | None = None
-    if blockers(found):
-        rest = tuple(f for f in found if f.severity is not Severity.BLOCKER or not f.of_means)
-        texts = None if blockers(rest) or script.exempt else migration.rewritten(script, rest)
+    rest = tuple(f for f in found if not (f.of_means and (f.edits or f.severity is Severity.BLOCKER)))
+    if len(rest) < len(found) and not blockers(rest) and not script.exempt:
+        texts = migration.rewritten(script, rest)
         if isinstance(texts, migration.Unused) and _shown(script, texts):
             return _of_script(name, script, how, finished)
-        if not isinstance(texts, migration.Judged) or not texts.judgement.means or texts.judgement.doubts:
-            return _refused(script, found, how)
-        found = rest
+        if isinstance(texts, migration.Judged) and texts.judgement.means and not texts.judgement.doubts:
+            found = rest
+        else:
+            texts = None
+    if blockers(found):
+        return _refused(script, found, how)
     if script.exempt or not any(f.edits for f in found):
         return _planned(script, Outcome(name, Status.UNCHANGED, files, finished + (script.exempt or "nothing to change")))
     if texts is None or how.annotate:

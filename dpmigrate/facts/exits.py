@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.endings import is_exit
 from dpmigrate.facts.names import Loop, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.ranks import asks_files
@@ -44,24 +45,3 @@ def exits(names: Names, roles: Roles, loop: Loop) -> Iterator[Exit]:
 def _of_all_ranks(handler: ast.ExceptHandler) -> bool:
     """``except StopIteration:``: the loaders of all ranks end together."""
     return isinstance(handler.type, ast.Name) and handler.type.id == "StopIteration"
-
-
-def exit_value(names: Names, node: ast.AST) -> ast.expr | None:
-    """What a statement ends the program with: the argument of ``sys.exit(…)``, ``exit(…)``, ``raise SystemExit(…)``, or a constant 0.
-
-    None where the statement does not end the program.
-    """
-    value: ast.AST | None = None
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and names.dotted(node.value.func) in ("sys.exit", "?.exit", "?.quit", "os._exit"):
-        value = node.value
-    elif isinstance(node, ast.Raise) and node.exc is not None:
-        made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        value = node.exc if isinstance(made, ast.Name) and made.id == "SystemExit" else None
-    if value is None:
-        return None
-    return value.args[0] if isinstance(value, ast.Call) and value.args else ast.Constant(0)
-
-
-def is_exit(names: Names, node: ast.AST) -> bool:
-    """Whether the statement ends the program."""
-    return exit_value(names, node) is not None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.endings import is_exit
 from dpmigrate.facts.library import EXIST_METHODS, EXISTS
 from dpmigrate.facts.names import FunctionNode, last, position
 from dpmigrate.facts.nodes import walk
@@ -80,13 +81,31 @@ def local_tests(roles: Roles, node: ast.AST) -> Iterator[ast.expr]:
 
 
 def ends_before(roles: Roles, place: ast.AST) -> Iterator[ast.expr]:
-    """The tests of a ``return`` that would end a function before it comes to the place."""
+    """The tests of a ``return``, or of what ends the program, that would end a function before it comes to the place."""
     for node in leading_to(roles, place):
         function = roles.names.function(node)
         for r in walk(function):
-            if isinstance(r, ast.Return) and roles.names.function(r) is function and position(r) < position(node):
+            if _ends(roles, r) and roles.names.function(r) is function and position(r) < position(node):
                 around = [a for a in roles.names.ancestors(r) if isinstance(a, ast.If) and not roles.names.is_inside(node, a)]
-                yield from (a.test for a in around if roles.names.function(a) is function and not uniform(roles.names, a.test))
+                inside = [a.test for a in around if roles.names.function(a) is function]
+                raises = isinstance(r, ast.Raise) and not is_exit(roles.names, r)  # every rank that has a reason says so
+                yield from (t for t in inside if looks_for_own(roles, t) or not (raises or uniform(roles.names, t)))
+
+
+def _ends(roles: Roles, node: ast.AST) -> bool:
+    return isinstance(node, ast.Return | ast.Raise) or is_exit(roles.names, node)
+
+
+def looks_for_own(roles: Roles, test: ast.expr) -> bool:
+    """Whether the test asks for a directory that its own function makes: the first rank makes it, and the others find it."""
+    asked = {ast.unparse(a) for n in walk(test) if isinstance(n, ast.Call) and asks_files(roles, n) for a in _paths(n)}
+    calls = (n for n in walk(roles.names.function(test)) if asked and isinstance(n, ast.Call) and last(n.func) in ("makedirs", "mkdir"))
+    return any(ast.unparse(a) in asked for n in calls for a in _paths(n))
+
+
+def _paths(call: ast.Call) -> list[ast.expr]:
+    """The path that a function of ``os`` is given, or whose method it is."""
+    return [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
 
 
 def reached_together(roles: Roles, node: ast.AST) -> bool:

@@ -15,6 +15,7 @@ from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, default,
 from dpmigrate.facts.flows import flows
 from dpmigrate.facts.lookups import Lookups
 from dpmigrate.facts.names import FunctionNode, Names, last
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, beginning, leaves, wrap_argument
 from dpmigrate.facts.order import Order
 from dpmigrate.facts.parts import Parts
@@ -317,7 +318,10 @@ class Values:
         b = self._reaching[node]
         if b is None or b.value is None or any(w.key in self.keys(node) for w in (*self.wraps, *self.new_wraps)):
             return NONE
-        return self.unwraps.narrowed(node, self._parts.bound(b.value, b.path))
+        vals = self._parts.bound(b.value, b.path)
+        if any(v.kind == "call" and not v.qual.startswith("torch.") for v in vals) and node.id in {n.id for n in walk(b.value) if isinstance(n, ast.Name)}:
+            return NONE  # net = prepare(net), of a function that is not seen, may be the same
+        return self.unwraps.narrowed(node, vals)
 
     def _attribute(self, node: ast.Attribute) -> Vals:
         dotted = self.names.dotted(node)

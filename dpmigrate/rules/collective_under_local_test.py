@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dpmigrate.edit import AddImport
 from dpmigrate.facts.control import uniform
@@ -46,6 +47,7 @@ from dpmigrate.facts.meetings import answers, plateau_metrics, waits_for_files
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.ranks import ends_before, local_tests
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.steering import Kind
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import alike, raise_on_ranks, together
@@ -77,7 +79,8 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
     for change, numbers in script.course.numbers:
         shared = {v: together(script, v, number=True) for v in numbers}
         for value in [v for v in numbers if shared[v] is None][:1] or numbers:
-            yield alike(script, value, [shared[value]], f"the ranks may have different values here for {change.kind.value}", _WHOLE)
+            hit = alike(script, value, [shared[value]], f"the ranks may have different values here for {change.kind.value}", _WHOLE)
+            yield replace(hit, of_means=change.kind is Kind.WAY)
 
 
 def _alone(script: Script, places: list[ast.AST]) -> list[ast.AST]:

@@ -30,7 +30,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import After, Before, Hoist
-from dpmigrate.facts.exits import exit_value
+from dpmigrate.facts.endings import exit_value
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script

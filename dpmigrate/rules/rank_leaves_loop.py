@@ -45,7 +45,8 @@ from dpmigrate.edit import AddImport
 from dpmigrate.facts import steps
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn
-from dpmigrate.facts.exits import exits, is_exit
+from dpmigrate.facts.endings import is_exit
+from dpmigrate.facts.exits import exits
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script

@@ -7,7 +7,8 @@ import ast
 import pytest
 
 from dpmigrate.facts.control import uniform
-from dpmigrate.facts.exits import exit_value, exits
+from dpmigrate.facts.endings import exit_value
+from dpmigrate.facts.exits import exits
 from tests.facts.probe import probed
 from tests.pipeline import script
 

@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from dpmigrate.facts.exits import exit_value, exits, is_exit
+from dpmigrate.facts.endings import exit_value, is_exit
+from dpmigrate.facts.exits import exits
 from tests.pipeline import script
 
 
