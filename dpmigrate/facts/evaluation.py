@@ -114,11 +114,17 @@ def _kept_batches(roles: Roles, loop: BatchLoop) -> Reason | None:
     """Batches under a name that another loop goes over too: ``batches = list(loader)``."""
     if roles.names.is_inside(loop.source, loop.node):
         return None
-    kept = {n.id for n in walk(loop.over) if isinstance(n, ast.Name)}
+    kept = _variables(roles, loop.over)
     for other in roles.batch_loops:
-        if other is not loop and kept & {n.id for n in walk(other.over) if isinstance(n, ast.Name)}:
-            return Reason(Why.KEPT_BATCHES, other.node, " and ".join(sorted(kept)))
+        if other is not loop and kept.keys() & _variables(roles, other.over).keys():
+            return Reason(Why.KEPT_BATCHES, other.node, " and ".join(sorted(set(kept.values()))))
     return None
+
+
+def _variables(roles: Roles, node: ast.AST) -> dict[object, str]:
+    """The variables in an expression and their names, each by the binding that it reads where that is known."""
+    names = [n for n in walk(node) if isinstance(n, ast.Name)]
+    return {reaching(roles.names, n) or n.id: n.id for n in names}
 
 
 # ------------------------------------------------------------------ buffers

@@ -39,8 +39,6 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param(
             "print(1 / (len(loader) * loader.batch_size))", "print(1 / (len(loader) * loader.batch_size * ddp.world_size()))", id="batches times size"
         ),
-        pytest.param("print(steps * loader.batch_size)", "print(steps * loader.batch_size * ddp.world_size())", id="steps that are counted"),
-        pytest.param("print((steps + 1) * loader.batch_size)", "print((steps + 1) * loader.batch_size * ddp.world_size())", id="one more"),
         pytest.param("n = loader.batch_size * len(loader)", "n = loader.batch_size * len(loader) * ddp.world_size()", id="the other way round"),
         pytest.param("n = len(train_set) // loader.batch_size", "n = len(train_set) // (loader.batch_size * ddp.world_size())", id="steps"),
         pytest.param(
@@ -53,6 +51,17 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
 def test_found_and_fixed(line: str, new: str, module_level: bool) -> None:
     assert new in after(end=line, module_level=module_level)
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("print(steps * loader.batch_size)", "print(steps * loader.batch_size * ddp.world_size())", id="steps that are counted"),
+        pytest.param("n = loader.batch_size * (steps + 1)", "n = loader.batch_size * (steps + 1) * ddp.world_size()", id="one more"),
+    ],
+)
+def test_steps_that_are_counted(line: str, new: str) -> None:
+    assert new in after(setup="steps = 0", step=f"{STEP}steps += 1", end=line)
 
 
 def test_a_sampler_of_its_own() -> None:
