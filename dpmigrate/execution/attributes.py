@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import ELEMENTS, UNSEEN, Object
+from dpmigrate.execution.heap import ELEMENTS, KEYS, UNSEEN, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import NameParts
 from dpmigrate.execution.scopes import Function, Names
@@ -35,6 +36,8 @@ from dpmigrate.execution.values import (
 
 #: the name of a class or a function
 _NAMES = ("__name__", "__qualname__")
+#: what makes the items of a dictionary its attributes, as ``__getattr__`` of its class
+_DICT_GETTERS = ("builtins.dict.__getitem__", "builtins.dict.get")
 #: attributes that every class has
 _GIVEN = ("__class__", "__dict__", "__name__", "__module__", "__doc__", "__annotations__")
 #: Python's own lists and dictionaries
@@ -55,6 +58,16 @@ class ClassParts:
     #: the members of an enumeration, in their order
     members: list[int] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
+
+
+def _of_builtins(parts: ClassParts) -> bool:
+    """Whether all library classes that a class derives from are Python's own: ``class Config(dict)``."""
+    return not parts.unknown and all(f.startswith("builtins.") for f in parts.foreign)
+
+
+def _has_builtin(parts: ClassParts, name: str) -> bool:
+    classes = (getattr(builtins, f.removeprefix("builtins."), None) for f in parts.foreign)
+    return any(c is None or hasattr(c, name) for c in classes)
 
 
 @dataclass(slots=True, eq=False)
@@ -206,11 +219,18 @@ class AttributeParts(NameParts):
         if found:
             return self.bind_method(found, made, node, frame)
         parts: ClassParts = cls.extra
+        if name == "__dict__" and made.kind == "instance":
+            return self.namespace(made, node, frame)
         if name in _GIVEN:
             return value(Ref(cls.number)) if name == "__class__" else SETTING
+        items = self._attributes_are_items(made, cls)
+        if items and not _has_builtin(parts, name):
+            return self.item(items, const(name), node, frame)
         getter = self.method_of(made, "__getattr__")
         if parts.kinds or parts.foreign or parts.unknown or made.kind == "class":
             given = self.library.attribute(self, Ref(made.number), name, node, frame)
+            if given is None and getter and _of_builtins(parts) and not _has_builtin(parts, name):
+                return self._got(getter, name, node, frame)
             if given is None:
                 given = value(Method(Ref(made.number), name))
             return join(given, self._got(getter, name, node, frame)) if getter else given
@@ -218,6 +238,18 @@ class AttributeParts(NameParts):
             return self._got(getter, name, node, frame)
         elements = self.heap.read((made.number, ELEMENTS))  # set under a computed name
         return elements
+
+    def _attributes_are_items(self, made: Object, cls: Object) -> Value:
+        """What an object looks for attributes in, as for items: ``__getattr__ = dict.__getitem__``,
+        ``self.__dict__ = self``.
+        """
+        parts: ClassParts = cls.extra
+        if not _of_builtins(parts) or not parts.foreign:
+            return NOTHING
+        getters = self.in_class(cls, "__getattr__") or NOTHING
+        if any(isinstance(a, Foreign) and a.name in _DICT_GETTERS for a in getters):
+            return value(Ref(made.number))
+        return self.bound(self.heap.read((made.number, "__dict__")) or NOTHING)
 
     def _got(self, getter: Bound, name: str, node: ast.AST, frame: Frame) -> Value:
         """What ``__getattr__`` gives."""
@@ -267,11 +299,18 @@ class AttributeParts(NameParts):
         return value(atom)
 
     def namespace(self, made: Object, node: ast.AST, frame: Frame) -> Value:
-        """``module.__dict__``: a dictionary of what the module binds."""
-        new = self.heap.new("dict", "__dict__", node, frame.context, key=made.number)
+        """``module.__dict__``: a dictionary of what the module binds; of what an object holds, and
+        what is stored in that becomes an attribute.
+        """
+        own = made.number if made.kind == "instance" else None
+        new = self.heap.new("dict", "__dict__", node, frame.context, extra=own, key=made.number)
         for name, held in self.heap.names(made.number):
-            if isinstance(name, str):
+            if isinstance(name, str) and name != ELEMENTS:
                 self.heap.write((new.number, Const("str", name)), held)
+        computed = self.heap.read((made.number, ELEMENTS)) if own is not None else None
+        if computed:
+            self.heap.widen((new.number, ELEMENTS), computed)
+            self.heap.widen((new.number, KEYS), SETTING)
         return value(Ref(new.number))
 
     def submodule(self, made: Object, name: str, frame: Frame) -> Value | None:

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import AttributeParts
-from dpmigrate.execution.heap import ELEMENTS, Object
+from dpmigrate.execution.heap import ELEMENTS, KEYS, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
@@ -32,8 +32,6 @@ from dpmigrate.execution.values import (
     value,
 )
 
-#: the field that holds keys of a dictionary that are not known one by one
-KEYS = "#keys"
 #: the field that holds what a defaultdict makes
 FACTORY = "#factory"
 _SEQUENCES = ("list", "set", "iterator")

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.comprehensions import ComprehensionParts
-from dpmigrate.execution.containers import KEYS
-from dpmigrate.execution.heap import ELEMENTS
+from dpmigrate.execution.heap import ELEMENTS, KEYS
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.scopes import Function

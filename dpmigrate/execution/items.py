@@ -6,8 +6,8 @@ import ast
 
 from dpmigrate.execution import divergence
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.containers import FACTORY, KEYS, ContainerParts
-from dpmigrate.execution.heap import ELEMENTS, UNSEEN, Object
+from dpmigrate.execution.containers import FACTORY, ContainerParts
+from dpmigrate.execution.heap import ELEMENTS, KEYS, UNSEEN, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LENGTH, LISTED
 from dpmigrate.execution.values import (
@@ -231,6 +231,7 @@ class ItemParts(ContainerParts):
             self.heap.write((made.number, constant), (*new, UNBOUND))
         else:
             self.heap.put((made.number, constant), new)
+        self._told_to_owner(made)
 
     def collapse(self, made: Object) -> None:
         """From now on the items of a list are not kept one by one."""
@@ -284,3 +285,14 @@ class ItemParts(ContainerParts):
                     (made.number, ELEMENTS), self.item(pairs, one, node, frame) or SETTING
                 )
                 self.heap.widen((made.number, KEYS), SETTING)
+        self._told_to_owner(made)
+
+    def _told_to_owner(self, made: Object) -> None:
+        """What was stored in ``x.__dict__`` is an attribute of ``x``."""
+        if made.name != "__dict__" or not isinstance(made.extra, int):
+            return
+        for k, v in list(self.heap.names(made.number)):
+            if isinstance(k, Const) and isinstance(k.value, str):
+                self.heap.put((made.extra, k.value), v)
+            elif k == ELEMENTS:
+                self.heap.widen((made.extra, ELEMENTS), v)

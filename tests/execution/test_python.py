@@ -15,6 +15,24 @@ from tests.execution.paper import constant, executed, held, lines, run, shown, u
 #: id: (program, the names that must be constants)
 PROGRAMS: dict[str, tuple[str, str]] = {
     "nothing": ("pass", ""),
+    "what an object holds, as a dictionary": (
+        "class P:\n    def __init__(self, given):\n        self.a = 1\n        self.__dict__.update(given)\n"
+        "    def put(self, **more):\n        self.__dict__.update(more)\n        self.__dict__['z'] = 5\n"
+        "p = P({'b': 2})\np.put(c=3)\nx, y, z, w, v = p.a, p.b, p.c, p.z, p.__dict__['b']\n",
+        "x y z w v",
+    ),
+    "what an object holds, read from a file": (
+        "import json\nclass P:\n    def __init__(self, text):\n        self.__dict__.update(json.loads(text))\n"
+        "p = P('{\"a\": 3}')\nx = p.a\ny = p.a == 3\n",
+        "",
+    ),
+    "attributes that are items": (
+        "class A(dict):\n    __getattr__ = dict.__getitem__\n    __setattr__ = dict.__setitem__\n"
+        "class B(dict):\n    def __init__(self, *given):\n        super().__init__(*given)\n        self.__dict__ = self\n"
+        "class C(dict):\n    def __getattr__(self, k):\n        return self[k]\n"
+        "a, c = A({'x': 1}), C({'x': 3})\na.y = 4\nx, y, z, w = a.x, B({'x': 2}).x, c.x, a.y\nn = len(a.keys())\n",
+        "w",
+    ),
     "aliases": ("a = [1]\nb = a\nb.append(2)\nx = a[1]\nn = len(a)\n", "x n"),
     "re-bound in a callee": (
         "class Net:\n    def to(self, d):\n        self.d = d\n        return self\n"
