@@ -166,6 +166,9 @@ def extreme(how: str) -> Effect:
         if len(given) > 1:
             if not any(map(data, given)):
                 return SETTING if not _same(given) else given[0]
+            sizes = {a.placement if isinstance(a, Data) else None for v in given for a in v}
+            if len(sizes) == 1 and all(p is not None and p.kind is Kind.SIZE and p.times for p in sizes):
+                return given[0]  # of several batches, of each of which every rank has as many
             return within(arithmetic.elementwise(site.word, given, site.node), given)
         inner = in_no_order(join(*[site.m.taken(v, site.node, site.frame) for v in given]))
         p = placement_of(site.flat(inner))

@@ -29,7 +29,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.sites import LEAST, Effect, Row, Site, examples, rows_of
-from dpmigrate.library.sizes import size_of
+from dpmigrate.library.sizes import is_shape, size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
 #: the number of the first turn of a loop
@@ -262,6 +262,8 @@ def collected(kind: str) -> Effect:
         if source is None:
             return site.m.listed([], site.node, site.frame, kind=kind)
         listed = site.m.known_elements(source)
+        if site.word in ("list", "tuple") and len(source) == 1 and is_shape(source[0]):
+            return source  # its length is not known, and it is no other sequence
         if listed is not None:
             if site.word == "tuple":
                 return items(listed)

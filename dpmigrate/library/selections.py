@@ -188,12 +188,29 @@ def _chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
         views = _views(site, found.placement, own)
         if views:
             return _lying(site, owner, p._replace(segments=views), walk.axes)
+        if _first_of_each(site, found.placement, own):
+            return _lying(site, owner, p, walk.axes)
     if kind == "many" and lying.kind is Kind.ROWS:
         return site.unknown("whether samples are chosen by a mask or by their places")
     if lying.kind is Kind.UNKNOWN:
         return site.unknown("what a batch is indexed by")
     word = "index of single samples" if kind == "one" else "part of a batch"
     return arithmetic.derived(word, placements.PER_RANK, [owner], site.node, keep_axes=False)
+
+
+def _first_of_each(site: Site, p: Placement, part: Value) -> bool:
+    """``x[:n]`` by a number of samples that every rank has, as the size of another batch: the
+    ranks' first rows are the first ones of the global batch, of which each rank has every W-th.
+    """
+    made = next(iter(site.m.objects(part)), None)
+    if made is None or p.segments != 1 or p.times != 1 or p.ragged:
+        return False
+    lower, upper, step = (
+        site.m.heap.read((made.number, n)) or NONE for n in ("lower", "upper", "step")
+    )
+    count = upper[0] if len(upper) == 1 else None
+    of_all = isinstance(count, Data) and count.placement == placements.size(1)
+    return lower in (NONE, const(0)) and step in (NONE, const(1)) and of_all
 
 
 def _views(site: Site, p: Placement, part: Value) -> int:
@@ -471,6 +488,11 @@ def stored(site: Site) -> Value | None:
         return None
     held, given = placement_of(owner), placement_of(site.flat(new))
     at = placement_of(site.flat(key))
+    if any(d.kind == "shape" for d in data(owner)):
+        place = site.m.constant(key)
+        if place is None or place.value == held.axis or type(place.value) is not int or place.value < 0:
+            site.m.assign(target, site.unknown("which size is set"), site.node, site.frame)  # type: ignore[arg-type]
+        return NONE
     if held.kind is Kind.ROWS and given.kind in (Kind.ROWS, *placements.EQUAL):
         placement = held
     elif at.kind in placements.EQUAL:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -39,6 +41,11 @@ def shape(site: Site) -> Value:
         return size_of(site, found, whole_number(index))
     except LookupError:
         return site.unknown("which size")
+
+
+def is_shape(atom: object) -> TypeGuard[Data]:
+    """Whether a value is the shape of a tensor of which it is not known how many axes it has."""
+    return isinstance(atom, Data) and atom.kind == "shape" and atom.axes is None
 
 
 def size_of(site: Site, found: Data, index: int) -> Value:
@@ -133,6 +140,8 @@ def expand(site: Site) -> Value:
         )
     more = len(sizes) - (found.axes if found.axes is not None else len(sizes))
     axis = found.placement.axis + more
+    if axis < 0:
+        return site.unknown("the sizes of an expanded tensor")
     if any(i != axis for i in at):
         return site.data(placements.PER_RANK, keep_axes=False)
     return site.data(found.placement._replace(axis=axis), axes=len(sizes))

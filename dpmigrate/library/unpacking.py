@@ -7,7 +7,7 @@ import ast
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import SETTING, Data, Value
 from dpmigrate.library.sites import Site
-from dpmigrate.library.sizes import size_of
+from dpmigrate.library.sizes import is_shape, size_of
 
 
 def unpacked(site: Site, new: Value, count: int, star: int | None) -> list[Value] | None:
@@ -17,7 +17,7 @@ def unpacked(site: Site, new: Value, count: int, star: int | None) -> list[Value
     is told. None where the value is no shape of unknown length.
     """
     (atom,) = new if len(new) == 1 else (None,)
-    if not isinstance(atom, Data) or atom.kind != "shape" or atom.axes is not None:
+    if not is_shape(atom):
         return None
     if star is None:
         whole = atom._replace(axes=count)
@@ -36,7 +36,7 @@ def opening(site: Site, v: Value) -> list[Value]:
     any other value: ``x.view(*x.shape[:-1], heads, -1)``.
     """
     (atom,) = v if len(v) == 1 else (None,)
-    if not isinstance(atom, Data) or atom.kind != "shape" or atom.placement.kind is not Kind.ROWS:
+    if not is_shape(atom) or atom.placement.kind is not Kind.ROWS:
         return []
     axis = atom.placement.axis
     sizes = unpacked(site, v, axis + 2, axis + 1)

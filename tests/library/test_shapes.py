@@ -35,6 +35,8 @@ PROGRAMS = {
     "the rest": "b, *rest = x.shape\ny = x.reshape(b, -1)\nout = y.view(b, *rest)\nz = torch.zeros(b, *rest) + x\nloss = out.flatten(1).sum(-1).mean()",
     "leading sizes": "s = x.flatten(2).transpose(1, 2)\nh = s.view(*s.shape[:-1], 1, 3)\nraw = s.size()\ng = s.reshape(*raw, 1)\nout = h.sum((-1, -2)) + g.sum((-1, -2)) + torch.zeros(*s.shape[:2])\nloss = out.mean()",
     "sizes and more": "s = x.flatten(2)\nout = s.view(s.shape[:-1] + (1, s.size(2))).sum((1, 2, 3))\nz = s.reshape([*s.shape[:2], -1]).amax((1, 2))\nloss = (out * z).mean()",
+    "a list of sizes": "c = torch.ones(x.size(0), 5).view(-1, 5, 1, 1)\nsizes = list(x.shape)\nsizes[1] = 5\nc = c.expand(sizes)\nout = torch.cat([x, c], 1).mean((1, 2, 3))\nloss = out.mean()",
+    "the smaller of two batches": "n = min(x.size(0), t.size(0))\nout = x[:n].flatten(1).sum(-1)\nloss = out.mean()",
     "a rest between": "b, *_, w = x.shape\ny = x.reshape(b, -1, w)\nout = y.mean(1)\nloss = out.mean()",
     "other axes": "out = ((x - 1) ** 2).mean(dim=list(range(1, len(x.shape))))\nloss = out.mean()",
     "other axes by ndim": "out = x.sum(dim=tuple(range(1, x.ndim)))\nloss = out.pow(2).mean()",
@@ -127,7 +129,7 @@ def test_sizes_of_which_only_some_are_known(sizes: str, kind: Kind) -> None:
     ("expression", "kind"),
     [
         ("torch.zeros(x.shape[:2])", Kind.ROWS),
-        ("torch.zeros(list(x.shape))", Kind.UNKNOWN),
+        ("torch.zeros(list(x.shape))", Kind.ROWS),
         ("torch.randn((x.shape[0],) + x.shape[1:])", Kind.UNKNOWN),
         ("torch.ones([x.shape[0], *x.shape[1:]])", Kind.UNKNOWN),
         ("torch.ones(x.shape)", Kind.ROWS),
