@@ -36,10 +36,12 @@ batches, as the original's did. A list from outside the function is filled anew 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dpmigrate.edit import After
+from dpmigrate.facts.control import uniform
 from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.names import position
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.totals import Doubt, Totals, Unclear, totals
 from dpmigrate.model import Fix, Severity
@@ -72,18 +74,49 @@ _ADVICE = {
 def training_totals(script: Script) -> Iterator[Hit]:
     for loop in script.roles.train_loops:
         found = totals(script, loop)
-        lines = _lines(script, loop, found)
+        begun = {name: _begun(script, loop, name) for name in (*found.sums, *found.means)}
+        lines = _lines(script, loop, found, begun)
         if lines:
-            names = ", ".join([*found.sums, *found.means])
+            names = ", ".join(name for name, test in begun.items() if test is not None)
             yield Hit(loop.node, f"{names} would cover one rank's share of the epoch", (After(script.span(loop.node), "\n".join(lines)),))
+        for name in (name for name, test in begun.items() if test is None):
+            yield Hit(loop.node, f"{name} covers one rank's share of the epoch, where it has a value", advice=_REDUCE.format(name))
         for doubt in found.told:
             yield _told(script, doubt)
 
 
-def _lines(script: Script, loop: BatchLoop, found: Totals) -> list[str]:
+def _lines(script: Script, loop: BatchLoop, found: Totals, begun: Mapping[str, str | None]) -> list[str]:
     over = f", over={script.text(loop.source)}" if loop.branches else ""  # an evaluation in this loop sees the full set on every rank
-    lines = [*reduced(script, loop.node, "sum_all", found.sums, over), *reduced(script, loop.node, "mean_all", found.means, over)]
+    lines = []
+    for test in dict.fromkeys(t for t in begun.values() if t is not None):
+        own = [[name for name in names if begun[name] == test] for names in (found.sums, found.means)]
+        made = [*reduced(script, loop.node, "sum_all", own[0], over), *reduced(script, loop.node, "mean_all", own[1], over)]
+        lines += [f"if {test}:", *(f"    {line}" for line in made)] if test else made
     return [*lines, *found.again] if lines else []
+
+
+def _begun(script: Script, loop: BatchLoop, name: str) -> str | None:
+    """The test under which a total has a value when the loop has ended; '' where it always has one, None where that is not known."""
+    scope = script.names.scope_of[loop.node]
+    begun = [b.target for b in scope.bindings.get(name, ()) if b.how != "aug" and not script.names.is_inside(b.target, loop.node)]
+    before = [b for b in begun if position(b) < position(loop.node)]
+    if not name.isidentifier() or len(before) < len(begun) or not before:
+        return ""
+    blocks = [s for a in (loop.node, *script.names.ancestors(loop.node)) if isinstance(a, ast.stmt) for s in script.names.block(a)]
+    statements = [script.names.statement(b) for b in before]
+    if any(s in blocks or not isinstance(script.names.parent[s], ast.If) for s in statements):
+        return ""
+    branch = script.names.parent[statements[0]]
+    assert isinstance(branch, ast.If)
+    known = len(statements) == 1 and statements[0] in branch.body and _is_setting(script, branch.test)
+    return ast.unparse(branch.test) if known else None
+
+
+def _is_setting(script: Script, test: ast.expr) -> bool:
+    """Whether a test is a variable that is given one value in the whole program, the same on all ranks."""
+    if not isinstance(test, ast.Name | ast.Attribute) or not uniform(script.names, test):
+        return False
+    return all(len(script.roles.writes(key)) < 2 for key in script.values.keys(test))
 
 
 def _told(script: Script, doubt: Doubt) -> Hit:

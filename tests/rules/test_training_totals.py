@@ -46,6 +46,26 @@ def test_found_and_fixed(add: str, start: str, line: str, module_level: bool) ->
     assert after(**parts) == [line]
 
 
+@pytest.mark.parametrize(
+    ("begun", "lines"),
+    [
+        pytest.param("if wanted:\n    more = 0.0", ["if wanted:", "more = ddp.mean_all(more)"], id="under a setting"),
+        pytest.param("if epoch % 2:\n    more = 0.0", [], id="under a test that changes"),
+        pytest.param("if wanted:\n    pass\nelse:\n    more = 0.0", [], id="in the other branch"),
+        pytest.param("if wanted:\n    more = 0.0\nelif other:\n    more = 1.0", [], id="in two branches"),
+        pytest.param("more = 0.0\nif wanted:\n    more = 1.0", ["more = ddp.mean_all(more)"], id="in any case"),
+    ],
+)
+def test_what_has_a_value_on_some_ways(begun: str, lines: list[str]) -> None:
+    parts = _parts("total += loss.item()\nif wanted:\n    more += loss.item()", f"total = 0.0\n{begun}", "print(total)\nif wanted:\n    print(more)")
+    parts["setup"] = "import sys\nwanted = 'more' in sys.argv\nother = 'other' in sys.argv"
+    made = after(**parts)
+    both = "more" in " ".join(lines) and not lines[0].startswith("if")
+    assert made == (["total, more = ddp.mean_all(total, more)"] if both else ["total = ddp.mean_all(total)", *lines])
+    told = [f.message for f in hits("DPM602", **parts) if not f.edits]
+    assert told == ([] if lines else ["more covers one rank's share of the epoch, where it has a value"])
+
+
 def test_both_kinds() -> None:
     parts = _parts("total += loss.item()\ncount += x.size(0)", "total = 0.0\ncount = 0", "print(total, count)")
     assert after(**parts) == ["count = ddp.sum_all(count)", "total = ddp.mean_all(total)"]
