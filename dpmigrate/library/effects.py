@@ -152,7 +152,9 @@ def in_place(effect: Effect) -> Effect:
     """The method that stores its result in its receiver (``x.add_(y)``)."""
 
     def changed(site: Site) -> Value | None:
+        own, site.name = site.name, site.name.removesuffix("_")  # effects ask for the word
         result = effect(site)
+        site.name = own
         func = getattr(site.node, "func", None)
         target = getattr(func, "value", None)
         if result and target is not None and type(target).__name__ in ("Name", "Attribute"):

@@ -36,6 +36,7 @@ PROGRAMS = {
     "leading sizes": "s = x.flatten(2).transpose(1, 2)\nh = s.view(*s.shape[:-1], 1, 3)\nraw = s.size()\ng = s.reshape(*raw, 1)\nout = h.sum((-1, -2)) + g.sum((-1, -2)) + torch.zeros(*s.shape[:2])\nloss = out.mean()",
     "sizes and more": "s = x.flatten(2)\nout = s.view(s.shape[:-1] + (1, s.size(2))).sum((1, 2, 3))\nz = s.reshape([*s.shape[:2], -1]).amax((1, 2))\nloss = (out * z).mean()",
     "a list of sizes": "c = torch.ones(x.size(0), 5).view(-1, 5, 1, 1)\nsizes = list(x.shape)\nsizes[1] = 5\nc = c.expand(sizes)\nout = torch.cat([x, c], 1).mean((1, 2, 3))\nloss = out.mean()",
+    "axes swapped in place": "s = (x.flatten(2) * 1).transpose_(1, 2)\nu = (x.flatten(2) * 1).transpose(0, 1).transpose_(1, 0)\nout = s.sum((1, 2)) + u.sum((1, 2))\nloss = out.mean()",
     "the smaller of two batches": "n = min(x.size(0), t.size(0))\nout = x[:n].flatten(1).sum(-1)\nloss = out.mean()",
     "a rest between": "b, *_, w = x.shape\ny = x.reshape(b, -1, w)\nout = y.mean(1)\nloss = out.mean()",
     "other axes": "out = ((x - 1) ** 2).mean(dim=list(range(1, len(x.shape))))\nloss = out.mean()",
