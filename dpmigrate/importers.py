@@ -8,7 +8,8 @@ from itertools import islice
 from pathlib import Path
 
 from dpmigrate import reading
-from dpmigrate.linking import link
+from dpmigrate.linking import imported
+from dpmigrate.model import Problem
 from dpmigrate.plans import absolute
 from dpmigrate.programs import leading_to
 from dpmigrate.source import Source, parse
@@ -26,7 +27,8 @@ def importers(changed: Collection[Path], migrated: Collection[Path], given: Coll
     top = Path(os.path.commonpath([p.parent for p in changed]))
     near = {absolute(p): None for p in (*given, *islice((p for p in find((str(top),)) if isinstance(p, Path)), NEAR))}
     candidates = [p for p in leading_to(changed, [*near, *(p for p in changed if p not in near)]) if p not in migrated]
-    programs = {p: _files(p) for p in candidates[:FOLLOWED]}
+    parsed: dict[tuple[str, bytes], Source | Problem] = {}
+    programs = {p: _files(p, parsed) for p in candidates[:FOLLOWED]}
     for path in sorted(changed):
         users = [p for p, files in programs.items() if path in files]
         for user in users:
@@ -34,10 +36,10 @@ def importers(changed: Collection[Path], migrated: Collection[Path], given: Coll
                 yield path, os.path.relpath(user)
 
 
-def _files(script: Path) -> frozenset[Path]:
+def _files(script: Path, parsed: dict[tuple[str, bytes], Source | Problem]) -> frozenset[Path]:
     """What the script imports, over any number of files."""
     try:
         source = parse(reading.content(script), str(script))
-        return frozenset(Path(p.source.name) for p in link(script, source).parts[:-1]) if isinstance(source, Source) else frozenset()
+        return imported(script, source, parsed) if isinstance(source, Source) else frozenset()
     except (OSError, RecursionError):  # told where the file itself is looked at
         return frozenset()

@@ -44,11 +44,19 @@ def link(path: Path, entry: Source) -> Program:
     return linker.program()
 
 
+def imported(path: Path, entry: Source, parsed: dict[tuple[str, bytes], Source | Problem]) -> frozenset[Path]:
+    """The files that a script imports, over any number of files; ``parsed`` is kept between calls, for scripts that share files."""
+    linker = _Linker(path, entry, parsed)
+    linker.follow()
+    return frozenset(linker.others())
+
+
 class _Linker:
     """The walk along the imports, depth first, so that files come in the order in which they run."""
 
-    def __init__(self, path: Path, entry: Source) -> None:
+    def __init__(self, path: Path, entry: Source, parsed: dict[tuple[str, bytes], Source | Problem] | None = None) -> None:
         self._top = _Module(_absolute(path), entry, started=True)
+        self._parsed = parsed if parsed is not None else {}
         self._modules: dict[Path, _Module] = {self._top.path: self._top}
         self._order: list[_Module] = []
         self._links: dict[tuple[_Module, str], _Module] = {}
@@ -77,6 +85,10 @@ class _Linker:
             else:
                 self._order.append(module)
                 stack.pop()
+
+    def others(self) -> Iterator[Path]:
+        """The files beside the script."""
+        return (Path(m.source.name) for m in self._order if m is not self._top)
 
     def program(self) -> Program:
         """The files that were found, with their lines counted through."""
@@ -197,7 +209,9 @@ class _Linker:
         if len(self._modules) >= FILE_LIMIT or self._bytes > BYTE_LIMIT:
             self._unread[name] = Problem(f"not followed: the program has more than {FILE_LIMIT} files or {BYTE_LIMIT // 1_000_000} MB")
             return None
-        source = parse(data, name)
+        if (name, data) not in self._parsed:
+            self._parsed[name, data] = parse(data, name)
+        source = self._parsed[name, data]
         if isinstance(source, Problem):
             self._unread[name] = source
             return None
