@@ -27,12 +27,14 @@ def unknown_place(roles: Roles, wrap: Wrap) -> ast.expr | None:
     return place
 
 
-def _names_gpu(roles: Roles, node: ast.expr, depth: int = 4) -> bool:
-    """Whether the expression, or what its variables are given, speaks of GPUs: ``"cuda:0"``, ``torch.cuda.is_available()``."""
+def _names_gpu(roles: Roles, node: ast.AST, depth: int = 4) -> bool:
+    """Whether the expression, what its variables are given, or a function that it calls speaks of GPUs: ``"cuda:0"``, ``torch.cuda.is_available()``."""
     for n in walk(node):
         if isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.startswith(("cuda", "gpu")):
             return True
         if isinstance(n, ast.Call) and roles.names.dotted(n.func) in _ASKS:
+            return True
+        if depth and isinstance(n, ast.Call) and any(_names_gpu(roles, function, depth - 1) for function, _ in roles.values.targets(n)):
             return True
         if depth and isinstance(n, ast.Name | ast.Attribute) and any(_names_gpu(roles, g, depth - 1) for g in roles.given(n)):
             return True

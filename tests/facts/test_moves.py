@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.facts.moves import moved_later
+from dpmigrate.facts.moves import moved_later, unknown_place
 from tests.pipeline import script
 from tests.rules.program import STEP, program, whole
 
@@ -96,3 +96,29 @@ def test_in_the_function_that_trains() -> None:
 )
 def test_it_is_written_at_the_wrap(model: str, line: str) -> None:
     assert line in whole(setup=_DEVICE, model=model)
+
+
+_LATER = "def run(net, where):\n    net.to(where)\n    for x, y in loader:\n        opt.zero_grad()\n        loss = F.cross_entropy(net(x), y)\n        loss.backward()\n        opt.step()\n"
+
+
+@pytest.mark.parametrize(
+    ("place", "known"),
+    [
+        pytest.param("torch.device('cuda' if torch.cuda.is_available() else 'cpu')", True, id="asks for a GPU"),
+        pytest.param("'cuda:0'", True, id="a GPU"),
+        pytest.param("chosen()", True, id="a function that asks"),
+        pytest.param("json.loads(sys.argv[1])['device']", False, id="data"),
+        pytest.param("foreign.place()", False, id="code that is not seen"),
+    ],
+)
+def test_a_device_that_is_known_only_after_the_wrap(place: str, known: bool) -> None:
+    text = (
+        "import json\nimport sys\nimport foreign\nimport torch\nfrom torch import nn\nimport torch.nn.functional as F\nfrom torch.utils.data import DataLoader\n"
+        "def chosen():\n    return 'cuda' if torch.cuda.is_available() else 'cpu'\n"
+        "loader = DataLoader(foreign.data, batch_size=4, shuffle=True)\nmodel = nn.Linear(3, 2)\nopt = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        f"{_LATER}for epoch in range(3):\n    where = {place}\n    run(model, where)\n"
+    )
+    found = script(text)
+    (wrap,) = found.wraps.wraps
+    assert (unknown_place(found.roles, wrap) is None) is known
+    assert any("nothing here says which device" in told.words for _, told in found.wraps.problems) is not known
