@@ -314,14 +314,14 @@ class Wrapping:
         while isinstance(node, ast.Name) and self.names.owner(scope := self.names.scope_of[node], node.id) is scope and scope.node not in seen:
             function = scope.node
             calls = self.values.callers.get(function, [])
-            if not isinstance(function, FunctionNode) or len(calls) != 1 or self.roles.epoch_loop(calls[0]):
+            if not isinstance(function, FunctionNode) or len(calls) != 1:
                 return None
             moves = [s for s in function.body if position(s) < position(place) and self._moves(s, node.id)]
             if not all(b.how == "param" or self.names.statement(b.target) in moves for b in scope.bindings[node.id]):
                 return None
             if moves:
-                key = next(self.values.keys(node))
-                return (key, function.body, function.body.index(moves[-1])) if not self._moved_elsewhere(node, function) else None
+                once = not self.roles.epoch_loop(calls[0]) and not self._moved_elsewhere(node, function)
+                return (next(self.values.keys(node)), function.body, function.body.index(moves[-1])) if once else None
             seen.add(function)
             place = calls[0]
             node = self.roles.passed(calls[0], function, node.id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from textwrap import indent
 
 import pytest
 
@@ -54,6 +55,26 @@ def test_the_tests_that_part_them() -> None:
     assert [ast.unparse(t) for t in ends_before(found.roles, inner)] == ["torch.rand(1) > 5"]
     found, inner = probed(_TRAINING + "if probe(torch.rand(1) > 2):\n    pass")
     assert list(local_tests(found.roles, inner)) == []
+
+
+@pytest.mark.parametrize(
+    ("guard", "tests"),
+    [
+        pytest.param("if os.path.exists(d):\n    exit()\nos.makedirs(d)", ["os.path.exists(d)"], id="the program ends"),
+        pytest.param("if os.path.exists(d):\n    raise OSError(d)\nelse:\n    os.mkdir(d)", ["os.path.exists(d)"], id="an error"),
+        pytest.param("if p.exists():\n    return\np.mkdir()", ["p.exists()"], id="a path, and a return"),
+        pytest.param("if os.path.exists(d):\n    exit()", [], id="nobody makes it"),
+        pytest.param("if os.path.exists(d):\n    exit()\nos.makedirs(e)", [], id="another one is made"),
+        pytest.param("if os.path.exists(d):\n    print(d)\nos.makedirs(d)", [], id="it only says so"),
+        pytest.param("if torch.rand(1) > 5:\n    exit()", ["torch.rand(1) > 5"], id="an end by chance"),
+        pytest.param("if torch.rand(1) > 5:\n    raise OSError", [], id="an error of one rank"),
+        pytest.param("if torch.rand(1) > 5:\n    raise SystemExit", ["torch.rand(1) > 5"], id="an end that is raised"),
+        pytest.param("if len(data) > 5:\n    exit()", [], id="a test that all answer alike"),
+    ],
+)
+def test_what_would_end_one_rank_before(guard: str, tests: list[str]) -> None:
+    found, inner = probed(f"{_TRAINING}def f(d, e, p):\n{indent(guard, '    ')}\n    probe(1)\nf('a', 'b', c)")
+    assert [ast.unparse(t) for t in ends_before(found.roles, inner)] == tests
 
 
 @pytest.mark.parametrize(

@@ -355,3 +355,44 @@ def test_models_that_a_function_makes(body: str, made: str, twice: bool) -> None
 def test_a_function_that_remembers_what_it_made() -> None:
     text = "import functools\n" + _FACTORY.format(_LOCAL, "a = build()\nb = build()").replace("def build", "@functools.cache\ndef build")
     assert any("wrapped twice" in told.words for _, told in script(_TOP + text).wraps.problems)
+
+
+_FIT = """\
+def fit(net, {more}batches, opt):
+    {move}
+    for epoch in range(3):
+        for x, y in batches:
+            loss = F.mse_loss(net(x), y)
+            loss.backward()
+            opt.step()
+model = nn.Linear(3, 2){made}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+{call}
+"""
+_CALL = "fit(model, loader, optimizer)"
+
+
+@pytest.mark.parametrize(
+    ("parts", "wrap"),
+    [
+        pytest.param({"move": "net.to(place)"}, ("after", "net.to(place)", "net"), id="moved in place"),
+        pytest.param({"move": "net = net.cuda()"}, ("value", "net = net.cuda()", "net"), id="moved and bound"),
+        pytest.param({"move": "net.cuda()\n    net.apply(init)"}, ("after", "net.apply(init)", "net"), id="set up after the move"),
+        pytest.param({"move": "net.to(torch.float64)"}, ("value", "model = nn.Linear(3, 2)", "model"), id="another type"),
+        pytest.param({"move": "pass"}, ("value", "model = nn.Linear(3, 2)", "model"), id="not moved"),
+        pytest.param({"move": "net.to(place)", "made": ".to(place)"}, ("value", "model = nn.Linear(3, 2).to(place)", "model"), id="moved before"),
+        pytest.param({"move": "net.to(place)", "call": f"{_CALL}\n{_CALL}"}, ("value", "model = nn.Linear(3, 2)", "model"), id="called twice"),
+        pytest.param({"move": "net.to(place)", "call": f"for k in range(2):\n    {_CALL}"}, ("value", "model = nn.Linear(3, 2)", "model"), id="called again and again"),
+        pytest.param({"move": "net.cuda()\n    net = other(net)"}, None, id="given another value"),
+    ],
+)
+def test_a_model_that_is_moved_where_it_trains(parts: dict[str, str], wrap: tuple[str, str, str] | None) -> None:
+    filled = {"more": "", "made": "", "call": _CALL, **parts}
+    wraps, _, _ = _plan(_TOP + "place = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n" + _FIT.format(**filled))
+    assert wraps == [wrap] if wrap is not None else ("after", "net.cuda()", "net") not in wraps
+
+
+def test_a_model_that_is_moved_and_handed_on() -> None:
+    step = "def step(net, x, y):\n    loss = F.mse_loss(net(x), y)\n    loss.backward()\n"
+    text = _FIT.format(more="", made="", call=_CALL, move="net.to(place)").replace("            loss = F.mse_loss(net(x), y)\n            loss.backward()", "            step(net, x, y)")
+    assert _plan(_TOP + step + text)[0] == [("after", "net.to(place)", "net")]

@@ -125,6 +125,16 @@ _EVALUATES = "for a, b in DataLoader(val_set):\n    print(f(c, model(a), b))"
             id="a function that evaluates too",
         ),
         pytest.param(
+            {
+                "defs": "class Own(nn.Module):\n    def forward(self, a, b):\n        return F.cross_entropy(a, b)",
+                "before": "c = Own() if epochs else nn.NLLLoss(weight=torch.ones(2))",
+                "setup": "epochs = int(os.environ['EPOCHS'])",
+                "step": _STEP.format("loss = c(model(x), y)"),
+            },
+            "nn.NLLLoss(weight=torch.ones(2))",
+            id="a loss that may be of another class, without these attributes",
+        ),
+        pytest.param(
             {"step": _STEP.format("out = model(x)\nloss = out.sum() / out.abs().sum()")}, "out.sum() / out.abs().sum()", id="divided by what the model gives"
         ),
     ],
