@@ -241,10 +241,10 @@ class AttributeParts(NameParts):
 
     def _attributes_are_items(self, made: Object, cls: Object) -> Value:
         """What an object looks for attributes in, as for items: ``__getattr__ = dict.__getitem__``,
-        ``self.__dict__ = self``.
+        ``self.__dict__ = given``.
         """
         parts: ClassParts = cls.extra
-        if not _of_builtins(parts) or not parts.foreign:
+        if not _of_builtins(parts):
             return NOTHING
         getters = self.in_class(cls, "__getattr__") or NOTHING
         if any(isinstance(a, Foreign) and a.name in _DICT_GETTERS for a in getters):

@@ -21,6 +21,11 @@ PROGRAMS: dict[str, tuple[str, str]] = {
         "p = P({'b': 2})\np.put(c=3)\nx, y, z, w, v = p.a, p.b, p.c, p.z, p.__dict__['b']\n",
         "x y z w v",
     ),
+    "what an object holds, given as a whole": (
+        "class P:\n    def __init__(self, given):\n        self.__dict__ = given\n    def m(self):\n        return self.a\n"
+        "def f():\n    p = P({'a': 1, 'b': 2})\n    p.c = 3\n    return p.a, p.b, p.c, p.m()\nx, y, z, w = f()\n",
+        "x y z w",
+    ),
     "what an object holds, read from a file": (
         "import json\nclass P:\n    def __init__(self, text):\n        self.__dict__.update(json.loads(text))\n"
         "p = P('{\"a\": 3}')\nx = p.a\ny = p.a == 3\n",
