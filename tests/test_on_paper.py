@@ -244,3 +244,49 @@ def test_several_doubts_are_counted() -> None:
     judgement = Judgement(tuple(faults), (), (), False)
     assert migration.doubted(judgement) == "train.py:3: doubt 1, and 2 more"
     assert migration.doubted(Judgement(tuple(faults[:1]), (), (), False)) == "train.py:3: doubt 1"
+
+
+CRITIC = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main():
+    data = TensorDataset(torch.randn(64, 4), torch.randn(64, 1))
+    loader = DataLoader(data, batch_size=16, shuffle=True)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        total, last = 0.0, None
+        for x, y in loader:
+            for _ in range(3):
+                optimizer.zero_grad()
+                last = (model(x) - y).pow(2).mean(){scale}
+                last.backward()
+                optimizer.step()
+            total += last.item()
+        print(total, -last.item() if last is not None else 0.0)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("scale", "status"),
+    [
+        ("", Status.CHANGED),  # what later steps read is the loss of the last turn, and only told
+        (" * (1.0 if last is None else last.item())", Status.REFUSED),
+    ],
+)
+def test_what_later_steps_read_is_shared_only_where_training_goes_by_it(
+    tmp_path: Path, scale: str, status: Status
+) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(CRITIC.format(scale=scale))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is status
+    new = next((f.after for f in outcome.files if f.after is not None), "")
+    assert "ddp.mean_all((model" not in new
