@@ -129,8 +129,11 @@ def binary(
             placement = _product(a, b, left, right)
         case "truediv":
             placement = placements.divide(a, b)
-            if b.kind is Kind.SIZE and any(d.sources and a.kind is Kind.UNIFORM for d in _data([left])):
+            counted = b.kind is Kind.SIZE or b == placements.SUM
+            if counted and any(d.sources and a.kind is Kind.UNIFORM for d in _data([left])):
                 said = WHOLE_BY_PART
+            elif counted and a == placements.MEAN:
+                said = MEAN_BY_PART
         case _:
             placement = placements.elementwise((a, b))
     return derived(
@@ -140,6 +143,7 @@ def binary(
 
 
 #: since when a number that is divided by the wrong one differs
+MEAN_BY_PART = "a mean divided by one rank's number of samples"
 WHOLE_BY_PART = "a number of all ranks divided by one rank's number of samples"
 _WORDS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@"}
 

@@ -6,16 +6,17 @@ import ast
 from collections.abc import Iterator
 from textwrap import shorten
 
+from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.values import const, data
 from dpmigrate.judge import totals
 from dpmigrate.judge.trial import Trial
-from dpmigrate.judge.watching import is_loader
+from dpmigrate.judge.watching import TOLD_OF, is_loader
 from dpmigrate.library.runtime import divided
 
 
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
-    return tuple(dict.fromkeys([*_models(trial), *_squeezed(trial)]))
+    return tuple(dict.fromkeys([*_models(trial), *_squeezed(trial), *_scaled(trial)]))
 
 
 def own_totals(trial: Trial) -> tuple[str, ...]:
@@ -37,6 +38,19 @@ def _models(trial: Trial) -> Iterator[str]:
                 f"The code of {made.name} is not seen: it is taken for a model that treats each "
                 "sample of a batch by itself."
             )
+
+
+def _scaled(trial: Trial) -> Iterator[str]:
+    """Numbers that are told and grow with the number of ranks: a mean over so many samples, divided
+    by how many one rank has.
+    """
+    for event in trial.result.trace.of(*TOLD_OF):
+        for d in data(event.values["numbers"]):
+            if d.origin is not None and d.origin.word == MEAN_BY_PART:
+                yield (
+                    f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} tells {d.origin.word}: "
+                    "it grows with the number of ranks. Divide by the samples of all of them."
+                )
 
 
 def _squeezed(trial: Trial) -> Iterator[str]:

@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.divergence import apart, in_no_order, some_order
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -28,7 +28,7 @@ from dpmigrate.execution.values import (
     only,
     value,
 )
-from dpmigrate.library.sites import LEAST, Effect, Row, Site, examples, rows_of
+from dpmigrate.library.sites import LEAST, ONE_SAMPLE, Effect, Row, Site, examples, rows_of
 from dpmigrate.library.sizes import is_shape, size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
@@ -66,10 +66,31 @@ def length(site: Site) -> Value:
         elif made is not None:
             held = site.m.heap.read((made.number, LENGTH))
             own = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
-            found.append(held or own or SETTING)
+            found.append(_samples_in(site, made) or held or own or SETTING)
         else:
             found.append(SETTING)
     return join(*found)
+
+
+def _samples_in(site: Site, made: Object) -> Value:
+    """The number of items of a list into which a rank has put its samples one by one: a part of
+    those of all ranks.
+    """
+    for d in data(site.m.heap.read((made.number, ELEMENTS)) or NOTHING):
+        if d.placement.kind is Kind.PER_RANK and any(o.word == ONE_SAMPLE for o in since(d)):
+            return arithmetic.derived(
+                "len", placements.SUM, [value(d)], site.node, kind="number", gradient="none",
+                keep_axes=False,
+            )  # fmt: skip
+    return NOTHING
+
+
+def since(d: Data) -> Iterator[Origin]:
+    """The operations since which data differ, the last one first."""
+    origin = d.origin
+    while origin is not None:
+        yield origin
+        origin = origin.before
 
 
 def range_(site: Site) -> Value:

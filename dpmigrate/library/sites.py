@@ -204,6 +204,8 @@ class Site:
         return self.m.heap.read(GRAD) != const(False)
 
 
+#: the operation that takes the samples of a batch one by one
+ONE_SAMPLE = "one sample"
 #: atoms that decide how a value lies: None and plain constants beside data are left out
 _MATTER = (Data, Unknown, Differs)
 

@@ -20,7 +20,7 @@ from dpmigrate.library.effects import (
     uniform,
 )
 from dpmigrate.library.factories import drawn
-from dpmigrate.library.sites import Row, Site, examples, rows_of
+from dpmigrate.library.sites import ONE_SAMPLE, Row, Site, examples, rows_of
 from dpmigrate.library.sizes import axes_count, elements_count
 from dpmigrate.library.torch_math import both
 
@@ -66,7 +66,7 @@ def rows_iterated(site: Site) -> Value:
     axes = found.axes - 1 if found.axes is not None else None
     if found.placement.axis == 0:
         return arithmetic.derived(
-            "one sample", placements.PER_RANK, [given], site.node, kind=found.kind, axes=axes,
+            ONE_SAMPLE, placements.PER_RANK, [given], site.node, kind=found.kind, axes=axes,
             keep_axes=False,
         )  # fmt: skip
     return site.data(

@@ -500,13 +500,25 @@ def test_totals_of_the_training(put_together: str, told: str, right: bool) -> No
         ("print(total / (seen * ddp.world_size()))", set()),
         ("print(total / len(train_set))", set()),
         ("print(1 / seen)", set()),
+        ("print(total / len(kept))", {totals.NAME}),
+        ("print(total / len(steps))", set()),
     ],
 )
 def test_a_total_of_all_ranks_divided_by_the_samples_of_one(told: str, wrong: set[str]) -> None:
     text = RIGHT.replace("            optimizer.step()\n", TOLD.format(put_together="total = ddp.sum_all(total)", told=told))
     text = text.replace("        model.train()\n", "        model.train()\n        total, seen = 0.0, 0\n")
-    text = text.replace("            print(total / seen)\n", "", 1)
+    text = text.replace("            print(total / seen)\n", "            kept.extend(y.tolist())\n            steps.append(1)\n", 1)
+    text = text.replace("total, seen = 0.0, 0\n", "total, seen = 0.0, 0\n        kept, steps = [], []\n")
     assert {name for name, _ in judged(text)} == wrong
+
+
+def test_a_mean_divided_by_the_samples_of_one_rank_is_told() -> None:
+    text = RIGHT.replace("            optimizer.step()\n", TOLD.format(put_together="total = ddp.mean_all(total)", told="print(total)"))
+    text = text.replace("        model.train()\n", "        model.train()\n        total, seen = 0.0, 0\n").replace("loss.item() * x.size(0)", "loss.item()")
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    (told,) = [s for s in judgement(Program.of(source)).assumed if "grows" in s]
+    assert told.startswith("print(total / seen) tells a mean divided by one rank's number of samples: it grows with the number of ranks.")
 
 
 def test_numbers_of_an_evaluation_in_a_file() -> None:
