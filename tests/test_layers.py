@@ -142,7 +142,7 @@ ROOMS = {
     "programs": ("reading",),
     "migration": ("alive", "contract", "edit", "facts.script", "facts.wraps", "judge", "model", "program", "result", "rewrite", "source"),
     "plans": ("interrupts", "model", "started", "transaction", "writing"),
-    "importers": ("linking", "plans", "programs", "reading", "source", "walk"),
+    "importers": ("linking", "model", "plans", "programs", "reading", "source", "walk"),
     "starts": ("model", "reading", "started"),
     "started": ("reading",),
     "annotate": ("edit", "model", "program"),

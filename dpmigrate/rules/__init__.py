@@ -74,7 +74,8 @@ def notes(script: Script) -> tuple[str, ...]:
             "scale the learning rate (linearly, with warm-up)."
         )
     seen = layers.batch_norm(script.names) is not None
-    if not (script.from_data_parallel or s.sync_bn) and (seen or layers.unseen(script)):
+    always = script.from_data_parallel and not script.wraps.removed  # else it was one GPU where a test said so
+    if not (always or s.sync_bn) and (seen or layers.unseen(script)):
         which = "BatchNorm" if seen else "BatchNorm, if the model has any,"
         out.append(
             f"{which} takes its statistics from a rank's part of the batch, not from the whole batch: "

@@ -38,6 +38,7 @@ from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
+_CHANGES = "they are unscaled first now, so that the result trains otherwise than the original, also in one process"
 _MESSAGE = "gradients are clipped while they carry the scale: the limit means another norm at every scale"
 
 
@@ -50,7 +51,7 @@ def clip_with_scale(script: Script) -> Iterator[Hit]:
         beside = steps.clips_before(script.roles, step.stmt)
         if beside:
             code = f"{script.text(step.scaler)}.unscale_({script.text(step.optimizer)})"
-            yield Hit(beside[0], _MESSAGE, (Before(script.span(beside[0]), code),))
+            yield Hit(beside[0], _MESSAGE, (Before(script.span(beside[0]), code),), advice=_CHANGES)
             said.update(beside)
             continue
         for clip in _before_the_test(script, step.stmt):
