@@ -114,6 +114,8 @@ class Judged(Execution):
             values["over"] = self._over()
         elif kind == "load":
             values["written"] = self.heap.read(WRITTEN) or NONE
+            in_item = any(getattr(f, "name", "") == "__getitem__" for f in self.under_way())
+            values["of a sample"] = const(in_item)
         elif kind in ("state", "load state"):
             values["sole"] = const(self.sole)
         elif kind in TOLD_OF:
