@@ -257,8 +257,8 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
         return _planned(script, Outcome(name, Status.UNCHANGED, files, finished + (script.exempt or "nothing to change")))
     if texts is None or how.annotate:
         texts = migration.rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
-    if isinstance(texts, migration.Judged) and texts.judgement.means and any(f.of_means for f in found):
-        found = tuple(f for f in found if not f.of_means)
+    if isinstance(texts, migration.Judged) and texts.judgement.means and any(f.of_means and not f.edits for f in found):
+        found = tuple(f for f in found if f.edits or not f.of_means)
         if how.annotate:
             texts = migration.rewritten(script, found, _comments(script, left(found)))
     if isinstance(texts, migration.Unused) and _shown(script, texts):

@@ -143,8 +143,8 @@ def binary(
 
 
 #: since when a number that is divided by the wrong one differs
-MEAN_BY_PART = "a mean divided by one rank's number of samples"
-WHOLE_BY_PART = "a number of all ranks divided by one rank's number of samples"
+MEAN_BY_PART = "a mean divided by one rank's part of a total"
+WHOLE_BY_PART = "a number of all ranks divided by one rank's part of a total"
 _WORDS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind, Placement
@@ -14,13 +13,13 @@ from dpmigrate.execution.values import (
     Const,
     Data,
     Differs,
-    Items,
     Origin,
     Setting,
     Unbound,
     Unknown,
     Value,
     atom_placement,
+    atoms,
     normal,
     value,
 )
@@ -154,19 +153,10 @@ def of_one_turn(key: Value) -> bool:
     """Whether a key is chosen by one turn of a loop over the rank's own batches, perhaps beside
     what all ranks have.
     """
-    parts = list(_parts(key))
+    parts = list(atoms(key))
     chosen = [a for a in parts if isinstance(a, Data) and a.placement.kind not in placements.EQUAL]
     plain = all(isinstance(a, Data | Const | Setting) for a in parts)
     return plain and bool(chosen) and all(a.turn for a in chosen)
-
-
-def _parts(v: Value) -> Iterator[Atom]:
-    for a in v:
-        if isinstance(a, Items):
-            for item in a.items:
-                yield from _parts(item)
-        else:
-            yield a
 
 
 def added_in_turn(v: Value, node: ast.AST) -> Value:

@@ -10,7 +10,7 @@ order in which atoms came, so that results do not depend on hash seeds.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -364,6 +364,23 @@ def data(v: Value, *, deep: bool = False) -> list[Data]:
             if isinstance(a, Items):
                 found += [d for item in a.items for d in data(item, deep=True)]
     return found
+
+
+def atoms(v: Value) -> Iterator[Atom]:
+    """The atoms of a value, those in tuples taken out."""
+    for a in v:
+        if isinstance(a, Items):
+            for inner in a.items:
+                yield from atoms(inner)
+        else:
+            yield a
+
+
+def origins(origin: Origin | None) -> Iterator[Origin]:
+    """The operations since which a value is what it is, the last one first."""
+    while origin is not None:
+        yield origin
+        origin = origin.before
 
 
 def cast_kind(v: Value, before: str, after: str) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode, position
@@ -47,26 +48,37 @@ def moved_later(roles: Roles, wrap: Wrap) -> str | None:
     A move under a test keeps the test: ``if args.cuda: model.cuda()`` is ``.to("cuda" if args.cuda else "cpu")``. A model that the program leaves to
     DataParallel, which moves it to its GPU, while it moves batches itself, has to be moved as well.
     """
-    if any(v & roles.values.inner(wrap.made) for v in _receivers(roles).values()):
+    moves = _receivers(roles)
+    if _before(roles, wrap, moves):
         return None  # it is where the program wants it
     call = _after(roles, wrap)
     if call is not None:
         return _as_method(roles, call, wrap)
-    moves = _receivers(roles)
     left = isinstance(wrap.node, ast.Call) and moves and not any(wrap.made in v for v in moves.values())
     return "" if left else None
 
 
 def _receivers(roles: Roles) -> dict[ast.Call, Vals]:
     """The moves to a device, each with what it may move."""
-    moves = [c for c in roles.calls if isinstance(c.func, ast.Attribute) and c.func.attr in ("to", "cuda") and not _changes_type(roles, c)]
-    return {c: roles.values.eval(c.func.value) for c in moves if isinstance(c.func, ast.Attribute)}
+    return {c: roles.values.eval(receiver) for c in roles.calls if (receiver := moved(roles, c)) is not None}
+
+
+def moved(roles: Roles, node: ast.AST) -> ast.expr | None:
+    """What a call moves to a device, and does not only give another type or layout."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in ("to", "cuda"):
+        return None
+    return None if _changes_type(roles, node) else node.func.value
+
+
+def _before(roles: Roles, wrap: Wrap, moves: Mapping[ast.Call, Vals]) -> bool:
+    """Whether the model itself is moved, and not only its wrapper."""
+    return any(v & roles.values.inner(wrap.made) for v in moves.values())
 
 
 def _after(roles: Roles, wrap: Wrap) -> ast.Call | None:
     """The first move of the wrapper outside of the training, where the model itself is not moved."""
     moves = _receivers(roles)
-    if any(v & roles.values.inner(wrap.made) for v in moves.values()):
+    if _before(roles, wrap, moves):
         return None
     for call, held in moves.items():
         assert isinstance(call.func, ast.Attribute)

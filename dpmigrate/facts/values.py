@@ -57,7 +57,7 @@ class Values:
         self._cut = 0  # the least depth at which the evaluation in progress met itself
         self._parts = Parts(self)
         self.lookups = Lookups(self)
-        self._reaching: dict[ast.Name, Binding | None] = {}
+        self._reaching: dict[ast.Name, tuple[Binding | None, bool]] = {}
         self._known: dict[ast.AST, Vals] = {}  # what holds until a variable is given more
         self._flows = flows(names, self.returned.handed_back)
         self._settle()
@@ -231,6 +231,13 @@ class Values:
                 vals -= w.inner
         return self.unwraps.narrowed(node, vals)
 
+    def _reached(self, node: ast.Name) -> tuple[Binding | None, bool]:
+        """The binding that a read sees, where it gives a value, and whether that is made of the variable itself."""
+        b = reaching(self.names, node) if isinstance(node.ctx, ast.Load) else None
+        if b is None or b.value is None or b.how not in ("assign", "for", "with"):
+            return None, False
+        return b, any(isinstance(n, ast.Name) and n.id == node.id for n in walk(b.value))
+
     # ------------------------------------------------------------------ evaluation
     def keys(self, node: ast.AST) -> Iterator[Key]:
         """The variables that a Name or Attribute means."""
@@ -313,13 +320,12 @@ class Values:
     def _last_bound(self, node: ast.Name) -> Vals:
         """What a variable was given last before this read of it, where the order of statements tells; a wrapped one is ``_ordered``."""
         if node not in self._reaching:
-            found = reaching(self.names, node) if isinstance(node.ctx, ast.Load) else None
-            self._reaching[node] = found if found is not None and found.how in ("assign", "for", "with") else None
-        b = self._reaching[node]
+            self._reaching[node] = self._reached(node)
+        b, of_itself = self._reaching[node]
         if b is None or b.value is None or any(w.key in self.keys(node) for w in (*self.wraps, *self.new_wraps)):
             return NONE
         vals = self._parts.bound(b.value, b.path)
-        if any(v.kind == "call" and not v.qual.startswith("torch.") for v in vals) and node.id in {n.id for n in walk(b.value) if isinstance(n, ast.Name)}:
+        if of_itself and any(v.kind == "call" and not v.qual.startswith("torch.") for v in vals):
             return NONE  # net = prepare(net), of a function that is not seen, may be the same
         return self.unwraps.narrowed(node, vals)
 

@@ -12,12 +12,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, takewhile
-from typing import TypeGuard
 
 from dpmigrate.facts.casts import casts
 from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.library import MUTATORS
-from dpmigrate.facts.moves import unknown_place
+from dpmigrate.facts.moves import moved, unknown_place
 from dpmigrate.facts.names import FunctionNode, Names, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
@@ -49,12 +48,6 @@ class Wrap:
     def made(self) -> Val:
         """The wrapper; several variables may be wrapped after one statement."""
         return Val("wrapped", self.node) if self.how == "call" else Val("wrapped", self.stmt, part=self.key)
-
-
-class Method(ast.Call):
-    """A call of a method, as far as types go."""
-
-    func: ast.Attribute
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -258,8 +251,8 @@ class Wrapping:
             if state is None:
                 self._problem(p.call, f"{ast.unparse(p.model)} may be the wrapped or the bare model here")
                 continue
-            if (moved := self._moved_where_it_trains(p)) is not None:
-                key, block, last = moved
+            if (place := self._moved_where_it_trains(p)) is not None:
+                key, block, last = place
                 if key not in done:
                     done.add(key)
                     self._after_move(key, block, last)
@@ -332,21 +325,15 @@ class Wrapping:
         call = stmt.value if isinstance(stmt, ast.Expr | ast.Assign) else None
         if isinstance(stmt, ast.Assign) and ast.unparse(stmt.targets[0]) != name:
             return False
-        return call is not None and self._is_move(call) and ast.unparse(call.func.value) == name
-
-    def _is_move(self, node: ast.AST) -> TypeGuard[Method]:
-        """Whether a call moves something to a device, and does not change its type alone."""
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in ("to", "cuda"):
-            return False
-        given = [*node.args, *(k.value for k in node.keywords)]
-        return node.func.attr == "cuda" or not any(self.names.dotted(g).startswith("torch.") for g in given)
+        receiver = moved(self.roles, call) if call is not None else None
+        return receiver is not None and ast.unparse(receiver) == name
 
     def _moved_elsewhere(self, node: ast.Name, function: FunctionNode) -> bool:
         """Whether something beside the function and what it enters moves the model as well."""
         models = {x for v in self.values.eval(node) for x in self.values.inner(v)}
         inside = {function, *self.roles.all_entered(function)}
-        moves = (c for c in self.roles.calls if self._is_move(c) and self.names.function(c) not in inside)
-        return any(models & set(self.values.eval(c.func.value)) for c in moves)
+        receivers = (moved(self.roles, c) for c in self.roles.calls if self.names.function(c) not in inside)
+        return any(models & self.values.eval(r) for r in receivers if r is not None)
 
     def _after_move(self, key: Key, block: list[ast.stmt], last: int) -> None:
         site = self._last_of_set_up(key, block, last)

@@ -41,15 +41,15 @@ def _models(trial: Trial) -> Iterator[str]:
 
 
 def _scaled(trial: Trial) -> Iterator[str]:
-    """Numbers that are told and grow with the number of ranks: a mean over so many samples, divided
-    by how many one rank has.
+    """Numbers that are told and grow with the number of ranks: a mean divided by what one rank has
+    counted or added up.
     """
     for event in trial.result.trace.of(*TOLD_OF):
         for d in data(event.values["numbers"]):
             if d.origin is not None and d.origin.word == MEAN_BY_PART:
                 yield (
                     f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} tells {d.origin.word}: "
-                    "it grows with the number of ranks. Divide by the samples of all of them."
+                    "it grows with the number of ranks. Divide by the total of all of them."
                 )
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dpmigrate.execution.divergence import ORDER
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NOTHING, Atom, Data, Differs, Items, Value
+from dpmigrate.execution.values import NOTHING, Atom, Data, Differs, atoms, origins
 from dpmigrate.library.streams import DRAW
 
 
@@ -23,19 +21,9 @@ def redrawn(m: Execution, loader: Object) -> str:
         for name, v in m.heap.names(dataset.number):
             if isinstance(name, str) and not name.startswith(("#", "mode ")):
                 lists = (o for o in m.objects(v) if o.kind in ("list", "dict"))
-                for a in (*_flat(v), *(a for o in lists for a in m.contents(o))):
+                for a in (*atoms(v), *(a for o in lists for a in m.contents(o))):
                     found |= _of_its_own(a)
     return next((w for w in (DRAW, ORDER) if w in found), "")
-
-
-def _flat(v: Value) -> Iterator[Atom]:
-    """The atoms of a value, those in tuples taken out."""
-    for a in v:
-        if isinstance(a, Items):
-            for inner in a.items:
-                yield from _flat(inner)
-        else:
-            yield a
 
 
 def _of_its_own(atom: Atom) -> set[str]:
@@ -45,10 +33,7 @@ def _of_its_own(atom: Atom) -> set[str]:
     origin = atom.origin if isinstance(atom, Differs) else None
     if isinstance(atom, Data) and atom.placement.kind is Kind.PER_RANK:
         origin = atom.origin
-    words = set()
-    while origin is not None:
-        words.add(origin.word)
-        origin = origin.before
+    words = {o.word for o in origins(origin)}
     if isinstance(atom, Data) and atom.kind == "number":
         words.discard(DRAW)
     return words

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
@@ -26,6 +26,7 @@ from dpmigrate.execution.values import (
     items,
     join,
     only,
+    origins,
     value,
 )
 from dpmigrate.library.sites import LEAST, ONE_SAMPLE, Effect, Row, Site, examples, rows_of
@@ -77,20 +78,12 @@ def _samples_in(site: Site, made: Object) -> Value:
     those of all ranks.
     """
     for d in data(site.m.heap.read((made.number, ELEMENTS)) or NOTHING):
-        if d.placement.kind is Kind.PER_RANK and any(o.word == ONE_SAMPLE for o in since(d)):
+        if d.placement.kind is Kind.PER_RANK and any(o.word == ONE_SAMPLE for o in origins(d.origin)):
             return arithmetic.derived(
                 "len", placements.SUM, [value(d)], site.node, kind="number", gradient="none",
                 keep_axes=False,
             )  # fmt: skip
     return NOTHING
-
-
-def since(d: Data) -> Iterator[Origin]:
-    """The operations since which data differ, the last one first."""
-    origin = d.origin
-    while origin is not None:
-        yield origin
-        origin = origin.before
 
 
 def range_(site: Site) -> Value:

@@ -104,8 +104,8 @@ def _counts_batches(script: Script, node: ast.expr) -> bool:
     """Whether it is the number of a loader's batches, or of those that the training loop has come to."""
     if isinstance(node, ast.Call):
         return _is_length(script, node) and bool(node.args) and bool(_loaders(script, node.args[0]))
-    if isinstance(node, ast.BinOp):
-        return _counts_batches(script, node.left) and isinstance(node.right, ast.Constant)
+    if isinstance(node, ast.BinOp):  # i + 1
+        return isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) and _counts_batches(script, node.left)
     bound = script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ()
     return any(_of_a_turn(script, b) for b in bound)
 
@@ -115,7 +115,7 @@ def _of_a_turn(script: Script, b: Binding) -> bool:
     loop = next((o.node for o in script.roles.train_loops if script.names.is_inside(b.target, o.node)), None)
     if b.how == "aug" and loop is not None:
         statement = script.names.statement(b.target)
-        return isinstance(statement, ast.AugAssign) and isinstance(statement.value, ast.Constant) and statement.value.value == 1
+        return isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add) and ast.unparse(statement.value) == "1"
     return b.how == "for" and isinstance(loop, ast.For) and script.names.is_inside(b.target, loop.target) and b.path == ("*", 0) and _enumerated(loop.iter)
 
 

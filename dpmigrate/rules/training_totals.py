@@ -108,7 +108,7 @@ def _begun(script: Script, loop: BatchLoop, name: str) -> str | None:
         return ""
     branch = script.names.parent[statements[0]]
     assert isinstance(branch, ast.If)
-    known = len(statements) == 1 and statements[0] in branch.body and _is_setting(script, branch.test)
+    known = len(statements) == 1 and statements[0] in branch.body and branch in blocks and _is_setting(script, branch.test)
     return ast.unparse(branch.test) if known else None
 
 

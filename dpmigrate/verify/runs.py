@@ -105,7 +105,7 @@ def _launcher(ranks: int, logs: Path) -> list[str]:
     return ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", f"--log-dir={logs}", "--redirects=3"]
 
 
-#: seconds that torchrun may take to end when all ranks are gone; of those it writes what came of them within one
+#: seconds that torchrun may take to end when all ranks are gone
 LAUNCHER_ENDS = 20
 
 
@@ -124,15 +124,15 @@ class _LastToGo:
 
     def hangs(self) -> bool:
         """Whether that is so; asked again and again while the launcher is there."""
-        if not self._ranks or not self._looks():
+        if not self._ranks or not self._recorded():
             return False
         if self._since is None:
             self._since = time.monotonic()
         late = time.monotonic() - self._since > LAUNCHER_ENDS
-        self.hung = late and self._finished() and not _processes(self._out, b"\0RANK=")
+        self.hung = late and _SEEN.exists() and self._finished() and not _processes(self._out, b"\0RANK=")
         return self.hung
 
-    def _looks(self) -> bool:
+    def _recorded(self) -> bool:
         return all((self._out / f"rank{rank}.json").exists() for rank in range(self._ranks))
 
     def _finished(self) -> bool:
@@ -187,6 +187,10 @@ def environment(config: Config, paths: Sequence[Path]) -> dict[str, str]:
 
 
 # ---------------------------------------------------------------- the processes of a run, known by the folder in their environment; on Linux
+#: where the environment of a process can be seen
+_SEEN = Path("/proc/self/environ")
+
+
 def _processes(out: Path, beside: bytes = b"") -> list[int]:
     """The processes of a run, or those that have something else in their environment beside."""
     mark = f"DPMIGRATE_PROBE={out / 'config.json'}".encode()
@@ -203,7 +207,7 @@ def _processes(out: Path, beside: bytes = b"") -> list[int]:
 
 def _outliving(out: Path) -> tuple[str, ...] | None:
     """The commands of processes that are still there a little after the program's end."""
-    if not Path("/proc/self/environ").exists():
+    if not _SEEN.exists():
         return None
     for _ in range(30):
         left = _processes(out)

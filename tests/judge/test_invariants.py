@@ -518,7 +518,7 @@ def test_a_mean_divided_by_the_samples_of_one_rank_is_told() -> None:
     source = parse(text.encode(), "train.py")
     assert isinstance(source, Source)
     (told,) = [s for s in judgement(Program.of(source)).assumed if "grows" in s]
-    assert told.startswith("print(total / seen) tells a mean divided by one rank's number of samples: it grows with the number of ranks.")
+    assert told.startswith("print(total / seen) tells a mean divided by one rank's part of a total: it grows with the number of ranks.")
 
 
 def test_numbers_of_an_evaluation_in_a_file() -> None:
