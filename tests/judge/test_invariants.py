@@ -761,3 +761,14 @@ def test_what_is_built_between_two_trainings_is_drawn_by_all() -> None:
     assert judged(whole) == []
     alike = whole.replace("with ddp.own_streams():", "if True:")
     assert {name for name, _ in judged(alike)} == {streams.NAME}
+
+
+@pytest.mark.parametrize(("method", "right"), [("__getitem__", True), ("read", False)])
+def test_a_data_set_reads_its_samples_and_no_checkpoint(method: str, right: bool) -> None:
+    own = "class Kept(torch.utils.data.Dataset):\n    def __init__(self, names):\n        self.names = names\n    def __len__(self):\n        return 64\n"
+    own += f"    def {method}(self, i):\n        return torch.load(self.names[i]), 1\n"
+    text = RIGHT.replace("def evaluate(", f"{own}\n\ndef evaluate(", 1).replace("import torch\n", "import sys\nimport torch\n", 1)
+    read = "kept[epoch]" if right else "kept.read(epoch)"
+    looked = f"        ddp.save(model.module.state_dict(), sys.argv[2])\n        print({read})\n"
+    text = text.replace("        print(epoch, evaluate(model, test_loader))\n", looked).replace("    model = ddp.wrap", "    kept = Kept(sys.argv[3:])\n    model = ddp.wrap", 1)
+    assert (files.NAME not in {name for name, _ in judged(text)}) is right

@@ -21,6 +21,8 @@ _VAL = "val_loader = DataLoader(val_set, batch_size=4, shuffle=True)\n"
         pytest.param({"step": STEP + "print((x.sum() / loader.batch_size).item())"}, id="a count of the batch"),
         pytest.param({"end": "print(3 * loader.batch_size, len() * loader.batch_size)"}, id="a number of batches"),
         pytest.param({"step": STEP + "n = 1\nn += 2\nprint(n * loader.batch_size)"}, id="no number of steps"),
+        pytest.param({"setup": "n = 0", "step": STEP + "n -= 1\nprint(n * loader.batch_size)"}, id="counted down"),
+        pytest.param({"setup": "n = 0", "step": STEP + "n += 1\nprint(n % 10 * loader.batch_size)"}, id="a part of the steps"),
         pytest.param({"step": STEP + "for i in range(3):\n    print(x.view(i * loader.batch_size, -1))"}, id="a loop in the step"),
         pytest.param({"end": "n = 0\nn += 1\nprint(n * loader.batch_size)"}, id="counted outside of the training"),
         pytest.param({"end": "print(len(loader) * 3)"}, id="batches times something else"),

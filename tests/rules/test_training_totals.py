@@ -51,6 +51,7 @@ def test_found_and_fixed(add: str, start: str, line: str, module_level: bool) ->
     [
         pytest.param("if wanted:\n    more = 0.0", ["if wanted:", "more = ddp.mean_all(more)"], id="under a setting"),
         pytest.param("if epoch % 2:\n    more = 0.0", [], id="under a test that changes"),
+        pytest.param("if other:\n    if wanted:\n        more = 0.0", [], id="under two tests"),
         pytest.param("if wanted:\n    pass\nelse:\n    more = 0.0", [], id="in the other branch"),
         pytest.param("if wanted:\n    more = 0.0\nelif other:\n    more = 1.0", [], id="in two branches"),
         pytest.param("more = 0.0\nif wanted:\n    more = 1.0", ["more = ddp.mean_all(more)"], id="in any case"),
