@@ -290,3 +290,15 @@ def test_what_later_steps_read_is_shared_only_where_training_goes_by_it(
     assert outcome.status is status
     new = next((f.after for f in outcome.files if f.after is not None), "")
     assert "ddp.mean_all((model" not in new
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("nn.DataParallel(nn.BatchNorm1d(4))", False),  # which has divided the batch as well
+        ("nn.BatchNorm1d(4)\n    if torch.cuda.device_count() > 1:\n        model = nn.DataParallel(model)", True),
+    ],
+)
+def test_batch_norm_is_told_of_where_one_gpu_had_the_whole_batch(tmp_path: Path, model: str, told: bool) -> None:
+    outcome = migrated(tmp_path, model=model, loss="(model(x)[:, :2] - y).pow(2).mean()")
+    assert any(n.startswith("BatchNorm") for n in outcome.notes) is told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found, whole
+from tests.rules.program import after, found, hits, whole
 
 _SCALER = "scaler = torch.amp.GradScaler('cuda')"
 _CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
@@ -42,6 +42,7 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
 def test_unscaled_before_the_first(clip: str, step: str) -> None:
     parts = {"before": _SCALER, "step": _STEP.format(f"{clip}\n{step}")}
     assert found("DPM313", **parts) == [clip.splitlines()[0]]
+    assert [f.advice for f in hits("DPM313", **parts)] == ["they are unscaled first now, so that the result trains otherwise than the original, also in one process"]
     lines = [line.strip() for line in whole(**parts).splitlines()]
     assert lines[lines.index(clip.splitlines()[0]) - 1] == "scaler.unscale_(optimizer)"
 
