@@ -36,7 +36,7 @@ def dict_keys(script: Script, node: ast.expr, busy: frozenset[ast.AST] = frozens
             found.append(_given(script, v.node, busy))
         else:
             return None
-        found += [{str(k)} if k != "*" else None for (n, k) in script.values.items if n is v.node]  # d[k] = 3: any key
+        found += [{str(k)} if k != "*" else None for k in script.values.items.get(v.node, ())]  # d[k] = 3: any key
     found += [_given(script, c, busy) for c, func in script.methods("update", "setdefault") if script.values.eval(func.value) & vals]
     return _union(found)
 

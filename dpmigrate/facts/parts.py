@@ -41,7 +41,7 @@ class Parts:
                 self._picking.discard(part)
             elif v.kind == "call" and isinstance(path[0], int) and v.part is None and not v.qual.startswith(("torch.", "?.")):
                 out |= {replace(v, part=path[0])}  # train_loader, val_loader = get_loaders()
-            out |= self._values.items.get((v.node, path[0]), NONE) if path[0] != "*" else self._stored(v) if v.kind == "call" else NONE
+            out |= self._held(v).get(path[0], NONE) if path[0] != "*" else self._stored(v) if v.kind == "call" else NONE
         return self.pick(out, path[1:], subscript)
 
     def made(self, call: ast.Call, qual: str) -> Vals:
@@ -118,7 +118,7 @@ class Parts:
     def _pour(self, container: ast.AST, vals: Vals, subscript: bool) -> None:
         """Everything that other containers hold, under its keys where they are known."""
         for v in vals:
-            keys: set[object] = {k for (n, k) in self._values.items if n is v.node}
+            keys = set(self._held(v))
             if isinstance(v.node, ast.Dict):
                 keys |= {k.value if isinstance(k, ast.Constant) else "*" for k in v.node.keys}
             for key in keys if subscript and keys else {"*"}:
@@ -126,7 +126,7 @@ class Parts:
 
     # ------------------------------------------------------------------ what they hold
     def _element(self, v: Val, item: int | str, subscript: bool) -> Vals:
-        node, extra = v.node, frozenset(self._values.items.get((v.node, "*"), ()))
+        node, extra = v.node, frozenset(self._held(v).get("*", ()))
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
             if isinstance(item, int) and -len(node.elts) <= item < len(node.elts):
                 return self._values.eval(node.elts[item])
@@ -135,7 +135,7 @@ class Parts:
             if not subscript:  # iterating a dict gives its keys
                 return NONE
             pairs = zip(node.keys, node.values, strict=True)
-            stored = frozenset().union(*(s for (n, k), s in self._values.items.items() if n is node and (item in ("*", k) or k == "*")))
+            stored = NONE.union(*(s for k, s in self._held(v).items() if item in ("*", k) or k == "*"))
             return stored.union(*(self._values.eval(x) for k, x in pairs if item == "*" or (isinstance(k, ast.Constant) and k.value == item)))
         if isinstance(node, ast.arg):  # *args, **kwargs
             if item != "*" or not (subscript or v.qual == "args"):
@@ -174,7 +174,11 @@ class Parts:
 
     def _stored(self, v: Val) -> Vals:
         """Whatever was stored in the container later."""
-        return NONE.union(*(s for (n, _), s in self._values.items.items() if n is v.node))
+        return NONE.union(*self._held(v).values())
+
+    def _held(self, v: Val) -> dict[object, set[Val]]:
+        """What was stored in the container, by its keys; ``*`` is any."""
+        return self._values.items.get(v.node, {})
 
     def _entries(self, node: ast.DictComp, item: int | str) -> Vals:
         """What a dict comprehension holds under a key: each key has an object of its own, though one call makes them all."""

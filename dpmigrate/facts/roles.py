@@ -39,6 +39,7 @@ class Roles:
         self.values = values
         self.calls = [n for n in names.nodes if isinstance(n, ast.Call)]
         self._reach: dict[ast.AST, bool] = {}
+        self._entered: dict[ast.AST, tuple[FunctionNode, ...]] = {}
         self._answers: dict[tuple[object, ...], bool] = {}
 
     # ------------------------------------------------------------------ models and optimizers
@@ -114,12 +115,12 @@ class Roles:
         cls = self.names.cls(node)
         return cls is not None and any(self.names.dotted(b).endswith("autograd.Function") for b in cls.bases)
 
-    def entered(self, node: ast.AST) -> Iterator[FunctionNode]:
+    def entered(self, node: ast.AST) -> tuple[FunctionNode, ...]:
         """The functions of this module that the calls inside ``node`` may enter directly."""
-        for n in walk(node):
-            if isinstance(n, ast.Call):
-                for function, _ in self.values.targets(n):
-                    yield function
+        known = self._entered.get(node)
+        if known is None:
+            known = self._entered[node] = tuple(f for n in walk(node) if isinstance(n, ast.Call) for f, _ in self.values.targets(n))
+        return known
 
     def reaches_backward(self, node: ast.AST) -> bool:
         """Whether running the node may run a ``backward()``."""

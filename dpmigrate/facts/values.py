@@ -31,7 +31,8 @@ DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParal
 _FOUND = frozenset({"?.getattr", "?.eval", "?.__import__", "operator.attrgetter"})
 #: functions that change a model in place and hand it back, or give one that works on its parameters
 _SAME_MODEL = frozenset({"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.nn.modules.batchnorm.SyncBatchNorm.convert_sync_batchnorm", "torch.compile"})
-PASS_LIMIT = 12
+PASS_LIMIT = 30
+SIZE_LIMIT = 24  # of what a variable may be: beyond it that is unknown
 DEPTH_LIMIT = 60  # of nested expressions; what lies deeper is unknown
 
 
@@ -44,7 +45,7 @@ class Values:
         self.plain = plain  # DataParallel calls that the migration takes away: they mean their argument
         self.vars: dict[Key, set[Val]] = {}
         self.returns: dict[ast.AST, set[Val]] = {}
-        self.items: dict[tuple[ast.AST, object], set[Val]] = {}
+        self.items: dict[ast.AST, dict[object, set[Val]]] = {}
         self.new_wraps = tuple(new_wraps)
         self.wraps: list[WrapSite] = []
         self.callers: dict[ast.AST, list[ast.Call]] = {}
@@ -55,6 +56,7 @@ class Values:
         self._changed = True
         self._busy: dict[int, int] = {}  # id of a node under evaluation -> its depth
         self._cut = 0  # the least depth at which the evaluation in progress met itself
+        self._any: set[int] = set()  # ids of the sets that would hold too much
         self._parts = Parts(self)
         self.lookups = Lookups(self)
         self._reaching: dict[ast.Name, tuple[Binding | None, bool]] = {}
@@ -63,7 +65,7 @@ class Values:
         self._settle()
         self._find_wraps()
         if self.wraps:  # now that the wraps are known, again with order
-            self.vars, self.returns, self.items = {}, {}, {}
+            self.vars, self.returns, self.items, self._any = {}, {}, {}, set()
             self._settle()
 
     # ------------------------------------------------------------------ building
@@ -75,7 +77,9 @@ class Values:
             if not self._changed:
                 break
             self._changed = False
+            self._known.clear()
             self._pass()
+        self._known.clear()
 
     def _grown(self) -> None:
         self._changed = True
@@ -100,10 +104,15 @@ class Values:
                 self._more(self.returns.setdefault(node, set()), self.eval(node.body))
 
     def _more(self, held: set[Val], new: Iterable[Val]) -> None:
+        if id(held) in self._any:
+            return
         size = len(held)
         held.update(new)
-        if len(held) > size:
-            self._grown()
+        if len(held) > SIZE_LIMIT:
+            self._any.add(id(held))
+            held.clear()
+        if len(held) != size:
+            self._changed = True
 
     def _put(self, key: Key, vals: Vals) -> None:
         if vals:
@@ -111,7 +120,7 @@ class Values:
 
     def store(self, container: ast.AST, item: object, vals: Vals) -> None:
         """Put objects into the container that the node makes, under a key; ``*`` is any."""
-        self._more(self.items.setdefault((container, item), set()), vals)
+        self._more(self.items.setdefault(container, {}).setdefault(item, set()), vals)
 
     def _bound(self, b: Binding, scope: Scope, name: str) -> Vals:
         if b.how == "import":

@@ -346,3 +346,11 @@ def test_rows_that_are_made_of_themselves() -> None:
 def test_what_two_functions_hand_back() -> None:
     text = "def f(net, x):\n    return net, x\ndef g(net, x):\n    return x, net\na, b = f(nn.Linear(1, 1), 3)\nc, d = g(nn.ReLU(), 4)\nprobe(a)"
     assert _means(text) == ["call nn.Linear(1, 1)"]
+
+
+def test_what_may_be_too_much_is_unknown() -> None:
+    several = "d = {}\n" + "".join(f"d['{i}'] = nn.Linear({i}, 1)\n" for i in range(24))
+    assert len(_means(several + "probe(d[k])")) == 24
+    held = "def put(x):\n    probe(x)\n"
+    assert len(_means(held + "".join(f"put(nn.Linear({i}, 1))\n" for i in range(24)))) == 24
+    assert _means(held + "".join(f"put(nn.Linear({i}, 1))\n" for i in range(25))) == []
