@@ -34,6 +34,8 @@ from dpmigrate.execution.widening import TURNS, counted, widened
 ROUNDS = 12
 #: literal sequences up to this length are gone through one by one
 UNROLLED = 6
+#: and up to this one where each turn sets an attribute whose name it computes
+UNROLLED_NAMES = 128
 
 
 class LoopParts(MatchParts):
@@ -51,7 +53,7 @@ class LoopParts(MatchParts):
         if not iterable:
             return False
         iterable = self._iterator(iterable, node, frame)
-        known = self.known_elements(iterable, UNROLLED)
+        known = self.known_elements(iterable, UNROLLED_NAMES if _sets_names(node) else UNROLLED)
         generator = self._generator(iterable)
         parted = self.trips(iterable, node)
         self.event("loop", node, frame, iterable=iterable)
@@ -355,3 +357,14 @@ class LoopParts(MatchParts):
         if frame.loops:
             frame.continues.append(self.heap.since(frame.loops[-1][1] - 1))
         return False
+
+
+def _sets_names(node: ast.For | ast.AsyncFor) -> bool:
+    """Whether the turns of a loop set attributes by computed names and do little else: taken
+    together, each attribute would hold what any of them is given.
+    """
+    within = [n for s in node.body for n in ast.walk(s)]
+    called = [n.func for n in within if isinstance(n, ast.Call)]
+    return any(isinstance(f, ast.Name) and f.id == "setattr" for f in called) and not any(
+        isinstance(n, ast.For | ast.AsyncFor | ast.While) for n in within
+    )

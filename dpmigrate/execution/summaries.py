@@ -39,7 +39,7 @@ COARSE = 60_000
 SUMMARIES = 4
 #: rounds in which a function that calls itself must settle
 ROUNDS = 8
-#: executions of one function, after which a summary of all stands for the rest
+#: executions of one function, or of one object's method, after which a summary of all stands for the rest
 EXECUTIONS = 400
 
 
@@ -69,7 +69,7 @@ class SummaryParts(FrameParts):
         super().__init__(*args)
         self._summaries: dict[object, list[Summary]] = {}
         self._contexts: dict[ast.AST, set[object]] = {}
-        self._executions: dict[int, int] = {}
+        self._executions: dict[tuple[int, Atom | None], int] = {}
         self._last: dict[int, Summary] = {}
         self._stack: list[ast.AST] = []
         #: what a call of a function that is under way already is taken to do
@@ -177,7 +177,8 @@ class SummaryParts(FrameParts):
     def _summarised(
         self, function: Object, receiver: Atom | None, given: Arguments, node: ast.AST, context: int
     ) -> Summary:
-        count = self._executions[function.number] = self._executions.get(function.number, 0) + 1
+        of = (function.number, receiver)
+        count = self._executions[of] = self._executions.get(of, 0) + 1
         last = self._last.get(function.number)
         if count > EXECUTIONS and last is not None:
             self._havoc(given, unknown(function.name, node))

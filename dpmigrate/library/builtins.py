@@ -33,6 +33,11 @@ from dpmigrate.library.reductions import reduce
 from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed
 
 _DOC = "https://docs.python.org/3/library/functions.html"
+#: what Python puts into each module
+_OF_MODULES = (
+    *("__builtins__", "__cached__", "__doc__", "__file__", "__loader__"),
+    *("__name__", "__package__", "__spec__"),
+)
 
 
 def attribute(site: Site) -> Value:
@@ -80,6 +85,18 @@ def set_attribute(site: Site) -> Value:
         for o in site.m.objects(owner):
             site.m.heap.widen((o.number, "*"), new)
     return NONE
+
+
+def names_of(site: Site) -> Value:
+    """``dir(x)``: the names that a module of the program binds, in the order of the alphabet."""
+    found = site.m.objects(site.get(0) or NOTHING)
+    if len(found) != 1 or found[0].kind != "pymodule":
+        return uniform(site)
+    held = dict(site.m.heap.names(found[0].number))
+    names = [n for n in held if isinstance(n, str)]
+    if len(names) != len(held) or "*" in held or any(site.m.bound(v) != v for v in held.values()):
+        return uniform(site)  # it has others, or may not have all of these
+    return value(Items(tuple(const(n) for n in sorted({*names, *_OF_MODULES}))))
 
 
 def has_attribute(site: Site) -> Value:
@@ -344,12 +361,13 @@ bool(x.max() > 0)
     Row("builtins.exit builtins.quit", ended, source=_DOC),
     Row("builtins.type", type_of, source=_DOC),
     Row("builtins.globals", module_names, source=_DOC),
+    Row("builtins.dir", names_of, source=_DOC),
     Row("builtins.delattr", none, source=_DOC),
     Row(
         prefixed(
             "builtins.",
             """
-callable issubclass dir locals input slice object memoryview help eval exec compile
+callable issubclass locals input slice object memoryview help eval exec compile
 """,
         ),
         uniform,

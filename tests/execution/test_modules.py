@@ -24,6 +24,18 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, object]]] = {
     "a registry over files": ({"train.py": "import torch\nfrom models import build\nx = build('big').n\n", "models/__init__.py": "from .reg import build\nfrom . import big, small\n", "models/reg.py": "REG = {}\ndef register(c):\n    REG[c.__name__.lower()] = c\n    return c\ndef build(name):\n    return REG[name]()\n", "models/big.py": "from .reg import register\n@register\nclass Big:\n    n = 2\n", "models/small.py": "from .reg import register\n@register\nclass Small:\n    n = 1\n"}, {}),
     "main guard": ({"train.py": "import torch\nimport a\nx = a.k\nif __name__ == '__main__':\n    y = 3\n", "a.py": "k = 1\nif __name__ == '__main__':\n    k = 2\n"}, {"x": 1, "y": 3}),
     "either of two": ({"train.py": "import torch\ntry:\n    from a import k\nexcept ImportError:\n    from b import k\nx = type(k)\n", "a.py": "k = 2\n", "b.py": "k = 2\n"}, {"k": 2}),
+    "settings copied by name": (
+        {
+            "train.py": "import torch\nimport cfg\nclass S:\n    def __init__(self, module):\n        for name in dir(module):\n            if name.isupper():\n"
+            "                setattr(self, name, getattr(module, name))\ns = S(cfg)\nx, y, z = s.A, s.H, '__name__' in dir(cfg)\n",
+            "cfg.py": "import time\nA, B, c, D, E, F, G, H = 1, 2, 3, 4, 5, 6, 7, 8\nNOW = time.time()\n",
+        },
+        {"x": 1, "y": 8, "z": True},
+    ),
+    "settings copied from a module that may have more": (
+        {"train.py": "import torch\nimport cfg\nclass S:\n    k = 1\ns = S()\nfor name in dir(cfg):\n    setattr(s, name, getattr(cfg, name))\nx = s.k == 1\n", "cfg.py": "import os\nif os.environ.get('A'):\n    k = 2\n"},
+        {},
+    ),
     "settings of a module": ({"train.py": "import torch\nimport cfg\ndef f():\n    cfg.lr = 0.5\nf()\nx = cfg.lr\n", "cfg.py": "lr = 0.1\n"}, {"x": 0.5}),
 }  # fmt: skip
 
