@@ -28,7 +28,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "DistributedSampler": ("dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last"),
     "distribute": ("loader", "keep_batch_size"),
     "shard": ("loader", "blocks"),
-    "shard_sampler": ("sampler",),
+    "shard_sampler": ("sampler", "drop_last"),
     "next_epoch": ("loader",),
     "whole": ("loader",),
     "sum_all": ("*values", "over"),

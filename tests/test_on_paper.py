@@ -302,3 +302,51 @@ def test_what_later_steps_read_is_shared_only_where_training_goes_by_it(
 def test_batch_norm_is_told_of_where_one_gpu_had_the_whole_batch(tmp_path: Path, model: str, told: bool) -> None:
     outcome = migrated(tmp_path, model=model, loss="(model(x)[:, :2] - y).pow(2).mean()")
     assert any(n.startswith("BatchNorm") for n in outcome.notes) is told
+
+
+def test_that_a_part_may_be_one_sample_is_told_where_the_last_batch_counts(tmp_path: Path) -> None:
+    for loader, told in (("shuffle=True", True), ("shuffle=True, drop_last=True", False)):
+        path = tmp_path / "train.py"
+        path.write_text(SCRIPT.replace("shuffle=True", loader).format(imported="", model="nn.BatchNorm1d(4)", loss="(model(x)[:, :2] - y).pow(2).mean()"))
+        (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+        (note,) = [n for n in outcome.notes if n.startswith("BatchNorm")]
+        assert ("may be one sample" in note) is told
+
+
+@pytest.mark.parametrize(
+    ("then", "told"),
+    [
+        ("", False),
+        ("print(epoch)", False),
+        ("print(loss.item())", True),
+        ("last = loss.item()\n    torch.save({'loss': last}, 'last.pt')", True),
+    ],
+)
+def test_means_over_a_part_of_the_batch_are_told(tmp_path: Path, then: str, told: bool) -> None:
+    text = SCRIPT.format(imported="", model="nn.Linear(4, 2)", loss="(model(x) - y).pow(2).mean()")
+    path = tmp_path / "train.py"
+    path.write_text(text.replace("optimizer.step()", f"optimizer.step()\n            {then}"))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome
+    assert any("a mean over rank 0's part of the batch" in n for n in outcome.notes) is told
+
+
+@pytest.mark.parametrize(
+    ("setting", "device", "words"),
+    [
+        ("where = 'cuda'", "where", ""),
+        ("where = 'cuda' if torch.cuda.is_available() else 'cpu'", "torch.device(where)", ""),
+        ("where = json.load(open('settings.json'))", "torch.device(where['device'])", "torch.device(where['device']) takes the name of the device from outside"),
+        ("where = sys.argv[1]", "torch.device(where)", "torch.device(where) takes the name of the device from outside"),
+        ("where = 1", "f'cuda:{where}'", ""),
+        ("where = int(sys.argv[1])", "f'cuda:{where}'", "GPU: where chooses it no more"),
+    ],
+)
+def test_who_chooses_the_device(tmp_path: Path, setting: str, device: str, words: str) -> None:
+    path = tmp_path / "train.py"
+    imported = f"import json, sys\n{setting}\n"
+    path.write_text(SCRIPT.format(imported=imported, model=f"nn.Linear(4, 2).to({device})", loss="(model(x) - y).pow(2).mean()"))
+    (outcome,) = engine.apply([path], Settings(unproven=True), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome
+    found = [n for n in outcome.notes if "device from outside" in n or n.startswith("GPU")]
+    assert [n[: len(words)] for n in found] == ([words] if words else [])

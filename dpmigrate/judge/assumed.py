@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import islice
 from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
@@ -16,7 +17,8 @@ from dpmigrate.library.runtime import divided
 
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
-    return tuple(dict.fromkeys([*_models(trial), *_squeezed(trial), *_scaled(trial)]))
+    found = (_models, _squeezed, _scaled, _means, _devices)
+    return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
 
 def own_totals(trial: Trial) -> tuple[str, ...]:
@@ -28,6 +30,17 @@ def own_totals(trial: Trial) -> tuple[str, ...]:
         "batches)."
         for node in nodes
     )
+
+
+def _means(trial: Trial) -> Iterator[str]:
+    """Losses of training batches: the first place that tells one, and how many more there are."""
+    nodes = list(dict.fromkeys(event.node for event in totals.of_training(trial)))
+    if nodes:
+        more = f" (and {len(nodes) - 1} more)" if nodes[1:] else ""
+        yield (
+            f"{shorten(ast.unparse(nodes[0]), 70, placeholder=' …')}{more} tells a mean over rank "
+            "0's part of the batch; ddp.mean_all gives that of the whole batch, called on all ranks."
+        )
 
 
 def _models(trial: Trial) -> Iterator[str]:
@@ -51,6 +64,16 @@ def _scaled(trial: Trial) -> Iterator[str]:
                     f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} tells {d.origin.word}: "
                     "it grows with the number of ranks. Divide by the total of all of them."
                 )
+
+
+def _devices(trial: Trial) -> Iterator[str]:
+    """Devices that options or files of settings name: the first of them."""
+    for event in islice(trial.result.trace.of("device of a setting"), 1):
+        yield (
+            f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} takes the name of the device "
+            "from outside: each rank has a GPU of its own, so give it without a number ('cuda', not "
+            "'cuda:0')."
+        )
 
 
 def _squeezed(trial: Trial) -> Iterator[str]:

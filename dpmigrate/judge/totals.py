@@ -91,6 +91,13 @@ def of_own_batches(trial: Trial) -> Iterator[Event]:
             yield event
 
 
+def of_training(trial: Trial) -> Iterator[Event]:
+    """Where a mean over the rank's part of a training batch is told, such as its loss."""
+    for event, d, over in _numbers(trial):
+        if d.placement == placements.MEAN and event.kind != "schedule" and _trained(trial, d):
+            yield event
+
+
 def _numbers(trial: Trial) -> Iterator[tuple[Event, Data, set[int]]]:
     """The numbers that differ between ranks and are told, each with the loaders and shares that
     are gone through there.

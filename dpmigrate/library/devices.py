@@ -14,7 +14,7 @@ _NUMBERED = re.compile(r"(cuda|hip):\d+")
 
 def device(site: Site) -> Value:
     """``torch.device(...)``."""
-    placed(site)
+    placed(site, named=True)
     return uniform(site)
 
 
@@ -24,13 +24,17 @@ def current(site: Site) -> Value:
     return NONE
 
 
-def placed(site: Site) -> None:
+def placed(site: Site, *, named: bool = False) -> None:
     """Records a GPU that is named by its number, as a constant or as the default of an option:
-    ``x.to("cuda:1")``, ``model.cuda(args.gpu)``.
+    ``x.to("cuda:1")``, ``model.cuda(args.gpu)``; and a device that the user may name so, by an
+    option or, where the arguments do name a device, by any setting.
     """
-    numbered = tuple(a for a in site.arguments.joined() or NOTHING if _is_numbered(a))
+    given = site.arguments.joined() or NOTHING
+    numbered = tuple(a for a in given if _is_numbered(a))
     if numbered:
         site.event("numbered device", device=numbered)
+    elif any(not isinstance(a, Const) if named else isinstance(a, Setting) and a.word for a in given):
+        site.event("device of a setting")
 
 
 def _is_numbered(atom: Atom) -> bool:

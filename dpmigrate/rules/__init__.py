@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 from functools import cache
@@ -75,11 +76,14 @@ def notes(script: Script) -> tuple[str, ...]:
         )
     seen = layers.batch_norm(script.names) is not None
     always = script.from_data_parallel and not script.wraps.removed  # else it was one GPU where a test said so
+    loaders = [script.argument(c, "drop_last", 8) for c in script.train_loader_calls]
+    dropping = bool(loaders) and all(isinstance(d, ast.Constant) and d.value for d in loaders)
     if not (always or s.sync_bn) and (seen or layers.unseen(script)):
         which = "BatchNorm" if seen else "BatchNorm, if the model has any,"
         out.append(
             f"{which} takes its statistics from a rank's part of the batch, not from the whole batch: "
             "other numbers than on one GPU; --sync-bn keeps them (on GPUs)."
+            + ("" if dropping else " Of the last batch that part may be one sample, of which it has none after a linear layer: drop_last=True.")
         )
     if not script.from_data_parallel and any(True for _ in layers.by_hand(script.modules)):
         out.append("The model computes a statistic over the batch: each rank takes it from its part of the batch, other numbers than on one GPU.")
@@ -91,6 +95,15 @@ def notes(script: Script) -> tuple[str, ...]:
         out.append(f"Evaluation: {len(evaluated) - split} of {len(evaluated)} loops run in full on every rank: not faster, but exact.")
     if script.from_data_parallel and any(v.kind == "wrapped" for _, func in script.methods("state_dict") for v in script.roles.model_vals(func.value)):
         out.append("Checkpoints: the keys have no module. any more. Old files can be loaded; the program as it was, under DataParallel, cannot load new ones.")
+    from dpmigrate.rules import fixed_device_index
+
+    chosen = dict.fromkeys(script.text(n) for n in fixed_device_index.choices(script))
+    if chosen:
+        one = len(chosen) == 1
+        out.append(
+            f"GPU: {', '.join(chosen)} {'chooses' if one else 'choose'} it no more: each rank has its own, and one process takes the first. "
+            "CUDA_VISIBLE_DEVICES says which there are."
+        )
     if s.amp:
         out.append(f"Mixed precision: forward and loss run under autocast ({s.amp_dtype})" + (" with a GradScaler." if s.amp_dtype == "float16" else "."))
     return tuple(out)

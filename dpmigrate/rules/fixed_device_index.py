@@ -45,6 +45,17 @@ def fixed_device_index(script: Script) -> Iterator[Hit]:
         yield Hit(node, f"{script.text(node)}: every rank would use this GPU", (edit,))
 
 
+def choices(script: Script) -> Iterator[ast.expr]:
+    """What chose the GPU in each run and does so no more: ``args.gpu`` of ``f"cuda:{args.gpu}"``."""
+    for node, _ in _edits(script):
+        called = {f for c in walk(node) if isinstance(c, ast.Call) for f in walk(c.func)}
+        for n in walk(node):
+            if isinstance(n, ast.Name | ast.Attribute) and n not in called and not isinstance(script.names.parent[n], ast.Attribute):
+                vals = script.values.eval(n)
+                if not vals or any(v.kind != "const" for v in vals):
+                    yield n
+
+
 def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
     done: set[int] = set()
     for node in script.names.nodes:

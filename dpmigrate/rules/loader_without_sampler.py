@@ -64,7 +64,7 @@ def loader_without_sampler(script: Script) -> Iterator[Hit]:
                 yield Hit(
                     call,
                     "this loader has a sampler of its own: every rank would draw for itself",
-                    (Wrap(script.span(sampler), f"{script.ddp}.shard_sampler({{}})"), new),
+                    (Wrap(script.span(sampler), f"{script.ddp}.shard_sampler({{}}{_dropping(script, call)})"), new),
                 )
             else:
                 yield Hit(call, message, tuple(_sampler(script, call)))
@@ -79,14 +79,13 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
         inline = [c for c in script.train_loader_calls if (d := script.argument(c, "dataset", 0)) is not None and not _plain(d)]
         name = script.fresh("train_set" if call is inline[0] else f"train_set_{inline.index(call) + 1}")
         yield Hoist(script.span(dataset), name)
-    shuffle, drop_last = script.argument(call, "shuffle", 2), script.argument(call, "drop_last", 8)
+    shuffle = script.argument(call, "shuffle", 2)
     options = ""
     if shuffle is None or isinstance(shuffle, ast.Constant):
         options += "" if isinstance(shuffle, ast.Constant) and shuffle.value else ", shuffle=False"
     else:
         options += f", shuffle={script.text(shuffle)}"
-    if is_given(drop_last):
-        options += f", drop_last={script.text(drop_last)}"
+    options += _dropping(script, call)
     if is_given(shuffle):
         options += f", seed={_seed(script, call)}"
     if shuffle is not None:
@@ -94,6 +93,12 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
         yield DropArg(span, "shuffle", positional, LOADER_PARAMETERS[3 : len(call.args)] if positional else ())
     yield SetArg(span, "sampler", f"{script.ddp}.DistributedSampler({name}{options})")
     yield AddImport(script.import_line)
+
+
+def _dropping(script: Script, loader: ast.Call) -> str:
+    """Where the loader drops the last batch, the samples that do not fill a row of all ranks go too: filled up, they could complete that batch."""
+    drop_last = script.argument(loader, "drop_last", 8)
+    return f", drop_last={script.text(drop_last)}" if is_given(drop_last) else ""
 
 
 def _seed(script: Script, loader: ast.Call) -> str:

@@ -55,7 +55,7 @@ def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False, com
     costs time. Every now and then a step of the optimizer (the 2nd, 4th, 8th, ..., then every 512th) compares some of the ranks' weights, which nothing
     else would: they part where something of one rank reaches them; and what the ranks train on (``setup``). ``compare=False`` is for programs that mean
     their weights to part (local SGD, ZeroRedundancyOptimizer): nothing is compared after the steps of this model.
-    Errors are those of DDP, and RuntimeError where samplers have been given other seeds on other ranks, or, later, where a comparison fails.
+    Errors are those of DDP, and RuntimeError where the model is on another rank's GPU, where samplers have been given other seeds on other ranks, or, later, where a comparison fails.
     (torch.nn.parallel.DistributedDataParallel)
     """
     if isinstance(getattr(model, "_orig_mod", model), DistributedDataParallel | Single):
@@ -84,7 +84,17 @@ def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False, com
 
 def _place(model: nn.Module) -> torch.device:
     """Where the model is: on this rank's GPU, or on the CPU."""
-    return device() if any(parameter.is_cuda for parameter in model.parameters()) else torch.device("cpu")
+    found = {parameter.device for parameter in model.parameters() if parameter.is_cuda}
+    if not found:
+        return torch.device("cpu")
+    own = device()
+    if found != {own}:
+        names = ", ".join(sorted(map(str, found)))
+        raise RuntimeError(
+            f"ddp.wrap: the model is on {names}, but the GPU of this rank is {own}: name the device without a number ('cuda'), "
+            "also in options and files of settings, or move the model to ddp.device()"
+        )
+    return own
 
 
 def _group_for_cpu() -> dist.ProcessGroup | None:

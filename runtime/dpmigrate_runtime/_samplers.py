@@ -253,11 +253,12 @@ def exact_share(length: int, blocks: bool) -> slice:
     return slice(own_rank(), None, world_size())
 
 
-def shard_sampler(sampler: Any) -> ShardSampler:
+def shard_sampler(sampler: Any, drop_last: bool = False) -> ShardSampler:
     """A sampler for this rank made from any other one (weighted, subset, own): one draw for all ranks, strided over them.
 
     The draw depends on the seed of torch's generator (the same on all ranks after ``setup``) and on ``set_epoch``; torch, random and
     numpy streams and the sampler's own generator are seeded for it and then put back. It is padded to equal length by repeating
-    from its start. A sampler with random state elsewhere must keep that equal on all ranks itself.
+    from its start, or cut with ``drop_last``: a loader that drops its last batch needs that, since padding could fill this batch.
+    A sampler with random state elsewhere must keep that equal on all ranks itself.
     """
-    return sampler if isinstance(sampler, ShardSampler) else ShardSampler(SharedDraw(sampler, common_seed()))
+    return sampler if isinstance(sampler, ShardSampler) else ShardSampler(SharedDraw(sampler, common_seed()), drop_last)

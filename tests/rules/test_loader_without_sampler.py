@@ -62,6 +62,10 @@ def test_only_the_training_loader(parts: dict[str, str]) -> None:
         pytest.param("DataLoader(sets[0].part, batch_size=4)", f"DataLoader(sets[0].part, {_KW}, sampler=ddp.DistributedSampler(sets[0].part, shuffle=False))", id="a path to the set"),
         pytest.param("DataLoader(train_set, batch_size=4, sampler=None)", f"DataLoader(train_set, {_KW}, sampler=ddp.DistributedSampler(train_set, shuffle=False))", id="sampler=None"),
         pytest.param(
+            "DataLoader(train_set, batch_size=4, sampler=own, drop_last=flag)",
+            f"DataLoader(train_set, {_KW}, sampler=ddp.shard_sampler(own, drop_last=flag), drop_last=flag)", id="a sampler of its own, drop_last",
+        ),
+        pytest.param(
             "DataLoader(train_set, batch_size=4, sampler=own)", f"DataLoader(train_set, {_KW}, sampler=ddp.shard_sampler(own))", id="a sampler of its own",
         ),
         pytest.param(

@@ -275,6 +275,9 @@ def sharded_draws() -> None:
     assert len(flat(shares)) == -(-7 // len(shares)) * len(shares)
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.equal(generator.get_state(), torch.Generator().manual_seed(9).get_state())
+    # 7 samples in batches of 4: padded, a rank would have a second batch of 2, which makes the last batch complete
+    cut = DataLoader(range(7), batch_size=4 // ddp.world_size(), sampler=ddp.shard_sampler(SubsetRandomSampler(range(7)), drop_last=True), drop_last=True)  # type: ignore[arg-type,var-annotated]
+    assert len(list(cut)) == len(cut) == 1
     subset = ddp.shard_sampler(SubsetRandomSampler([4, 2]))
     assert subset.indices == [4, 2]
     raises(AttributeError, "nothing", lambda: subset.nothing)

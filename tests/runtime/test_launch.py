@@ -165,7 +165,13 @@ def _normalising() -> torch.nn.Module:
 
 
 def test_a_model_on_the_gpu(gpus: pytest.MonkeyPatch, made: list[tuple[Any, ...]]) -> None:
-    assert _model._place(SimpleNamespace(parameters=lambda: [SimpleNamespace(is_cuda=True)])) == torch.device("cuda", 0)  # type: ignore[arg-type]
+    def on(*numbers: int) -> Any:
+        return SimpleNamespace(parameters=lambda: [SimpleNamespace(is_cuda=True, device=torch.device("cuda", n)) for n in numbers])
+
+    assert _model._place(on(0)) == torch.device("cuda", 0)
+    for numbers, names in (((1,), "cuda:1"), ((1, 0), "cuda:0, cuda:1")):
+        with pytest.raises(RuntimeError, match=f"the model is on {names}, but the GPU of this rank is cuda:0: name the device without a number"):
+            _model._place(on(*numbers))
     gpus.setattr(_model, "_place", lambda model: torch.device("cuda", 1))
     ddp.wrap(_normalising(), sync_bn=True)
     assert isinstance(made[0][0][1], torch.nn.SyncBatchNorm)
