@@ -93,7 +93,7 @@ def of_own_batches(trial: Trial) -> Iterator[Event]:
 
 def of_training(trial: Trial) -> Iterator[Event]:
     """Where a mean over the rank's part of a training batch is told, such as its loss."""
-    for event, d, over in _numbers(trial):
+    for event, d, _ in _numbers(trial):
         if d.placement == placements.MEAN and event.kind != "schedule" and _trained(trial, d):
             yield event
 

@@ -55,7 +55,8 @@ def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False, com
     costs time. Every now and then a step of the optimizer (the 2nd, 4th, 8th, ..., then every 512th) compares some of the ranks' weights, which nothing
     else would: they part where something of one rank reaches them; and what the ranks train on (``setup``). ``compare=False`` is for programs that mean
     their weights to part (local SGD, ZeroRedundancyOptimizer): nothing is compared after the steps of this model.
-    Errors are those of DDP, and RuntimeError where the model is on another rank's GPU, where samplers have been given other seeds on other ranks, or, later, where a comparison fails.
+    Errors are those of DDP, and RuntimeError where the model is on another rank's GPU, where samplers have been given other seeds on other
+    ranks, or, later, where a comparison fails.
     (torch.nn.parallel.DistributedDataParallel)
     """
     if isinstance(getattr(model, "_orig_mod", model), DistributedDataParallel | Single):
