@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Ref, const
+from dpmigrate.execution import placements
+from dpmigrate.execution.values import NOTHING, Ref, const, data, placement_of
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "each rank draws its own random numbers while it trains"
+SEEDS = "until training begins all ranks draw the same random numbers"
 _DRAWING = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU")
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
-    """Draws in training from a stream that is the same on all ranks."""
+    """Draws in training from a stream that is the same on all ranks, and seeds of a rank's own
+    before that: the ranks would build other models and split the data otherwise.
+    """
+    for event in trial.result.trace.of("seed"):
+        given = event.values.get("given", NOTHING)
+        if event.values.get("own") == const(False) and placement_of(given).kind not in placements.EQUAL:
+            known = any(d.placement.kind is placements.Kind.PER_RANK for d in data(given))
+            words = "each rank seeds its random numbers by a number of its own"
+            yield trial.fault(event.node, SEEDS, words, established=known)
     for event in trial.result.trace.of("draw", "forward"):
         if const(True)[0] in event.values["alike"] and _draws(trial, event):
             words = "the ranks draw the same random numbers here"

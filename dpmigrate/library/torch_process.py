@@ -75,7 +75,7 @@ def mode_left(site: Site) -> Value:
 def seeded(site: Site) -> Value:
     """``torch.manual_seed(s)``: of a number of its own each rank draws its own."""
     given = site.get(0) or NONE
-    site.event("seed", stream=const("torch"), given=given)
+    site.event("seed", stream=const("torch"), given=given, own=const(streams.own(site)))
     if placement_of(given).kind not in placements.EQUAL:
         streams.parted(site)
     return site.ref("generator_of_numbers", seed=given)

@@ -113,11 +113,11 @@ def _seed(script: Script, maker: str) -> str:
     return f"{script.ddp}.common_seed()" + (" % 2**32" if maker in SHORT else "")
 
 
-def _origins(script: Script, node: ast.expr) -> Iterator[ast.expr]:
-    """The expressions that take a seed from outside: the argument itself, or what its name is given."""
+def _origins(script: Script, node: ast.expr, seen: frozenset[ast.expr] = frozenset()) -> Iterator[ast.expr]:
+    """The expressions that take a seed from outside: the argument itself, or what its name is given, also by those who call the function."""
     if any(isinstance(n, ast.Call) and script.names.dotted(n.func).startswith(_SOURCES) for n in walk(node)):
         yield node
-    elif isinstance(node, ast.Name):
-        for b in script.names.bindings(script.names.scope_of[node], node.id):
-            if b.how == "assign" and isinstance(b.value, ast.expr) and not b.path and not script.names.is_inside(node, b.value):
-                yield from _origins(script, b.value)
+    elif isinstance(node, ast.Name | ast.Attribute) and node not in seen:
+        for given in script.roles.given(node):
+            if not script.names.is_inside(node, given):
+                yield from _origins(script, given, seen | {node})
