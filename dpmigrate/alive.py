@@ -2,7 +2,8 @@
 
 A library that lies beside a script holds much that the script never calls; what stands there must neither be rewritten nor stand in the way. A definition
 is left out only where its name occurs nowhere in code that may run: neither as a name, nor as an attribute, nor as a string. What is decorated is kept, and
-so is what a look-up by a computed name may find.
+so is what a look-up by a computed name may find. Of a class that is used, methods that save and load states are kept: whoever loads later what the migrated
+program has saved does it by them.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class _Alive:
         name = definition.name
         if name in self.words or definition.decorator_list or module in self._open:
             return True
-        return in_class and (self._any_method or name in _OF_STREAMS or (name.startswith("__") and name.endswith("__")))
+        return in_class and (self._any_method or name in _OF_STREAMS or (name.startswith("__") and name.endswith("__")) or _handles_states(definition))
 
     def _let_live(self, definition: _Definition, module: str) -> None:
         self.definitions.add(definition)
@@ -161,6 +162,10 @@ class _Alive:
                 found.add(word)
                 waiting += self._stars.get(word, ())
         return found
+
+
+def _handles_states(method: ast.AST) -> bool:
+    return any(isinstance(n, ast.Attribute) and n.attr in ("state_dict", "load_state_dict") for n in ast.walk(method))
 
 
 def _own_classes(classes: Iterable[ast.ClassDef]) -> set[str]:

@@ -118,3 +118,13 @@ def test_a_computed_name_finds_what_a_package_imports() -> None:
     alone = ast.parse(_TWO)
     without_dead(ast.parse("import tools\n"), [("tools", alone)])
     assert [type(s) for s in alone.body] == [ast.Pass]
+
+
+def test_methods_that_load_what_others_save_stay_with_their_class() -> None:
+    module = (
+        "class Trainer:\n    def keep(self, f): torch.save(self.model.state_dict(), f)\n"
+        "    def restore(self, f): self.model.load_state_dict(torch.load(f))\n    def spare(self): self.model.eval()\n"
+        "class Other:\n    def restore(self, f): self.model.load_state_dict(torch.load(f))\n"
+        "def restored(model, f): model.load_state_dict(torch.load(f))\n"
+    )
+    assert left("from lib import Trainer\nTrainer().keep('m.pt')", module) == ["Trainer", "Trainer.keep", "Trainer.restore"]

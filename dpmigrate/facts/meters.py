@@ -46,7 +46,7 @@ def meters(carried: Carried) -> list[Meter]:
             continue
         methods = {f for f, _ in roles.values.targets(n)}
         shape = _shape(roles, next(iter(methods))) if len(methods) == 1 else None
-        if shape is not None:
+        if shape is not None and not _may_be_none(roles, n.func.value):
             found.setdefault(n.func.value.id, []).append((n, next(iter(methods)), shape))
         elif methods:
             unknown.add(n.func.value.id)  # a reset in the loop
@@ -58,6 +58,12 @@ def meters(carried: Carried) -> list[Meter]:
             derived = tuple(f"{name}.{attribute} = {_on(name, calls[0][1], value)}" for attribute, value in shape.derived)
             out.append(Meter(name, tuple(c for c, _, _ in calls), tuple(given), derived, _from_zero(carried, name, [a for a, _ in shape.adds])))
     return out
+
+
+def _may_be_none(roles: Roles, meter: ast.Name) -> bool:
+    """Whether the program goes on without the meter: ``losses = AverageMeter() if criterion else None``. Its sums cannot be read then."""
+    given = (b.value for b in roles.names.bindings(roles.names.scope_of[meter], meter.id) if b.how == "assign")
+    return any(isinstance(v.node, ast.Constant) and v.node.value is None for e in given for v in roles.values.eval(e))
 
 
 def _shape(roles: Roles, method: FunctionNode) -> Shape | None:

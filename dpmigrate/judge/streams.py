@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.execution.trace import Event
 from dpmigrate.execution import placements
+from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import NOTHING, Ref, const, data, placement_of
 from dpmigrate.judge.trial import Fault, Trial
 

@@ -61,6 +61,8 @@ def _meters(update: str = _UPDATE, body: str = "m.update(x, len(x))", before: st
         pytest.param({"update": "def update(self, v):\n    if v > 0:\n        self.sum += v"}, id="adds under a test"),
         pytest.param({"update": "@staticmethod\ndef update():\n    pass", "body": "m.update()"}, id="no object"),
         pytest.param({"before": "m = torch.nn.Linear(1, 1)"}, id="an object of torch"),
+        pytest.param({"before": "m = Meter() if criterion else None"}, id="not always there"),
+        pytest.param({"before": "m = None\nif criterion:\n    m = Meter()", "body": "if m is not None:\n    m.update(x)"}, id="there under a test"),
     ],
 )
 def test_no_meter(parts: dict[str, str]) -> None:
