@@ -350,3 +350,54 @@ def test_who_chooses_the_device(tmp_path: Path, setting: str, device: str, words
     assert outcome.status is Status.CHANGED, outcome
     found = [n for n in outcome.notes if "device from outside" in n or n.startswith("GPU")]
     assert [n[: len(words)] for n in found] == ([words] if words else [])
+
+
+PADDED = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Sequences(Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        return torch.randn(3 + i % 40, 4), torch.randn(3 + i % 40, 2)
+
+
+def together(batch):
+    longest = {longest}
+    xs, ys = {made}(len(batch), longest, 4), {made}(len(batch), longest, 2)
+    for i in range(len(batch)):
+        xs[i, :batch[i][0].size(0)] = batch[i][0]
+        ys[i, :batch[i][1].size(0)] = batch[i][1]
+    return xs, ys
+
+
+loader = DataLoader(Sequences(), batch_size=16, shuffle=True, collate_fn=together)
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = {loss}
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("made", ["torch.FloatTensor", "(lambda *s: torch.empty(s))"])
+@pytest.mark.parametrize(
+    ("longest", "loss", "status"),
+    [
+        ("max(x.size(0) for x, _ in batch)", "nn.functional.l1_loss(model(x), y)", Status.REFUSED),
+        ("max(x.size(0) for x, _ in batch)", "nn.functional.l1_loss(model(x).sum(1), y.sum(1))", Status.CHANGED),
+        ("43", "nn.functional.l1_loss(model(x), y)", Status.CHANGED),
+    ],
+)
+def test_a_mean_over_what_an_own_function_pads_is_not_that_of_the_batch(tmp_path: Path, made: str, longest: str, loss: str, status: Status) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(PADDED.format(made=made, longest=longest, loss=loss))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is status, outcome.problem

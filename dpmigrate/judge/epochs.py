@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, Ref, Value
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.judge.watching import one_of, samplers
+from dpmigrate.judge.watching import one_of, samplers, told_of
 
 NAME = "every pass has an order of its own"
 
@@ -21,8 +21,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
     # turns of a loop that is gone through one by one are one place
     told: dict[ast.AST, set[str]] = {}
     for event in trial.result.trace.of("judge pass"):
-        if training & {o.number for o in trial.objects(event.values["loader"])}:
-            words = {a.value for a in event.values["told"] if isinstance(a, Const)}
+        those = training & {o.number for o in trial.objects(event.values["loader"])}
+        if those:
+            said = [a for n in those for a in event.values[told_of(n)]]
+            words = {a.value for a in said if isinstance(a, Const)}
             if event.values["told"] == _whichever(trial, event):
                 words = {"told"}
             told.setdefault(event.node, set()).update(words)

@@ -71,6 +71,11 @@ BEFORE, UP, DOWN = const("before"), const("up"), const("down")
 _RUNTIME = "dpmigrate_runtime."
 
 
+def told_of(loader: int) -> str:
+    """The name of what an event of a pass says of one of its loaders: whether it was told."""
+    return f"told {loader}"
+
+
 class Judged(Execution):
     """An execution in which draws say whether all ranks draw the same numbers in training.
 
@@ -303,7 +308,10 @@ class Watching(Tables):
         if name == "begun" and made is not None and is_loader(m, made):
             told = join(*[m.heap.read(at) or FRESH for at in samplers(m, atom)])
             apart = const(redrawn(cast("Execution", m), made))
-            m.event("judge pass", node, frame, loader=value(Ref(made.number)), told=told, apart=apart)
+            own = {told_of(made.number): told}  # a function may go through several loaders
+            m.event(
+                "judge pass", node, frame, loader=value(Ref(made.number)), told=told, apart=apart, **own
+            )
             for at in () if node in peeks(cast("Execution", m).program) else samplers(m, atom):
                 m.heap.write(at, USED)
         found = super()._about(m, atom, name, node, frame)

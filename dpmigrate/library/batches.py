@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -24,7 +25,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.selections import index
-from dpmigrate.library.sites import Row, Site
+from dpmigrate.library.sites import WHICH_SAMPLE, Row, Site
 
 _DOC = "https://docs.pytorch.org/docs/stable/data.html"
 #: how a loader deals its batches: a part of each, whole ones in turn, all of them to every rank
@@ -44,6 +45,8 @@ def batches(site: Site) -> Value:
     one = sample(site, dataset, _which(site))
     if collate and collate != NONE:
         given = site.m.listed([one], site.node, site.frame, exact=False)
+        count = value(Data("number", placements.size(1), origin=Origin(site.node, "batch")))
+        site.m.heap.write((site.m.objects(given)[0].number, LENGTH), count)
         result = site.m.call(collate, Arguments([given]), site.node, site.frame)
         return as_rows(site, result or SETTING, made.number, collated=False)
     return as_rows(site, one, made.number)
@@ -58,7 +61,7 @@ def begun(site: Site) -> Value:
 
 def _which(site: Site) -> Value:
     """The index of a sample: each rank has other ones."""
-    origin = Origin(site.node, "which sample a rank has")
+    origin = Origin(site.node, WHICH_SAMPLE)
     return value(Data("number", placements.PER_RANK, origin=origin))
 
 
@@ -171,6 +174,11 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
                 found.append(Items(tuple(parts)))
             case Data(kind="number" | "text", placement=placements.PER_RANK):
                 found.append(_batch(site, "batch", loader_number, None))
+            case Data(placement=placements.Placement(padded=True)) if not collated:
+                axes = a.axes if a.placement.axis == 0 else None
+                batch = _batch(site, "tensor", loader_number, axes)
+                lying = batch.placement._replace(padded=batch.placement.kind is Kind.ROWS)
+                found.append(batch._replace(placement=lying))
             case Data():
                 plain = a.kind in ("samples", "any")
                 kind = "batch" if plain else "tensor" if collated or a.kind != "array" else "array"

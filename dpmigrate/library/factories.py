@@ -25,7 +25,11 @@ def factory(site: Site) -> Value:
         if shaped is not None and shaped.kind == "shape":  # torch.zeros(x.shape)
             return _made(site, shaped.placement, [s, *filled], shaped.axes if axes == 1 else None)
         p = placement_of(s)
-        if p.kind not in placements.EQUAL:
+        if p.kind in placements.EQUAL:
+            continue
+        if placement.kind is Kind.ROWS and p.kind is Kind.PER_RANK:
+            placement = placement._replace(padded=True)  # as long as the longest that a rank has
+        else:
             placement = _sized(p, i) if placement.kind is Kind.UNIFORM else placements.PER_RANK
     if site.word in ("zeros", "new_zeros") and placement.kind is Kind.UNIFORM:
         placement = placements.ZERO
@@ -57,7 +61,8 @@ def _made(site: Site, p: Placement, given: list[Value], axes: int | None) -> Val
     sources = [v for v in (site.flat(g) for g in given) if v]
     kind = "array" if site.name.startswith("numpy.") else "tensor"
     others = [q for v in given if (q := placement_of(v)).kind not in (Kind.SIZE, Kind.ROWS)]
-    if p.kind is Kind.ROWS and any(q.kind not in (*placements.EQUAL, *_SIZES) for q in others):
+    fitting = (*placements.EQUAL, *_SIZES, *((Kind.PER_RANK,) if p.padded else ()))
+    if p.kind is Kind.ROWS and any(q.kind not in fitting for q in others):
         p = placements.PER_RANK
     return arithmetic.derived(
         site.word, p, sources, site.node, kind=kind, axes=axes, gradient="none", keep_axes=False
@@ -169,7 +174,8 @@ def counted(site: Site) -> Value:
 
 def literal(site: Site) -> Value:
     """``torch.tensor(x)``, ``np.array(x)``: data of what a list holds."""
-    given = site.get(0, "data") or site.get(0, "object") or ()
+    first = 0 if site.receiver is None else 1
+    given = site.get(first, "data") or site.get(first, "object") or ()
     found = site.flat(given)
     kind = "array" if site.name.startswith("numpy.") else "tensor"
     if not found:

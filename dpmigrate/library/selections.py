@@ -21,10 +21,11 @@ from dpmigrate.execution.values import (
     items,
     join,
     known,
+    origins,
     placement_of,
     value,
 )
-from dpmigrate.library.sites import Site, on_axis, one_dim, rows_of
+from dpmigrate.library.sites import WHICH_SAMPLE, Site, on_axis, one_dim, rows_of
 from dpmigrate.library.sizes import size_of
 
 
@@ -112,7 +113,10 @@ def _walked(site: Site, parts: list[Value], found: Data) -> Walk:
     kept = {"whole": 1, "slice": 1, "none": 1}
     consumed = sum(e.width for e in entries)
     stay = sum(kept.get(e.kind, e.width if e.kind == "ellipsis" else 0) for e in entries)
-    axes = found.axes - consumed + stay + wide if found.axes is not None else None
+    whole = found.axes
+    if whole is None and consumed > 2 and all(e.kind != "ellipsis" for e in entries):
+        whole = consumed  # x[:, :, :n]: three axes or more, which is what matters
+    axes = whole - consumed + stay + wide if whole is not None else None
 
     def before(entry: Part | None) -> int:
         upto = entries[: entries.index(entry)] if entry is not None else entries
@@ -493,7 +497,9 @@ def stored(site: Site) -> Value | None:
         if place is None or place.value == held.axis or type(place.value) is not int or place.value < 0:
             site.m.assign(target, site.unknown("which size is set"), site.node, site.frame)  # type: ignore[arg-type]
         return NONE
-    if held.kind is Kind.ROWS and given.kind in (Kind.ROWS, *placements.EQUAL):
+    if held.kind is Kind.ROWS and (
+        given.kind in (Kind.ROWS, *placements.EQUAL) or _of_a_sample(site, new)
+    ):
         placement = held
     elif at.kind in placements.EQUAL:
         rows = given.kind is Kind.ROWS
@@ -505,6 +511,14 @@ def stored(site: Site) -> Value | None:
     made = arithmetic.derived("stored", placement, both, site.node, gradient=flows)
     site.m.assign(target, made, site.node, site.frame)  # type: ignore[arg-type]
     return NONE
+
+
+def _of_a_sample(site: Site, new: Value) -> bool:
+    """Whether what is stored belongs to one sample, in a function that puts a batch together."""
+    given = data(site.flat(new))
+    return bool(given) and all(
+        any(o.word == WHICH_SAMPLE for o in origins(d.origin)) for d in given
+    )
 
 
 def where(site: Site) -> Value:

@@ -95,6 +95,8 @@ def _viewed(p: Placement, sizes: list[Value]) -> Placement | None:
         if p.axis == 0 and p.segments > 1 and k == p.times and at == first + 1:
             if sizes[first] == const(p.segments):
                 return p._replace(axis=at, segments=1)
+        if p.axis == 0 and p.segments == 0 and at == first + 1:
+            return p._replace(axis=at, segments=1, times=k)  # an axis before them, as there was
         return None
     if sizes[first] == const(-1):
         return p._replace(axis=first, times=0, segments=0 if p.axis else p.segments)

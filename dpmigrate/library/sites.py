@@ -206,6 +206,8 @@ class Site:
 
 #: the operation that takes the samples of a batch one by one
 ONE_SAMPLE = "one sample"
+#: what a sample of a data set is made of, before it is part of a batch
+WHICH_SAMPLE = "which sample a rank has"
 #: atoms that decide how a value lies: None and plain constants beside data are left out
 _MATTER = (Data, Unknown, Differs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     SETTING,
     Const,
@@ -51,6 +51,8 @@ def is_shape(atom: object) -> TypeGuard[Data]:
 def size_of(site: Site, found: Data, index: int) -> Value:
     """The size of one axis."""
     hit = on_axis(index, found)
+    if hit is None and found.placement.axis == 0 and (index < -1 or found.gradient != "none"):
+        hit = False  # an axis that is counted from the end: not that of the samples
     if hit is None:
         return site.unknown("which axis has that size")
     if not hit:
@@ -188,9 +190,7 @@ def repeat_interleave(site: Site) -> Value:
     found = rows_of(site.get(0) or ())
     count = site.get(1, "repeats") or ()
     if found is None:
-        return (
-            plain(site) if placement_of(count).kind in placements.EQUAL else site.unknown("repeats")
-        )
+        return _interleaved(site, placement_of(count))
     try:
         dims = dims_of(site, 2)
     except LookupError:
@@ -211,3 +211,18 @@ def repeat_interleave(site: Site) -> Value:
         known = count[0].value if len(count) == 1 and isinstance(count[0], Const) else 0
         return site.data(p._replace(times=p.times * known), axes=found.axes)
     return site.data(p, axes=found.axes)
+
+
+def _interleaved(site: Site, count: Placement) -> Value:
+    """What all ranks have, each element of an axis as often as ``count``: of an axis with one
+    element, such as a token's, that many rows.
+    """
+    if count.kind in placements.EQUAL:
+        return plain(site)
+    given = site.flat(site.get(0) or ())
+    dims = dims_of(site, 2)
+    if count.kind is not Kind.SIZE or dims is None or len(dims) != 1 or dims[0] < 0:
+        return site.unknown("repeats")
+    if placement_of(given).kind not in placements.EQUAL:
+        return site.unknown("repeats")
+    return site.data(placements.rows(dims[0], times=count.times), keep_axes=True)

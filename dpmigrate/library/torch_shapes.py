@@ -50,6 +50,7 @@ x.view(1, -1, 4)
 x.view(x.size(0) * 2, 2)
 x.t().reshape(-1)
 torch.cat([x, y]).view(2, x.size(0), 4)
+torch.stack([x, y]).reshape(-1, 4).reshape(2, x.size(0), 4)
 torch.cat([x, y]).view(-1, 4)
 x[:, :, None].view(x.size(0), 4)
 x[:, 0].view(-1)
@@ -251,6 +252,9 @@ x.repeat_interleave(2, 0)
 x.repeat_interleave(2, dim=1)
 x.repeat_interleave(2)
 x.repeat_interleave(t, dim=0)
+torch.repeat_interleave(w[:1], x.size(0), 0) + x
+w[:1, None].repeat_interleave(x.size(0), dim=0)
+torch.repeat_interleave(w[:1], x.size(0))
 torch.cat([x, y]).repeat_interleave(2, dim=0)
 """), _DOC),
     Row(".size", shape, examples("""

@@ -32,6 +32,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Replace, Wrap
 from dpmigrate.facts.copies import counts
+from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.sizes import Count
@@ -86,7 +87,9 @@ def _divides_a_count(script: Script, node: ast.expr) -> bool:
         return False
     counts = [n for n in walk(above.left) if isinstance(n, ast.Name)]
     values = [above.left, *(b.value for n in counts for b in script.names.bindings(script.names.scope_of[n], n.id) if b.value is not None)]
-    batch = [v for v in values if any(isinstance(n, ast.Attribute) and n.attr == "item" for n in walk(v))]
+    batch = [n.value for v in values for n in walk(v) if isinstance(n, ast.Attribute) and n.attr == "item"]
+    if any(script.losses.norm(b).norm is Norm.MEAN for b in batch):
+        return False  # a mean, which no number of samples is part of
     grown = [n for n in counts if any(b.how == "aug" for b in script.names.bindings(script.names.scope_of[n], n.id))]
     if any(c.lineno < node.lineno for c, _ in script.methods("eval") if script.names.statement(c) in script.names.block(script.names.statement(node))):
         return False  # a batch of evaluation, which is not divided

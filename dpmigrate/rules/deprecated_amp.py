@@ -51,10 +51,19 @@ _PARAMETERS = {
 def deprecated_amp(script: Script) -> Iterator[Hit]:
     for call in script.calls(*_NEW):
         new = _NEW.get(script.names.dotted(call.func))
-        if new is None or any(isinstance(a, ast.Starred) for a in call.args):
+        if new is None or any(isinstance(a, ast.Starred) for a in call.args) or _may_be_new(script, call.func):
             continue
         positional = [f"{name}={script.text(a)}" for name, a in zip(_PARAMETERS[new], call.args, strict=False)]
         keywords = [f"{k.arg}={script.text(k.value)}" if k.arg else f"**{script.text(k.value)}" for k in call.keywords]
         arguments = ", ".join(['"cuda"', *positional, *keywords])
         edits: list[Edit] = [Replace(script.span(call), f"{new}({arguments})"), *torch_at(script, call)]
         yield Hit(call, f"{script.text(call.func)} is deprecated", tuple(edits))
+
+
+def _may_be_new(script: Script, function: ast.expr) -> bool:
+    """Whether the name is imported from one of two places, of which one may be new: ``try: from torch.amp import …``."""
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    if not isinstance(function, ast.Name):
+        return False
+    return sum(b.how == "import" for b in script.names.bindings(script.names.scope_of[function], function.id)) > 1
