@@ -385,9 +385,10 @@ class Script:
 
     def starts(self, node: ast.AST) -> bool:
         """Whether a way is seen from the start of the program to the node: through calls, a decorator or a function that is handed on."""
+        by_name = {self.names.module_of(c) for c in self.calls("fire.Fire") if not c.args and not c.keywords}  # any function of the module
         for n in self.leading_to(node):
             function = self.names.function(n)
-            if not isinstance(function, FunctionNode) or function.decorator_list:
+            if not isinstance(function, FunctionNode) or function.decorator_list or self.names.scope_of[function] in by_name:
                 return True
             if any(not isinstance(p := self.names.parent[r], ast.Call) or p.func is not r for r in self.names.reads(function.name)):
                 return True
