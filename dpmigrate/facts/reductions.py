@@ -7,6 +7,7 @@ from collections.abc import Hashable
 
 from dpmigrate.facts.names import Names, last
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.reaching import reaching
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import of_batch, one_by_one
 
@@ -19,16 +20,22 @@ DEPTH_LIMIT = 5  # of variables that are followed
 def over_batch(roles: Roles, node: ast.AST, seen: set[Hashable] | None = None) -> bool:
     """Whether a part of the expression, or of what its variables were given, is reduced over axes of which the first may be one.
 
-    ``seen`` are the variables that have been looked at.
+    A variable that is bound again has what it was given last before the read. ``seen`` are the variables, or bindings, that have been looked at.
     """
     known: set[Hashable] = set() if seen is None else seen
     for n in walk(node):
         if isinstance(n, ast.Call) and _reduces(roles, n) and not _beside_batch(axes(roles.names, n)) and of_batch(roles, n) and not one_by_one(roles, n):
             return True
         variable = roles.names.meant(n) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) else None
-        if isinstance(n, ast.Name) and variable is not None and variable not in known:
-            known.add(variable)
-            if any(over_batch(roles, v, known) for v in roles.given(n)):
+        if not isinstance(n, ast.Name) or variable is None:
+            continue
+        bound = reaching(roles.names, n)
+        value = bound.value if bound is not None and bound.how == "assign" and not bound.path else None
+        key: Hashable = variable if value is None else value
+        if key not in known:
+            known.add(key)
+            given = roles.given(n) if value is None else [value]
+            if any(over_batch(roles, v, known) for v in given):
                 return True
     return False
 

@@ -305,6 +305,13 @@ def test_counts_that_are_numbers(count: str, new: str) -> None:
     assert any("ddp.mean_count(" in line for line in after(step=named))
 
 
+def test_a_loss_that_takes_the_name_of_what_it_is_made_of() -> None:
+    step = "optimizer.zero_grad()\nm = y > 0\nloss = F.cross_entropy(model(x), y, reduction='none') * m\nloss = loss.sum() / m.sum()\nloss.backward()\noptimizer.step()"
+    assert any("loss = loss.sum() / ddp.mean_count(m.sum())" in line for line in after(step=step))
+    twice = step.replace("* m", "* m.sum()")
+    assert not any("ddp.mean_count(" in line for line in after(step=twice))
+
+
 def test_class_weights_that_are_given_later() -> None:
     step = _STEP.format("loss = c(model(x), y)")
     for later in ("c.weight = torch.ones(2)", "c.ignore_index = 1"):
