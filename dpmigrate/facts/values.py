@@ -106,12 +106,16 @@ class Values:
     def _more(self, held: set[Val], new: Iterable[Val]) -> None:
         if id(held) in self._any:
             return
-        size = len(held)
+        before = frozenset(held)
         held.update(new)
+        if held == before:
+            return
+        made = {v.node for v in held if v.kind != "call" or v.qual}
+        held -= {v for v in held if v.kind == "call" and not v.qual and v.node in made}  # of an earlier pass, which did not know what is called
         if len(held) > SIZE_LIMIT:
             self._any.add(id(held))
             held.clear()
-        if len(held) != size:
+        if held != before:
             self._changed = True
 
     def _put(self, key: Key, vals: Vals) -> None:

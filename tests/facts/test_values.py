@@ -354,3 +354,8 @@ def test_what_may_be_too_much_is_unknown() -> None:
     held = "def put(x):\n    probe(x)\n"
     assert len(_means(held + "".join(f"put(nn.Linear({i}, 1))\n" for i in range(24)))) == 24
     assert _means(held + "".join(f"put(nn.Linear({i}, 1))\n" for i in range(25))) == []
+
+
+def test_what_is_called_is_known_later() -> None:
+    found, node = probed(_HEAD + "class A:\n    def __init__(self, c):\n        self.c = c(1)\n    def f(self):\n        probe(self.c)\nA(nn.Sigmoid).f()")
+    assert [v.qual for v in found.values.eval(node)] == ["torch.nn.Sigmoid"]

@@ -50,12 +50,14 @@ def test_shapes_in_training(line: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("line", "new"),
     [
-        pytest.param("print(loss.item() / bs)", "print(loss.item() / ddp.local_batch(bs))", id="a number of the batch"),
+        pytest.param("print(x.abs().sum().item() / bs)", "print(x.abs().sum().item() / ddp.local_batch(bs))", id="a number of the batch"),
+        pytest.param("print(loss.item() / bs)", "loader = DataLoader(train_set, batch_size=ddp.local_batch(bs), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))", id="a mean"),
         pytest.param("right = (y == 1).sum().item()\nprint(100 * right / float(bs))", "print(100 * right / float(ddp.local_batch(bs)))", id="through a name"),
     ],
 )
 def test_counts_of_a_batch_of_training(line: str, new: str) -> None:
-    assert new in after(setup="bs = 16", loader=_LOADER, step=STEP + line)
+    lines = after(setup="bs = 16", loader=_LOADER, step=STEP + line)
+    assert new in lines and sum("local_batch(bs)" in e for e in lines) == 1 + ("DataLoader" not in new)
 
 
 @pytest.mark.parametrize(
