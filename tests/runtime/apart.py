@@ -18,7 +18,7 @@ import torch._dynamo  # DDP imports it, which would take a rank seconds
 import torch.distributed as dist
 
 #: jobs that run at a time
-TOGETHER = 4
+TOGETHER = 6
 
 
 def until(name: str) -> None:

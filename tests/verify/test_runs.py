@@ -297,7 +297,7 @@ def test_a_launcher_that_does_not_end(code: str, waits: bool, tmp_path: Path, mo
     monkeypatch.setattr(runs, "_launcher", lambda ranks, logs: [str(launcher)])
     monkeypatch.setattr(runs, "LAUNCHER_ENDS", 1.0)
     config = Config(str(tmp_path / "out"), str(tmp_path), str(tmp_path), str(script), str(tmp_path), 2)
-    done = run((), config, timeout=8 if waits else 250)
+    done = run((), config, timeout=5 if waits else 250)
     assert done.late is waits
     if not waits:
         assert (done.code, done.left, len(done.records)) == (0, (), 2)
