@@ -401,3 +401,16 @@ def test_a_mean_over_what_an_own_function_pads_is_not_that_of_the_batch(tmp_path
     path.write_text(PADDED.format(made=made, longest=longest, loss=loss))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is status, outcome.problem
+
+
+TURNED = PADDED.replace(
+    "    longest = {longest}\n", "    xs, ys = zip(*batch)\n    longest = {longest}\n    batch = list(zip(xs, ys))\n"
+).replace("{made}(len(batch)", "{made}(len(ys)")
+
+
+@pytest.mark.parametrize(("longest", "status"), [("max(x.size(0) for x in xs)", Status.REFUSED), ("43", Status.CHANGED)])
+def test_a_batch_that_is_taken_apart_has_its_samples_still(tmp_path: Path, longest: str, status: Status) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(TURNED.format(made="torch.FloatTensor", longest=longest, loss="nn.functional.l1_loss(model(x), y)"))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is status, outcome.problem

@@ -174,10 +174,10 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
                 found.append(Items(tuple(parts)))
             case Data(kind="number" | "text", placement=placements.PER_RANK):
                 found.append(_batch(site, "batch", loader_number, None))
-            case Data(placement=placements.Placement(padded=True)) if not collated:
-                axes = a.axes if a.placement.axis == 0 else None
-                batch = _batch(site, "tensor", loader_number, axes)
-                lying = batch.placement._replace(padded=batch.placement.kind is Kind.ROWS)
+            case Data(placement=placements.Placement(kind=Kind.ROWS, axis=0)) if not collated:
+                batch = _batch(site, "tensor", loader_number, a.axes)  # put together already
+                padded = a.placement.padded and batch.placement.kind is Kind.ROWS
+                lying = batch.placement._replace(padded=padded)
                 found.append(batch._replace(placement=lying))
             case Data():
                 plain = a.kind in ("samples", "any")

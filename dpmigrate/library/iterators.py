@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 
 from dpmigrate.execution import arithmetic, placements
@@ -18,6 +19,7 @@ from dpmigrate.execution.values import (
     SETTING,
     Const,
     Data,
+    Items,
     Origin,
     Ref,
     Value,
@@ -116,7 +118,29 @@ def enumerate_(site: Site) -> Value:
 
 def zip_(site: Site) -> Value:
     """``zip(a, b)``."""
+    turned = _turned(site)
+    if turned is not None:
+        return turned
     return _paired(site, list(site.arguments.positional), const(0))
+
+
+def _turned(site: Site) -> Value | None:
+    """``zip(*batch)`` of a list of tuples: a list for each of their places, as long as the batch."""
+    (pair,) = site.arguments.star if len(site.arguments.star) == 1 else (None,)
+    if site.arguments.positional or not isinstance(pair, Items) or not isinstance(site.node, ast.Call):
+        return None
+    given = site.node.args[0] if len(site.node.args) == 1 else None
+    if not isinstance(given, ast.Starred) or not isinstance(given.value, ast.Name):
+        return None
+    whole = site.m.objects(site.m.evaluate(given.value, site.frame))
+    count = site.m.heap.read((whole[0].number, LENGTH)) if len(whole) == 1 else None
+    columns = []
+    for i, held in enumerate(pair.items):
+        made = site.m.heap.new("list", "column", site.node, site.frame.context, key=("column", i))
+        site.m.heap.write((made.number, ELEMENTS), held)
+        site.m.heap.write((made.number, LENGTH), count or SETTING)
+        columns.append(value(Ref(made.number)))
+    return site.m.listed(columns, site.node, site.frame)
 
 
 def _paired(site: Site, sources: list[Value | None], start: Value) -> Value:
