@@ -54,10 +54,22 @@ def test_nothing_to_say(line: str) -> None:
             id="module",
         ),
         pytest.param(
+            "w = torch.ones(2)",
+            "loss = nn.CrossEntropyLoss(weight=w, ignore_index=0)(model(x), y)",
+            "loss = ddp.weighted_mean(nn.CrossEntropyLoss(weight=w, ignore_index=0)(model(x), y), ddp.weight_of(y, weight=w, ignore_index=0))",
+            id="a loss object made in the call",
+        ),
+        pytest.param(
             "from torch.nn import NLLLoss as N\nc = N(weight=torch.ones(2))",
             "loss = 2 * c(model(x), y) + model(x).mean()",
             "loss = 2 * ddp.weighted_mean(c(model(x), y), ddp.weight_of(y, weight=c.weight, ignore_index=c.ignore_index)) + model(x).mean()",
             id="an alias, as a part of the loss",
+        ),
+        pytest.param(
+            "c = nn.BCEWithLogitsLoss()",
+            "i = torch.where(x[:, :2] > 0)\nout = model(x)\nloss = c(out[i], torch.ones_like(input=out[i]))",
+            "loss = ddp.weighted_mean(c(out[i], torch.ones_like(input=out[i])), out[i].numel())",
+            id="targets made for what is chosen",
         ),
         pytest.param(
             "",
@@ -112,7 +124,7 @@ _EVALUATES = "for a, b in DataLoader(val_set):\n    print(f(c, model(a), b))"
         pytest.param(
             {"step": _STEP.format("loss = nn.NLLLoss(weight=torch.ones(2))(model(x), y)")},
             "nn.NLLLoss(weight=torch.ones(2))",
-            id="a loss object without a name",
+            id="a loss object without a name, of weights without one",
         ),
         pytest.param(
             {
