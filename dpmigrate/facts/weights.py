@@ -85,9 +85,21 @@ def of_count(roles: Roles, node: ast.BinOp) -> Weighted | None:
 def _trained_here(roles: Roles, node: ast.AST) -> bool:
     """Whether every rank comes here in every step, and no evaluation waits here that is split."""
     region = roles.region(node)
-    if roles.inside_module(node) or _by_batch(roles, node):
+    if _in_model(roles, node, frozenset()) or _by_batch(roles, node):
         return False
     return region == "train" or (region == "both" and _together(roles, node, frozenset()))
+
+
+def _in_model(roles: Roles, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
+    """Whether a model computes it, by what calls it: a module that is called beside the models, as a loss is, is like a function."""
+    function = roles.names.function(node)
+    if not roles.inside_module(node) or function in seen:
+        return False
+    calls = roles.values.callers.get(function, [])
+    receivers = (e for c in calls for e in (c.func, getattr(c.func, "value", None)) if e is not None)
+    if not calls:  # by whom is not seen; a call that is never reached says nothing
+        return not seen
+    return any(map(roles.model_vals, receivers)) or any(_in_model(roles, c, seen | {function}) for c in calls)
 
 
 def _by_batch(roles: Roles, node: ast.AST) -> bool:

@@ -343,3 +343,37 @@ def test_one_loss_of_two_backwards_is_changed_once() -> None:
     line = "loss = F.cross_entropy(model(x), y, ignore_index=0)\nif epoch:\n    loss.backward()\nelse:\n    loss.backward()"
     step = f"optimizer.zero_grad()\n{line}\noptimizer.step()"
     assert len(hits("DPM302", step=step)) == 1
+
+
+_MASKED = """
+class Masked(nn.Module):
+    def forward(self, out, y, mask):
+        return (F.cross_entropy(out, y, reduction="none") * mask).sum() / mask.sum()
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.masked = Masked()
+    def forward(self, out, y):
+        return self.masked(out, y, y.float())
+"""
+_COUNTED = "/ ddp.mean_count(mask.sum())"
+
+
+@pytest.mark.parametrize(("made", "called"), [("Masked()", "c(model(x), y, y.float())"), ("Both()", "c(model(x), y)")])
+def test_in_a_loss_module(made: str, called: str) -> None:
+    """It is called beside the model, as a function is."""
+    parts = {"defs": _MASKED, "before": f"c = {made}", "step": _STEP.format(f"loss = {called}")}
+    assert _COUNTED in whole(**parts)
+    quiet = f"with torch.no_grad():\n    for x, y in DataLoader(val_set):\n        print({called})"
+    assert _COUNTED in whole(**parts, end=quiet)
+
+
+def test_in_a_module_that_the_model_calls() -> None:
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc, self.c = nn.Linear(8, 2), Both()\n"
+    net += "    def forward(self, x, y):\n        return self.c(self.fc(x), y)"
+    assert refused("DPM302", defs=_MASKED, net=net, step=_STEP.format("loss = model(x, y)"))
+
+
+def test_in_a_loss_module_that_an_evaluation_calls_with_gradients() -> None:
+    end = "total = 0\nfor x, y in DataLoader(val_set):\n    total += c(model(x), y).item()\nprint(total)"
+    assert refused("DPM302", defs=_MASKED, before="c = Both()", step=_STEP.format("loss = c(model(x), y)"), end=end)
