@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.beforehand import early, plain, stores
 from dpmigrate.facts.control import uniform
+from dpmigrate.facts.definitions import gone_through
 from dpmigrate.facts.loops import in_step, source
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
@@ -330,4 +331,5 @@ def _complete(roles: Roles, node: ast.expr, loader: ast.expr) -> bool:
     """Whether the loop goes through the loader itself or a progress bar over it, and not through a part."""
     if node is loader:
         return True
-    return isinstance(node, ast.Call) and roles.names.dotted(node.func).endswith("tqdm") and bool(node.args) and _complete(roles, node.args[0], loader)
+    through = gone_through(node) if isinstance(node, ast.Call) and roles.names.dotted(node.func).endswith("tqdm") else None
+    return through is not None and _complete(roles, through, loader)

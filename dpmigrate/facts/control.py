@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection
 from functools import cached_property
 
+from dpmigrate.facts.definitions import gone_through
 from dpmigrate.facts.dependence import ControlDependence, counted_turns
 from dpmigrate.facts.held import class_of, held_by_own, latest, stored_values
 from dpmigrate.facts.library import EXISTS, MUTATORS, NUMBERS, PROGRESS
@@ -321,10 +322,11 @@ class _Proof(ControlDependence):
         """Whether what a loop over ``source`` gives in each turn is uniform."""
         if isinstance(source, ast.Call):
             called = last(source.func)
-            if called in PROGRESS and source.args:
-                return self.element(source.args[0], path)
-            if called == "enumerate" and source.args:
-                return path[:2] == ("*", 0) or self.element(source.args[0], ())
+            through = gone_through(source)
+            if called in PROGRESS and through is not None:
+                return self.element(through, path)
+            if called == "enumerate" and through is not None:
+                return path[:2] == ("*", 0) or self.element(through, ())
             if called == "zip":
                 return all(self.element(x, ()) for x in source.args)
             if counted_turns(self.names, source):

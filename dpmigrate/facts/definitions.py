@@ -16,6 +16,11 @@ SAME = MOVES | FLOATS | {"train", "eval", "apply", "requires_grad_", "xpu", "sha
 TRANSPARENT = PROGRESS | {"enumerate", "trange", "list", "tuple", "iter", "islice", "cycle", "sorted", "prefetch"}
 
 
+def gone_through(call: ast.Call) -> ast.expr | None:
+    """What a call of :data:`TRANSPARENT` goes through, by place or by name: ``tqdm(loader)``, ``tqdm(iterable=loader)``, ``track(sequence=loader)``."""
+    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("iterable", "sequence")), None)
+
+
 class Definitions:
     """The functions and classes of one module."""
 
@@ -103,8 +108,8 @@ class Definitions:
             if self.names.function(y) is function:
                 loops = [a for a in self.names.ancestors(y) if isinstance(a, ast.For) and self.names.is_inside(a, function)]
                 value = y.value if isinstance(y, ast.YieldFrom) else loops[0].iter if loops else self._taken(function)
-                while isinstance(value, ast.Call) and value.args and last(value.func) in TRANSPARENT:
-                    value = value.args[0]
+                while isinstance(value, ast.Call) and last(value.func) in TRANSPARENT and (through := gone_through(value)) is not None:
+                    value = through
                 if value is not None:
                     out.append(value)
         return out

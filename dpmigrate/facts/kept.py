@@ -17,6 +17,7 @@ from dpmigrate.facts.names import FunctionNode, last, of_self, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.operations import written_by_operations
 from dpmigrate.facts.ranks import leading_to
+from dpmigrate.facts.reaching import reaching
 from dpmigrate.facts.samples import of_batch
 from dpmigrate.facts.sources import marks, training_sources
 from dpmigrate.facts.stored import Stored, stored
@@ -199,7 +200,9 @@ class _Keeping:
             node = node.func if isinstance(node, ast.Call) else node.value
         if not isinstance(node, ast.Name) or node.id in ("self", "cls"):
             return not isinstance(node, ast.Name)
-        bound = [b for b in self.names.bindings(self.names.scope_of[node], node.id) if b.how in ("assign", "for", "with")]
+        last_one = reaching(self.names, node)  # an evaluation may use the name as well
+        known = [last_one] if last_one is not None else self.names.bindings(self.names.scope_of[node], node.id)
+        bound = [b for b in known if b.how in ("assign", "for", "with")]
         return all(self.modules.in_step(b.target) for b in bound)
 
     def _anew(self, key: Key, node: ast.AST, s: Stored) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.definitions import TRANSPARENT
+from dpmigrate.facts.definitions import TRANSPARENT, gone_through
 from dpmigrate.facts.looked import looked_at, measured
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.names import last as last
@@ -127,8 +127,8 @@ def source(roles: Roles, node: ast.expr) -> ast.expr:
     """The expression that gives the loader inside ``enumerate``, ``tqdm``, ``iter``, the file's own generators, and names bound to them."""
     names = roles.names
     while True:
-        if isinstance(node, ast.Call) and node.args and last(node.func) in TRANSPARENT:
-            node = node.args[0]
+        if isinstance(node, ast.Call) and last(node.func) in TRANSPARENT and (through := gone_through(node)) is not None:
+            node = through
         elif isinstance(node, ast.Call) and (given := roles.values.returned.handed_on(node)) is not None:
             node = given
         elif isinstance(node, ast.Name):
@@ -149,7 +149,9 @@ def source(roles: Roles, node: ast.expr) -> ast.expr:
 
 
 def _hands_over(roles: Roles, value: ast.AST | None) -> bool:
-    return isinstance(value, ast.Call) and bool(value.args) and (last(value.func) in TRANSPARENT or roles.values.returned.handed_on(value) is not None)
+    if not isinstance(value, ast.Call) or gone_through(value) is None:
+        return False
+    return last(value.func) in TRANSPARENT or roles.values.returned.handed_on(value) is not None
 
 
 def _hands_on(roles: Roles, node: ast.For | ast.AsyncFor) -> bool:
@@ -288,6 +290,6 @@ def _used_before(roles: Roles, loop: BatchLoop, call: ast.Call) -> bool:
 
 def _iterated(node: ast.expr) -> ast.expr:
     """The loader inside ``enumerate`` and the like, as it is written in this place."""
-    while isinstance(node, ast.Call) and node.args and last(node.func) in TRANSPARENT:
-        node = node.args[0]
+    while isinstance(node, ast.Call) and last(node.func) in TRANSPARENT and (through := gone_through(node)) is not None:
+        node = through
     return node

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.library import GROWS, INNER_MODULES, PARAMETERS
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.passes import goes_into_loss
 from dpmigrate.facts.values import NONE, Val, Vals
 
 if TYPE_CHECKING:
@@ -47,10 +48,29 @@ def optimizers(roles: Roles) -> tuple[Optimizer, ...]:
         receivers = tuple(_receivers(roles, given))
         if not receivers:
             receivers = tuple(_models_given(roles, call if not known else None, given, called))
-        models = NONE.union(*(module_of(roles, r) for r in receivers))
+        models = _holders(roles, NONE.union(*(module_of(roles, r) for r in receivers)))
         if known or models:
             out.append(Optimizer(call, qual, models, receivers))
     return tuple(out)
+
+
+def _holders(roles: Roles, models: Vals) -> Vals:
+    """The modules of the program that are called in the place of what is trained, where they alone call it: ``trainer(x)`` of ``trainer = Trainer(model)``.
+
+    A wrapper of such a module holds all that the optimizer steps.
+    """
+    calls = [c for c in roles.calls if models & _objects(roles, c.func)] if models else []
+    if not calls or not all(roles.inside_module(c) for c in calls):
+        return models
+    owners = {roles.names.cls(c) for c in calls}
+    outside = [c for c in roles.calls if not roles.inside_module(c) and goes_into_loss(roles, c, anywhere=True)]
+    called = (v for c in outside for v in _objects(roles, c.func) if v.kind == "object" and v.cls is not None)
+    found = frozenset(v for v in called if v.cls is not None and owners & set(roles.values.defs.bases(v.cls)))
+    return found or models
+
+
+def _objects(roles: Roles, node: ast.expr) -> Vals:
+    return NONE.union(*(roles.values.inner(v) for v in roles.values.eval(node)))
 
 
 def closures(roles: Roles) -> Iterator[tuple[ast.Call, Optimizer]]:

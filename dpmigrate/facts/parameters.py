@@ -16,6 +16,7 @@ from dpmigrate.facts.values import Val, Vals
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
+    from dpmigrate.facts.wraps import Wrap
 
 _DEPTH = 4
 #: what puts other parameters in the place of a layer's own
@@ -30,6 +31,12 @@ class Change:
 
     node: ast.AST
     kind: str
+    models: Vals = frozenset()
+
+    @property
+    def thaws(self) -> bool:
+        """Whether parameters begin or cease to get gradients, which DDP can be told of when it is built; it knows no others than those that it has then."""
+        return self.kind in ("frozen", "method")
 
 
 def changes(script: Script) -> Iterator[Change]:
@@ -42,36 +49,55 @@ def changes(script: Script) -> Iterator[Change]:
     switched = _switched(script)
     for node in script.names.nodes:
         if not script.roles.inside_module(node):
-            kind = _kind(script, node, switched)
+            kind, models = _kind(script, node, switched)
             if kind:
-                yield Change(node, kind)
+                yield Change(node, kind, models)
     for cast in casts(script.roles):
         if _of_a_wrap(script, cast.call, cast.model) and before_training(script.roles, cast.call):
             yield Change(cast.call, "type")
 
 
-def _kind(script: Script, node: ast.AST, switched: Vals) -> str:
-    """How the node changes a wrapped model; '' if it does not."""
+def thawing(script: Script, wrap: Wrap) -> bool:
+    """Whether the program freezes or thaws a part of what the wrap holds, after the wrap."""
+    return any(change.thaws and of_wrap(script, change, wrap) for change in script.changes)
+
+
+def of_wrap(script: Script, change: Change, wrap: Wrap) -> bool:
+    """Whether the change may be one of the model in this wrap."""
+    inner = frozenset(x for v in change.models for x in script.values.inner(v))
+    return bool(inner & script.wrapped_by(wrap))
+
+
+def _kind(script: Script, node: ast.AST, switched: Vals) -> tuple[str, Vals]:
+    """How the node changes a wrapped model, and which it may be; '' if it changes none."""
     if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
-        return "frozen" if _of_wrapped(script, node.value) and not _whole(script, node.value) & switched else ""
+        models = _of_wrapped(script, node.value)
+        return ("frozen" if models and not _whole(script, node.value) & switched else ""), models
     if isinstance(node, ast.Attribute | ast.Subscript):
-        return "layer" if isinstance(node.ctx, ast.Store) and _new_layer(script, node) else ""
-    return _by_call(script, node, switched) if isinstance(node, ast.Call) else ""
+        return ("layer" if isinstance(node.ctx, ast.Store) and _new_layer(script, node) else ""), frozenset()
+    return _by_call(script, node, switched) if isinstance(node, ast.Call) else ("", frozenset())
 
 
-def _by_call(script: Script, call: ast.Call, switched: Vals) -> str:
+def _by_call(script: Script, call: ast.Call, switched: Vals) -> tuple[str, Vals]:
     func = call.func
     if isinstance(func, ast.Attribute) and func.attr == "requires_grad_":
         models = script.roles.model_vals(func.value) | _whole(script, func.value)
-        return "frozen" if _of_wrapped(script, func.value) and not models & switched else ""
-    if isinstance(func, ast.Attribute) and _wrapped_part(script, func.value, _DEPTH):
+        wrapped = _of_wrapped(script, func.value)
+        return ("frozen" if wrapped and not models & switched else ""), wrapped
+    if isinstance(func, ast.Attribute) and (wrapped := _wrapped_part(script, func.value, _DEPTH)):
         if methods_of_model(script.roles, call) and _changes(script, call):
-            return "method"
-        return "added" if func.attr in _ADDING else ""
+            return "method", wrapped
+        return ("added" if func.attr in _ADDING else ""), frozenset()
+    return ("added" if _adds(script, call) else ""), frozenset()
+
+
+def _adds(script: Script, call: ast.Call) -> bool:
+    """Whether a function puts another layer or parameter into a wrapped model: ``setattr(model, "fc", …)``, ``weight_norm(model.fc)``."""
+    func = call.func
     if script.names.dotted(func) == "?.setattr" and len(call.args) == 3:
-        return "added" if _is_layer(script, call.args[2]) and _wrapped_part(script, call.args[0], _DEPTH) else ""
+        return _is_layer(script, call.args[2]) and bool(_wrapped_part(script, call.args[0], _DEPTH))
     part = script.argument(call, "module", 0) if script.names.dotted(func).startswith(_REPLACING) else None
-    return "added" if part is not None and _wrapped_part(script, part, _DEPTH) else ""
+    return part is not None and bool(_wrapped_part(script, part, _DEPTH))
 
 
 def _of_a_wrap(script: Script, call: ast.Call, model: ast.expr) -> bool:
@@ -144,7 +170,7 @@ def _new_layer(script: Script, node: ast.Attribute | ast.Subscript) -> bool:
     if not isinstance(stmt, ast.Assign):
         return False
     tied = isinstance(stmt.value, ast.Attribute) and stmt.value.attr in ("weight", "bias")
-    return (tied or _is_layer(script, stmt.value)) and _wrapped_part(script, node.value, _DEPTH)
+    return (tied or _is_layer(script, stmt.value)) and bool(_wrapped_part(script, node.value, _DEPTH))
 
 
 def _is_layer(script: Script, value: ast.expr) -> bool:
@@ -153,32 +179,30 @@ def _is_layer(script: Script, value: ast.expr) -> bool:
     return any(v.qual.startswith("torch.nn.") or (v.kind == "object" and v.cls is not None and defs.is_module_class(v.cls)) for v in script.values.eval(value))
 
 
-def _wrapped_part(script: Script, node: ast.expr, depth: int) -> bool:
-    """Whether the expression may be a wrapped model, what is inside its wrapper, or a part of either."""
+def _wrapped_part(script: Script, node: ast.expr, depth: int) -> Vals:
+    """The models that the expression may be where they are wrapped, as what is inside their wrappers too, or a part of either."""
     while True:
-        if script.roles.model_vals(node) and script.roles.wrapped(node) is not False:
-            return True
+        models = script.roles.model_vals(node)
+        if models and script.roles.wrapped(node) is not False:
+            return models
         if not isinstance(node, ast.Attribute | ast.Subscript):
             break
         node = node.value
-    if not isinstance(node, ast.Name) or not depth:
-        return False
-    for b in script.names.bindings(script.names.scope_of[node], node.id):
-        if any(e is not None and _wrapped_part(script, e, depth - 1) for e in script.roles.handed(b)):  # freeze(model.module)
-            return True
-        if b.how == "assign" and isinstance(b.value, ast.Attribute) and _wrapped_part(script, b.value, depth - 1):  # inner = model.module
-            return True
-    return False
+    found: Vals = frozenset()
+    for b in script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) and depth else ():
+        found |= frozenset().union(*(_wrapped_part(script, e, depth - 1) for e in script.roles.handed(b) if e is not None))  # freeze(model.module)
+        if b.how == "assign" and isinstance(b.value, ast.Attribute):  # inner = model.module
+            found |= _wrapped_part(script, b.value, depth - 1)
+    return found
 
 
-def _of_wrapped(script: Script, node: ast.expr) -> bool:
-    """``p`` of ``for p in model.parameters()``, or a parameter by name, where the model is wrapped."""
-    if _wrapped_part(script, node, _DEPTH):
-        return True
+def _of_wrapped(script: Script, node: ast.expr) -> Vals:
+    """The models of which this is a parameter, where they are wrapped: ``p`` of ``for p in model.parameters()``, or one by name."""
+    found = _wrapped_part(script, node, _DEPTH)
     for b in script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ():
         source = _source(b)
         if source is not None and script.names.is_inside(node, script.names.statement(b.target)):
             for n in walk(source):
-                if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters") and _wrapped_part(script, n.value, _DEPTH):
-                    return True
-    return False
+                if isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters"):
+                    found |= _wrapped_part(script, n.value, _DEPTH)
+    return found

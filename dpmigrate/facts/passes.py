@@ -71,13 +71,13 @@ def handed(roles: Roles) -> Iterator[Pass]:
                 yield Pass(call, e, "", False)
 
 
-def goes_into_loss(roles: Roles, call: ast.Call) -> bool:
-    """Whether what the call gives may be differentiated: by itself, or through what it is assigned to."""
+def goes_into_loss(roles: Roles, call: ast.Call, *, anywhere: bool = False) -> bool:
+    """Whether what the call gives may be differentiated: by itself, or through what it is assigned to; ``anywhere``: before it is known what evaluates."""
     stmt = roles.names.statement(call)
     if isinstance(stmt, ast.Expr):
         return any(b is stmt.value for b in roles.backwards)
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [n for n in [getattr(stmt, "target", None)] if isinstance(n, ast.AST)]
-    return roles.into_loss(*targets)
+    return roles.may_reach_loss(*targets) if anywhere else roles.into_loss(*targets)
 
 
 def entered(roles: Roles, p: Pass) -> list[FunctionNode]:

@@ -18,6 +18,7 @@ from dpmigrate.facts.modes import default_path
 from dpmigrate.facts.modules import Modules
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.parameters import Change, changes
 from dpmigrate.facts.perturbations import perturbations
 from dpmigrate.facts.phases import Phases, phases
 from dpmigrate.facts.replaced import unseen_training
@@ -220,6 +221,11 @@ class Script:
         if wrap not in self._unused:
             self._unused[wrap] = partly_used(self.roles, self.wrapped_by(wrap))
         return self._unused[wrap]
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """What the program does to the parameters of models after they are wrapped."""
+        return tuple(changes(self))
 
     def wraps_at(self, index: int, written: Sequence[str]) -> tuple[Wrap, ...]:
         """The wrap that is the ``index``-th of those that are ``written`` in the result, each as the text that it wraps, in the order of the source; all, where

@@ -47,6 +47,7 @@ class Kind(enum.Enum):
     WEIGHT = "weights"
     STATE = "the state of a model, an optimizer or a schedule"
     OPTIMIZER = "which optimizer trains, and what"
+    FROZEN = "which parameters get gradients"
     WAY = "a variable that later training steps read"
 
 
@@ -65,7 +66,7 @@ class Steered:
 
 def steered(script: Script) -> list[Steered]:
     """Every such place; those of weights, states and optimizers as far as they stand in the loops that train."""
-    found = [*_rates(script), *_gradients(script)]
+    found = [*_rates(script), *_gradients(script), *_frozen(script)]
     loops = [*script.repeating_loops, *(b.node for b in script.roles.train_loops)]
     entered = {f for a in loops for f in script.roles.all_entered(a)}
     for node in script.names.nodes:
@@ -139,6 +140,17 @@ def _rates(script: Script) -> Iterator[Steered]:
             stmt = script.names.statement(node)
             value = stmt.value if isinstance(stmt, ast.Assign | ast.AugAssign) else None
             yield Steered(node, Kind.RATE, (value,) if value is not None and not isinstance(value, ast.IfExp) else ())
+
+
+def _frozen(script: Script) -> Iterator[Steered]:
+    """Where parts of a wrapped model are frozen and thawed."""
+    for change in script.changes:
+        if change.thaws:
+            stmt = script.names.statement(change.node)
+            given = [stmt.value] if isinstance(stmt, ast.Assign) else []
+            if isinstance(change.node, ast.Call):
+                given = [*change.node.args, *(k.value for k in change.node.keywords)]
+            yield Steered(change.node, Kind.FROZEN, tuple(v for v in given if not isinstance(v, ast.IfExp)))
 
 
 def _gradients(script: Script) -> Iterator[Steered]:

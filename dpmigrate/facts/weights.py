@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -18,6 +19,8 @@ from dpmigrate.facts.selections import chosen, listed
 _PURE_METHODS = frozenset(
     {"view", "reshape", "long", "int", "squeeze", "flatten", "contiguous", "to", "cuda", "size", "float", "sum", "type", "bool", "data", "item"}
 )
+#: what makes a tensor of the size of another one
+_LIKE = re.compile(r"torch\.\w+_like")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -41,12 +44,14 @@ def of_targets(roles: Roles, call: ast.Call, made: ast.Call | None) -> Weighted 
     target = _argument(call, "target", 1)
     if target is None or not pure(target) or not _trained_here(roles, call):
         return None
-    if made is not None:
-        if not isinstance(call.func, ast.Name | ast.Attribute):
-            return None
+    if made is not None and isinstance(call.func, ast.Name | ast.Attribute):
         name = ast.unparse(call.func)
         return Weighted(call, target, f"{name}.weight", f"{name}.ignore_index")
+    if made is not None and call.func is not made:
+        return None
     classes, ignored = _argument(call, "weight", 2), _argument(call, "ignore_index", 99)
+    if made is not None:  # CrossEntropyLoss(weight=w)(x, y): what the object is made of
+        classes, ignored = _argument(made, "weight", 0), _argument(made, "ignore_index", 2)
     if not all(e is None or pure(e) for e in (classes, ignored)):
         return None
     return Weighted(call, target, ast.unparse(classes) if classes is not None else "", ast.unparse(ignored) if ignored is not None else "")
@@ -55,6 +60,8 @@ def of_targets(roles: Roles, call: ast.Call, made: ast.Call | None) -> Weighted 
 def of_elements(roles: Roles, call: ast.Call) -> Weighted | None:
     """The weight of a mean over all elements of the targets, of which every rank has another number. None where it cannot be written down."""
     target = _argument(call, "target", 1)
+    while isinstance(target, ast.Call) and _LIKE.fullmatch(roles.names.dotted(target.func)):  # torch.ones_like(x) has as many as x
+        target = _argument(target, "input", 0)
     return None if target is None or not pure(target) or not _trained_here(roles, call) else Weighted(call, target, elements=True)
 
 
@@ -78,9 +85,21 @@ def of_count(roles: Roles, node: ast.BinOp) -> Weighted | None:
 def _trained_here(roles: Roles, node: ast.AST) -> bool:
     """Whether every rank comes here in every step, and no evaluation waits here that is split."""
     region = roles.region(node)
-    if roles.inside_module(node) or _by_batch(roles, node):
+    if _in_model(roles, node, frozenset()) or _by_batch(roles, node):
         return False
     return region == "train" or (region == "both" and _together(roles, node, frozenset()))
+
+
+def _in_model(roles: Roles, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
+    """Whether a model computes it, by what calls it: a module that is called beside the models, as a loss is, is like a function."""
+    function = roles.names.function(node)
+    if not roles.inside_module(node) or function in seen:
+        return False
+    calls = roles.values.callers.get(function, [])
+    receivers = (e for c in calls for e in (c.func, getattr(c.func, "value", None)) if e is not None)
+    if not calls:  # by whom is not seen; a call that is never reached says nothing
+        return not seen
+    return any(map(roles.model_vals, receivers)) or any(_in_model(roles, c, seen | {function}) for c in calls)
 
 
 def _by_batch(roles: Roles, node: ast.AST) -> bool:

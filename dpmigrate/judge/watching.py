@@ -137,7 +137,7 @@ class Judged(Execution):
         elif kind == "backward":
             self._differentiated(values["loss"], node, frame)
         elif kind == "wrap":
-            self._wrapped(values["module"])
+            self._wrapped(values["object"], values["module"])
         elif kind == "move":
             self._moved(values["module"], values["place"], node, frame)
         elif kind == "requires grad":
@@ -169,8 +169,12 @@ class Judged(Execution):
                 seen.add(made.number)
                 yield from self._numbers(self.contents(made), seen)
 
-    def _wrapped(self, model: Value) -> None:
-        """Keeps which layers are frozen when DDP looks for parameters that get gradients."""
+    def _wrapped(self, wrapper: Value, model: Value) -> None:
+        """Keeps which layers are frozen when DDP looks for parameters that get gradients: none
+        where it is shown all of them (``thaws``).
+        """
+        if any(self.heap.read((w.number, "thaws")) == const(True) for w in self.objects(wrapper)):
+            return
         for made in self.objects(model):
             for number in owned(self, made.number):
                 frozen = self.heap.read((number, FROZEN))

@@ -59,7 +59,7 @@ def wrapped(site: Site) -> Value:
         inner = _inside(site, value(atom))
         taken_for_model(site, inner)
         site.m.heap.write((made.number, "module"), inner)
-        for option in ("find_unused", "sync_bn", "compare"):
+        for option in ("find_unused", "sync_bn", "compare", "thaws"):
             given = site.arguments.keywords.get(option)
             if given is not None:
                 site.m.heap.write((made.number, option), given)
@@ -431,7 +431,7 @@ ROWS = (
     _row("sum_all", reduced(placements.SUM)),
     _row("mean_all", reduced(placements.MEAN)),
     _row("gather_all", gathered),
-    _row("any_rank from_main", decided),
+    _row("any_rank from_main main_settings", decided),
     _row("sum_loss", made_of(_sum, "sum over the samples", placements.MEAN)),
     _row("weighted_mean", collective(weighted_mean)),
     _row("mean_count", collective(made_of(_sum, "number of samples", placements.size()))),

@@ -128,13 +128,31 @@ def _walked(site: Site, parts: list[Value], found: Data) -> Walk:
     others = tuple(e.value for e in group if e is not own)
     if own is not None and own in group:
         alone = wide == 1 and (own.kind == "order" or not others)
-        alone = alone or not any(_moving(site, v) for v in others)
+        alone = alone or not any(_moving(site, v) for v in others) or _beside(site, own, others)
         return Walk(start if alone else None, own, others, axes)
     ahead = group and (not together or own is None or entries.index(group[0]) < entries.index(own))
     to = before(own) + (wide if ahead else 0)
     to += axis - own.first if own is not None else axis - consumed
     ellipsis = own is not None and own.kind == "ellipsis"
     return Walk(to, None if ellipsis else own, others, axes)
+
+
+def _beside(site: Site, own: Part, others: tuple[Value, ...]) -> bool:
+    """Whether samples are chosen by their places and of each what stands beside its place:
+    ``x[torch.where(mask)]``. Other numbers of places than of those fail when the program runs.
+    """
+    by_place = {d.kind for d in data(site.flat(own.value))} == {"places"}
+    lying = [placement_of(site.flat(v)) for v in others]
+    return by_place and all(
+        p.kind in placements.EQUAL or (p.kind is Kind.ROWS and p.ragged and p.axis == 0)
+        for p in lying
+    )
+
+
+def _ragged(p: Placement) -> Placement:
+    """Some of the rows, of each sample as many as it has."""
+    segments = p.segments if p.segments == 1 else 0
+    return p._replace(ragged=True, times=0, segments=segments, padded=False)
 
 
 def _entries(site: Site, parts: list[Value], found: Data) -> list[Part]:
@@ -175,12 +193,11 @@ def _chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
         return _lying(site, owner, made, walk.axes if fit else None, *walk.others)
     kinds = {d.kind for d in data(site.flat(own))}
     lying = placement_of(site.flat(own))
-    if kind == "many" and kinds and not any(q.kind not in placements.EQUAL for q in others):
-        ragged = p._replace(
-            ragged=True, times=0, segments=p.segments if p.segments == 1 else 0, padded=False
-        )
+    together = _beside(site, walk.own, walk.others)
+    if kind == "many" and kinds and (together or all(q.kind in placements.EQUAL for q in others)):
+        ragged = _ragged(p)
         if kinds == {"places"}:
-            return _lying(site, owner, ragged, walk.axes, own)
+            return _lying(site, owner, ragged, walk.axes, own, *walk.others)
         if kinds == {"mask"} and lying.kind is Kind.ROWS:
             if lying.axis + walk.own.first != found.placement.axis or walk.own.first != (
                 found.placement.axis
@@ -466,12 +483,17 @@ def masked_select(site: Site) -> Value:
 
 
 def nonzero(site: Site) -> Value:
-    """``mask.nonzero()``: places in the rank's own batch."""
+    """``mask.nonzero()``: places in the rank's own batch. A tuple of them has the places of the
+    samples, each as often as its mask holds, and beside each the places in what that sample has.
+    """
     found = rows_of(site.get(0) or ())
     if found is None:
         return site.each()
     own = found.axes == 1
     if site.arguments.keywords.get("as_tuple") == const(True) or site.word == "where":
+        if found.placement.axis == 0 and found.axes and not own:
+            beside = site.data(_ragged(found.placement), axes=1, gradient="none", keep_axes=False)
+            return items([_places(site, True, 1), *([beside] * (found.axes - 1))])
         place = _places(site, own, 1)
         return items([place] * (found.axes or 1))
     return _places(site, own, 2)

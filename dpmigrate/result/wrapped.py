@@ -44,9 +44,16 @@ def unwrapped(m: Migrated) -> Iterator[Fault]:
             yield m.fault(
                 o.call, f"it is not seen which model {model} is, so not whether it is wrapped"
             )
-        elif _bare(m.inner(o.models), wraps, inner):
+        elif _bare(m.inner(o.models), wraps, inner | _given(m, inner)):
             words = "the optimizer would step a model without DistributedDataParallel round it"
             yield m.fault(o.call, f"{words}: {ast.unparse(o.call)}")
+
+
+def _given(m: Migrated, wrapped: set[Val]) -> set[Val]:
+    """What wrapped objects of the program are made of: ``model`` of ``Trainer(model)``."""
+    made = [v.node for v in wrapped if v.kind == "object" and isinstance(v.node, ast.Call)]
+    given = [e for c in made for e in (*c.args, *(k.value for k in c.keywords))]
+    return {v for e in given for v in m.inner(m.after.values.eval(e))}
 
 
 def _bare(models: Vals, wraps: list[ast.Call], inner: set[Val]) -> bool:

@@ -16,6 +16,7 @@ from dpmigrate.facts.moves import moved_later
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.outside import downloads
+from dpmigrate.facts.parameters import thawing
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.wraps import Wrap
 from dpmigrate.model import Severity
@@ -89,7 +90,9 @@ def moved_after(script: Script, call: ast.Call) -> ast.Call | None:
 
 def wrap_options(script: Script, w: Wrap) -> list[str]:
     """The options of ``ddp.wrap`` that this model needs."""
-    return ["sync_bn"] * script.settings.sync_bn + ["find_unused"] * bool(script.unused(w) or w in script.shown_unused)
+    thaws = thawing(script, w)
+    unused = bool(script.unused(w) or w in script.shown_unused)
+    return ["sync_bn"] * script.settings.sync_bn + ["find_unused"] * (unused or thaws) + ["thaws"] * thaws
 
 
 def wrap_code(script: Script, target: str, w: Wrap) -> str:

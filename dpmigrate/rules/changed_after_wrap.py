@@ -12,17 +12,20 @@ later are never reduced, silently. So are those that have been given another typ
 ## Example
 ```python
 model = nn.DataParallel(model)
-model.module.fc = nn.Linear(512, 10)
+for epoch in range(10):
+    if epoch == 3:
+        for p in model.module.backbone.parameters():
+            p.requires_grad = True
 ```
-has to become
+becomes, in its first line,
 ```python
-model.fc = nn.Linear(512, 10)
-model = nn.DataParallel(model)
+model = ddp.wrap(model, find_unused=True, thaws=True)
 ```
+DDP is then shown all parameters as trained ones, frozen or not, and looks in each forward for those that get no gradient in it (DPM111 says what that costs).
 
 ## When it is not fixed
-Always: it is a refusal. For models that the script does not wrap itself the wrap is put after such statements, and after a change of type also where the
-script wraps the model before it.
+Where layers or parameters are replaced or added, and where the type is changed: the model has to be changed before it is wrapped. For models that the script
+does not wrap itself the wrap is put after such statements, and after a change of type also where the script wraps the model before it.
 """
 
 from __future__ import annotations
@@ -30,10 +33,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.facts.parameters import changes
+from dpmigrate.facts.parameters import of_wrap
 from dpmigrate.facts.script import Script
-from dpmigrate.model import Severity
+from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+from dpmigrate.rules._edits import option_edit
 
 _SAID = {
     "frozen": "requires_grad is set after the wrap: DDP has already looked at the parameters",
@@ -44,10 +48,14 @@ _SAID = {
 }
 
 
-@rule("DPM110", severity=Severity.BLOCKER)
+@rule("DPM110", severity=Severity.ERROR, fix=Fix.SAFE)
 def changed_after_wrap(script: Script) -> Iterator[Hit]:
-    for change in changes(script):
+    for change in script.changes:
         node = change.node
         message = _SAID[change.kind].format(text=script.text(node.func if isinstance(node, ast.Call) else node))
         advice = "change the type of the model before it is wrapped" if change.kind == "type" else "change the model before it is wrapped"
-        yield Hit(node, message, advice=advice)
+        wraps = [w for w in script.wraps.wraps if change.thaws and of_wrap(script, change, w)]
+        if wraps:
+            yield Hit(node, message, tuple(option_edit(script, w, name) for w in wraps for name in ("find_unused", "thaws")))
+        else:
+            yield Hit(node, message, severity=Severity.BLOCKER, advice=advice)

@@ -18,8 +18,11 @@ if ddp.is_main():
     wandb.log({"loss": loss})
 ```
 
+Settings that are read back from it (`config = wandb.config`, `lr = wandb.config.lr`) exist on rank 0 only, and become `ddp.main_settings(wandb.config)`: the
+same on all ranks.
+
 ## When it is not fixed
-Values read back from the tracker (`wandb.config.lr`, `config = wandb.config`): they exist on rank 0 only.
+Settings that are read in a loop, where the ranks would wait for each other in every turn, and what else a run knows (`wandb.run.dir`).
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Enclose
+from dpmigrate.edit import AddImport, Enclose, Wrap
 from dpmigrate.facts.outside import TRACKERS
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -49,6 +52,8 @@ def experiment_tracker(script: Script) -> Iterator[Hit]:
         if isinstance(stmt, ast.Assign) and any(script.names.is_inside(node, t) for t in stmt.targets):
             header = f"if {script.ddp}.is_main():"
             yield Hit(node, "what is noted for the run is known on rank 0 only", (Enclose(script.span(stmt), script.span(stmt), header), new))
+        elif _is_read(script, node) and script.names.dotted(node) == "wandb.config" and _once(script, node):
+            yield Hit(node, f"{script.text(node)} exists on rank 0 only", (Wrap(script.span(node), f"{script.ddp}.main_settings({{}})"), new))
         elif _is_read(script, node):
             yield Hit(node, f"{script.text(node)} exists on rank 0 only", severity=Severity.BLOCKER, advice="read the value from the script's own settings")
 
@@ -63,6 +68,13 @@ def _is_read(script: Script, node: ast.expr) -> bool:
     if not inside and isinstance(script.names.statement(node), ast.If | ast.While):
         return False
     return not any(_tracks(script, a) or _asks_none(a) for a in inside)
+
+
+def _once(script: Script, node: ast.expr) -> bool:
+    """Whether every rank comes here, and not in each turn of a loop: all wait there for rank 0's settings."""
+    apart = ast.Lambda | ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp | ast.IfExp | ast.BoolOp | ast.While | ast.For
+    here = [a for n in script.leading_to(node) for a in script.names.ancestors(n)]
+    return not any(isinstance(a, apart) for a in here) and script.roles.region(node) == "outside"
 
 
 def _asks_none(node: ast.AST) -> bool:

@@ -23,8 +23,8 @@ as in an evaluation under `no_grad`, nothing is exchanged.
 
 ## When it is not fixed
 Where the divisor comes from the model's output, where the targets are an expression that should not be computed twice, and where the loss is computed inside
-the model: then it is refused. So is a loss that an evaluation computes as well, with gradients, where each rank would have other batches: in a split
-evaluation without `no_grad`, with a shuffled loader in a loop that trains and evaluates.
+the model (a loss module beside it is like a function): then it is refused. So is a loss that an evaluation computes as well, with gradients, where each rank
+would have other batches: in a split evaluation without `no_grad`, with a shuffled loader in a loop that trains and evaluates.
 """
 
 from __future__ import annotations

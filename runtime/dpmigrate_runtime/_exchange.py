@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -43,6 +44,45 @@ def from_main(value: Any) -> Any:
     with meeting("ddp.from_main"):
         packed = packed_from_main(to_bytes(value) if rank() == 0 else b"")
     return value if rank() == 0 else from_bytes(packed)
+
+
+class Settings(dict[str, Any]):
+    """Rank 0's settings on the other ranks: items that are attributes as well, as a tracker's are."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def update(self, *given: Any, allow_val_change: Any = None, **more: Any) -> None:
+        """As a tracker's: of a dict or of the options of a command line."""
+        for one in (*given, more):
+            super().update(one if isinstance(one, Mapping) else vars(one))
+
+    def setdefaults(self, given: Any) -> None:
+        """What is not there yet."""
+        items = given if isinstance(given, Mapping) else vars(given)
+        super().update({k: v for k, v in items.items() if k not in self})
+
+    def as_dict(self) -> dict[str, Any]:
+        """As a dictionary."""
+        return dict(self)
+
+
+def main_settings(settings: Any) -> Any:
+    """The settings of an experiment tracker that runs on rank 0 only (``wandb.config``): themselves there, a copy of their items on the other ranks.
+
+    Rank 0's must have ``keys()``, with picklable values. What is changed in them later is changed on the rank itself.
+    """
+    if world_size() == 1:
+        return settings
+    with meeting("ddp.main_settings"):
+        packed = packed_from_main(to_bytes({k: settings[k] for k in settings.keys()}) if rank() == 0 else b"")  # noqa: SIM118
+    return settings if rank() == 0 else Settings(from_bytes(packed))
 
 
 def from_all(value: Any) -> list[Any]:

@@ -45,7 +45,13 @@ class Single(nn.Module):
         return nullcontext()
 
 
-def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False, compare: bool = True) -> nn.Module:
+def wrap(
+    model: nn.Module,
+    sync_bn: bool = False,
+    find_unused: bool = False,
+    compare: bool = True,
+    thaws: bool = False,
+) -> nn.Module:
     """``model`` in DistributedDataParallel; in one process, or without a trainable parameter, in a stand-in with ``.module``.
 
     A wrapped model is returned as it is, and nn.DataParallel is taken off first. The model stays where its parameters are, so it has to be
@@ -55,6 +61,8 @@ def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False, com
     costs time. Every now and then a step of the optimizer (the 2nd, 4th, 8th, ..., then every 512th) compares some of the ranks' weights, which nothing
     else would: they part where something of one rank reaches them; and what the ranks train on (``setup``). ``compare=False`` is for programs that mean
     their weights to part (local SGD, ZeroRedundancyOptimizer): nothing is compared after the steps of this model.
+    ``thaws`` is for models of which parts are frozen and thawed later: DDP is shown all parameters as trained ones, and looks in each forward
+    for those that get no gradient in it, as with ``find_unused``.
     Errors are those of DDP, and RuntimeError where the model is on another rank's GPU, where samplers have been given other seeds on other
     ranks, or, later, where a comparison fails.
     (torch.nn.parallel.DistributedDataParallel)
@@ -69,6 +77,12 @@ def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False, com
     if sync_bn:
         model = _synchronise(model, place)
     cast_nets()
+    with _thawed(model) if thaws else nullcontext():
+        return _wrapped(model, place, find_unused or thaws, compare)
+
+
+def _wrapped(model: nn.Module, place: torch.device, find_unused: bool, compare: bool) -> nn.Module:
+    """The wrapper of a model that is where it trains."""
     if not any(parameter.requires_grad for parameter in model.parameters()):
         watch_model(model, compare)
         return Single(model)
@@ -81,6 +95,20 @@ def wrap(model: nn.Module, sync_bn: bool = False, find_unused: bool = False, com
     if compare:
         watch_inputs(wrapped)
     return wrapped
+
+
+@contextmanager
+def _thawed(model: nn.Module) -> Iterator[None]:
+    """All parameters want gradients: DDP keeps hooks on those that do when it is built, and on no others."""
+    every = (p for p in model.parameters() if p.is_floating_point() or p.is_complex())
+    frozen = [p for p in every if not p.requires_grad]
+    try:
+        for parameter in frozen:
+            parameter.requires_grad_(True)
+        yield
+    finally:
+        for parameter in frozen:
+            parameter.requires_grad_(False)
 
 
 def _place(model: nn.Module) -> torch.device:

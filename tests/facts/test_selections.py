@@ -72,6 +72,7 @@ def test_nothing_is_chosen(lines: str) -> None:
         pytest.param("keep = [i for i in range(len(y)) if y[i] > 0]\nloss = l[keep].mean()", id="a list of places"),
         pytest.param("lab = lab.to(x.device)\nkeep = lab\nloss = l[lab].mean()", id="given by the loader, moved"),
         pytest.param("loss = masked(l, y > 0)", id="given to a function"),
+        pytest.param("crit = Masked()\nloss = crit(l, y > 0)", id="given to a loss module"),
         pytest.param("loss = masked(l, keep=choose(z))", id="given by keyword"),
         pytest.param("loss = masked(l, lab)", id="of the loader, given to a function"),
         pytest.param("loss = labeled(l, lab)", id="handed on"),
@@ -109,7 +110,6 @@ def test_parts_of_a_batch_by_their_names() -> None:
     "lines",
     [
         pytest.param("loss = l[choose(z)].mean()", id="a call is not written twice"),
-        pytest.param("crit = Masked()\nloss = crit(l, y > 0)", id="in a loss module"),
         pytest.param("loss = l.index_select(0, torch.where(y > 0)[0]).mean()", id="by places"),
         pytest.param("kept = [a for a, b in zip(l, y) if b > 0]\nloss = torch.stack(kept).mean()", id="a list has no elements to count"),
         pytest.param("kept = []\nfor a, b in zip(l, y):\n    if b > 0:\n        kept.append(a)\nloss = torch.stack(kept).mean()", id="a list that is filled"),

@@ -104,6 +104,7 @@ def _means(text: str) -> list[str]:
         pytest.param("m = nn.ReLU()\nd = {k: m for k in ('a', 'b')}\nprobe(d['a'])", ["call nn.ReLU()"], id="one object under all keys"),
         pytest.param("d = {k: 3 for k in ('a', 'b')}\nfor k in d: probe(k)", [], id="the keys of a comprehension"),
         pytest.param("probe(tqdm(l))\nl = DataLoader(s)", ["call DataLoader(s)"], id="a progress bar"),
+        pytest.param("probe(tqdm(iterable=l))\nl = DataLoader(s)", ["call DataLoader(s)"], id="a progress bar, by name"),
         pytest.param("async def f(): probe(await nn.ReLU())", ["call nn.ReLU()"], id="await"),
         pytest.param("x = x2\nx2 = x\nprobe(x)", [], id="two that mean each other"),
         pytest.param("x = {'a': x2}\nx2 = x['a']\nprobe(x2)", [], id="two that hold each other"),

@@ -626,6 +626,8 @@ def test_layers_frozen_before_the_wrap() -> None:
     assert judged(before) == []
     again = before.replace(SEED, "    want(model.module.body, True)\n" + SEED)
     assert {name for name, _ in judged(again)} == {wrapped.NAME}
+    # DDP is shown all parameters
+    assert judged(again.replace("ddp.wrap(net)", "ddp.wrap(net, find_unused=True, thaws=True)")) == []
 
 
 @pytest.mark.parametrize("move", ["model.to(device)", "model.cuda()", "model = model.to(device=device)"])

@@ -52,6 +52,7 @@ def test_every_function_of_the_runtime_has_a_row(name: str) -> None:
         ("ddp.mean_all(x.mean().item())", "uniform"),
         ("ddp.any_rank(x.max() > 1)", "uniform"),
         ("ddp.from_main(x)", "uniform"),
+        ("ddp.main_settings(x)", "uniform"),
         ("x[x[:, 0] > 0].sum() / ddp.mean_count((x[:, 0] > 0).sum())", "partial(mean)"),
         ("ddp.weighted_mean(x[x[:, 0] > 0].mean(), (x[:, 0] > 0).sum())", "partial(mean)"),
         ("ddp.weight_of(t)", "partial(sum)"),
@@ -64,7 +65,7 @@ def test_what_the_runtime_gives(expression: str, placement: str) -> None:
     assert executed(expression)[0] == placement
 
 
-@pytest.mark.parametrize("name", ["sum_all", "mean_all", "gather_all", "any_rank", "from_main"])
+@pytest.mark.parametrize("name", ["sum_all", "mean_all", "gather_all", "any_rank", "from_main", "main_settings"])
 def test_a_collective_is_recorded(name: str) -> None:
     assert name in COLLECTIVE
     events = list(executed(f"ddp.{name}(x.sum())")[1].of("collective"))

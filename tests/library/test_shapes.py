@@ -61,6 +61,7 @@ PROGRAMS = {
     "quantised": "z = x.permute(0, 2, 3, 1).contiguous()\nf = z.view(-1, 3)\ne = nn.Embedding(7, 3)\nd = torch.sum(f ** 2, dim=1, keepdim=True) + torch.sum(e.weight ** 2, dim=1) - 2 * torch.matmul(f, e.weight.t())\nidx = torch.argmin(d, dim=1)\nq = e(idx).view(z.shape)\nout = q - z\nloss = torch.mean(out ** 2)",
     "unpooled": "s = x.size()\np, i = F.max_pool2d(nn.Conv2d(3, 3, 1)(x), 2, return_indices=True)\nout = F.max_unpool2d(p, i, 2, 2, output_size=s)\nloss = out.mean()",
     "windows put together": "def parts(y, n):\n    B, H, W, C = y.shape\n    y = y.view(B, H // n, n, W // n, n, C)\n    return y.permute(0, 1, 3, 2, 4, 5).contiguous().view(-1, n, n, C)\ny = parts(x.permute(0, 2, 3, 1), 2).view(-1, 4, 3) * 2\nw = y.view(-1, 2, 2, 3)\nB = int(w.shape[0] / (4 * 4 / 2 / 2))\nout = w.view(B, 2, 2, 2, 2, -1).permute(0, 1, 3, 2, 4, 5).contiguous().view(B, 4, 4, -1)\nloss = out.pow(2).mean()",
+    "chosen by places": "u = x.flatten(1)\ni, j = torch.where(u > 0)\nout = u[i, j]\nk = u[i]\nw = torch.arange(48)[j]\nn = out.numel()\nloss = out.sum() + j.sum()",
     "selected": "out = x.select(1, 0).narrow(1, 0, 2)\nloss = out.mean()",
     "unbound": "a, b, c = nn.Linear(4, 6)(x).reshape(x.size(0), 3, 4, 2, 3).permute(3, 0, 1, 2, 4).unbind(0)[0].chunk(3, dim=-1)\nout = (a * b + c).mean((1, 2, 3))\nloss = out.mean()",
     "distributions": "d = torch.distributions.Categorical(logits=x.flatten(1))\nout = d.log_prob(t)\nloss = -out.mean() - 0.01 * d.entropy().mean()",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, found, refused
+from tests.rules.program import STEP, found, refused, whole
 
 _DP = "model = nn.DataParallel(Net())"
 _PAIRED = "zip(model.parameters(), target.parameters())"
@@ -43,6 +43,14 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
 _LOOP = "for p in {}.parameters():\n    p.requires_grad = False"
 
 
+def thawed(**parts: str | bool) -> list[str]:
+    """What is pointed at, where the wrap is told of it and nothing is refused."""
+    assert refused("DPM110", **parts) == []
+    (wrap,) = [line.strip() for line in whole(**parts).splitlines() if "ddp.wrap(" in line]
+    assert wrap.endswith(", find_unused=True, thaws=True)")
+    return found("DPM110", **parts)
+
+
 @pytest.mark.parametrize(
     ("line", "pointed"),
     [
@@ -64,6 +72,16 @@ _LOOP = "for p in {}.parameters():\n    p.requires_grad = False"
         pytest.param("model.module.fc.requires_grad_(False)", "model.module.fc.requires_grad_(False)", id="method of a part"),
         pytest.param("for p in model.module.fc.parameters():\n    p.requires_grad_(True)", "p.requires_grad_(True)", id="thawed by the method"),
         pytest.param("for n, p in model.named_parameters():\n    p.requires_grad_(n == 'a')", "p.requires_grad_(n == 'a')", id="by the method and by name"),
+    ],
+)
+def test_the_wrap_is_told_of_what_is_frozen_later(line: str, pointed: str) -> None:
+    assert thawed(model=_DP, before=line) == [pointed]
+    assert thawed(model=_DP, before=line, module_level=True) == [pointed]
+
+
+@pytest.mark.parametrize(
+    ("line", "pointed"),
+    [
         pytest.param("model.module.fc = nn.Linear(8, 2)", "model.module.fc", id="layer replaced"),
         pytest.param("model.module.layers[6] = nn.Linear(8, 2)", "model.module.layers[6]", id="item replaced"),
         pytest.param("model.module.fc = Net()", "model.module.fc", id="a module of the program"),
@@ -84,14 +102,30 @@ def test_where_there_is_no_place_for_a_wrap() -> None:
     assert refused("DPM904", **parts) and found("DPM110", **parts) == []
 
 
-def test_refused_in_the_epoch_loop() -> None:
+def test_in_the_epoch_loop() -> None:
     start = "if epoch == 1:\n    for p in model.fc.parameters():\n        p.requires_grad = True"
-    assert refused("DPM110", epoch_start=start) == ["p.requires_grad"]
+    assert thawed(epoch_start=start) == ["p.requires_grad"]
+    assert refused("DPM110", epoch_start=start + "\nmodel.fc = nn.Linear(8, 2)") == ["model.fc"]
 
 
-def test_refused_in_a_function_that_is_given_what_is_inside() -> None:
+def test_a_rank_does_not_freeze_alone() -> None:
+    """What decides it in a step is decided for the whole batch."""
+    new = whole(model=_DP, step=STEP + "if loss.item() < 0.1:\n    model.module.fc.requires_grad_(False)")
+    assert "if ddp.mean_all(loss.item()) < 0.1:" in new and "thaws=True" in new
+    end = "if y.max() > 1:\n    model.module.fc.requires_grad_(False)"
+    assert refused("DPM511", model=_DP, step=STEP + end) == ["y.max() > 1"]
+
+
+def test_of_two_models_the_one_that_is_frozen() -> None:
+    second = "other = Net()\nopt = torch.optim.SGD(other.parameters(), lr=0.1)"
+    step = STEP + "opt.zero_grad()\nF.cross_entropy(other(x), y).backward()\nopt.step()"
+    lines = [line.strip() for line in whole(before=second, step=step, epoch_end="model.fc.requires_grad_(epoch > 1)").splitlines() if "ddp.wrap(" in line]
+    assert lines == ["model = ddp.wrap(Net(), find_unused=True, thaws=True)", "other = ddp.wrap(Net())"]
+
+
+def test_in_a_function_that_is_given_what_is_inside() -> None:
     defs = "def freeze(m):\n    for p in m.parameters():\n        p.requires_grad = False"
-    assert refused("DPM110", defs=defs, model=_DP, before="freeze(m=model.module)") == ["p.requires_grad"]
+    assert thawed(defs=defs, model=_DP, before="freeze(m=model.module)") == ["p.requires_grad"]
 
 
 def test_the_model_may_change_itself() -> None:
@@ -120,9 +154,9 @@ def test_a_whole_model_may_be_switched(step: str) -> None:
     assert found("DPM110", defs=defs, model=_DP, epoch_start=step) == []
 
 
-def test_what_is_frozen_at_the_wrap_must_stay_so() -> None:
+def test_what_is_frozen_at_the_wrap_and_thawed() -> None:
     parts = {"model": "model = Net()\n" + _TOGGLE.format(False) + "\nmodel = nn.DataParallel(model)", "epoch_start": _TOGGLE.format(True)}
-    assert refused("DPM110", **parts) == ["p.requires_grad"]
+    assert thawed(**parts) == ["p.requires_grad"]
 
 
 _METHODS = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n\n"
@@ -131,19 +165,19 @@ _METHODS += "    def switch(self, on):\n        for p in self.fc.parameters():\n
 
 
 @pytest.mark.parametrize("call", ["model.freeze(epoch > 1)", "model.switch(on=True)"])
-def test_refused_in_a_method_of_the_model(call: str) -> None:
-    assert refused("DPM110", net=_METHODS, epoch_start=call) == [call]
+def test_in_a_method_of_the_model(call: str) -> None:
+    assert thawed(net=_METHODS, epoch_start=call) == [call]
     behind = call.replace("model.", "model.module.")
-    assert refused("DPM110", net=_METHODS, model=_DP, epoch_start=behind) == [behind]
+    assert thawed(net=_METHODS, model=_DP, epoch_start=behind) == [behind]
 
 
 def test_other_methods_of_the_model() -> None:
     assert found("DPM110", net=_METHODS, before="model.freeze(True)", epoch_start="model.size()") == []
 
 
-def test_refused_in_a_train_of_its_own() -> None:
+def test_in_a_train_of_its_own() -> None:
     net = _METHODS.replace("def switch(self, on)", "def train(self, mode=True)").replace("not on", "False").replace("self.switch(on)", "pass")
-    assert refused("DPM110", net=net, epoch_start="model.train()") == ["model.train()"]
+    assert thawed(net=net, epoch_start="model.train()") == ["model.train()"]
 
 
 @pytest.mark.parametrize(

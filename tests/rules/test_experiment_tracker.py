@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found, refused, whole
+from tests.rules.program import STEP, after, found, refused, whole
 
 _EVALUATE = """
 def evaluate(model, val_loader):
@@ -84,20 +84,42 @@ def test_an_evaluation_in_the_arguments_runs_on_every_rank() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("lr = wandb.config.lr", "lr = ddp.main_settings(wandb.config).lr", id="attribute"),
+        pytest.param("config = wandb.config", "config = ddp.main_settings(wandb.config)", id="the settings as a whole"),
+        pytest.param("lr = wandb.config['lr']", "lr = ddp.main_settings(wandb.config)['lr']", id="item"),
+        pytest.param("config = dict(wandb.config)", "config = dict(ddp.main_settings(wandb.config))", id="copied"),
+        pytest.param("if wandb.config.deep:\n    pass", "if ddp.main_settings(wandb.config).deep:", id="a decision"),
+        pytest.param("ok = wandb.config.lr == 3", "ok = ddp.main_settings(wandb.config).lr == 3", id="a comparison"),
+    ],
+)
+def test_settings_are_those_of_rank_0(line: str, new: str) -> None:
+    assert new in after(imports="import wandb", setup="wandb.init()\n" + line)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"epoch_end": "lr = wandb.config.lr"}, id="in each epoch"),
+        pytest.param({"step": "lr = wandb.config.lr\n" + STEP}, id="in each step"),
+        pytest.param({"setup": "rates = [wandb.config.lr for _ in range(3)]"}, id="for each element"),
+        pytest.param({"defs": "def rate():\n    return wandb.config.lr", "epoch_end": "rate()"}, id="in a function that is called in each epoch"),
+    ],
+)
+def test_settings_that_are_read_again_and_again(parts: dict[str, str]) -> None:
+    assert refused("DPM504", imports="import wandb", **parts) == ["wandb.config"]
+
+
+@pytest.mark.parametrize(
     "line",
     [
-        pytest.param("lr = wandb.config.lr", id="attribute"),
-        pytest.param("config = wandb.config", id="the settings as a whole"),
-        pytest.param("lr = wandb.config['lr']", id="item"),
-        pytest.param("config = dict(wandb.config)", id="copied"),
         pytest.param("d = os.path.join(wandb.run.dir, 'x')", id="the run's directory"),
-        pytest.param("if wandb.config.deep:\n    pass", id="a decision"),
-        pytest.param("ok = wandb.config.lr == 3", id="a comparison"),
     ],
 )
 def test_reading_back_is_refused(line: str) -> None:
     (what,) = refused("DPM504", imports="import wandb", setup=line)
-    assert what in ("wandb.config", "wandb.run")
+    assert what == "wandb.run"
 
 
 def test_reading_for_the_tracker_itself() -> None:

@@ -32,6 +32,10 @@ def _step(lines: str, step: str = _PLAIN) -> dict[str, str]:
         pytest.param(_step("table[:] = 0\ntable[idx] = out.detach()", _READ), id="set to zero in each step"),
         pytest.param(_step("table.copy_(out.detach())", _READ), id="the whole is overwritten"),
         pytest.param(_step("x[y == 1] = 0\nx[:, 2:4] = out.mean()"), id="the batch itself"),
+        pytest.param(
+            _step("", "for k in range(len(x)):\n    x[k] = x[k] * y[k]\n" + _PLAIN) | {"end": "for x, y, idx in DataLoader(val_set):\n    print(model(x))"},
+            id="the batch itself, by a name that an evaluation uses too",
+        ),
         pytest.param(_step("table[i] = out.detach().mean()"), id="by the number of the batch, only shown"),
         pytest.param(_step("table[len(loader) - 1] = out.detach().mean()\nprint(table)"), id="by a size of the loader"),
         pytest.param(_step("table[y, out.argmax(1)] += 1\nprint(table)"), id="a confusion matrix, which is a total"),

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import COUNTING, STEP, after, found, refused
+from tests.rules.program import COUNTING, STEP, after, found, refused, whole
+
+#: a whole training in a function, for each of several settings
+_TRAIN = """
+def train(width):
+    loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,))), batch_size=16, shuffle=True)
+    model = nn.Sequential(nn.Linear(8, width), nn.Linear(width, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+"""
 
 
 @pytest.mark.parametrize(
@@ -70,6 +84,20 @@ def test_an_evaluation_that_is_tested() -> None:
 
 def test_an_exception_handler_is_refused() -> None:
     assert refused("DPM610", epoch_end="try:\n    pass\nexcept KeyboardInterrupt:\n    break") == ["break"]
+
+
+def test_an_interrupt_round_the_training_is_refused() -> None:
+    parts = {"before": "while True:\n    try:\n        train(3)\n    except (ValueError, KeyboardInterrupt):\n        break", "defs": _TRAIN}
+    assert refused("DPM610", **parts) == ["break"]
+
+
+@pytest.mark.parametrize("kind", ["Exception as e", "RuntimeError", ""])
+@pytest.mark.parametrize("leaves", ["continue", "break"])
+def test_a_training_that_fails_ends_all_ranks(kind: str, leaves: str) -> None:
+    """One after the other, of which one may fail: several ranks cannot go on to the next."""
+    lines = whole(before=f"for width in (8, 16):\n    try:\n        train(width)\n    except {kind}:\n        {leaves}", defs=_TRAIN).splitlines()
+    at = next(i for i, line in enumerate(lines) if line.strip().startswith("except"))
+    assert [line.strip() for line in lines[at + 1 : at + 4]] == ["if ddp.world_size() > 1:", "raise", leaves]
 
 
 @pytest.mark.parametrize(

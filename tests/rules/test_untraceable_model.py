@@ -90,6 +90,36 @@ def test_a_name_that_is_used_again_is_named() -> None:
     assert "which should have a name of its own" in hit.message
 
 
+_HOLDER = """
+class Trainer(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x, y):
+        return F.cross_entropy(self.model(x + torch.randn_like(x)), y)
+"""
+_HOLDS = {"defs": _HOLDER, "before": "trainer = Trainer(model)", "step": STEP.replace("F.cross_entropy(model(x), y)", "trainer(x, y)")}
+
+
+def test_a_module_that_is_called_in_the_place_of_what_it_holds() -> None:
+    new = whole(**_HOLDS, end="torch.save(model.state_dict(), 'model.pt')")
+    assert "    trainer = ddp.wrap(Trainer(model))" in new and "    model = Net()\n" in new
+    assert "ddp.save(model.state_dict(), 'model.pt')" in new
+
+
+def test_such_a_module_in_a_program_with_other_functions() -> None:
+    """What its loss is made of is asked before it is known which loops evaluate."""
+    defs = _HOLDER + "def show(model, val_loader):\n    for x, y in val_loader:\n        out = x.mean()\n    return out"
+    assert "    trainer = ddp.wrap(Trainer(model))" in whole(**{**_HOLDS, "defs": defs}, end="show(model, DataLoader(val_set))")
+    assert "    trainer = ddp.wrap(Trainer(model))" in whole(**{**_HOLDS, "defs": defs})
+
+
+def test_what_it_holds_is_called_by_itself_as_well() -> None:
+    """Then it is the one that is trained: a wrapper of the other would not be gone through everywhere."""
+    assert refused("DPM904", **_HOLDS, epoch_end="print(model(x).shape)") == ["torch.optim.SGD(model.parameters(), lr=0.1)"]
+
+
 def test_a_part_that_a_module_with_its_own_optimizer_calls() -> None:
     """Not the module is trained, but what it holds, and its calls of that are inside a model's own code."""
     defs = """

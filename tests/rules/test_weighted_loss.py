@@ -54,10 +54,22 @@ def test_nothing_to_say(line: str) -> None:
             id="module",
         ),
         pytest.param(
+            "w = torch.ones(2)",
+            "loss = nn.CrossEntropyLoss(weight=w, ignore_index=0)(model(x), y)",
+            "loss = ddp.weighted_mean(nn.CrossEntropyLoss(weight=w, ignore_index=0)(model(x), y), ddp.weight_of(y, weight=w, ignore_index=0))",
+            id="a loss object made in the call",
+        ),
+        pytest.param(
             "from torch.nn import NLLLoss as N\nc = N(weight=torch.ones(2))",
             "loss = 2 * c(model(x), y) + model(x).mean()",
             "loss = 2 * ddp.weighted_mean(c(model(x), y), ddp.weight_of(y, weight=c.weight, ignore_index=c.ignore_index)) + model(x).mean()",
             id="an alias, as a part of the loss",
+        ),
+        pytest.param(
+            "c = nn.BCEWithLogitsLoss()",
+            "i = torch.where(x[:, :2] > 0)\nout = model(x)\nloss = c(out[i], torch.ones_like(input=out[i]))",
+            "loss = ddp.weighted_mean(c(out[i], torch.ones_like(input=out[i])), out[i].numel())",
+            id="targets made for what is chosen",
         ),
         pytest.param(
             "",
@@ -112,7 +124,7 @@ _EVALUATES = "for a, b in DataLoader(val_set):\n    print(f(c, model(a), b))"
         pytest.param(
             {"step": _STEP.format("loss = nn.NLLLoss(weight=torch.ones(2))(model(x), y)")},
             "nn.NLLLoss(weight=torch.ones(2))",
-            id="a loss object without a name",
+            id="a loss object without a name, of weights without one",
         ),
         pytest.param(
             {
@@ -338,3 +350,37 @@ def test_one_loss_of_two_backwards_is_changed_once() -> None:
     line = "loss = F.cross_entropy(model(x), y, ignore_index=0)\nif epoch:\n    loss.backward()\nelse:\n    loss.backward()"
     step = f"optimizer.zero_grad()\n{line}\noptimizer.step()"
     assert len(hits("DPM302", step=step)) == 1
+
+
+_MASKED = """
+class Masked(nn.Module):
+    def forward(self, out, y, mask):
+        return (F.cross_entropy(out, y, reduction="none") * mask).sum() / mask.sum()
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.masked = Masked()
+    def forward(self, out, y):
+        return self.masked(out, y, y.float())
+"""
+_COUNTED = "/ ddp.mean_count(mask.sum())"
+
+
+@pytest.mark.parametrize(("made", "called"), [("Masked()", "c(model(x), y, y.float())"), ("Both()", "c(model(x), y)")])
+def test_in_a_loss_module(made: str, called: str) -> None:
+    """It is called beside the model, as a function is."""
+    parts = {"defs": _MASKED, "before": f"c = {made}", "step": _STEP.format(f"loss = {called}")}
+    assert _COUNTED in whole(**parts)
+    quiet = f"with torch.no_grad():\n    for x, y in DataLoader(val_set):\n        print({called})"
+    assert _COUNTED in whole(**parts, end=quiet)
+
+
+def test_in_a_module_that_the_model_calls() -> None:
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc, self.c = nn.Linear(8, 2), Both()\n"
+    net += "    def forward(self, x, y):\n        return self.c(self.fc(x), y)"
+    assert refused("DPM302", defs=_MASKED, net=net, step=_STEP.format("loss = model(x, y)"))
+
+
+def test_in_a_loss_module_that_an_evaluation_calls_with_gradients() -> None:
+    end = "total = 0\nfor x, y in DataLoader(val_set):\n    total += c(model(x), y).item()\nprint(total)"
+    assert refused("DPM302", defs=_MASKED, before="c = Both()", step=_STEP.format("loss = c(model(x), y)"), end=end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import copy
 import dataclasses
 import enum
@@ -204,6 +205,22 @@ def exchanges() -> None:
     assert got["n"] == [0, None]
     assert got["t"].tolist() == [0, 0]
     assert got["t"].device.type == "cpu"
+
+
+@check
+def settings_of_a_tracker() -> None:
+    tracked = {"lr": 0.1, "layers": [ddp.rank(), 2]}
+    got = ddp.main_settings(tracked if ddp.is_main() else None)
+    assert got["lr"] == 0.1 and got["layers"] == [0, 2] and dict(got) == {"lr": 0.1, "layers": [0, 2]}
+    assert (got is tracked) is ddp.is_main()
+    if not ddp.is_main():
+        assert got.lr == 0.1 and getattr(got, "deep", None) is None
+        got.lr = 0.2
+        got.update({"lr": 0.3}, allow_val_change=True)
+        got.update(argparse.Namespace(deep=True), wide=False)
+        got.setdefaults({"lr": 0.4, "seed": 3})
+        assert got.as_dict() == {"lr": 0.3, "layers": [0, 2], "deep": True, "wide": False, "seed": 3}
+        assert copy.deepcopy(got).deep is True
 
 
 @check

@@ -222,6 +222,29 @@ def outside_frozen_when_wrapped() -> None:
 
 
 @check
+def inside_and_thawed_later() -> None:
+    """DDP is shown what is frozen at the wrap, and what is frozen and thawed later."""
+    bare = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
+    bare[0].requires_grad_(False)
+    model = ddp.wrap(bare, thaws=True)
+    assert [p.requires_grad for p in bare.parameters()] == [False, False, True, True]
+    optimizer = SGD(model.parameters(), lr=0.1)
+    for frozen, kept in ((bare[0], bare[1]), (bare[1], bare[0]), (bare[0], bare[1])):
+        frozen.requires_grad_(False)
+        kept.requires_grad_(True)
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(draw() * (ddp.rank() + 1)).square().mean().backward()
+            optimizer.step()
+            assert frozen.weight.grad is None
+            mine = kept.weight.grad
+            torch.testing.assert_close(ddp.mean_all(mine), mine)
+    alone = ddp.wrap(nn.Linear(3, 1).requires_grad_(False), thaws=True)
+    alone.requires_grad_(True)
+    train(alone, SGD(alone.parameters(), lr=0.1))
+
+
+@check
 def outside_a_shared_part() -> None:
     """A part that one wrapper averages may be frozen in another."""
     part = nn.Linear(3, 3)
