@@ -83,7 +83,7 @@ def notes(script: Script) -> tuple[str, ...]:
         out.append(
             f"{which} takes its statistics from a rank's part of the batch, not from the whole batch: "
             "other numbers than on one GPU; --sync-bn keeps them (on GPUs)."
-            + ("" if dropping else " Of the last batch that part may be one sample, of which it has none after a linear layer: drop_last=True.")
+            + ("" if dropping else " That part may be one sample of the last batch, with which BatchNorm fails after a linear layer: set drop_last=True.")
         )
     if not script.from_data_parallel and any(True for _ in layers.by_hand(script.modules)):
         out.append("The model computes a statistic over the batch: each rank takes it from its part of the batch, other numbers than on one GPU.")

@@ -95,6 +95,10 @@ class DistributedSampler(torch.utils.data.DistributedSampler[T_co]):
 
     def __iter__(self) -> Iterator[T_co]:
         order = self._passes.begin()
+        if not self.shuffle:
+            # torch's list of all indices has no room where a data set only says that it is very long
+            whole = len(self.dataset)  # type: ignore[arg-type]
+            return (i % whole for i in range(self.rank, self.total_size, self.num_replicas))  # type: ignore[misc]
         drawing = copy.copy(self)
         # torch's own code draws by seed + epoch
         drawing._passes = Passes()

@@ -150,6 +150,14 @@ def orders_of_what_the_program_does_by_hand() -> None:
     by_hand: Any = ddp.DistributedSampler(DATA, num_replicas=4, rank=3)
     assert list(by_hand) == list(OfTorch(DATA, 4, 3))
     raises(ValueError, "Invalid rank", lambda: ddp.DistributedSampler(DATA, num_replicas=1, rank=1))
+    for length in range(10):
+        for world in (1, 2, 3, 7):
+            for drop in (False, True):
+                given: Any = (range(length), world, world - 1, False, 0, drop)
+                assert list(ddp.DistributedSampler(*given)) == (list(OfTorch(*given)) if length else [])
+    endless: Any = ddp.DistributedSampler(range(10**12), 2, 1, shuffle=False)  # type: ignore[arg-type]
+    orders = iter(endless)
+    assert [next(orders), next(orders)] == [1, 3]
 
 
 @check
