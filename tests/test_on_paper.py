@@ -319,6 +319,8 @@ def test_that_a_part_may_be_one_sample_is_told_where_the_last_batch_counts(tmp_p
         ("", False),
         ("print(epoch)", False),
         ("print(loss.item())", True),
+        ("import time\n            print(f'{time.time()}: {loss.item()}')", True),
+        ("import time\n            print(f'{time.time()}')", False),
         ("last = loss.item()\n    torch.save({'loss': last}, 'last.pt')", True),
     ],
 )
@@ -337,6 +339,7 @@ def test_means_over_a_part_of_the_batch_are_told(tmp_path: Path, then: str, told
         ("where = 'cuda'", "where", ""),
         ("where = 'cuda' if torch.cuda.is_available() else 'cpu'", "torch.device(where)", ""),
         ("where = json.load(open('settings.json'))", "torch.device(where['device'])", "torch.device(where['device']) takes the name of the device from outside"),
+        ("where = torch.load(sys.argv[1], map_location='cpu')", "'cuda'", ""),
         ("where = sys.argv[1]", "torch.device(where)", "torch.device(where) takes the name of the device from outside"),
         ("where = 1", "f'cuda:{where}'", ""),
         ("where = int(sys.argv[1])", "f'cuda:{where}'", "GPU: where chooses it no more"),
@@ -414,3 +417,22 @@ def test_a_batch_that_is_taken_apart_has_its_samples_still(tmp_path: Path, longe
     path.write_text(TURNED.format(made="torch.FloatTensor", longest=longest, loss="nn.functional.l1_loss(model(x), y)"))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is status, outcome.problem
+
+
+@pytest.mark.parametrize(
+    ("scores", "status"),
+    [
+        ("model(x)", Status.CHANGED),
+        ("model(x).squeeze()", Status.REFUSED),  # one number of each sample, perhaps
+        ("model(x).squeeze(1)", Status.REFUSED),
+        ("model(x)[:, 0]", Status.REFUSED),
+        ("model(x).view(-1)", Status.REFUSED),
+    ],
+)
+@pytest.mark.parametrize("loss", ["nn.functional.cross_entropy({}, {})", "nn.CrossEntropyLoss()({}, {})"])
+def test_samples_are_no_classes(tmp_path: Path, scores: str, loss: str, status: Status) -> None:
+    path = tmp_path / "train.py"
+    target = "y" if status is Status.CHANGED else "y[:, 0].sigmoid()"
+    path.write_text(SCRIPT.format(imported="", model="nn.Linear(4, 2)", loss=loss.format(scores, target)))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is status, outcome

@@ -34,7 +34,8 @@ def own_totals(trial: Trial) -> tuple[str, ...]:
 
 def _means(trial: Trial) -> Iterator[str]:
     """Losses of training batches: the first place that tells one, and how many more there are."""
-    nodes = list(dict.fromkeys(event.node for event in totals.of_training(trial)))
+    found = sorted(totals.of_training(trial), key=lambda event: event.kind == "print")
+    nodes = list(dict.fromkeys(event.node for event in found))  # what is kept comes first
     if nodes:
         more = f" (and {len(nodes) - 1} more)" if nodes[1:] else ""
         yield (

@@ -92,9 +92,13 @@ def of_own_batches(trial: Trial) -> Iterator[Event]:
 
 
 def of_training(trial: Trial) -> Iterator[Event]:
-    """Where a mean over the rank's part of a training batch is told, such as its loss."""
+    """Where a mean over the rank's part of a training batch is told, such as its loss, also in a
+    text that holds a time beside it.
+    """
     for event, d, _ in _numbers(trial):
-        if d.placement == placements.MEAN and event.kind != "schedule" and _trained(trial, d):
+        mean = d.placement == placements.MEAN
+        beside = d.kind == "text" and d.placement.kind is Kind.PER_RANK and not _of_samples(d)
+        if (mean or beside) and event.kind != "schedule" and _trained(trial, d):
             yield event
 
 

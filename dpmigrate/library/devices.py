@@ -14,7 +14,9 @@ _NUMBERED = re.compile(r"(cuda|hip):\d+")
 
 def device(site: Site) -> Value:
     """``torch.device(...)``."""
-    placed(site, named=True)
+    placed(site)
+    if any(not isinstance(a, Const) for a in site.arguments.joined()):
+        site.event("device of a setting")
     return uniform(site)
 
 
@@ -24,16 +26,19 @@ def current(site: Site) -> Value:
     return NONE
 
 
-def placed(site: Site, *, named: bool = False) -> None:
+def placed(site: Site) -> None:
     """Records a GPU that is named by its number, as a constant or as the default of an option:
-    ``x.to("cuda:1")``, ``model.cuda(args.gpu)``; and a device that the user may name so, by an
-    option or, where the arguments do name a device, by any setting.
+    ``x.to("cuda:1")``, ``model.cuda(args.gpu)``.
     """
-    given = site.arguments.joined() or NOTHING
-    numbered = tuple(a for a in given if _is_numbered(a))
+    numbered = tuple(a for a in site.arguments.joined() or NOTHING if _is_numbered(a))
     if numbered:
         site.event("numbered device", device=numbered)
-    elif any(not isinstance(a, Const) if named else isinstance(a, Setting) and a.word for a in given):
+
+
+def model_placed(site: Site) -> None:
+    """``model.to(device)``: a numbered GPU, or one that the user may name so, by an option."""
+    placed(site)
+    if any(isinstance(a, Setting) and a.word for a in site.arguments.joined() or NOTHING):
         site.event("device of a setting")
 
 

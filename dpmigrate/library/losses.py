@@ -70,6 +70,8 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     for flag, other in (("size_average", "sum"), ("reduce", "none")):
         if fields.get(flag) and known(fields[flag]) is False:
             reduction = other
+    if name in _WEIGHTED and _squeezed(site, operands):
+        return site.unknown("whether the classes are those of a sample after squeeze()")
     p = _over_rows(operands, name)
     weight = fields.get("weight")
     skewed = name in _WEIGHTED and weight is not None and weight != NONE
@@ -95,9 +97,20 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     )
 
 
+def _squeezed(site: Site, operands: list[Value]) -> bool:
+    """Whether each sample may have a single number: then the samples are taken for the classes."""
+    found = rows_of(operands[0]) if operands else None
+    return found is not None and any(
+        found in event.values["made"] for event in site.m.trace.of("squeeze")
+    )
+
+
 def _over_rows(operands: list[Value], name: str) -> Placement:
     """How the losses of the elements lie."""
     lying = [placement_of(v) for v in operands]
+    scores = rows_of(operands[0]) if operands else None
+    if name in _WEIGHTED and scores is not None and scores.axes == 1:
+        return placements.PER_RANK  # the samples are taken for the classes
     if name in _CTC:
         lying = [p._replace(axis=0) if p.kind is Kind.ROWS else p for p in lying]
     elif name not in _BY_ROW:
@@ -197,6 +210,7 @@ nn.MSELoss()(x, y)
 """), _DOC),
     Row(prefixed("torch.nn.functional.", _FUNCTIONS), loss_function, examples("""
 F.cross_entropy(x @ w, t)
+F.cross_entropy(x[:, 0], y[:, 0].softmax(0))
 F.cross_entropy(x @ w, t, reduction='sum')
 F.cross_entropy(x @ w, t, reduction='none')
 F.cross_entropy(x @ w, t, ignore_index=1)

@@ -27,7 +27,7 @@ from dpmigrate.execution.values import (
     known,
     value,
 )
-from dpmigrate.library.devices import placed
+from dpmigrate.library.devices import model_placed
 from dpmigrate.library.effects import cut, none, same, uniform
 from dpmigrate.library.sites import GRAD, Effect, Row, Site, methods
 
@@ -122,7 +122,7 @@ def itself(site: Site) -> Value:
     if site.word in ("to", "cuda", "cpu"):
         whose = value(site.receiver) if site.receiver else NOTHING
         place = const("cpu") if site.word == "cpu" else site.arguments.joined()
-        placed(site)
+        model_placed(site)
         site.event("move", module=whose, place=place)
     return value(site.receiver) if site.receiver is not None else NOTHING
 

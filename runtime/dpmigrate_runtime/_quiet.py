@@ -20,12 +20,14 @@ _DISABLE_POSITION = 10
 
 
 def quiet() -> None:
-    """Silence print, logging up to WARNING, warnings and tqdm in this process. stderr stays: tracebacks must be seen."""
+    """Silence print, logging up to WARNING, warnings, tqdm and loguru in this process. stderr stays: tracebacks must be seen."""
     sys.stdout.flush()
     # a real file, because scripts and libraries ask stdout for .buffer, .fileno() and .isatty()
     sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - lives as long as the process
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
+    if "loguru" in sys.modules:  # writes to the stderr of its import
+        sys.modules["loguru"].logger.disable("")
     if importlib.util.find_spec("tqdm") is not None:
         _disable_bars(importlib.import_module("tqdm.std").tqdm)
 

@@ -10,6 +10,7 @@ import stat
 import sys
 from collections import Counter, OrderedDict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dpmigrate_runtime as ddp
@@ -192,9 +193,12 @@ def test_quiet_without_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("warnings.simplefilter", lambda action: None)
     monkeypatch.setattr("logging.disable", lambda level: None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    silenced: list[str] = []
+    monkeypatch.setitem(sys.modules, "loguru", SimpleNamespace(logger=SimpleNamespace(disable=silenced.append)))
     _quiet.quiet()
     print("nobody hears this")
     sys.stdout.close()
+    assert silenced == [""]
 
 
 def test_nothing_heavy_is_imported_and_names_are_exact() -> None:
