@@ -32,7 +32,9 @@ _FOUND = frozenset({"?.getattr", "?.eval", "?.__import__", "operator.attrgetter"
 #: functions that change a model in place and hand it back, or give one that works on its parameters
 _SAME_MODEL = frozenset({"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.nn.modules.batchnorm.SyncBatchNorm.convert_sync_batchnorm", "torch.compile"})
 PASS_LIMIT = 30
-SIZE_LIMIT = 24  # of what a variable may be: beyond it that is unknown
+#: of the results of libraries, literals and containers that a variable may be: beyond it that is unknown; a table of models may have more
+SIZE_LIMIT = 24
+_OTHERS = frozenset({"call", "const", "display"})
 DEPTH_LIMIT = 60  # of nested expressions; what lies deeper is unknown
 
 
@@ -112,7 +114,7 @@ class Values:
             return
         made = {v.node for v in held if v.kind != "call" or v.qual}
         held -= {v for v in held if v.kind == "call" and not v.qual and v.node in made}  # of an earlier pass, which did not know what is called
-        if len(held) > SIZE_LIMIT:
+        if len(held) > SIZE_LIMIT and sum(v.kind in _OTHERS for v in held) > SIZE_LIMIT:
             self._any.add(id(held))
             held.clear()
         if held != before:

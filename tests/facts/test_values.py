@@ -355,6 +355,8 @@ def test_what_may_be_too_much_is_unknown() -> None:
     held = "def put(x):\n    probe(x)\n"
     assert len(_means(held + "".join(f"put(nn.Linear({i}, 1))\n" for i in range(24)))) == 24
     assert _means(held + "".join(f"put(nn.Linear({i}, 1))\n" for i in range(25))) == []
+    own = "class Net(nn.Module): ...\n" + held + "".join("put(Net())\n" for i in range(40))
+    assert len(_means(own)) == 40
 
 
 def test_what_is_called_is_known_later() -> None:
