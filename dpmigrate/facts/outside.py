@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.facts.names import Names, last
+from dpmigrate.facts.definitions import arguments, default
+from dpmigrate.facts.names import FunctionNode, Names, last
 from dpmigrate.facts.nodes import children
+from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.values import Values
 
 TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.")
@@ -77,10 +79,21 @@ def _is_picture(values: Values, path: ast.expr, depth: int = 6) -> bool:
         return inner is not None and _is_picture(values, inner, depth)
     if isinstance(path, ast.Name) and depth:
         bound = list(values.names.bindings(values.names.scope_of[path], path.id))
-        return bool(bound) and all(
-            isinstance(b.value, ast.expr) and b.how == "assign" and not b.path and _is_picture(values, b.value, depth - 1) for b in bound
-        )
+        given = [e for b in bound for e in _given(values, b)]
+        return bool(given) and all(e is not None and _is_picture(values, e, depth - 1) for e in given)
     return False
+
+
+def _given(values: Values, b: Binding) -> list[ast.expr | None]:
+    """What the binding gives its variable; for a parameter what each call gives, or its default. None stands for what is not seen."""
+    if b.how == "assign" and not b.path and isinstance(b.value, ast.expr):
+        return [b.value]
+    function = values.names.scope_of[b.target].node if b.how == "param" else None
+    if not isinstance(function, FunctionNode) or not isinstance(b.target, ast.arg):
+        return [None]
+    calls = [(c, skip) for c in values.callers.get(function, []) for f, skip in values.targets(c) if f is function]
+    otherwise = default(function.args, b.target)
+    return [dict(arguments(c, function, skip)).get(b.target.arg, otherwise) for c, skip in calls] or [otherwise]
 
 
 def waits_for_somebody(names: Names, call: ast.Call) -> bool:

@@ -44,6 +44,24 @@ def test_files_change(expression: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "picture"),
+    [
+        ("def f(x, path): probe(x.save(path))\nf(y, 'a.png')", True),
+        ("def f(x, *, path='a.png'): probe(x.save(path))\nf(y)", True),
+        ("def f(x, path='a.png'): probe(x.save(path))\nf(y)\nf(y, path=d + '/b.jpg')", True),
+        ("def f(x, path): probe(x.save(path))\nf(y, 'a.png')\nf(y, name)", False),
+        ("def f(x, path): probe(x.save(path))", False),
+        ("def f(x, path='a.npz'): probe(x.save(path))\nf(y)", False),
+        ("for path in paths: probe(x.save(path))", False),
+    ],
+)
+def test_a_picture_whose_path_is_handed_in(given: str, picture: bool) -> None:
+    found, call = probed(given)
+    assert isinstance(call, ast.Call)
+    assert changes_files(found.values, call) is picture
+
+
+@pytest.mark.parametrize(
     ("expression", "waits"), [("print(x)", False), ("plt.plot(x)", False), ("input('?')", True), ("plt.show()", True), ("cv2.waitKey(0)", True)]
 )
 def test_somebody_is_waited_for(expression: str, waits: bool) -> None:
