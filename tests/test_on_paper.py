@@ -339,7 +339,7 @@ def test_means_over_a_part_of_the_batch_are_told(tmp_path: Path, then: str, told
         ("where = 'cuda'", "where", ""),
         ("where = 'cuda' if torch.cuda.is_available() else 'cpu'", "torch.device(where)", ""),
         ("where = json.load(open('settings.json'))", "torch.device(where['device'])", "torch.device(where['device']) takes the name of the device from outside"),
-        ("where = torch.load(sys.argv[1], map_location='cpu')", "'cuda'", ""),
+        ("import argparse\np = argparse.ArgumentParser()\np.add_argument('--old')\nold = torch.load(p.parse_args().old, map_location='cuda')", "'cuda'", ""),
         ("where = sys.argv[1]", "torch.device(where)", "torch.device(where) takes the name of the device from outside"),
         ("where = 1", "f'cuda:{where}'", ""),
         ("where = int(sys.argv[1])", "f'cuda:{where}'", "GPU: where chooses it no more"),

@@ -23,7 +23,10 @@ from dpmigrate.execution.values import (
 from dpmigrate.program import Program
 
 #: the names that every module has
-_GIVEN = ("__file__", "__doc__", "__package__", "__spec__", "__loader__")
+_GIVEN = (
+    *("__file__", "__doc__", "__package__", "__spec__", "__loader__", "__cached__"),
+    "__builtins__",
+)
 
 
 class ModuleParts(StatementParts):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import NOTHING, Ref, const, data, placement_of
+from dpmigrate.execution.values import Ref, const, data, placement_of
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "each rank draws its own random numbers while it trains"
@@ -19,8 +19,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
     before that: the ranks would build other models and split the data otherwise.
     """
     for event in trial.result.trace.of("seed"):
-        given = event.values.get("given", NOTHING)
-        if event.values.get("own") == const(False) and placement_of(given).kind not in placements.EQUAL:
+        given = event.values["given"]
+        apart = placement_of(given).kind not in placements.EQUAL
+        if event.values["own"] == const(False) and apart:
             known = any(d.placement.kind is placements.Kind.PER_RANK for d in data(given))
             words = "each rank seeds its random numbers by a number of its own"
             yield trial.fault(event.node, SEEDS, words, established=known)

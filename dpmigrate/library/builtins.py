@@ -33,11 +33,6 @@ from dpmigrate.library.reductions import reduce
 from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed
 
 _DOC = "https://docs.python.org/3/library/functions.html"
-#: what Python puts into each module
-_OF_MODULES = (
-    *("__builtins__", "__cached__", "__doc__", "__file__", "__loader__"),
-    *("__name__", "__package__", "__spec__"),
-)
 
 
 def attribute(site: Site) -> Value:
@@ -96,7 +91,7 @@ def names_of(site: Site) -> Value:
     names = [n for n in held if isinstance(n, str)]
     if len(names) != len(held) or "*" in held or any(site.m.bound(v) != v for v in held.values()):
         return uniform(site)  # it has others, or may not have all of these
-    return value(Items(tuple(const(n) for n in sorted({*names, *_OF_MODULES}))))
+    return value(Items(tuple(const(n) for n in sorted(names))))
 
 
 def has_attribute(site: Site) -> Value:
