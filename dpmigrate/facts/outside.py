@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dpmigrate.facts.definitions import arguments, default
+from dpmigrate.facts.definitions import default
 from dpmigrate.facts.names import FunctionNode, Names, last
 from dpmigrate.facts.nodes import children
 from dpmigrate.facts.scopes import Binding
-from dpmigrate.facts.values import Values
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.roles import Roles
 
 TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.")
 #: what the shell is told to do, which may make any file
@@ -54,46 +57,43 @@ _WAITING = frozenset(
 )
 
 
-def changes_files(values: Values, call: ast.Call) -> bool:
+def changes_files(roles: Roles, call: ast.Call) -> bool:
     """Whether the call writes, moves or removes a file by itself."""
-    if values.names.dotted(call.func) in _FILE_FUNCTIONS:
+    if roles.names.dotted(call.func) in _FILE_FUNCTIONS:
         return True
     if not isinstance(call.func, ast.Attribute):
         return False
     makers = _FILE_METHODS_OF.get(call.func.attr, ())
-    if call.func.attr in _FILE_METHODS or any(v.kind == "call" and v.qual in makers for v in values.eval(call.func.value)):
+    if call.func.attr in _FILE_METHODS or any(v.kind == "call" and v.qual in makers for v in roles.values.eval(call.func.value)):
         return True
-    return call.func.attr == "save" and bool(call.args) and _is_picture(values, call.args[0]) and not any(v.cls for v in values.eval(call.func.value))
+    return call.func.attr == "save" and bool(call.args) and _is_picture(roles, call.args[0]) and not any(v.cls for v in roles.values.eval(call.func.value))
 
 
-def _is_picture(values: Values, path: ast.expr, depth: int = 6) -> bool:
+def _is_picture(roles: Roles, path: ast.expr, depth: int = 6) -> bool:
     """Whether the path ends in the suffix of a picture, whatever comes before it: what is saved there by ``x.save(path)`` is a file, whoever made ``x``."""
     if isinstance(path, ast.Constant):
         return isinstance(path.value, str) and path.value.lower().endswith(_PICTURES)
     if isinstance(path, ast.JoinedStr):
-        return bool(path.values) and _is_picture(values, path.values[-1], depth)
+        return bool(path.values) and _is_picture(roles, path.values[-1], depth)
     if isinstance(path, ast.BinOp):
-        return _is_picture(values, path.left if isinstance(path.op, ast.Mod) else path.right, depth)
+        return _is_picture(roles, path.left if isinstance(path.op, ast.Mod) else path.right, depth)
     if isinstance(path, ast.Call):
         inner = path.func.value if isinstance(path.func, ast.Attribute) and path.func.attr == "format" else path.args[-1] if path.args else None
-        return inner is not None and _is_picture(values, inner, depth)
+        return inner is not None and _is_picture(roles, inner, depth)
     if isinstance(path, ast.Name) and depth:
-        bound = list(values.names.bindings(values.names.scope_of[path], path.id))
-        given = [e for b in bound for e in _given(values, b)]
-        return bool(given) and all(e is not None and _is_picture(values, e, depth - 1) for e in given)
+        bound = list(roles.names.bindings(roles.names.scope_of[path], path.id))
+        given = [e for b in bound for e in _given(roles, b)]
+        return bool(given) and all(e is not None and _is_picture(roles, e, depth - 1) for e in given)
     return False
 
 
-def _given(values: Values, b: Binding) -> list[ast.expr | None]:
+def _given(roles: Roles, b: Binding) -> list[ast.expr | None]:
     """What the binding gives its variable; for a parameter what each call gives, or its default. None stands for what is not seen."""
     if b.how == "assign" and not b.path and isinstance(b.value, ast.expr):
         return [b.value]
-    function = values.names.scope_of[b.target].node if b.how == "param" else None
-    if not isinstance(function, FunctionNode) or not isinstance(b.target, ast.arg):
-        return [None]
-    calls = [(c, skip) for c in values.callers.get(function, []) for f, skip in values.targets(c) if f is function]
-    otherwise = default(function.args, b.target)
-    return [dict(arguments(c, function, skip)).get(b.target.arg, otherwise) for c, skip in calls] or [otherwise]
+    function = roles.names.scope_of[b.target].node if b.how == "param" else None
+    otherwise = default(function.args, b.target) if isinstance(function, FunctionNode) and isinstance(b.target, ast.arg) else None
+    return [e or otherwise for e in roles.handed(b)] or [otherwise]
 
 
 def waits_for_somebody(names: Names, call: ast.Call) -> bool:

@@ -182,4 +182,4 @@ def left_to_main(roles: Roles, node: ast.AST) -> bool:
     if not (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call)):
         return False
     call = stmt.value
-    return changes_files(roles.values, call) or waits_for_somebody(roles.names, call) or roles.names.dotted(call.func).startswith(TRACKERS)
+    return changes_files(roles, call) or waits_for_somebody(roles.names, call) or roles.names.dotted(call.func).startswith(TRACKERS)

@@ -90,7 +90,7 @@ def _effect(roles: Roles, call: ast.Call) -> Reason | None:
     dotted = names.dotted(func)
     if roles.model_vals(func):
         return None
-    if dotted in _IMPURE or text == "print" or changes_files(roles.values, call):
+    if dotted in _IMPURE or text == "print" or changes_files(roles, call):
         return Reason(Why.EFFECT, call, text)
     if dotted.startswith(_PURE_MODULES) or (dotted.startswith("?.") and dotted[2:] in _PURE_BUILTINS):
         return None
@@ -118,7 +118,7 @@ def _leaves_trace(roles: Roles, function: ast.AST, seen: set[ast.AST]) -> bool:
         if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id not in own:
             return True  # table += counts of a batch, where the caller sees it
         if isinstance(n, ast.Call):
-            if roles.names.dotted(n.func) in _IMPURE or changes_files(roles.values, n) or (isinstance(n.func, ast.Name) and n.func.id in ("print", "open")):
+            if roles.names.dotted(n.func) in _IMPURE or changes_files(roles, n) or (isinstance(n.func, ast.Name) and n.func.id in ("print", "open")):
                 return True
             if isinstance(n.func, ast.Attribute) and _may_change(roles, n, n.func) and not _is_one_of(n.func.value, own):
                 return True

@@ -64,7 +64,7 @@ def _writing(mode: ast.expr | None) -> bool:
 
 def writes(script: Script) -> Iterator[ast.Call]:
     """The other calls that write a file, of which rank 0 alone will do so: ``np.save``, ``plt.savefig``."""
-    yield from (call for call in script.roles.calls if changes_files(script.values, call) and last(call.func) not in _REMOVE)
+    yield from (call for call in script.roles.calls if changes_files(script.roles, call) and last(call.func) not in _REMOVE)
 
 
 def makers(script: Script) -> frozenset[ast.AST]:
@@ -77,4 +77,4 @@ def _makes(script: Script, call: ast.Call) -> bool:
     name, dotted = last(call.func), script.names.dotted(call.func)
     if dotted in _MAKE or (name in _EXTRACT and not dotted):
         return True
-    return fetches(script.names, call) or (changes_files(script.values, call) and name not in _REMOVE)
+    return fetches(script.names, call) or (changes_files(script.roles, call) and name not in _REMOVE)

@@ -36,5 +36,5 @@ from dpmigrate.rules._edits import by_main
 @rule("DPM507", severity=Severity.ERROR, fix=Fix.SAFE)
 def file_changed_by_every_rank(script: Script) -> Iterator[Hit]:
     for call in script.roles.calls:
-        if script.is_statement(call) is not None and changes_files(script.values, call) and not script.made_once(call):
+        if script.is_statement(call) is not None and changes_files(script.roles, call) and not script.made_once(call):
             yield Hit(call, f"every rank would do this: {script.text(call.func)}(…)", (by_main(script, call), AddImport(script.import_line)))

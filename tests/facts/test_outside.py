@@ -31,7 +31,7 @@ def _ask(expression: str) -> tuple[object, ast.Call]:
 )
 def test_files_stay_as_they_are(expression: str) -> None:
     found, call = _ask(expression)
-    assert not changes_files(found.values, call)  # type: ignore[attr-defined]
+    assert not changes_files(found.roles, call)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_files_stay_as_they_are(expression: str) -> None:
 )
 def test_files_change(expression: str) -> None:
     found, call = _ask(expression)
-    assert changes_files(found.values, call)  # type: ignore[attr-defined]
+    assert changes_files(found.roles, call)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_files_change(expression: str) -> None:
 def test_a_picture_whose_path_is_handed_in(given: str, picture: bool) -> None:
     found, call = probed(given)
     assert isinstance(call, ast.Call)
-    assert changes_files(found.values, call) is picture
+    assert changes_files(found.roles, call) is picture
 
 
 @pytest.mark.parametrize(
