@@ -12,6 +12,16 @@ from tests.runtime.launching import LAUNCHER, RUNTIME
 sys.path.insert(0, str(RUNTIME))
 
 
+@pytest.fixture(autouse=True)
+def nothing_stays_hooked() -> Iterator[None]:
+    """What a test leaves hooked into torch would change the tests after it, in some orders only."""
+    yield
+    from dpmigrate_runtime._state import STATE
+
+    assert not STATE.hooks, "this test has left nets in torch"
+    assert not STATE.active, "this test has left setup() without cleanup()"
+
+
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """No launcher variable is set."""

@@ -122,6 +122,8 @@ def launch(patch: pytest.MonkeyPatch, local: int, **more: str) -> dict[str, Any]
     for done in ("share_streams", "_settle", "_watch_ranks"):
         patch.setattr(_process_group, done, lambda: None)
     ddp.setup()
+    # there is no group that cleanup() could leave, but the hooks are torch's own and would stay for other tests
+    _nets.take_in_nets()
     _state.STATE.active = _state.STATE.owns_group = False
     return seen
 
