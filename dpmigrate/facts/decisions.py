@@ -2,8 +2,9 @@
 
 A draw is rank 0's, and so is the time where it is a number: each rank draws for itself, and that any of W ranks draws a yes of probability p has the
 probability 1 - (1 - p)^W. A number that is a mean over the batch is averaged over the ranks, whose shares are equal: that is the number of the whole batch.
-A flag, a clock that is compared and a number that is not finite are any rank's: one is enough. What else is taken from a batch nobody can decide for the
-whole of it.
+A flag, a clock that is compared and a number that is not finite are any rank's: one is enough. A flag that numbers have set is rank 0's, as these are: a
+patience that runs out, where each rank has evaluated on data that it has drawn, runs out on one of W ranks sooner than in one process. What else is taken
+from a batch nobody can decide for the whole of it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dpmigrate.facts.library import NUMBERS
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import last
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.origins import of_data, origins
+from dpmigrate.facts.origins import of_clock, of_data, origins
 from dpmigrate.facts.randomness import drawing
 from dpmigrate.facts.ranks import asks_files, reached_together
 from dpmigrate.facts.roles import Roles, element
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 _TAKES = frozenset({"item", "detach", "cpu", "clone", "double", "float"})
 #: functions of numbers; what they are given decides what they give
 _OF_NUMBERS = NUMBERS | {"?.bool", "math.exp", "math.log", "math.sqrt", "math.fabs", "numpy.abs"}
+
+
+#: comparisons of numbers; of flags and of what is None, there are others
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 class By(enum.Enum):
@@ -58,7 +63,7 @@ def decided(script: Script, test: ast.expr, *, number: bool = False) -> list[Par
     """
     if in_training(script, test):
         found = _parts(script, test, frozenset((test, *script.course.tests)), number)
-    elif number or asks_files(script.roles, test) or any(isinstance(n, ast.Compare) for n in walk(test)):
+    elif number or asks_files(script.roles, test) or any(isinstance(n, ast.Compare) for n in walk(test)) or _set_by_numbers(script.roles, test):
         found = [Part(test, By.MAIN)]  # any rank's number would say yes more often than one process's
     else:
         found = [Part(test, By.MAIN if drawn(script.roles, test) else By.ANY)]
@@ -101,9 +106,20 @@ def _parts(script: Script, test: ast.expr, known: frozenset[ast.expr], number: b
 
 
 def _by_main(script: Script, test: ast.expr) -> bool:
-    """Whether rank 0 decides what is made of no batch: a draw, and numbers where a function serves training and evaluation."""
-    compared = script.roles.region(test) == "both" and any(isinstance(n, ast.Compare) for n in walk(test))
-    return compared or drawn(script.roles, test)
+    """Whether rank 0 decides what is made of no batch: a draw, and numbers of an evaluation, but not the clock."""
+    compared = any(isinstance(n, ast.Compare) for n in walk(test)) or _set_by_numbers(script.roles, test)
+    return (compared and not of_clock(script.roles, test)) or drawn(script.roles, test)
+
+
+def _set_by_numbers(roles: Roles, test: ast.expr) -> bool:
+    """Whether numbers that are compared set the flag, also under a test, or hand it back: ``if self.counter >= patience: self.stop = True``."""
+    for n, _ in origins(roles, test, returned=True):
+        if roles.names.is_inside(n, test):
+            continue
+        tests = [a.test for a in roles.names.ancestors(n) if isinstance(a, ast.If | ast.While)]
+        if any(isinstance(c, ast.Compare) and isinstance(c.ops[0], _ORDERS) for e in (n, *tests) for c in walk(e)):
+            return True
+    return False
 
 
 def _joined(test: ast.BoolOp, found: list[list[Part] | None], data: bool) -> list[Part] | None:

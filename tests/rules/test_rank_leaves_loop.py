@@ -176,7 +176,7 @@ def coin(p):
     return random.random() < p
 class Stopper:
     def __init__(self):
-        self.late = hash(self) > 9
+        self.late = hash(self)
         self.p = random.random()
 """
 
@@ -300,7 +300,7 @@ def test_what_an_evaluation_gives() -> None:
     )
     step = STEP + "if evaluate(model, val_loader) > 30:\n    break"
     parts = {"defs": defs, "setup": "val_loader = DataLoader(val_set, batch_size=16)"}
-    assert "if ddp.any_rank(evaluate(model, val_loader) > 30):" in whole(step=step, **parts)
+    assert "if ddp.from_main(evaluate(model, val_loader) > 30):" in whole(step=step, **parts)
 
 
 def test_a_step_left_out_by_the_clock() -> None:

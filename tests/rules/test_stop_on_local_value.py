@@ -57,18 +57,32 @@ def test_one_test_for_two_ends() -> None:
     assert after(epoch_end=end) == ["if ddp.from_main(loss < 1):"]
 
 
-def test_a_return_in_a_method_and_patience() -> None:
-    defs = """
+@pytest.mark.parametrize(
+    ("see", "decides"),
+    [
+        pytest.param("self.stop = value > 3", "from_main", id="a comparison"),
+        pytest.param("if value > 3:\n                self.stop = True", "from_main", id="under a comparison"),
+        pytest.param("self.stop = late(value)", "from_main", id="a function that compares"),
+        pytest.param("self.stop = math.isnan(value)", "any_rank", id="no number"),
+        pytest.param("self.stop = value is None", "any_rank", id="nothing there"),
+    ],
+)
+def test_a_return_in_a_method_and_patience(see: str, decides: str) -> None:
+    """Any rank's patience would run out before that of one process."""
+    defs = f"""
+    def late(value):
+        return value > 3
+
     class Stopper:
         def __init__(self):
             self.stop = False
 
         def see(self, value):
-            self.stop = value > 3
+            {see}
     """
     parts = {"defs": defs, "before": "s = Stopper()", "epoch_end": "s.see(loss.item())\nif s.stop:\n    return"}
     assert found("DPM610", **parts) == ["return"]
-    assert after(**parts) == ["if ddp.any_rank(s.stop):"]
+    assert after(**parts) == [f"if ddp.{decides}(s.stop):"]
 
 
 def test_a_while_on_a_metric() -> None:

@@ -54,7 +54,7 @@ def main():
             scheduler.step(ddp.mean_all(valid_loss))
             print(f"[{epoch}] train {train_loss:.5f} valid {valid_loss:.5f}")
             stopper(valid_loss, model)
-            if ddp.any_rank(stopper.early_stop):
+            if ddp.from_main(stopper.early_stop):
                 print("Early stopping")
                 break
 
