@@ -429,7 +429,9 @@ def test_a_batch_that_is_taken_apart_has_its_samples_still(tmp_path: Path, longe
         ("model(x).view(-1)", Status.REFUSED),
     ],
 )
-@pytest.mark.parametrize("loss", ["nn.functional.cross_entropy({}, {})", "nn.CrossEntropyLoss()({}, {})"])
+@pytest.mark.parametrize(
+    "loss", ["nn.functional.cross_entropy({}, {})", "nn.CrossEntropyLoss()({}, {})", "-(nn.functional.log_softmax({}, dim=-1) * {}).mean()"]
+)
 def test_samples_are_no_classes(tmp_path: Path, scores: str, loss: str, status: Status) -> None:
     path = tmp_path / "train.py"
     target = "y" if status is Status.CHANGED else "y[:, 0].sigmoid()"

@@ -137,8 +137,8 @@ def binary(
         case _:
             placement = placements.elementwise((a, b))
     return derived(
-        said, placement, [left, right], node, axes=axes_of([left, right]),
-        keep_axes=False, carries=carries and word in ("add", "sub"),
+        said, placement, [left, right], node, axes=axes_of([left, right]), keep_axes=False,
+        alone=bare([left, right]), carries=carries and word in ("add", "sub"),
     )  # fmt: skip
 
 
@@ -169,8 +169,10 @@ def elementwise(word: str, operands: list[Value], node: ast.AST, *, kind: str = 
     if cases := _alternatives(operands):
         return join(*[elementwise(word, case, node, kind=kind) for case in cases])
     placement = placements.elementwise(aligned(operands))
-    axes = axes_of(operands)
-    return derived(word, placement, operands, node, kind=kind, axes=axes, keep_axes=False)
+    return derived(
+        word, placement, operands, node, kind=kind, axes=axes_of(operands), keep_axes=False,
+        alone=bare(operands),
+    )  # fmt: skip
 
 
 def _alternatives(operands: list[Value]) -> list[list[Value]]:
@@ -214,6 +216,14 @@ def axes_of(operands: Iterable[Value]) -> int | None:
     return None if None in counts else max((n for n in counts if n is not None), default=0)
 
 
+def bare(operands: Iterable[Value]) -> bool:
+    """Whether what is made of operands element by element may have the axis of the samples alone:
+    one of them may, and none is known to have more.
+    """
+    found = list(_data(operands))
+    return any(d.bare for d in found) and all(d.axes is None or d.axes < 2 for d in found)
+
+
 def _axes(v: Value) -> int | None:
     """The number of axes of a value; a plain number has none."""
     counts = {0 if d.kind == "number" and d.placement.kind is not Kind.ROWS else d.axes
@@ -226,10 +236,10 @@ def _axes(v: Value) -> int | None:
 def derived(
     word: str, placement: Placement, operands: Iterable[Value], node: ast.AST, *,
     kind: str = "", gradient: str | None = None, axes: int | None = None, keep_axes: bool = True,
-    carries: bool = False,
+    alone: bool = False, carries: bool = False,
 ) -> Value:  # fmt: skip
     """Data made of operands: where it comes from, what a gradient reaches, and since when it
-    lies so; ``carries`` where an operand may be the 0 at which a sum over several turns begins.
+    lies so; ``alone`` where an unknown number of axes may be one; ``carries`` where an operand may be the 0 at which a sum over several turns begins.
     """
     operands = list(operands)
     found = list(_data(operands))
@@ -253,6 +263,7 @@ def derived(
         axes,
         origin,
         turn,
+        alone and axes is None,
     )
     return value(made)
 

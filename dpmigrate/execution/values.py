@@ -78,6 +78,7 @@ class Data(NamedTuple):
     ``none``, ``whole`` (as on one process) or ``part`` (a rank's part is lost on the way).
     ``sources`` are the passes and the random streams that it is made of; ``reached`` the modules
     and parameters that a gradient comes to. ``axes`` is the number of its axes, where known.
+    ``bare``: the number is not known, and the samples' axis may be the only one.
     ``turn``: it is made of one turn of a loop over the rank's own batches.
     """
 
@@ -89,6 +90,7 @@ class Data(NamedTuple):
     axes: int | None = None
     origin: Origin | None = None
     turn: bool = False
+    bare: bool = False
     tag: str = "data"
 
 

@@ -70,7 +70,8 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     for flag, other in (("size_average", "sum"), ("reduce", "none")):
         if fields.get(flag) and known(fields[flag]) is False:
             reduction = other
-    if name in _WEIGHTED and _squeezed(site, operands):
+    scores = rows_of(operands[0]) if operands else None
+    if name in _WEIGHTED and scores is not None and scores.bare:
         return site.unknown("whether the classes are those of a sample after squeeze()")
     p = _over_rows(operands, name)
     weight = fields.get("weight")
@@ -94,14 +95,6 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     axes = 0 if reduction != "none" else elements
     return arithmetic.derived(
         name, p, operands, site.node, kind="tensor", axes=axes, keep_axes=False
-    )
-
-
-def _squeezed(site: Site, operands: list[Value]) -> bool:
-    """Whether each sample may have a single number: then the samples are taken for the classes."""
-    found = rows_of(operands[0]) if operands else None
-    return found is not None and any(
-        found in event.values["made"] for event in site.m.trace.of("squeeze")
     )
 
 

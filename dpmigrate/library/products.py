@@ -92,7 +92,9 @@ def with_weights(site: Site) -> Value:
         if found is not None and site.word == "linear" and found.axes is not None:
             if found.placement.axis == found.axes - 1:
                 return site.unknown("whether a product of matrices adds up over the samples")
-        return site.each() if found is None else site.data(found.placement, axes=found.axes)
+        return site.each() if found is None else site.data(
+            found.placement, axes=found.axes, keep_axes=False
+        )
     lost = Kind.UNKNOWN in others
     return site.data(placements.UNKNOWN if lost else placements.PER_RANK, keep_axes=False)
 

@@ -230,9 +230,8 @@ def squeeze(site: Site) -> Value:
     if dims is None:
         if p.axis:
             return site.unknown("which axes have one element")
-        made = site.data(p, axes=None, keep_axes=False)
-        site.event("squeeze", given=value(found), made=made)
-        return made
+        site.event("squeeze", given=value(found))
+        return site.data(p, axes=None, keep_axes=False, alone=True)
     hits = [on_axis(d, found) for d in dims]
     if None in hits:
         return site.unknown(f"the axis of {site.word}")

@@ -309,14 +309,14 @@ def on_axis(dim: int, found: Data) -> bool | None:
     """Whether ``dim`` is the axis of the rows; None where that depends on the number of axes.
 
     The last axis (-1) of a tensor whose number of axes is not known counts as one of the others: a
-    tensor of samples alone is rarely given a negative axis.
+    tensor of samples alone is rarely given a negative axis, unless ``squeeze()`` made it one.
     """
     axis = found.placement.axis
     if dim >= 0:
         return dim == axis
     if found.axes is not None:
         return dim + found.axes == axis
-    return None if dim < -1 else False
+    return None if dim < -1 or found.bare else False
 
 
 def rows_of(v: Value) -> Data | None:
@@ -327,7 +327,7 @@ def rows_of(v: Value) -> Data | None:
         return None
     rows = [d for d in data(found) if d.placement.kind is Kind.ROWS]
     axes = rows[0].axes if len({d.axes for d in rows}) == 1 else None
-    return rows[0]._replace(placement=p, axes=axes)
+    return rows[0]._replace(placement=p, axes=axes, bare=axes is None and any(d.bare for d in rows))
 
 
 def is_rows(v: Value) -> bool:

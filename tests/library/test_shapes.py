@@ -167,3 +167,25 @@ for x in DataLoader(Samples(glob.glob("*")), batch_size=4):
     (x,) = (a for a in held(ex, "x") if isinstance(a, Data))
     assert x.axes == axes
     assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is Kind.ROWS
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        pytest.param("out = z.log_softmax(-1)", Kind.UNKNOWN, id="over the samples, perhaps"),
+        pytest.param("out = F.softmax(z / 2, dim=-1)", Kind.UNKNOWN, id="after an operation by element"),
+        pytest.param("out = nn.LogSoftmax(dim=-1)(z.relu())", Kind.UNKNOWN, id="a layer"),
+        pytest.param("out = F.cross_entropy(z.relu(), t)", Kind.UNKNOWN, id="a loss of classes"),
+        pytest.param("out = z.mean(-1)", Kind.UNKNOWN, id="a mean"),
+        pytest.param("out = (z - t).mean()", Kind.PARTIAL, id="all of it"),
+        pytest.param("out = z.log_softmax(1)", Kind.ROWS, id="the second"),
+        pytest.param("out = z.unsqueeze(1).log_softmax(-1)", Kind.ROWS, id="with another axis"),
+        pytest.param("out = nn.Linear(4, 2)(z).log_softmax(-1)", Kind.ROWS, id="behind a layer that has features"),
+        pytest.param("out = F.linear(z, w).log_softmax(-1)", Kind.ROWS, id="behind a product with weights"),
+        pytest.param("out = (z * torch.ones(1, 4)).log_softmax(-1)", Kind.ROWS, id="beside a table"),
+    ],
+)
+def test_an_axis_that_squeeze_may_have_left_alone(text: str, kind: Kind) -> None:
+    """``z`` has one number a sample, perhaps: then its last axis is that of the samples."""
+    ex = executed(f"{_HEAD}{_UNKNOWN}w = torch.ones(2, 4)\nfor x, t in loader:\n    z = x.squeeze()\n    {text}\n")
+    assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is kind
