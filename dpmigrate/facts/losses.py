@@ -52,6 +52,19 @@ _FIXED = frozenset({"torch.tensor", "torch.as_tensor", "torch.zeros", "torch.one
 _KEEP = MOVES | FLOATS | {"contiguous", "squeeze", "unsqueeze", "view", "reshape", "clone", "scale", "requires_grad_"}
 
 
+#: expressions that are being classified one inside another
+BUSY_LIMIT = 80
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is known of an expression: its norm, and the means that it is made of."""
+
+    loss: Loss
+    weighted: dict[int, Weighted]
+    means: dict[int, ast.Call]
+
+
 class Losses:
     """Classifies the expressions that are differentiated."""
 
@@ -59,7 +72,9 @@ class Losses:
         self.roles = roles
         self.names = roles.names
         self.numbers = Numbers(roles)
-        self._busy: set[int] = set()
+        self._busy: dict[int, int] = {}  # id of a node that is being classified -> its depth
+        self._cut = BUSY_LIMIT  # the outermost of these that has been met again
+        self._known: dict[int, _Found] = {}
         self._weighted: dict[int, Weighted] = {}
         self._means: dict[int, ast.Call] = {}
         self._averaged = frozenset(id(a.total.node) for a in copies.averages(roles))
@@ -71,13 +86,13 @@ class Losses:
 
     def weighted_in(self, call: ast.Call) -> list[Weighted]:
         """The weighted means that the loss is made of and whose weights are known: with these summed over the ranks they are means like others."""
-        self._weighted.clear()
+        self._weighted = {}
         self.of_backward(call)
         return list(self._weighted.values())
 
     def means_in(self, call: ast.Call) -> list[ast.Call]:
         """The means over all elements, of torch's losses or by ``mean()``, that the loss is made of."""
-        self._means.clear()
+        self._means = {}
         self.of_backward(call)
         return list(self._means.values())
 
@@ -87,13 +102,38 @@ class Losses:
         return {n.id for n in walk(call.func.value) if isinstance(n, ast.Name)}
 
     def norm(self, node: ast.expr) -> Loss:
-        if id(node) in self._busy or len(self._busy) > 80:
+        """How the value depends on the size of the batch. What a value is made of is classified once, unless it is made of itself."""
+        if self._met(node):
             return Loss(Norm.CONST, node)  # x = x + …: the other assignments decide
-        self._busy.add(id(node))
+        known = self._known.get(id(node))
+        if known is None:
+            known = self._classified(node)
+        self._weighted |= known.weighted
+        self._means |= known.means
+        return known.loss
+
+    def _met(self, node: ast.expr) -> bool:
+        """Whether the node is being classified already: what is found then counts in there alone."""
+        depth = self._busy.get(id(node), 0 if len(self._busy) >= BUSY_LIMIT else BUSY_LIMIT)
+        self._cut = min(self._cut, depth)
+        return depth < BUSY_LIMIT
+
+    def _classified(self, node: ast.expr) -> _Found:
+        here, outer = len(self._busy), self._cut
+        weighted, means = self._weighted, self._means
+        self._weighted, self._means, self._cut = {}, {}, BUSY_LIMIT
+        self._busy[id(node)] = here
         try:
-            return self._norm(node)
+            found = _Found(self._norm(node), self._weighted, self._means)
         finally:
-            self._busy.discard(id(node))
+            del self._busy[id(node)]
+            self._weighted, self._means = weighted, means
+        if self._cut >= here:
+            self._known[id(node)] = found
+        else:
+            outer = min(self._cut, outer)
+        self._cut = outer
+        return found
 
     def _norm(self, node: ast.expr) -> Loss:
         if isinstance(node, ast.Constant):
@@ -169,12 +209,12 @@ class Losses:
             inside = path[0] < len(value.elts) and not isinstance(value.elts[path[0]], ast.Starred)
             return self._part(value.elts[path[0]], path[1:]) if inside else Loss(Norm.UNKNOWN, value)
         if isinstance(value, ast.Name):
-            if id(value) in self._busy:
+            if self._met(value):
                 return Loss(Norm.CONST, value)  # x, y = x: the other assignments decide
-            self._busy.add(id(value))
+            self._busy[id(value)] = len(self._busy)
             bound = list(self.names.bindings(self.names.scope_of[value], value.id))
             found = [self._part(b.value, (*b.path, *path)) for b in bound if b.how == "assign" and isinstance(b.value, ast.expr)]
-            self._busy.discard(id(value))
+            del self._busy[id(value)]
             return _join(value, found) if found and len(found) == len(bound) else Loss(Norm.UNKNOWN, value)
         return self._object(value, path[0]) if isinstance(value, ast.Call) and self.roles.values.eval(value.func) else Loss(Norm.UNKNOWN, value)
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from dpmigrate.facts.losses import Loss, Norm, _join
+from dpmigrate.facts.losses import Loss, Losses, Norm, _join
 from tests.pipeline import script
 
 _PROGRAM = """
@@ -321,3 +321,19 @@ def test_a_number_that_an_object_keeps() -> None:
     defs += "        self.k += out.mean().item()\n        return loss"
     assert _norm("t.step(out, y)", defs=defs.format("k"), setup="model, t = nn.Linear(3, 2), T()") is Norm.UNKNOWN
     assert _norm("t.step(out, y)", defs=defs.format("j"), setup="model, t = nn.Linear(3, 2), T()") is Norm.MEAN
+
+
+@pytest.mark.parametrize("line", ["l{1} = l{0} + 0.5 * l{0}", "l{1} = l{0}\nl{1} *= 1 + l{0}.item()"])
+def test_what_is_read_twice_is_classified_once(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of twenty losses is made of the one before it, twice: each is looked at once, and not 2**20 times."""
+    seen: list[ast.expr] = []
+    classify = Losses._norm
+
+    def counted(self: Losses, node: ast.expr) -> Loss:
+        seen.append(node)
+        assert len(seen) < 500
+        return classify(self, node)
+
+    monkeypatch.setattr(Losses, "_norm", counted)
+    _norm("l20", "\n".join(["l0 = ce(out, y)", *(f"l{n + 1} = l{n} + 0.5 * l{n}" for n in range(20))]))
+    assert len(seen) > 20
