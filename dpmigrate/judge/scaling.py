@@ -1,4 +1,5 @@
-"""Gradients that carry the scale of a GradScaler are stepped by it, and no others are
+"""Gradients that carry the scale of a GradScaler are stepped by it, and no others are; they are
+clipped without it, and it is updated between two steps
 (https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling).
 """
 
@@ -7,10 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Data, Ref, data
+from dpmigrate.execution.values import Data, Ref, const, data
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "scaled gradients are stepped by their scaler"
+
+#: what a scaler does with an optimizer once until its update: else torch raises
+_ONCE = {
+    "scaler step": (("stepped",), "the scaler steps again without update(): torch raises an error"),
+    "unscale": (
+        ("unscaled", "stepped"), "the scale is taken off again without update(): torch raises an error"
+    ),
+}  # fmt: skip
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
@@ -33,6 +42,13 @@ def _unfit(trial: Trial) -> Iterator[tuple[Event, str]]:
             yield event, "the gradients carry the scale of a GradScaler, and the optimizer steps alone"
         elif known <= by_scaler and not any(_scaled(trial, d) for d in losses):
             yield event, "the scaler steps, and the loss was not scaled: it divides by a scale that is not there"
+    for kind, (done, words) in _ONCE.items():
+        for event in trial.result.trace.of(kind):
+            if any(const(word)[0] in event.values["before"] for word in done):
+                yield event, words
+    for event in trial.result.trace.of("clip"):
+        if event.values["scaled"] == const(True):
+            yield event, "these gradients still carry the scale of a GradScaler: the bound is not that of the program"
 
 
 def _scaled(trial: Trial, d: Data) -> bool:

@@ -37,6 +37,7 @@ from dpmigrate.library.runtime import divided
 from dpmigrate.library.sites import Site
 from dpmigrate.library.streams import OWN, SHARED
 from dpmigrate.library.tables import Tables
+from dpmigrate.library.torch_optim import DONE
 from dpmigrate.program import Program
 
 #: a field of a sampler: whether it was told which epoch comes, since its last pass began
@@ -121,6 +122,8 @@ class Judged(Execution):
             values["written"] = self.heap.read(WRITTEN) or NONE
             in_item = any(getattr(f, "name", "") == "__getitem__" for f in self.under_way())
             values["of a sample"] = const(in_item)
+        elif kind == "clip":
+            values["scaled"] = const(self._scaled(values["parameters"]))
         elif kind in ("state", "load state"):
             values["sole"] = const(self.sole)
         elif kind in TOLD_OF:
@@ -145,6 +148,23 @@ class Judged(Execution):
         elif kind == "attribute" and values["name"] == const("requires_grad"):
             self._wanted(values["owner"], values["new"], node, frame)
         return happened
+
+    def _scaled(self, parameters: Value) -> bool:
+        """Whether the gradients of parameters carry the scale of a GradScaler, which has not taken
+        it off.
+        """
+        reached = {n for d in data(parameters) for n in d.reached}
+        parts = {p for n in reached for p in owned(self, n)}
+        passed = {o.number for p in parts for o in self.objects(self.heap.read((p, "grad")) or ())}
+        losses = [d for n in passed for d in data(self.heap.read((n, "loss")) or ())]
+        by = [{n for n in d.reached if self.heap.objects[n].kind == "scaler"} for d in losses]
+        kept = [
+            self.heap.read((n, name)) or NOTHING
+            for n in set().union(*by)
+            for name in list(self.heap.fields.get(n, ()))
+            if isinstance(name, str) and name.startswith(DONE)
+        ]
+        return bool(by) and all(by) and all(const("unscaled")[0] not in v for v in kept)
 
     def _over(self) -> Value:
         """The loaders and shares that are gone through."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -147,11 +149,48 @@ def scaled(site: Site) -> Value:
     return modules.each_data(site.m, found, lambda d: modules.reaching(d, made.number))
 
 
+#: fields of a scaler: what it has done with an optimizer since its last ``update()``
+DONE = "done with "
+
+
+def done_with(m: Machine, scaler: int, optimizer: int) -> Value:
+    """What a scaler has done with an optimizer since its last update: ``nothing``, ``unscaled``,
+    ``stepped``.
+    """
+    return m.heap.read((scaler, f"{DONE}{optimizer}")) or const("nothing")
+
+
+def _does(site: Site, kind: str, word: str) -> list[Object]:
+    """The optimizers that a scaler is given; what it did with each before is kept in the event."""
+    found = site.m.objects(site.get(1) or NOTHING)
+    for o in found:
+        made = site.object
+        before = done_with(site.m, made.number, o.number) if made is not None else NOTHING
+        site.event(kind, optimizer=value(Ref(o.number)), before=before)
+        if made is not None:
+            site.m.heap.write((made.number, f"{DONE}{o.number}"), const(word))
+    return found
+
+
+def unscaled(site: Site) -> Value:
+    """``scaler.unscale_(optimizer)``: the scale leaves the gradients."""
+    _does(site, "unscale", "unscaled")
+    return NONE
+
+
+def updated(site: Site) -> Value:
+    """``scaler.update()``: another scale for the steps that come."""
+    made = site.object
+    for name in list(site.m.heap.fields.get(made.number, ())) if made is not None else ():
+        if made is not None and isinstance(name, str) and name.startswith(DONE):
+            site.m.heap.write((made.number, name), const("nothing"))
+    return NONE
+
+
 def scaler_step(site: Site) -> Value:
     """``scaler.step(optimizer)``: the optimizer's step, unless a gradient overflowed."""
-    for o in site.m.objects(site.get(1) or NOTHING):
+    for o in _does(site, "scaler step", "stepped"):
         method = site.m.method_of(o, "step")
-        site.event("scaler step", optimizer=value(Ref(o.number)))
         if method is not None:
             held = site.m.attribute(value(Ref(o.number)), "step", site.node, site.frame)
             site.m.call(held, Arguments(), site.node, site.frame)
@@ -254,7 +293,9 @@ ROWS = (
     Row("<scheduler>.get_last_lr <scheduler>.get_lr", rates, source=_DOC),
     Row("<scaler>.scale", scaled, source=_AMP),
     Row("<scaler>.step", scaler_step, source=_AMP),
-    Row("<scaler>.update <scaler>.unscale_ <scaler>.load_state_dict", none, source=_AMP),
+    Row("<scaler>.unscale_", unscaled, source=_AMP),
+    Row("<scaler>.update", updated, source=_AMP),
+    Row("<scaler>.load_state_dict", none, source=_AMP),
     Row("<scaler>.get_scale <scaler>.is_enabled", uniform, source=_AMP),
 )  # fmt: skip
 ATTRIBUTES = (

@@ -235,6 +235,34 @@ def test_a_sampler_shuffles_where_the_loader_did(before: str, after: str, right:
     assert told == (set() if right else {sharded.NAME})
 
 
+_CLIPPED = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n            "
+_OFF = "scaler.unscale_(optimizer)\n            "
+_STEP = "scaler.step(optimizer)\n            scaler.update()"
+
+
+@pytest.mark.parametrize(
+    ("lines", "right"),
+    [
+        pytest.param(_OFF + _CLIPPED + _STEP, True, id="clipped without the scale"),
+        pytest.param(_CLIPPED + _STEP, False, id="clipped with the scale"),
+        pytest.param(_CLIPPED + _OFF + _STEP, False, id="taken off too late"),
+        pytest.param("if torch.cuda.is_available():\n                " + _OFF + _CLIPPED + _STEP, True, id="taken off, perhaps"),
+        pytest.param("if epoch > 1:\n                " + _OFF + _CLIPPED + _STEP, False, id="taken off in later epochs"),
+        pytest.param("scaler.step(optimizer)", False, id="never updated"),
+        pytest.param("scaler.step(optimizer)\n        scaler.update()", False, id="updated after the epoch"),
+        pytest.param(_OFF + _OFF + _STEP, False, id="taken off twice"),
+        pytest.param("scaler.step(optimizer)\n            " + _OFF + "scaler.update()", False, id="taken off after the step"),
+        pytest.param("if epoch > 1:\n                scaler.step(optimizer)\n                scaler.update()", True, id="stepped at times"),
+        pytest.param("scaler.step(optimizer)\n            scaler.step(other)\n            scaler.update()", True, id="two optimizers"),
+        pytest.param("scaler.unscale_(other)\n            " + _OFF + _CLIPPED + _STEP, True, id="both"),
+    ],
+)
+def test_a_scaler_does_each_thing_once_and_clipping_comes_after_the_scale(lines: str, right: bool) -> None:
+    text = SCALED.replace(_STEP, lines).replace("    scaler = ", "    other = torch.optim.SGD(model.parameters(), lr=0.1)\n    scaler = ")
+    told = [n for n, _ in judged(text)]
+    assert (scaling.NAME not in told) is right, told
+
+
 def test_what_the_program_did_with_a_scaler_before_stays() -> None:
     result, original = (t.replace("scaler.step(optimizer)", "optimizer.step()") for t in (SCALED, SCALED))
     sources = [parse(t.encode(), "train.py") for t in (result, original)]
