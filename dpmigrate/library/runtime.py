@@ -132,6 +132,9 @@ def dealt(how: str) -> Effect:
             other = site.m.object(atom)
             if other is not None:
                 _taken_over(site, made, other)
+                kept = site.get(1, "keep_batch_size") or const(False)
+                if how == SHARED and kept == const(False) and other.kind == "loader":
+                    site.event("batch divided", size=_size_of(site.m, other.number))
             site.m.heap.write((made.number, "dealt"), const(how))
             if how == SHARED:
                 sampler = site.m.heap.new(
@@ -147,6 +150,12 @@ def dealt(how: str) -> Effect:
         return join(*found)
 
     return effect
+
+
+def _size_of(m: Machine, loader: int) -> Value:
+    """The batch size of a loader: 1 where it is given none."""
+    told = any(m.heap.read((loader, name)) for name in ("batch_sampler", "**"))
+    return m.heap.read((loader, "batch_size")) or (NOTHING if told else const(1))
 
 
 def _taken_over(site: Site, made: Object, other: Object) -> None:

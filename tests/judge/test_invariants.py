@@ -109,6 +109,7 @@ def test_batches_may_be_those_of_each_rank() -> None:
 
 
 SHARD = "sampler=ddp.DistributedSampler(train_set, seed=0)"
+LOADER = f"DataLoader(train_set, batch_size=ddp.local_batch(16), {SHARD})"
 SPOILED = [
     pytest.param("model = ddp.wrap(Net())", "model = Net()\n    model.module = model", wrapped.NAME, id="no wrap"),
     pytest.param("loss = nn.functional.cross_entropy(model(x), y)", "loss = nn.functional.cross_entropy(model.module(x), y)", wrapped.NAME, id="past the wrapper"),
@@ -122,6 +123,9 @@ SPOILED = [
     pytest.param(SHARD, f"shuffle=True, {SHARD}", sharded.NAME, id="shuffled as well"),
     pytest.param("ddp.local_batch(16)", "16", sharded.NAME, id="whole batches"),
     pytest.param("ddp.local_batch(16)", "ddp.local_batch(1)", sharded.NAME, id="batches of one sample"),
+    pytest.param(LOADER, "ddp.distribute(DataLoader(train_set, shuffle=True, batch_size=16))", None, id="a loader dealt"),
+    pytest.param(LOADER, "ddp.distribute(DataLoader(train_set, shuffle=True, batch_size=1))", sharded.NAME, id="a loader of one sample dealt"),
+    pytest.param(LOADER, "ddp.distribute(DataLoader(train_set, shuffle=True))", sharded.NAME, id="a loader without a size dealt"),
     pytest.param("        for x, y in loader:\n            optimizer", "        for x, y in ddp.shard(loader):\n            optimizer", sharded.NAME, id="a loader for evaluations"),
     pytest.param("        loader.sampler.set_epoch(epoch)\n", "", epochs.NAME, id="no epoch"),
     pytest.param("        loader.sampler.set_epoch(epoch)\n        model.train()\n", "        it = enumerate(loader)\n        model.train()\n        for i, (x, y) in it:\n            pass\n        loader.sampler.set_epoch(epoch)\n", epochs.NAME, id="epoch after a pass"),
