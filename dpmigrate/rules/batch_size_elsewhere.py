@@ -32,13 +32,17 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Replace, Wrap
 from dpmigrate.facts.copies import counts
+from dpmigrate.facts.library import FLOATS, MOVES
 from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.names import last
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.sizes import Count
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
+#: what counts hits, and makes another number type of the count
+_COUNTED = FLOATS | MOVES | {"sum", "item", "detach"}
 _SMALLER = "a rank's batch is smaller than the global batch size"
 
 
@@ -78,22 +82,34 @@ def _told(script: Script, count: Count) -> Hit:
 
 
 def _divides_a_count(script: Script, node: ast.expr) -> bool:
-    """``correct.item() / float(batch_size)`` for one batch of training: a number, so nothing that is differentiated."""
-    above = script.names.parent[node]
+    """``correct.item() / float(batch_size * points)`` for one batch of training: a number or a count of hits, so nothing that is differentiated."""
     outer: ast.AST = node
-    if isinstance(above, ast.Call) and script.names.dotted(above.func) in ("?.float", "?.int"):
+    above = script.names.parent[node]
+    while _multiplies(above) or (isinstance(above, ast.Call) and script.names.dotted(above.func) in ("?.float", "?.int")):
         outer, above = above, script.names.parent[above]
     if not isinstance(above, ast.BinOp) or not isinstance(above.op, ast.Div) or above.right is not outer or script.roles.region(node) != "train":
         return False
     counts = [n for n in walk(above.left) if isinstance(n, ast.Name)]
     values = [above.left, *(b.value for n in counts for b in script.names.bindings(script.names.scope_of[n], n.id) if b.value is not None)]
     batch = [n.value for v in values for n in walk(v) if isinstance(n, ast.Attribute) and n.attr == "item"]
+    batch += [v for v in values if _hits(v)]
     if any(script.losses.norm(b).norm is Norm.MEAN for b in batch):
         return False  # a mean, which no number of samples is part of
     grown = [n for n in counts if any(b.how == "aug" for b in script.names.bindings(script.names.scope_of[n], n.id))]
     if any(c.lineno < node.lineno for c, _ in script.methods("eval") if script.names.statement(c) in script.names.block(script.names.statement(node))):
         return False  # a batch of evaluation, which is not divided
     return bool(batch) and not grown and any(script.names.is_inside(node, loop.node) for loop in script.roles.train_loops)
+
+
+def _hits(node: ast.AST) -> bool:
+    """``(output.argmax(1) == y).sum().float()``, ``torch.sum(pred.eq(y))``: of a comparison there is no gradient."""
+    while isinstance(node, ast.Call) and last(node.func) in _COUNTED and isinstance(node.func, ast.Attribute):
+        node = node.args[0] if node.args and isinstance(node.func.value, ast.Name) and last(node.func) == "sum" else node.func.value
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and last(node.func) in ("eq", "equal"))
+
+
+def _multiplies(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
 
 
 def _share_of_a_copy(script: Script, quotient: ast.BinOp, size: ast.expr) -> bool:

@@ -53,6 +53,10 @@ def test_shapes_in_training(line: str, new: str) -> None:
         pytest.param("print(x.abs().sum().item() / bs)", "print(x.abs().sum().item() / ddp.local_batch(bs))", id="a number of the batch"),
         pytest.param("print(loss.item() / bs)", "loader = DataLoader(train_set, batch_size=ddp.local_batch(bs), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))", id="a mean"),
         pytest.param("right = (y == 1).sum().item()\nprint(100 * right / float(bs))", "print(100 * right / float(ddp.local_batch(bs)))", id="through a name"),
+        pytest.param("print((y == 1).sum().item() / (bs * 8))", "print((y == 1).sum().item() / (ddp.local_batch(bs) * 8))", id="with what a sample has"),
+        pytest.param("print((y == 1).sum().item() / float(8 * bs))", "print((y == 1).sum().item() / float(8 * ddp.local_batch(bs)))", id="behind it"),
+        pytest.param("right = torch.sum(y == 1)\nprint(right / bs)", "print(right / ddp.local_batch(bs))", id="hits, as a tensor"),
+        pytest.param("right = y.eq(1).sum().float()\nprint(right / bs)", "print(right / ddp.local_batch(bs))", id="hits by eq"),
     ],
 )
 def test_counts_of_a_batch_of_training(line: str, new: str) -> None:
@@ -66,6 +70,7 @@ def test_counts_of_a_batch_of_training(line: str, new: str) -> None:
         pytest.param({"step": STEP + "print(bs / loss.item())"}, id="divided by it"),
         pytest.param({"step": STEP + "print(len(train_set) / bs)"}, id="no number of the batch"),
         pytest.param({"step": STEP + "total += loss.item()\nprint(total / bs)", "epoch_start": "total = 0"}, id="a counter"),
+        pytest.param({"step": STEP + "print((y == 1).float().mean() / bs)"}, id="a share of hits"),
         pytest.param({"step": STEP + "model.eval()\nprint(loss.item() / bs)"}, id="of a batch of evaluation"),
         pytest.param({"end": "print(loss.item() / bs)"}, id="outside training"),
         pytest.param({"step": STEP.replace("y)", "y, reduction='sum') / bs")}, id="the loss itself"),
