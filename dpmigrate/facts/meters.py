@@ -7,14 +7,19 @@ these. Its sums are then counters like any other, written ``losses.sum``; what i
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.carried import Carried, is_zero
 from dpmigrate.facts.definitions import arguments, default, parameters
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
+
+
+#: what may leave out what stands in it
+_CHOICES = (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.match_case, ast.For, ast.AsyncFor, ast.While, FunctionNode, ast.Lambda)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,7 +60,8 @@ def meters(carried: Carried) -> list[Meter]:
         shape = calls[0][2]
         if name not in unknown and all(s is shape or ast.dump(calls[0][1]) == ast.dump(f) for _, f, s in calls):
             given = [(attribute, tuple(_given(roles, call, function, value) for call, function, _ in calls)) for attribute, value in shape.adds]
-            derived = tuple(f"{name}.{attribute} = {_on(name, calls[0][1], value)}" for attribute, value in shape.derived)
+            sure = any(_each_turn(carried, call) for call, _, _ in calls)
+            derived = tuple(_again(name, calls[0][1], attribute, value, sure) for attribute, value in shape.derived)
             out.append(Meter(name, tuple(c for c, _, _ in calls), tuple(given), derived, _from_zero(carried, name, [a for a, _ in shape.adds])))
     return out
 
@@ -64,6 +70,23 @@ def _may_be_none(roles: Roles, meter: ast.Name) -> bool:
     """Whether the program goes on without the meter: ``losses = AverageMeter() if criterion else None``. Its sums cannot be read then."""
     given = (b.value for b in roles.names.bindings(roles.names.scope_of[meter], meter.id) if b.how == "assign")
     return any(isinstance(v.node, ast.Constant) and v.node.value is None for e in given for v in roles.values.eval(e))
+
+
+def _each_turn(carried: Carried, call: ast.Call) -> bool:
+    """Whether every turn of the loop comes to the update."""
+    loop = carried.loop.node
+    around = itertools.takewhile(lambda a: a is not loop, carried.roles.names.ancestors(call))
+    if any(isinstance(a, _CHOICES) for a in around):
+        return False
+    return not any(isinstance(n, ast.Continue | ast.Break) and position(n) < position(call) for n in walk(loop))
+
+
+def _again(name: str, method: FunctionNode, attribute: str, value: ast.expr, sure: bool) -> str:
+    """The statement that computes an attribute again; what may never have been updated has no count to divide by, and keeps what it has."""
+    text = f"{name}.{attribute} = {_on(name, method, value)}"
+    divisors = [ast.unparse(n.right) for n in walk(value) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div | ast.FloorDiv | ast.Mod)]
+    wanted = [_on(name, method, ast.parse(d, mode="eval").body) for d in dict.fromkeys(divisors)]
+    return text if sure or not wanted else f"{text} if {' and '.join(wanted)} else {name}.{attribute}"
 
 
 def _shape(roles: Roles, method: FunctionNode) -> Shape | None:

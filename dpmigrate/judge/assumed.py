@@ -22,14 +22,20 @@ def sentences(trial: Trial) -> tuple[str, ...]:
 
 
 def own_totals(trial: Trial) -> tuple[str, ...]:
-    """A sentence for each place where a total of rank 0's own batches is told."""
-    nodes = dict.fromkeys(event.node for event in totals.of_own_batches(trial))
-    return tuple(
-        f"{shorten(ast.unparse(node), 70, placeholder=' …')} tells a total of rank 0's own batches: "
-        "put the parts together first, with ddp.sum_all (sums, counts) or ddp.mean_all (means of "
-        "batches)."
-        for node in nodes
+    """Totals of rank 0's own batches: the first place that tells one, and how many more there are."""
+    nodes = list(dict.fromkeys(event.node for event in totals.of_own_batches(trial)))
+    if not nodes:
+        return ()
+    return (
+        f"{_first(nodes)} tells a total of rank 0's own batches: put the parts together first, with "
+        "ddp.sum_all (sums, counts) or ddp.mean_all (means of batches).",
     )
+
+
+def _first(nodes: list[ast.AST]) -> str:
+    """The text of the first node, and how many more there are."""
+    more = f" (and {len(nodes) - 1} more)" if nodes[1:] else ""
+    return shorten(ast.unparse(nodes[0]), 70, placeholder=" …") + more
 
 
 def _means(trial: Trial) -> Iterator[str]:
@@ -37,10 +43,9 @@ def _means(trial: Trial) -> Iterator[str]:
     found = sorted(totals.of_training(trial), key=lambda event: event.kind == "print")
     nodes = list(dict.fromkeys(event.node for event in found))  # what is kept comes first
     if nodes:
-        more = f" (and {len(nodes) - 1} more)" if nodes[1:] else ""
         yield (
-            f"{shorten(ast.unparse(nodes[0]), 70, placeholder=' …')}{more} tells a mean over rank "
-            "0's part of the batch; ddp.mean_all gives that of the whole batch, called on all ranks."
+            f"{_first(nodes)} tells a mean over rank 0's part of the batch; ddp.mean_all gives that "
+            "of the whole batch, called on all ranks."
         )
 
 

@@ -82,11 +82,11 @@ def _told(trial: Trial) -> Iterator[Fault]:
 
 
 def of_own_batches(trial: Trial) -> Iterator[Event]:
-    """Where a total of the training is told that no reduction has put together: that of the rank's
-    own batches. The training itself does not depend on it.
+    """Where a total of the training is told that no reduction has put together, or what may be one:
+    that of the rank's own batches. The training itself does not depend on it.
     """
     for event, d, over in _numbers(trial):
-        added_up = d.placement in _ADDED_UP or _of_samples(d)
+        added_up = d.placement in (*_ADDED_UP, placements.UNKNOWN) or _of_samples(d)
         if added_up and event.kind != "schedule" and _trained(trial, d) - over:
             yield event
 

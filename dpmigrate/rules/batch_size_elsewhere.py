@@ -92,7 +92,7 @@ def _divides_a_count(script: Script, node: ast.expr) -> bool:
     counts = [n for n in walk(above.left) if isinstance(n, ast.Name)]
     values = [above.left, *(b.value for n in counts for b in script.names.bindings(script.names.scope_of[n], n.id) if b.value is not None)]
     batch = [n.value for v in values for n in walk(v) if isinstance(n, ast.Attribute) and n.attr == "item"]
-    batch += [v for v in values if _hits(v)]
+    batch += [v for v in values if isinstance(v, ast.expr) and _hits(v)]
     if any(script.losses.norm(b).norm is Norm.MEAN for b in batch):
         return False  # a mean, which no number of samples is part of
     grown = [n for n in counts if any(b.how == "aug" for b in script.names.bindings(script.names.scope_of[n], n.id))]

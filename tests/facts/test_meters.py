@@ -100,6 +100,20 @@ def test_long_additions_and_calls_in_the_method() -> None:
     assert found.derived == ()
 
 
+@pytest.mark.parametrize(
+    ("body", "always"),
+    [
+        pytest.param("with torch.no_grad():\n    m.update(x)", True, id="in a with"),
+        pytest.param("if flag:\n    m.update(x)\nm.update(x)", True, id="once at least"),
+        pytest.param("if flag:\n    m.update(x)", False, id="under a test"),
+        pytest.param("for y in x:\n    m.update(y)", False, id="in a loop that may be empty"),
+        pytest.param("if flag:\n    continue\nm.update(x)", False, id="behind continue"),
+    ],
+)
+def test_what_may_never_be_updated_is_not_divided_by_nothing(body: str, always: bool) -> None:
+    assert _one(body=body).derived == ("m.avg = m.sum / m.count" + (" if m.count else m.avg" if not always else ""),)
+
+
 def test_a_constant_that_the_method_adds() -> None:
     assert _added(_one(update="def add(self, v):\n    self.sum += v\n    self.count += 1", body="m.add(x)")) == {"sum": ["x"], "count": ["1"]}
 
