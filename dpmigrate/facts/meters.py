@@ -17,7 +17,6 @@ from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
 
-
 #: what may leave out what stands in it
 _CHOICES = (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.match_case, ast.For, ast.AsyncFor, ast.While, FunctionNode, ast.Lambda)
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import COMMANDS
 from dpmigrate.facts.paths import HOLE, path_form
@@ -50,6 +50,42 @@ def read_in_a_step(script: Script) -> Iterator[ast.Call]:
             function = script.names.function(read)
             if any(script.names.function(w) is function for w in _before(script, read, path, written)):
                 yield read
+
+
+def overwritten(script: Script) -> Iterator[ast.Call]:
+    """The calls by which all ranks read a file that rank 0 writes anew in the same function, in the same run of it: it may be empty by then."""
+    written = _written(script)
+    for read, path in _reads(script) if written else ():
+        for write in written.get(path_form(script, path), ()) if _all_read(script, read) else ():
+            if script.names.function(write) is script.names.function(read) and _comes_to(script, read, script.names.statement(write)):
+                yield read
+                break
+
+
+def _comes_to(script: Script, read: ast.Call, write: ast.stmt) -> bool:
+    """Whether a run of a function that reads may write after it: not in another branch, and not where the reading ends the function or the turn.
+
+    Where something is trained between them, the ranks have met.
+    """
+    if position(write) < position(read) or script.values.order.other_branch(write, script.names.statement(read)):
+        return False
+    reading = script.names.statement(read)
+    while not isinstance(reading, FunctionNode | ast.Module):
+        block = script.names.block(reading)
+        after = block[block.index(reading) + 1 :]
+        if any(script.names.is_inside(write, s) for s in block):
+            return not any(script.roles.reaches_backward(s) for s in after if position(s) < position(write) and not script.names.is_inside(write, s))
+        if any(isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break) for s in (block[-1], *_last_of(reading))):
+            return False
+        reading = script.names.statement(script.names.parent[reading])
+    return True
+
+
+def _last_of(stmt: ast.stmt) -> Iterator[ast.stmt]:
+    """The last statement of a ``with``, also of one in it."""
+    while isinstance(stmt, ast.With | ast.AsyncWith):
+        stmt = stmt.body[-1]
+        yield stmt
 
 
 def waits_at(script: Script, read: ast.Call) -> ast.stmt:

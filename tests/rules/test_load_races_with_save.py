@@ -192,3 +192,33 @@ def test_in_a_loop_over_batches_is_no_place_to_wait(defs: str, line: str, said: 
 def test_the_file_of_the_epoch_before_in_a_step() -> None:
     parts = {"epoch_end": "np.save('a.npy', 3)", "step": f"z = np.load('a.npy')\n{STEP}"}
     assert refused("DPM402", imports=_FILES, **parts) == ["np.load('a.npy')"]
+
+
+_RECORD = """
+def record(value, path='best.json'):
+    best = 0
+    if os.path.exists(path):
+        with open(path) as f:
+            best = json.load(f)
+{between}
+    if value > best:
+        with open({path}, 'w') as f:
+            json.dump(value, f)
+"""
+
+
+@pytest.mark.parametrize(
+    ("between", "path", "told"),
+    [
+        pytest.param("", "path", ["open(path)"], id="anew"),
+        pytest.param("", "'last.json'", [], id="another file"),
+        pytest.param("    if best:\n        return", "path", ["open(path)"], id="perhaps"),
+        pytest.param("            return", "path", [], id="where it is read nothing is written"),
+        pytest.param("    loss.backward()", "path", [], id="after training"),
+    ],
+)
+def test_a_record_that_is_read_and_written_anew(between: str, path: str, told: list[str]) -> None:
+    """A rank may read it while rank 0 writes; a barrier would need that all ranks decide alike, so none is written."""
+    parts = {"imports": _FILES, "defs": _RECORD.format(between=between, path=path), "epoch_end": "record(loss.item())"}
+    assert found("DPM402", **parts) == told
+    assert not told or "ddp.barrier()" not in whole(**parts)
