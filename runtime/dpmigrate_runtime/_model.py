@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from ._batches import watch_inputs
 from ._drift import watch_model
 from ._meet import call, rows
-from ._nets import cast_nets
+from ._nets import cast_nets, keep_versions
 from ._places import meeting
 from ._seeds import agree_on_seeds
 from ._state import STATE, device, wire, world_size
@@ -89,6 +89,7 @@ def _wrapped(model: nn.Module, place: torch.device, find_unused: bool, compare: 
     with meeting("ddp.wrap"):
         agree_on_seeds()
         where: dict[str, Any] = {"device_ids": [place.index]} if place.type == "cuda" else {"process_group": _group_for_cpu()}
+        keep_versions()
         wrapped = DistributedDataParallel(model, find_unused_parameters=find_unused, **where)
     STATE.wrapped.add(wrapped)
     watch_model(model, compare)

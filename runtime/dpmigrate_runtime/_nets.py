@@ -1,4 +1,4 @@
-"""The ranks watch themselves: what is hooked into torch where there are several.
+"""What is hooked into torch where there are several ranks, most of it so that they watch themselves.
 
 * ``parameters``: an optimizer trains what is in no wrapped model (``_outside``);
 * ``batches``: all ranks train on the same samples (``_batches``);
@@ -14,9 +14,12 @@ nothing is hooked, and nothing costs anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from typing import Any, Final
 
+import torch
 from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 from torch.utils.data import dataloader
 
@@ -26,6 +29,7 @@ from ._state import STATE, world_size
 #: those that are hooked into torch
 HOOKED: Final = frozenset({"parameters", "batches", "passes", "weights"})
 NETS: Final = HOOKED | {"places"}
+_PRESERVES: Final = "_unsafe_preserve_version_counter"
 
 
 def nets(names: str | Collection[str]) -> frozenset[str]:
@@ -49,6 +53,26 @@ def cast_nets() -> None:
     if "parameters" not in STATE.unwatched:
         STATE.hooks.append(register_module_parameter_registration_hook(_outside.registered).remove)
         _replace(Optimizer, "add_param_group", _outside.given)
+
+
+def keep_versions() -> None:
+    """Let a model with buffers be called several times before a backward, also by a torch that lacks the fix of pytorch/pytorch#175024.
+
+    DDP copies rank 0's buffers into the model before each forward. Without the fix autograd takes that for a change of what an earlier
+    forward has kept for its backward (running statistics of BatchNorm), and stops.
+    """
+    if _PRESERVES not in DistributedDataParallel._sync_buffers.__code__.co_names:
+        _replace(DistributedDataParallel, "_sync_buffers", _preserving)
+
+
+def _preserving(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def _sync_buffers(self: Any) -> Any:
+        with ExitStack() as stack:
+            for buffer in self.module.buffers():
+                stack.enter_context(torch.autograd._unsafe_preserve_version_counter(buffer))  # type: ignore[attr-defined]
+            return method(self)
+
+    return _sync_buffers
 
 
 def take_in_nets() -> None:

@@ -129,6 +129,26 @@ def buffers() -> None:
     assert bare.num_batches_tracked == 1
 
 
+def _copied_as_before(self: Any) -> None:
+    """How DDP copies buffers in a torch without the fix of pytorch/pytorch#175024."""
+    with torch.no_grad():
+        self._assign_modules_buffers()
+        self._sync_module_buffers(0)
+
+
+@check
+def several_forwards_before_a_backward() -> None:
+    """Running statistics that DDP copies before a forward are no change of what an earlier forward has kept."""
+    wrapper = nn.parallel.DistributedDataParallel
+    fixed = wrapper._sync_buffers
+    for copied in (fixed, _copied_as_before):
+        wrapper._sync_buffers = copied  # type: ignore[method-assign]
+        model = ddp.wrap(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)))
+        sum(model(torch.randn(5, 3)).square().mean() for _ in range(3)).backward()
+        assert wrapper._sync_buffers is copied or ddp.world_size() > 1
+    wrapper._sync_buffers = fixed  # type: ignore[method-assign]
+
+
 @check
 def summed_loss() -> None:
     weight = torch.tensor([2.0, 3.0], requires_grad=True)
