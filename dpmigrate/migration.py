@@ -219,7 +219,8 @@ def anew(program: Program, texts: Texts) -> Program | Problem:
         source = part.source.rewritten(texts.get(part, part.source.text))
         if isinstance(source, Problem):
             return source
-        parts.append(placed(source, first, main=part is program.parts[-1], word=part.word))
+        changed = part.source.text if part in texts else None
+        parts.append(placed(source, first, main=part is program.parts[-1], word=part.word, former=changed))
         first = parts[-1].end
     return only_alive(Program(tuple(parts), program.links, computed=program.computed))
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dpmigrate.lines import Lines
 from dpmigrate.model import Problem, Span, is_main_guard
 from dpmigrate.source import Source
 
@@ -23,13 +24,14 @@ Links = Mapping[tuple[int, str], int]
 class Part:
     """A file of a program: what of it runs there, with the positions of the program; ``first`` lines of the program stand before it.
 
-    ``word`` is the last one of the module's name.
+    ``word`` is the last one of the module's name. ``former`` is the text that a rewritten file had before: people know the lines of that one.
     """
 
     source: Source
     tree: ast.Module
     first: int = 0
     word: str = ""
+    former: str | None = None
 
     @cached_property
     def _lines(self) -> list[bytes]:
@@ -48,12 +50,21 @@ class Part:
         lines[0] = lines[0][span.col :]
         return b"\n".join(lines).decode("utf-8", "surrogatepass")
 
+    def line(self, line: int) -> int:
+        """The line of the file, as people see it, that a line of the program is in: of a rewritten file that of its former text."""
+        own = line - self.first
+        return own if self._moved is None else self._moved.place(own)
+
+    @cached_property
+    def _moved(self) -> Lines | None:
+        return None if self.former is None else Lines(self.former, self.source.text)
+
     def own(self, span: Span) -> Span:
         """The span as the file alone counts."""
         return Span(span.line - self.first, span.col, span.end_line - self.first, span.end_col)
 
 
-def placed(source: Source, first: int, *, main: bool, word: str = "") -> Part:
+def placed(source: Source, first: int, *, main: bool, word: str = "", former: str | None = None) -> Part:
     """A file with its place in a program; where it is imported, the block of its main guard does not run and is left out.
 
     The statements are the source's own, moved to their new lines: a source has one place only.
@@ -61,7 +72,7 @@ def placed(source: Source, first: int, *, main: bool, word: str = "") -> Part:
     tree = ast.Module([s for s in source.tree.body if main or not is_main_guard(s)], [])
     if first:
         ast.increment_lineno(tree, first)
-    return Part(source, tree, first, word)
+    return Part(source, tree, first, word, former)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +133,10 @@ class Program:
     def place(self, line: int) -> str:
         """A line of the program as editors write it: ``utils.py:12``."""
         part = self.part(Span(line, 0, line, 0))
-        return f"{part.source.name}:{line - part.first}"
+        return f"{part.source.name}:{part.line(line)}"
 
     def where(self, span: Span) -> str:
         """The place for people, seen from the script: ``line 12``, or ``utils.py, line 12``."""
         part = self.part(span)
-        line = f"line {span.line - part.first}"
+        line = f"line {part.line(span.line)}"
         return line if part is self.parts[-1] else f"{part.source.name}, {line}"

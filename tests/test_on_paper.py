@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -438,3 +439,6 @@ def test_samples_are_no_classes(tmp_path: Path, scores: str, loss: str, status: 
     path.write_text(SCRIPT.format(imported="", model="nn.Linear(4, 2)", loss=loss.format(scores, target)))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is status, outcome
+    if status is Status.REFUSED:  # the line is that of the user's file: the new text was not written
+        (line,) = re.findall(r"train\.py:(\d+)", outcome.reason)
+        assert "backward()" in path.read_text().splitlines()[int(line) - 1]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from dpmigrate.lines import Lines
 from dpmigrate.result.flow import Flow, Read
-from dpmigrate.result.lines import Lines
 from dpmigrate.result.migrated import Fault, Migrated
 from dpmigrate.result.scopes import Scope
 

@@ -10,10 +10,10 @@ from functools import cached_property
 from dpmigrate.contract import MODULE
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.values import NONE, Vals
+from dpmigrate.lines import Lines
 from dpmigrate.model import Span
 from dpmigrate.program import Part
 from dpmigrate.result.flow import Flow
-from dpmigrate.result.lines import Lines
 from dpmigrate.result.scopes import Definition
 
 

@@ -218,7 +218,7 @@ def test_an_output_that_no_loss_is_made_of_is_looked_for(tmp_path: Path) -> None
     path.write_text(_UNUSED_OUTPUT)
     outcome = applied(path)
     (told,) = [f.message for f in outcome.files[0].findings if f.code == "DPM111"]
-    assert told == "no loss reaches Linear (made in line 12): DDP would stop in the second step"
+    assert told == "no loss reaches Linear (made in line 11): DDP would stop in the second step"
     assert (outcome.status, "net = ddp.wrap(Net(), find_unused=True)" in path.read_text()) == (Status.CHANGED, True)
 
 
