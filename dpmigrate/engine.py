@@ -192,12 +192,12 @@ def _script(name: str, data: bytes, settings: Settings, literals: tuple[bytes, .
     for closed, problem in program.closed:  # what it does cannot be known
         return Outcome(name, Status.FAILED, problem=Problem(f"{closed}, which it imports, {problem.message}"))
     files = [p.source.data for p in program.parts]
-    if not _relevant(files, literals):
+    script = Script.running(program, settings) if _relevant(files, literals) else None
+    if script is None or script.idle:
         for unread, problem in program.unread:  # what is trained may stand there
             if problem.line is not None and _relevant([reading.content(Path(unread))], literals):
                 return Outcome(name, Status.FAILED, problem=Problem(f"{unread}, which it imports, cannot be read: line {problem.line}: {problem.message}"))
-        return Outcome(name, Status.CLEAN, reason=_idle(files), notes=_unread(program))
-    return Script.running(program, settings)
+    return script or Outcome(name, Status.CLEAN, reason=_idle(files), notes=_unread(program))
 
 
 def _relevant(files: Sequence[bytes], literals: tuple[bytes, ...]) -> bool:

@@ -48,11 +48,12 @@ def test_check_reports_path_line_column_code(tmp_path: Path) -> None:
     assert run("check", "--exit-zero", cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.parametrize("beside", [b"", b"import torch\n\nmodel = torch.nn.Linear(1, 1)\noptimizer = torch.optim.SGD(model.parameters())\n"], ids=["alone", "with more of torch"])
 @pytest.mark.parametrize("command", ["check", "apply"])
-def test_a_training_that_stands_in_a_file_that_does_not_parse(tmp_path: Path, command: str) -> None:
+def test_a_training_that_stands_in_a_file_that_does_not_parse(tmp_path: Path, command: str, beside: bytes) -> None:
     """As where it is written for a later Python: nothing can be said of the program."""
     put(tmp_path, b"import torch\n\n\ndef run(loss):\n    loss.backward()\n    x =\n", "steps.py")
-    put(tmp_path, b"from steps import run\n\nrun(1)\n")
+    put(tmp_path, beside + b"from steps import run\n\nrun(1)\n")
     done = run(command, "train.py", cwd=tmp_path)
     assert done.returncode == 2
     assert b"steps.py, which it imports, cannot be read: line 6: syntax error: " in done.stdout + done.stderr

@@ -40,6 +40,9 @@ from dpmigrate.model import Span
 from dpmigrate.program import Program
 from dpmigrate.settings import Settings
 
+_NO_TORCH = "torch is not imported in this program"
+_NO_BACKWARD = "no backward() in this program: nothing is trained here"
+
 
 class Script:
     """One program with its facts.
@@ -96,12 +99,17 @@ class Script:
             migrated = MODULE in self.names.imports.values()  # what is left of a distributed mode of its own is switched off
             return f"{self.distributed}; {self.own_start}" if self.own_start and not migrated else self.distributed
         if not any(d == "torch" or d.startswith("torch.") for d in self.names.imports.values()) and not self.names.stars:
-            return "torch is not imported in this program"
+            return _NO_TORCH
         if self.roles.backwards or any(True for _ in unseen_training(self.roles)):
             return ""
         if not self.unseen:
-            return "no backward() in this program: nothing is trained here"
+            return _NO_BACKWARD
         return "" if self.entry is not None else "it starts nothing: what it trains is looked at with the script that imports it"
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing in the files that could be read trains."""
+        return self.exempt in (_NO_TORCH, _NO_BACKWARD)
 
     @cached_property
     def unseen(self) -> list[Unseen]:
