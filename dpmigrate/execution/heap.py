@@ -60,6 +60,8 @@ class Object:
     many: bool = False
     #: something other than a local variable holds it, so that an earlier one may be alive
     kept: bool = False
+    #: an iterator that a loop makes and goes through: what it goes over is not held by it for long
+    passing: bool = False
     marks: set[str] = field(default_factory=set)
 
 
@@ -140,6 +142,10 @@ class Heap:
             if isinstance(atom, Ref):
                 made = self.objects[atom.object]
                 made.kept = True
+                if made.passing:  # it is held longer than its loop, with all that it goes over
+                    made.passing = False
+                    for _, held in list(self.names(made.number)):
+                        self.keep(held)
                 if made.many and -atom.object in self.fields:
                     self._revive(atom.object)
             elif isinstance(atom, Items):
@@ -203,7 +209,7 @@ class Heap:
         else:
             self._store[location] = new
             holder = self.objects.get(owner)
-            if holder is not None and holder.kind not in _SCOPES:
+            if holder is not None and holder.kind not in _SCOPES and not holder.passing:
                 self.keep(new)
         known = self.fields.setdefault(owner, {})
         if name not in known:

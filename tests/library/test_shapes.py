@@ -189,3 +189,33 @@ def test_an_axis_that_squeeze_may_have_left_alone(text: str, kind: Kind) -> None
     """``z`` has one number a sample, perhaps: then its last axis is that of the samples."""
     ex = executed(f"{_HEAD}{_UNKNOWN}w = torch.ones(2, 4)\nfor x, t in loader:\n    z = x.squeeze()\n    {text}\n")
     assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is kind
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        pytest.param("for kept in seen:", id="the list"),
+        pytest.param("for _, kept in zip([1, 2], seen):", id="zip"),
+        pytest.param("for kept in reversed(seen[:-1]):", id="reversed"),
+        pytest.param("for _, kept in enumerate(list(reversed(seen))):", id="nested"),
+        pytest.param("for kept in [k for k in reversed(seen)]:", id="a comprehension"),
+    ],
+)
+def test_a_list_that_a_loop_goes_through_is_another_one_in_the_next_call(loop: str) -> None:
+    """A U-Net keeps what it has made in a list: that of the batches of training is not in those of other batches."""
+    text = (
+        f"def net(v, k):\n    seen = []\n    for n in range(k):\n        v = v + 1\n        seen.append(v)\n    {loop}\n        v = v + kept\n    return v\n"
+        f"{_UNKNOWN}for x, t in loader:\n    first = net(x, int(input()))\nsecond = net(torch.ones(3), int(input()))\n"
+    )
+    ex = executed(f"{_HEAD}{text}")
+    assert placement_of(tuple(a for a in held(ex, "first") if a != UNBOUND)).kind is Kind.ROWS
+    assert not any(a.sources for a in held(ex, "second") if isinstance(a, Data))
+
+
+def test_an_iterator_that_is_kept_holds_what_it_goes_over() -> None:
+    text = (
+        "made = []\nfor v in [x0, torch.ones(3)]:\n    seen = []\n    for n in range(int(input())):\n        seen.append(v)\n"
+        "    for pair in [zip(seen, seen)]:\n        made.append(pair)\nfor pair in made:\n    for out, _ in pair:\n        pass\n"
+    )
+    ex = executed(f"{_HEAD}{_UNKNOWN}for x0, t in loader:\n{indent(text, '    ')}")
+    assert any(a.sources for a in held(ex, "out") if isinstance(a, Data))
