@@ -60,7 +60,7 @@ class Object:
     many: bool = False
     #: something other than a local variable holds it, so that an earlier one may be alive
     kept: bool = False
-    #: an iterator that a loop makes and goes through: what it goes over is not held by it for long
+    #: an iterator that only local variables hold: what it goes over is held as long as they live
     passing: bool = False
     marks: set[str] = field(default_factory=set)
 
@@ -90,6 +90,8 @@ class Heap:
         self._reads: list[dict[Location, Value | None]] = []
         self._watches: list[dict[Location, Value]] = []
         self._made: list[set[int]] = []
+        #: iterators over objects, while local variables alone hold them
+        self._over: dict[int, set[int]] = {}
         #: the scopes of the calls under way
         self.scopes: list[int] = []
 
@@ -127,14 +129,21 @@ class Heap:
         return made
 
     def _named_twice(self, number: int) -> bool:
-        """Whether several variables of the calls under way hold an object."""
-        wanted, found = Ref(number), 0
+        """Whether several variables of the calls under way hold an object, or iterators over it."""
+        wanted, found = self._through(number), 0
         for scope in self.scopes:
             for name in self.fields.get(scope, ()):
                 held = self._store.get((scope, name))
-                if held is not None and wanted in held:
+                if held is not None and any(ref in held for ref in wanted):
                     found += 1
         return found > 1
+
+    def _through(self, number: int) -> list[Ref]:
+        """An object, and the iterators that go over it, also through others."""
+        found = [number]
+        for one in found:
+            found += sorted(self._over.get(one, set()) - set(found))
+        return [Ref(n) for n in found]
 
     def keep(self, v: Value) -> None:
         """The objects of a value are held by more than local variables."""
@@ -142,7 +151,7 @@ class Heap:
             if isinstance(atom, Ref):
                 made = self.objects[atom.object]
                 made.kept = True
-                if made.passing:  # it is held longer than its loop, with all that it goes over
+                if made.passing:  # with all that it goes over
                     made.passing = False
                     for _, held in list(self.names(made.number)):
                         self.keep(held)
@@ -209,7 +218,11 @@ class Heap:
         else:
             self._store[location] = new
             holder = self.objects.get(owner)
-            if holder is not None and holder.kind not in _SCOPES and not holder.passing:
+            if holder is not None and holder.passing:
+                for atom in new:
+                    if isinstance(atom, Ref):
+                        self._over.setdefault(atom.object, set()).add(owner)
+            elif holder is not None and holder.kind not in _SCOPES:
                 self.keep(new)
         known = self.fields.setdefault(owner, {})
         if name not in known:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 
 from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.arguments import Arguments
@@ -30,7 +29,6 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.execution.widening import TURNS, counted, widened
-from dpmigrate.program import Program
 
 #: turns in which a loop must settle; from ``TURNS`` on what changes is widened
 ROUNDS = 12
@@ -38,14 +36,6 @@ ROUNDS = 12
 UNROLLED = 6
 #: and up to this one where each turn sets an attribute whose name it computes
 UNROLLED_NAMES = 128
-
-
-@lru_cache(maxsize=2)
-def gone_through(program: Program) -> frozenset[ast.AST]:
-    """The expressions that loops and comprehensions go over, with those in them."""
-    nodes = (n for p in program.parts for n in ast.walk(p.tree))
-    found = (n.iter for n in nodes if isinstance(n, ast.For | ast.AsyncFor | ast.comprehension))
-    return frozenset(n for iterable in found for n in ast.walk(iterable))
 
 
 class LoopParts(MatchParts):

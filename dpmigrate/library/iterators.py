@@ -11,7 +11,6 @@ from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.divergence import apart, in_no_order, some_order
 from dpmigrate.execution.heap import ELEMENTS, Object
-from dpmigrate.execution.loops import gone_through
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -177,7 +176,7 @@ def over(site: Site, name: str, sources: Sequence[Value | None]) -> Value:
     made = site.made("iterator", extra=len(sources))
     made.name = name
     for i, s in enumerate(sources):
-        made.passing = site.node in gone_through(site.m.program)
+        made.passing = not made.kept
         site.m.heap.write((made.number, f"source {i}"), s if s is not None else SETTING)
         if s is not None and name not in LATER:
             site.m.library.begun(site.m, s, site.node, site.frame)
@@ -211,7 +210,7 @@ def wrapped(site: Site) -> Value:
     if listed is not None and site.word == "reversed":
         return site.m.listed(listed[::-1], site.node, site.frame)
     made = site.made("iterator", extra=1)
-    made.passing = site.node in gone_through(site.m.program)
+    made.passing = not made.kept
     site.m.heap.write((made.number, "source 0"), source)
     counted_by(site, made, [source])
     if site.word not in LATER:

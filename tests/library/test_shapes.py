@@ -199,6 +199,7 @@ def test_an_axis_that_squeeze_may_have_left_alone(text: str, kind: Kind) -> None
         pytest.param("for kept in reversed(seen[:-1]):", id="reversed"),
         pytest.param("for _, kept in enumerate(list(reversed(seen))):", id="nested"),
         pytest.param("for kept in [k for k in reversed(seen)]:", id="a comprehension"),
+        pytest.param("seen = reversed(seen[:-1])\n    for _, kept in zip([1, 2], seen):", id="under its name"),
     ],
 )
 def test_a_list_that_a_loop_goes_through_is_another_one_in_the_next_call(loop: str) -> None:
@@ -212,10 +213,16 @@ def test_a_list_that_a_loop_goes_through_is_another_one_in_the_next_call(loop: s
     assert not any(a.sources for a in held(ex, "second") if isinstance(a, Data))
 
 
-def test_an_iterator_that_is_kept_holds_what_it_goes_over() -> None:
-    text = (
-        "made = []\nfor v in [x0, torch.ones(3)]:\n    seen = []\n    for n in range(int(input())):\n        seen.append(v)\n"
-        "    for pair in [zip(seen, seen)]:\n        made.append(pair)\nfor pair in made:\n    for out, _ in pair:\n        pass\n"
-    )
-    ex = executed(f"{_HEAD}{_UNKNOWN}for x0, t in loader:\n{indent(text, '    ')}")
+_MAKE = "def make(v):\n    seen = []\n    for n in range(int(input())):\n        seen.append(v)\n    return zip(seen, seen)\n"
+
+
+@pytest.mark.parametrize(
+    "keeps",
+    [
+        pytest.param("made = []\nfor v in [x0, torch.ones(3)]:\n    made.append(make(v))\nfor pair in made:\n    for out, _ in pair:\n        pass\n", id="in a list"),
+        pytest.param("for v in [x0, torch.ones(3)]:\n    before = pair if v is not x0 else []\n    pair = make(v)\nfor out, _ in before:\n    pass\n", id="in a variable"),
+    ],
+)
+def test_an_iterator_that_is_held_has_what_it_goes_over(keeps: str) -> None:
+    ex = executed(f"{_HEAD}{_MAKE}{_UNKNOWN}for x0, t in loader:\n{indent(keeps, '    ')}")
     assert any(a.sources for a in held(ex, "out") if isinstance(a, Data))
