@@ -15,6 +15,7 @@ from dpmigrate.execution.scopes import Comprehension
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NOTHING,
+    SETTING,
     Data,
     Ref,
     Value,
@@ -112,7 +113,8 @@ class ComprehensionParts(OperatorParts):
         for turn in range(TURNS + 1):  # what an element leaves behind may change the next one
             self.heap.mark()
             taken = self.elements(iterable, generator.iter, frame)
-            self.assign(generator.target, taken, generator.target, frame)
+            # nothing is seen to be put into it: as in a loop
+            self.assign(generator.target, taken or SETTING, generator.target, frame)
             out = out.and_(self._kept(generators, index, frames, element, found))
             delta = self.heap.rollback()
             late = turn >= TURNS - 1

@@ -182,3 +182,10 @@ def test_what_a_deep_model_holds_is_asked_once() -> None:
         lines += "new = A()\nnew.a = last\nnew.b = last\nlast = new\n"
     ex = executed(f"{_HEAD}{lines}out = unseen(last)\n")
     assert ex.trace.ended is None
+
+
+def test_a_comprehension_over_lists_that_nothing_is_put_into() -> None:
+    """A list that hooks fill is empty on paper; what is made of its elements misses no name."""
+    text = "def make():\n    kept = []\n    return kept\none = make()\nother = make()\nout = [k[0] for k in (one if which else other)]\n"
+    ex = executed(f"{_HEAD}{text}")
+    assert list(ex.trace.missed) == []
