@@ -66,6 +66,8 @@ def index(site: Site) -> Value | None:
     parts = _key(key)
     if found is None:
         return _table(site, owner, parts)
+    if isinstance(known(key), str):  # no tensor, but a dictionary that nobody saw: its fields
+        return _lying(site, owner, found.placement, None)
     walk = _walked(site, parts, found)
     if walk.to is None:
         return site.unknown("an index by places on several axes")

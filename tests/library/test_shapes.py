@@ -111,6 +111,14 @@ def test_a_list_of_axes_to_which_more_is_added() -> None:
     assert placement_of(held(ex, "out")).kind is Kind.UNKNOWN
 
 
+def test_a_word_is_no_place_of_a_sample() -> None:
+    """What a transform of other code makes of a sample may be a dictionary."""
+    samples = "class Samples(Dataset):\n    def __getitem__(self, i):\n        return transforms.Compose([])({'a': torch.ones(3)})\n"
+    ex = executed(f"{_HEAD}from torchvision import transforms\n{samples}for x in DataLoader(Samples()):\n    field = x['a']\n    first = x[0]\n")
+    assert placement_of(held(ex, "field")).kind is Kind.ROWS
+    assert placement_of(held(ex, "first")).kind is Kind.PER_RANK
+
+
 def test_an_order_of_the_batch_chooses_samples_of_the_rank() -> None:
     ex = executed(f"{_HEAD}{_UNKNOWN}for x, t in loader:\n    out = x[torch.randperm(x.size(0)), :]\n    field = x['image']\n")
     assert placement_of(held(ex, "out")).kind is Kind.PER_RANK
