@@ -38,6 +38,12 @@ def batch_norm(names: Names) -> ast.AST | None:
     return None
 
 
+def one_dimensional(names: Names) -> bool:
+    """Whether the program names a normalisation of features, which have one value a sample: it fails for a batch of one."""
+    nodes = (n for n in names.nodes if isinstance(n, ast.Attribute | ast.Name))
+    return any(names.dotted(n).endswith(("nn.BatchNorm1d", "nn.LazyBatchNorm1d")) for n in nodes)
+
+
 def by_hand(modules: Modules) -> Iterator[ast.Call]:
     """Statistics over the batch that a model computes in training by itself: ``x / x.std(0)``, and the mean of a normalisation of its own.
 

@@ -83,6 +83,7 @@ def totals(script: Script, loop: BatchLoop) -> Totals:
     _meters(script, loop, count, losses, found)
     _lists(script, loop, count, losses, found)
     known = {c.name for c in count.counters} | {name for names in found.by_kind.values() for name in names} | set(unknown) | _of_all_ranks(script)
+    known |= set(count.rows)
     found.told += [Doubt(Unclear.GROWS, place, (name,)) for place, name in other_totals(script, count.carried, known)]
     meters = {m.meter.name for m in count.meters}
     foreign = list(foreign_meters(count.carried, meters))

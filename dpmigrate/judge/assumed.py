@@ -51,12 +51,14 @@ def _means(trial: Trial) -> Iterator[str]:
 
 def _models(trial: Trial) -> Iterator[str]:
     """Models of unseen code: how they treat the samples of a batch is not known."""
-    for event in trial.result.trace.of("taken for samples"):
-        for made in trial.objects(event.values["module"]):
-            yield (
-                f"The code of {made.name} is not seen: it is taken for a model that treats each "
-                "sample of a batch by itself."
-            )
+    events = trial.result.trace.of("taken for samples")
+    made = [o.name for event in events for o in trial.objects(event.values["module"])]
+    named = [n for n in made if not n.startswith(".")]  # else it is what a method of one gives
+    for name in named or (["the model"] if made else []):
+        yield (
+            f"The code of {name} is not seen: it is taken for a model that treats each sample of a "
+            "batch by itself."
+        )
 
 
 def _scaled(trial: Trial) -> Iterator[str]:

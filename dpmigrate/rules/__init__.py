@@ -80,10 +80,11 @@ def notes(script: Script) -> tuple[str, ...]:
     dropping = bool(loaders) and all(isinstance(d, ast.Constant) and d.value for d in loaders)
     if not (always or s.sync_bn) and (seen or layers.unseen(script)):
         which = "BatchNorm" if seen else "BatchNorm, if the model has any,"
+        fails = not dropping and (layers.one_dimensional(script.names) or layers.unseen(script))
         out.append(
             f"{which} takes its statistics from a rank's part of the batch, not from the whole batch: "
             "other numbers than on one GPU; --sync-bn keeps them (on GPUs)."
-            + ("" if dropping else " That part may be one sample of the last batch, with which BatchNorm fails after a linear layer: set drop_last=True.")
+            + (" That part may be one sample of the last batch, with which BatchNorm fails after a linear layer: set drop_last=True." if fails else "")
         )
     if not script.from_data_parallel and any(True for _ in layers.by_hand(script.modules)):
         out.append("The model computes a statistic over the batch: each rank takes it from its part of the batch, other numbers than on one GPU.")

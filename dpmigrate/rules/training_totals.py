@@ -66,7 +66,7 @@ _ADVICE = {
     Unclear.METER: "reset it before the loop, and reduce what it adds up after it " + _KINDS,
     Unclear.FOREIGN_METER: "reduce what it counts up before it is read: ddp.sum_all(…) of counts, sums and tables, ddp.mean_all(…) of means of batches",
     Unclear.GROWS: _REDUCE,
-    Unclear.LIST: "gather it if the numbers made from it must cover the epoch",
+    Unclear.LIST: "gather it (ddp.gather_all) if the numbers made from it must cover the epoch",
 }
 
 
@@ -122,8 +122,10 @@ def _is_setting(script: Script, test: ast.expr) -> bool:
 def _told(script: Script, doubt: Doubt) -> Hit:
     names = [", ".join(part) for part in (doubt.names, doubt.of)]
     stmt = script.names.parent.get(doubt.where)
-    number = isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add) and script.text(doubt.where) == doubt.names[0]  # no table
-    advice = _GOES_ON if doubt.why is Unclear.GROWS and number else _ADVICE[doubt.why]
+    adds = isinstance(stmt, ast.AugAssign) and isinstance(stmt.op, ast.Add) and script.text(doubt.where) == doubt.names[0]  # no table
+    advice = _GOES_ON if doubt.why is Unclear.GROWS and adds else _ADVICE[doubt.why]
+    if adds and isinstance(doubt.where, ast.Name) and any(isinstance(v, ast.List) for v in script.roles.given(doubt.where)):
+        advice = _ADVICE[Unclear.LIST]
     if doubt.why is Unclear.FOREIGN_METER and any(script.text(n.value) == doubt.names[0] for n in script.names.attributes("avg")):
         advice = _AVERAGE
     numbered = {"be": "is", "cover": "covers"} if len(doubt.names) == 1 else {"be": "are", "cover": "cover"}

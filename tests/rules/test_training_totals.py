@@ -327,3 +327,17 @@ def test_the_help_fits_what_is_read_of_a_meter(read: str, advice: str) -> None:
     step = STEP + "v.update(loss.item(), 3)"
     (one,) = [f for f in hits("DPM602", imports="from lib import Meter", before="v = Meter()", step=step, epoch_end=f"print({read})") if not f.edits]
     assert one.advice.startswith(advice)
+
+
+def test_lists_of_samples_are_gathered() -> None:
+    """A list cannot be subtracted, and its sum over the ranks is none of its elements."""
+    add = "seen += y.detach().tolist()\nprint(len(seen))"
+    (one,) = hits("DPM602", **_parts(add, start="seen = [0]", end="print(seen)"))
+    assert one.advice.startswith("gather it (ddp.gather_all)")
+
+
+def test_rows_that_are_gathered_are_not_told() -> None:
+    add = "gt = np.concatenate((gt, y.numpy()))\npd = np.concatenate((pd, model(x).argmax(1).numpy()))"
+    parts = _parts(add, start="gt, pd = np.empty(0), np.empty(0)", end="print(sum(gt == pd) / pd.shape[0])")
+    assert found("DPM602", imports="import numpy as np", **parts) == []
+    assert "gt, pd = ddp.gather_all(gt, pd)" in after(imports="import numpy as np", **parts)
