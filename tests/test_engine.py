@@ -150,6 +150,28 @@ def test_a_module_of_that_name_elsewhere_is_another() -> None:
     assert noted(applied("train.py")["train.py"]) == []
 
 
+_FIT = """
+def fit(model, loader, criterion, optimizer):
+    for epoch in range(5):
+        train_epoch(model, loader, criterion, optimizer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        pytest.param({}, "loader.sampler.set_epoch(epoch)", id="nobody else"),
+        pytest.param({"quick_test.py": REFUSED.replace("train_epoch", "fit")}, "ddp.next_epoch(loader)", id="a script with other loaders"),
+    ],
+)
+def test_a_shared_loop_over_epochs_takes_any_loader(others: dict[str, str], told: str) -> None:
+    calls = TRAIN.replace("    for epoch in range(5):\n        engine.train_epoch", "    if True:\n        engine.fit")
+    put({"train.py": calls, "engine.py": ENGINE + _FIT, "data.py": "train_set = test_set = list(range(64))\n", **others})
+    assert applied("train.py")["train.py"].status is Status.CHANGED
+    lines = [line.strip() for line in Path("engine.py").read_text().splitlines()]
+    assert told in lines
+
+
 @pytest.mark.parametrize("given", [("train.py",), ("train.py", "test.py")], ids=["alone", "at once"])
 def test_who_imports_it_and_stays_is_named(given: tuple[str, ...]) -> None:
     put({"train.py": TRAIN, "engine.py": ENGINE, "test.py": TEST})

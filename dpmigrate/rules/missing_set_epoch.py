@@ -30,7 +30,8 @@ except StopIteration:
 ```
 So it does where the loop over epochs has no counter, or does not see the loader.
 
-Where two training loops go through one loader in an epoch, each pass is counted by `ddp.next_epoch(loader)`.
+Where two training loops go through one loader in an epoch, each pass is counted by `ddp.next_epoch(loader)`. So it is in a file that scripts import which stay
+as they are: their loaders have no such sampler.
 
 ## When it is not fixed
 When nothing in the program is seen to come to the training loop. Where one loop goes through a shuffled loader twice at once (`zip(loader, loader)`):
@@ -46,7 +47,7 @@ from dpmigrate.edit import AddImport, Before, Edit, First, Wrap
 from dpmigrate.facts.loops import BatchLoop, endless, last, restarts
 from dpmigrate.facts.names import Loop
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.script import Script
+from dpmigrate.facts.script import EpochPlace, Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
@@ -72,9 +73,16 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
             yield _counted_by_itself(script, b)
             continue
         for place in places:
-            code = f"{place.loader}.sampler.set_epoch({epoch_counter(script, place.loop)})"
-            edit: Edit = Before(script.span(place.inner), code) if place.made_inside else First(script.span(place.loop), code)
-            yield Hit(place.loop, f"the sampler is not told which epoch it is: {code} is missing", (edit,))
+            yield _told(script, place)
+
+
+def _told(script: Script, place: EpochPlace) -> Hit:
+    """The sampler is told in the loop over epochs; where other scripts run that loop too, with loaders that have no such sampler, by ``next_epoch``."""
+    shared = script.shared(place.loop)
+    code = f"{script.ddp}.next_epoch({place.loader})" if shared else f"{place.loader}.sampler.set_epoch({epoch_counter(script, place.loop)})"
+    edits: list[Edit] = [Before(script.span(place.inner), code) if place.made_inside else First(script.span(place.loop), code)]
+    edits += [AddImport(script.import_line)] * shared
+    return Hit(place.loop, f"the sampler is not told which epoch it is: {code} is missing", tuple(edits))
 
 
 def _twice_at_once(script: Script, loop: BatchLoop) -> bool:
