@@ -255,10 +255,10 @@ def flatten(site: Site) -> Value:
         return site.unknown("which axes are flattened")
     if axes is not None:
         start, end = start % axes, end % axes
-    if start < 0 or (end < 0 and end != -1):
+    if start < 0 or (end < -1 and p.axis > start):
         return site.unknown("which axes are flattened")
-    last = end if end >= 0 else 10**6
-    left = axes - (end - start) if axes is not None else start + 1 if end == -1 else None
+    last = end if end >= 0 else 10**6  # counted from the end of an unknown number: not before start
+    left = axes - (end - start) if axes is not None else start - end if end < 0 else None
     if p.axis < start:
         return site.data(p, axes=left, keep_axes=False)
     if p.axis > last:
