@@ -211,9 +211,18 @@ def aligned(operands: Iterable[Value]) -> list[Placement]:
 
 
 def axes_of(operands: Iterable[Value]) -> int | None:
-    """The number of axes of what is made of operands element by element."""
+    """The number of axes of what is made of operands element by element.
+
+    What is the same on all ranks, and of unknown form, is taken to have no more than rows with
+    several axes, as in ``aligned``.
+    """
+    operands = list(operands)
     counts = [_axes(v) for v in operands]
-    return None if None in counts else max((n for n in counts if n is not None), default=0)
+    most = max((n for n in counts if n is not None), default=0)
+    unknown = [v for v, n in zip(operands, counts, strict=True) if n is None]
+    if unknown and (most < 2 or any(placement_of(v).kind is not Kind.UNIFORM for v in unknown)):
+        return None
+    return most
 
 
 def bare(operands: Iterable[Value]) -> bool:

@@ -143,13 +143,17 @@ def reach(v: Value, made: Object, site: Site) -> Value:
 
 
 def padded(site: Site) -> Value:
-    """``F.pad(x, (left, right, …))``: pads from the last axis on."""
+    """``F.pad(x, (left, right, …))``: pads from the last axis on. Of an unknown number of axes these
+    are taken to lie behind that of the samples.
+    """
     found = rows_of(site.get(0) or ())
     if found is None:
         return site.each()
     listed = site.m.known_elements(site.get(1, "pad") or ())
     if listed is None:
         return site.unknown("which axes are padded")
+    if found.axes is None and found.placement.axis == 0 and not found.bare:
+        return site.data(found.placement, keep_axes=False)
     padded_axes = [on_axis(-1 - i, found) for i in range(len(listed) // 2)]
     if None in padded_axes:
         return site.unknown("which axes are padded")

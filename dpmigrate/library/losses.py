@@ -176,7 +176,7 @@ def criterion_called(site: Site) -> Value:
     if method is not None:
         forward(site, made)
         return site.m.call(value(method), site.arguments, site.node, site.frame)
-    fields = {str(k): v for k, v in site.m.heap.names(made.number)}
+    fields = {str(k): site.m.bound(v) for k, v in site.m.heap.names(made.number)}
     operands = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
     operands += [
         site.flat(fields[n]) for n in ("weight", "pos_weight") if data(fields.get(n, NOTHING))

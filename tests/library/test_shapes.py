@@ -56,6 +56,7 @@ PROGRAMS = {
     "gram": "f = nn.Conv2d(3, 4, 3)(x)\nb, c, h, w = f.size()\nf = f.view(b, c, h * w)\nout = f.bmm(f.transpose(1, 2)) / (c * h * w)\nloss = F.mse_loss(out, out.detach() * 2)",
     "cells": "h = torch.zeros(x.size(0), 5)\nc = torch.zeros(x.size(0), 5)\ncell = nn.LSTMCell(3, 5)\ns = x.flatten(2).permute(2, 0, 1)\nall_ = []\nfor i in range(s.size(0)):\n    h, c = cell(s[i], (h, c))\n    all_.append(h)\nout = torch.stack(all_, dim=1)\nloss = out.mean()",
     "states": "s = x.flatten(2).transpose(1, 2)\no, (h, c) = nn.LSTM(3, 5, batch_first=True, bidirectional=True)(s)\nout = torch.cat((h[-2], h[-1]), dim=1)\nz = o[:, -1, :]\nloss = (out + z).mean()",
+    "times a table": "table = torch.fft.rfft(torch.arange(4.0)).abs()[:1]\nout = F.pad(x.flatten(2) * table, (0, 0, 1, 0))\nloss = out.mean()",
     "flattened up to the last": "out = torch.flatten(x, end_dim=-2)\nloss = out.square().mean()",
     "flattened up to the last but one": "out = x.flatten(0, -3)\nloss = out.square().mean()",
     "flattened behind the samples": "out = x.flatten(1, -2)\nloss = out.square().mean()",
@@ -112,6 +113,20 @@ def test_a_list_of_axes_to_which_more_is_added() -> None:
     text = "axes = list(range(1, x.ndim))\naxes.append(0)\nout = x.mean(dim=axes)"
     ex = executed(f"{_HEAD}{_UNKNOWN}for x, t in loader:\n{indent(text, '    ')}\n")
     assert placement_of(held(ex, "out")).kind is Kind.UNKNOWN
+
+
+@pytest.mark.parametrize(("reduction", "kind"), [("none", Kind.ROWS), ("sum", Kind.PARTIAL)])
+def test_a_criterion_that_an_option_chooses(reduction: str, kind: Kind) -> None:
+    """Each is made on one way alone: what it was given holds there."""
+    text = f"if input():\n    loss = nn.L1Loss(reduction='{reduction}')\nelse:\n    loss = nn.MSELoss(reduction='{reduction}')\n"
+    ex = executed(f"{_HEAD}{_UNKNOWN}{text}for x, t in loader:\n    out = loss(x, t)\n")
+    assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is kind
+
+
+def test_padding_of_an_unknown_number_of_axes_lies_behind_the_samples() -> None:
+    ex = executed(f"{_HEAD}{_UNKNOWN}for x, t in loader:\n    out = F.pad(x, (0, 1, 0, int(input())))\n    one = F.pad(x.squeeze(), (0, 1))\n")
+    assert placement_of(held(ex, "out")).kind is Kind.ROWS
+    assert placement_of(held(ex, "one")).kind is Kind.UNKNOWN
 
 
 def test_a_word_is_no_place_of_a_sample() -> None:
