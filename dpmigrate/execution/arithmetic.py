@@ -248,7 +248,8 @@ def derived(
     alone: bool = False, carries: bool = False,
 ) -> Value:  # fmt: skip
     """Data made of operands: where it comes from, what a gradient reaches, and since when it
-    lies so; ``alone`` where an unknown number of axes may be one; ``carries`` where an operand may be the 0 at which a sum over several turns begins.
+    lies so; ``alone`` where an unknown number of axes may be one; ``carries`` where an operand may
+    be the 0 at which a sum over several turns begins.
     """
     operands = list(operands)
     found = list(_data(operands))

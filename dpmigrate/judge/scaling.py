@@ -17,7 +17,8 @@ NAME = "scaled gradients are stepped by their scaler"
 _ONCE = {
     "scaler step": (("stepped",), "the scaler steps again without update(): torch raises an error"),
     "unscale": (
-        ("unscaled", "stepped"), "the scale is taken off again without update(): torch raises an error"
+        ("unscaled", "stepped"),
+        "the scale is taken off again without update(): torch raises an error",
     ),
 }  # fmt: skip
 
@@ -48,7 +49,8 @@ def _unfit(trial: Trial) -> Iterator[tuple[Event, str]]:
                 yield event, words
     for event in trial.result.trace.of("clip"):
         if event.values["scaled"] == const(True):
-            yield event, "these gradients still carry the scale of a GradScaler: the bound is not that of the program"
+            words = "these gradients still carry the scale of a GradScaler"
+            yield event, f"{words}: the bound is not that of the program"
 
 
 def _scaled(trial: Trial, d: Data) -> bool:
