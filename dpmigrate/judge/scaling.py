@@ -47,6 +47,9 @@ def _unfit(trial: Trial) -> Iterator[tuple[Event, str]]:
         for event in trial.result.trace.of(kind):
             if any(const(word)[0] in event.values["before"] for word in done):
                 yield event, words
+    for event in trial.result.trace.of("scaler update"):
+        if const("nothing")[0] in event.values["before"]:
+            yield event, "the scaler is updated where it has not stepped: torch raises an error"
     for event in trial.result.trace.of("clip"):
         if event.values["scaled"] == const(True):
             words = "these gradients still carry the scale of a GradScaler"

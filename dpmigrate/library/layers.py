@@ -12,7 +12,7 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, NOTHING, Data, Items, Ref, Value, const, value
+from dpmigrate.execution.values import NONE, NOTHING, Data, Items, Ref, Value, const, known, value
 from dpmigrate.library.effects import cut
 from dpmigrate.library.joining import parts_of
 from dpmigrate.library.layer_table import BARE, LAYERS, implicit
@@ -142,18 +142,21 @@ def reach(v: Value, made: Object, site: Site) -> Value:
     )
 
 
+#: modes in which a padded tensor has an axis before those that are padded
+_BEHIND = ("reflect", "replicate", "circular")
+
+
 def padded(site: Site) -> Value:
-    """``F.pad(x, (left, right, …))``: pads from the last axis on. Of an unknown number of axes these
-    are taken to lie behind that of the samples.
-    """
+    """``F.pad(x, (left, right, …))``: pads from the last axis on."""
     found = rows_of(site.get(0) or ())
     if found is None:
         return site.each()
     listed = site.m.known_elements(site.get(1, "pad") or ())
     if listed is None:
         return site.unknown("which axes are padded")
-    if found.axes is None and found.placement.axis == 0 and not found.bare:
-        return site.data(found.placement, keep_axes=False)
+    mode = known(site.get(2, "mode") or const("constant"))
+    if mode in _BEHIND and found.placement.axis == 0:
+        return site.data(found.placement, axes=found.axes, keep_axes=False)
     padded_axes = [on_axis(-1 - i, found) for i in range(len(listed) // 2)]
     if None in padded_axes:
         return site.unknown("which axes are padded")

@@ -169,6 +169,8 @@ def _does(site: Site, kind: str, word: str) -> list[Object]:
         site.event(kind, optimizer=value(Ref(o.number)), before=before)
         if made is not None:
             site.m.heap.write((made.number, f"{DONE}{o.number}"), const(word))
+    if not found and site.object is not None:  # with one that is not followed
+        site.m.heap.write((site.object.number, f"{DONE}another"), const(word))
     return found
 
 
@@ -181,9 +183,15 @@ def unscaled(site: Site) -> Value:
 def updated(site: Site) -> Value:
     """``scaler.update()``: another scale for the steps that come."""
     made = site.object
-    for name in list(site.m.heap.fields.get(made.number, ())) if made is not None else ():
-        if made is not None and isinstance(name, str) and name.startswith(DONE):
-            site.m.heap.write((made.number, name), const("nothing"))
+    if made is None:
+        return NONE
+    names = [n for n, _ in site.m.heap.names(made.number) if str(n).startswith(DONE)]
+    done = [site.m.bound(site.m.heap.read((made.number, n)) or NOTHING) for n in names]
+    # one optimizer is enough for the next scale
+    sure = next((v for v in done if const("nothing")[0] not in v), None)
+    site.event("scaler update", before=sure or join(*done) or const("nothing"))
+    for name in names:
+        site.m.heap.write((made.number, name), const("nothing"))
     return NONE
 
 

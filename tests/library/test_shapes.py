@@ -123,8 +123,9 @@ def test_a_criterion_that_an_option_chooses(reduction: str, kind: Kind) -> None:
     assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is kind
 
 
-def test_padding_of_an_unknown_number_of_axes_lies_behind_the_samples() -> None:
-    ex = executed(f"{_HEAD}{_UNKNOWN}for x, t in loader:\n    out = F.pad(x, (0, 1, 0, int(input())))\n    one = F.pad(x.squeeze(), (0, 1))\n")
+def test_what_padding_says_of_an_unknown_number_of_axes() -> None:
+    """What is reflected has an axis before those that are padded."""
+    ex = executed(f"{_HEAD}{_UNKNOWN}for x, t in loader:\n    out = F.pad(x, (0, 1, 0, int(input())), mode='reflect')\n    one = F.pad(x, (0, 1, 0, 1))\n")
     assert placement_of(held(ex, "out")).kind is Kind.ROWS
     assert placement_of(held(ex, "one")).kind is Kind.UNKNOWN
 
