@@ -57,7 +57,18 @@ def _variable(script: Script, node: ast.Name | ast.Attribute, depth: int) -> str
         form = path_form(script, only.value, depth - 1)
         if form != HOLE and not _several(only):
             return form
+    given = {path_form(script, e, depth - 1) for e in _handed(script, node)} if depth else set()
+    if len(given) == 1 and HOLE not in given:
+        return given.pop()
     return f"<{ast.unparse(node)}@{keys}>"
+
+
+def _handed(script: Script, node: ast.Name | ast.Attribute) -> list[ast.expr]:
+    """What calls give for a parameter; nothing where that is not known of one of them."""
+    bound = list(script.names.bindings(script.names.scope_of[node], node.id)) if isinstance(node, ast.Name) else []
+    given = [e for b in bound for e in script.roles.handed(b)]
+    known = [e for e in given if e is not None]
+    return known if all(b.how == "param" for b in bound) and len(known) == len(given) else []
 
 
 def _several(stmt: ast.Assign | ast.AnnAssign) -> bool:

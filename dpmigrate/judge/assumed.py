@@ -23,13 +23,17 @@ def sentences(trial: Trial) -> tuple[str, ...]:
 
 def own_totals(trial: Trial) -> tuple[str, ...]:
     """Totals of rank 0's own batches: the first place that tells one, and how many more there are."""
-    nodes = list(dict.fromkeys(event.node for event in totals.of_own_batches(trial)))
-    if not nodes:
-        return ()
-    return (
-        f"{_first(nodes)} tells a total of rank 0's own batches: put the parts together first, with "
-        "ddp.sum_all (sums, counts) or ddp.mean_all (means of batches).",
-    )
+    found = list(totals.of_own_batches(trial))
+    known = list(dict.fromkeys(event.node for event, sure in found if sure))
+    others = [e.node for e, _ in found if e.node not in known]
+    out = []
+    for nodes, tells in ((known, "tells"), (list(dict.fromkeys(others)), "may tell")):
+        if nodes:
+            out.append(
+                f"{_first(nodes)} {tells} a total of rank 0's own batches: put the parts together "
+                "first, with ddp.sum_all (sums, counts) or ddp.mean_all (means of batches)."
+            )
+    return tuple(out)
 
 
 def _first(nodes: list[ast.AST]) -> str:
@@ -44,8 +48,8 @@ def _means(trial: Trial) -> Iterator[str]:
     nodes = list(dict.fromkeys(event.node for event in found))  # what is kept comes first
     if nodes:
         yield (
-            f"{_first(nodes)} tells a mean over rank 0's part of the batch; ddp.mean_all gives that "
-            "of the whole batch, called on all ranks."
+            f"{_first(nodes)} tells numbers of rank 0's part of the batch; ddp.mean_all (means) or "
+            "ddp.sum_all (sums) gives those of the whole batch, called on all ranks."
         )
 
 

@@ -81,14 +81,24 @@ def _told(trial: Trial) -> Iterator[Fault]:
         yield trial.fault(event.node, NAME, words, established=known)
 
 
-def of_own_batches(trial: Trial) -> Iterator[Event]:
-    """Where a total of the training is told that no reduction has put together, or what may be one:
-    that of the rank's own batches. The training itself does not depend on it.
+def of_own_batches(trial: Trial) -> Iterator[tuple[Event, bool]]:
+    """Where a total of the training is told that no reduction has put together, that of the rank's
+    own batches, and whether that is known: else it may be one. The training itself does not
+    depend on it.
     """
     for event, d, over in _numbers(trial):
-        added_up = d.placement in (*_ADDED_UP, placements.UNKNOWN) or _of_samples(d)
-        if added_up and event.kind != "schedule" and _trained(trial, d) - over:
-            yield event
+        known = d.placement in _ADDED_UP or _of_samples(d)
+        perhaps = d.placement.kind is Kind.UNKNOWN and not _reduced(d)
+        if (known or perhaps) and event.kind != "schedule" and _trained(trial, d) - over:
+            yield event, known
+
+
+def _reduced(d: Data) -> bool:
+    """Whether the ranks have put something together of which data are made."""
+    origin = d.origin
+    while origin is not None and not origin.word.startswith(("sum_all of", "mean_all of")):
+        origin = origin.before
+    return origin is not None
 
 
 def of_training(trial: Trial) -> Iterator[Event]:

@@ -94,7 +94,9 @@ def notes(script: Script) -> tuple[str, ...]:
         out.append(f"Evaluation: {split} of {len(evaluated)} loops are split over the ranks and put together again; the numbers equal those of one process.")
     if len(evaluated) > split:
         out.append(f"Evaluation: {len(evaluated) - split} of {len(evaluated)} loops run in full on every rank: not faster, but exact.")
-    if script.from_data_parallel and any(v.kind == "wrapped" for _, func in script.methods("state_dict") for v in script.roles.model_vals(func.value)):
+    saved = [func.value for _, func in script.methods("state_dict")]
+    bare = any(isinstance(e, ast.Attribute) and e.attr == "module" for e in saved)  # the program took the wrapper's names off
+    if script.from_data_parallel and not bare and any(v.kind == "wrapped" for e in saved for v in script.roles.model_vals(e)):
         out.append("Checkpoints: the keys have no module. any more. Old files can be loaded; the program as it was, under DataParallel, cannot load new ones.")
     from dpmigrate.rules import fixed_device_index
 

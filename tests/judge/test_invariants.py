@@ -518,6 +518,7 @@ TOLD = """\
         ("", "print(f'{loss.item()} {loss.item() * 2} {x.size(0)}')", True),
         ("seen = ddp.sum_all(seen)", "print(f'{total} {seen} {loss.item()}')", False),
         ("seen = y.numpy()[y.numpy() > 0].sum()", "print(seen)", False),  # a choice that is not followed
+        ("seen = ddp.sum_all(y.numpy()[y.numpy() > 0].sum())", "print(seen / 2)", True),
     ],
 )
 def test_totals_of_the_training(put_together: str, told: str, right: bool) -> None:

@@ -222,3 +222,11 @@ def test_a_record_that_is_read_and_written_anew(between: str, path: str, told: l
     parts = {"imports": _FILES, "defs": _RECORD.format(between=between, path=path), "epoch_end": "record(loss.item())"}
     assert found("DPM402", **parts) == told
     assert not told or "ddp.barrier()" not in whole(**parts)
+
+
+@pytest.mark.parametrize(("paths", "waits"), [(("'a.npz'", "'a.npz'"), 1), (("'a.npz'", "'b.npz'"), 0)])
+def test_a_path_that_functions_are_given(paths: tuple[str, str], waits: int) -> None:
+    defs = "def keep(path, x):\n    np.savez(path, x=x)\ndef value(path):\n    return np.load(path)['x'].mean()"
+    parts = {"imports": _FILES, "defs": defs, "end": f"keep({paths[0]}, 3)\nprint(value({paths[1]}))"}
+    assert len(found("DPM402", **parts)) == waits
+    assert whole(**parts).count("ddp.barrier()") == waits
