@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,11 @@ _WAITING = frozenset(
     | {f"{n}.set_trace" for n in ("pdb", "ipdb", "pudb", "IPython.core.debugger")}
     | {"matplotlib.pyplot.show", "matplotlib.pyplot.pause", "matplotlib.pyplot.waitforbuttonpress", "matplotlib.pyplot.ginput"}
     | {f"cv2.{n}" for n in ("imshow", "waitKey", "waitKeyEx", "namedWindow", "destroyAllWindows", "destroyWindow")}
+)
+
+#: data sets of libraries that are fetched, and prepared, where they are made
+_DATA_SETS = re.compile(
+    r"(torch_geometric|torchtext)\.datasets\.[A-Z]|ogb\..*Dataset|sklearn\.datasets\.fetch_|(tensorflow\.)?keras\.datasets\.\w+\.load_data$"
 )
 
 
@@ -137,7 +143,7 @@ def _downloads(names: Names, c: ast.Call) -> bool:
     dotted = names.dotted(c.func)
     if last(c.func) == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.utils.model_zoo.")) or dotted.endswith("datasets.load_dataset"):
         return True
-    return fetches(names, c)
+    return _DATA_SETS.match(dotted) is not None or fetches(names, c)
 
 
 def fetches(names: Names, call: ast.Call) -> bool:

@@ -38,6 +38,9 @@ def test_nothing_to_say(setup: str) -> None:
         pytest.param("import nltk", "nltk.download('punkt')", id="nltk"),
         pytest.param("from datasets import load_dataset", "d = load_dataset('x')", id="datasets"),
         pytest.param("import gdown", "gdown.download('u')", id="gdown"),
+        pytest.param("from tensorflow.keras.datasets import mnist", "d = mnist.load_data()", id="keras"),
+        pytest.param("from sklearn.datasets import fetch_openml", "d = fetch_openml('x')", id="sklearn"),
+        pytest.param("from torch_geometric.datasets import Planetoid", "d = Planetoid('data', 'Cora')", id="a data set of graphs"),
     ],
 )
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
