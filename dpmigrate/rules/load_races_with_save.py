@@ -53,4 +53,8 @@ def load_races_with_save(script: Script) -> Iterator[Hit]:
         yield Hit(call, said, severity=Severity.BLOCKER, advice="write and read it on one rank, or read it after the loop")
     for call in overwritten(script):
         said = "rank 0 may write this file anew while another rank still reads it"
-        yield Hit(call, said, severity=Severity.WARNING, advice=f"read it on rank 0 alone, and give the others what it says, with {script.ddp}.from_main(…)")
+        yield Hit(
+            call, said, severity=Severity.WARNING,
+            advice="let rank 0 alone call the function that reads and writes it, and give the others its answer: "
+            f"{script.ddp}.from_main(f(…) if {script.ddp}.is_main() else None)",
+        )  # fmt: skip
