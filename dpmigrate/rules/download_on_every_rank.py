@@ -1,8 +1,8 @@
 """Every rank downloads the same files.
 
 ## What it finds
-Data sets with `download=True`, `pretrained=True` models, `torch.hub`, `from_pretrained`, data sets of libraries that fetch by themselves (keras, scikit-learn, torch_geometric),
-and other fetching functions.
+Data sets with `download=True`, `pretrained=True` models, `torch.hub`, `from_pretrained`, data sets of libraries that fetch by themselves
+(keras, scikit-learn, torch_geometric), and other fetching functions.
 
 ## Why it matters
 The ranks write the same files at the same time, and one reads what another has half written.
