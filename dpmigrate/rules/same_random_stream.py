@@ -57,9 +57,14 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
         *(c for c in script.train_loader_calls if _draws(script, c) and not repeated(script, c)),  # DPM222 lets these draw together
         *(c for c in script.calls("torch.utils.data.random_split") if not repeated(script, c)),
     ]
+    message = "all ranks would draw the same augmentation and dropout"
+    apart = [a for a in outer if not any(_again(script, b, a) for b in built)]
+    for call in _beside(script, loops, outer, apart):
+        stmt = script.names.statement(call)
+        if not any(_again(script, b, stmt) for b in built):
+            yield Hit(call, message, (Before(script.span(stmt), f"{script.ddp}.seed_ranks()"),))
     for loop in outer:
-        message = "all ranks would draw the same augmentation and dropout"
-        if not any(_again(script, b, loop) for b in built):
+        if loop in apart:
             yield Hit(loop, message, (Before(script.span(loop), f"{script.ddp}.seed_ranks()"),))
             continue
         alone = _alone(script, loop, loops, built)
@@ -75,6 +80,26 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
             )
 
 
+def _beside(script: Script, loops: Sequence[Loop], outer: Sequence[Loop], apart: Sequence[Loop]) -> Iterator[ast.Call]:
+    """Calls outside of all training loops by which a function trains that such a loop calls as well: ``if pretrain: for …: tune() else: tune()``.
+
+    ``apart`` are the loops before which the ranks get streams of their own; in others what trains by itself has them.
+    """
+    inner = [a for a in loops if a not in outer and not any(b is not a and script.names.is_inside(a, b) for b in loops)]
+    inner = [a for a in inner if all(b in apart for b in outer if _within(script, a, b))]
+    calls = (c for a in inner for c in script.values.callers.get(script.names.function(a), []))
+    yield from (c for c in dict.fromkeys(calls) if _passes_by(script, c, loops, frozenset()))
+
+
+def _passes_by(script: Script, node: ast.AST, loops: Sequence[Loop], seen: frozenset[ast.AST]) -> bool:
+    """Whether a way is seen from the start of the program to the node that goes through none of the loops."""
+    function = script.names.function(node)
+    if function in seen or any(script.names.is_inside(node, a) for a in loops):
+        return False
+    calls = script.values.callers.get(function, [])
+    return not isinstance(function, FunctionNode) or any(_passes_by(script, c, loops, seen | {function}) for c in calls)
+
+
 def _alone(script: Script, loop: Loop, loops: Sequence[Loop], built: Sequence[ast.AST]) -> list[Loop]:
     """The outermost of the loops in a loop, itself among them, in which nothing is built."""
     inside = [a for a in loops if a is loop or _within(script, a, loop)]
@@ -84,7 +109,7 @@ def _alone(script: Script, loop: Loop, loops: Sequence[Loop], built: Sequence[as
     return [a for a in outer if not any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(a))]
 
 
-def _built_in(script: Script, built: ast.AST, loop: Loop) -> bool:
+def _built_in(script: Script, built: ast.AST, loop: ast.stmt) -> bool:
     """Whether the model or the data are built in the loop, or in a function that it calls."""
     return script.names.is_inside(built, loop) or script.names.function(built) in script.roles.all_entered(loop)
 
@@ -102,8 +127,8 @@ def _within(script: Script, inner: Loop, outer: Loop) -> bool:
     return script.names.is_inside(inner, outer) or script.names.function(inner) in script.roles.all_entered(outer)
 
 
-def _again(script: Script, built: ast.AST, loop: Loop) -> bool:
-    """Whether the model or the data may be built once the loop has begun: in it, below it, or in a second call of its function."""
+def _again(script: Script, built: ast.AST, loop: ast.stmt) -> bool:
+    """Whether the model or the data may be built once the loop, or a statement that trains, has begun: in it, below it, in a second call of its function."""
     names, home = script.names, script.names.function(built)
     if _built_in(script, built, loop):
         return True

@@ -182,3 +182,31 @@ def test_a_model_that_is_read_after_training(end: str, own: bool) -> None:
     text = whole(defs=defs, model="", optimizer="", before="t = T(loader)", epochs="if True:", batches="if True:", step="pass", end=end)
     assert ("seed_ranks()" in text) == own
     assert ("with ddp.own_streams():" in text) != own
+
+
+_TUNE = """
+def tune(model, loader, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(epochs):
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "seeded"),
+    [
+        pytest.param("tune(model, loader, 3)", ["for epoch in range(3):", "tune(model, loader, 3)"], id="beside the loop"),
+        pytest.param("print(epochs)", ["for epoch in range(3):"], id="in the loop alone"),
+        pytest.param("for k in range(2):\n        tune(model, loader, k)", ["for epoch in range(3):", "for k in range(2):"], id="in another loop"),
+    ],
+)
+def test_a_function_that_trains_in_a_loop_and_beside_it(otherwise: str, seeded: list[str]) -> None:
+    """On the way past the loop the ranks would keep one stream."""
+    parts = {"defs": _TUNE, "before": "epochs = 2", "epoch_end": "tune(model, loader, 1)", "end": f"if epochs > 5:\n    {otherwise}"}
+    lines = [line.strip() for line in whole(**parts).splitlines()]
+    after = [lines[i + 1] for i, line in enumerate(lines) if line == "ddp.seed_ranks()"]
+    assert after == seeded
