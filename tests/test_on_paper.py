@@ -338,7 +338,7 @@ def test_means_over_a_part_of_the_batch_are_told(tmp_path: Path, then: str, told
     path.write_text(text.replace("optimizer.step()", f"optimizer.step()\n            {then}"))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is Status.CHANGED, outcome
-    assert any("a mean over rank 0's part of the batch" in n for n in outcome.notes) is told
+    assert any("numbers of rank 0's part of the batch" in n for n in outcome.notes) is told
 
 
 @pytest.mark.parametrize(
