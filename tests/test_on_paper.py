@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -13,6 +14,16 @@ from dpmigrate.judge.trial import Fault
 from dpmigrate.model import Outcome, Status
 from dpmigrate.settings import Settings
 
+#: a training of ``model`` on ``loader``, in a function
+TRAINED = """\
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = {loss}
+            loss.backward()
+            optimizer.step()
+"""
 SCRIPT = """\
 import torch
 from torch import nn
@@ -23,14 +34,7 @@ def main():
     data = TensorDataset(torch.randn(64, 4), torch.randn(64, 2))
     loader = DataLoader(data, batch_size=16, shuffle=True)
     model = {model}
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for epoch in range(2):
-        for x, y in loader:
-            optimizer.zero_grad()
-            loss = {loss}
-            loss.backward()
-            optimizer.step()
-
+""" + TRAINED + """
 
 if __name__ == "__main__":
     main()
@@ -388,14 +392,7 @@ def together(batch):
 
 loader = DataLoader(Sequences(), batch_size=16, shuffle=True, collate_fn=together)
 model = nn.Linear(4, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for epoch in range(2):
-    for x, y in loader:
-        optimizer.zero_grad()
-        loss = {loss}
-        loss.backward()
-        optimizer.step()
-"""
+""" + dedent(TRAINED)
 
 
 @pytest.mark.parametrize("made", ["torch.FloatTensor", "(lambda *s: torch.empty(s))"])

@@ -116,6 +116,9 @@ def test_the_notes_say_what_changes_in_meaning() -> None:
     assert not any("Evaluation" in line for line in notes(script(program())))
 
 
+_MAYBE = "several = torch.cuda.device_count() > 1\nmodel = Net()\nif several:\n    model = nn.DataParallel(model)"
+
+
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
@@ -124,6 +127,10 @@ def test_the_notes_say_what_changes_in_meaning() -> None:
         pytest.param({"model": "model = Net()\nif torch.cuda.is_available():\n    model = nn.DataParallel(model)"}, True, id="of a wrap under a test"),
         pytest.param({"model": "model = nn.DataParallel(Net())", "end": "torch.save(model.module.state_dict(), 'm.pt')"}, False, id="keys of the model"),
         pytest.param({"model": "model = nn.DataParallel(Net())", "end": "torch.save(optimizer.state_dict(), 'm.pt')"}, False, id="of an optimizer"),
+        pytest.param({"model": _MAYBE, "end": "if several:\n    torch.save(model.module.state_dict(), 'm.pt')\nelse:\n    torch.save(model.state_dict(), 'm.pt')"}, False, id="taken off in a branch"),
+        pytest.param({"model": _MAYBE, "end": "torch.save((model.module if several else model).state_dict(), 'm.pt')"}, False, id="taken off before"),
+        pytest.param({"model": _MAYBE, "end": "torch.save(model.module.state_dict() if several else model.state_dict(), 'm.pt')"}, False, id="taken off in an expression"),
+        pytest.param({"model": _MAYBE, "end": "torch.save(model.module.state_dict(), 'a.pt')\ntorch.save(model.state_dict(), 'b.pt')"}, True, id="one of two files"),
     ],
 )
 def test_the_notes_say_what_can_load_a_checkpoint(parts: dict[str, Any], said: bool) -> None:

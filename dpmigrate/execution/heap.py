@@ -73,6 +73,8 @@ _WEAK = ("instance", "list", "dict", "set", "any")
 UNSEEN = ("opaque", "any")
 #: objects that may be made for one statement only
 _OWN = (*_WEAK, "slice", "iterator", "bar", "backward")
+#: objects that do not keep alive what they go over
+_PASSING = "iterator"
 _HOLDING = (Ref, Items, Data)
 _WRITTEN: Value = (Unbound("written"),)
 
@@ -112,6 +114,7 @@ class Heap:
         made = self.objects.get(number)
         if made is None:
             made = self.objects[number] = Object(number, kind, name, node, context, extra)
+            made.passing = kind == _PASSING
             self.write((number, EXISTS), _EXISTING)
             return made
         made.extra = extra if extra is not None else made.extra
@@ -153,7 +156,7 @@ class Heap:
                 made.kept = True
                 if made.passing:  # with all that it goes over
                     made.passing = False
-                    for _, held in list(self.names(made.number)):
+                    for _, held in list(self.peek(made.number)):
                         self.keep(held)
                 if made.many and -atom.object in self.fields:
                     self._revive(atom.object)

@@ -63,7 +63,7 @@ def decided(script: Script, test: ast.expr, *, number: bool = False) -> list[Par
     """
     if in_training(script, test):
         found = _parts(script, test, frozenset((test, *script.course.tests)), number)
-    elif number or asks_files(script.roles, test) or any(isinstance(n, ast.Compare) for n in walk(test)) or _set_by_numbers(script.roles, test):
+    elif number or asks_files(script.roles, test) or _by_numbers(script.roles, test):
         found = [Part(test, By.MAIN)]  # any rank's number would say yes more often than one process's
     else:
         found = [Part(test, By.MAIN if drawn(script.roles, test) else By.ANY)]
@@ -107,12 +107,13 @@ def _parts(script: Script, test: ast.expr, known: frozenset[ast.expr], number: b
 
 def _by_main(script: Script, test: ast.expr) -> bool:
     """Whether rank 0 decides what is made of no batch: a draw, and numbers of an evaluation, but not the clock."""
-    compared = any(isinstance(n, ast.Compare) for n in walk(test)) or _set_by_numbers(script.roles, test)
-    return (compared and not of_clock(script.roles, test)) or drawn(script.roles, test)
+    return (_by_numbers(script.roles, test) and not of_clock(script.roles, test)) or drawn(script.roles, test)
 
 
-def _set_by_numbers(roles: Roles, test: ast.expr) -> bool:
-    """Whether numbers that are compared set the flag, also under a test, or hand it back: ``if self.counter >= patience: self.stop = True``."""
+def _by_numbers(roles: Roles, test: ast.expr) -> bool:
+    """Whether something is compared, or numbers that are have set the flag, also under a test: ``if self.counter >= patience: self.stop = True``."""
+    if any(isinstance(n, ast.Compare) for n in walk(test)):
+        return True
     for n, _ in origins(roles, test, returned=True):
         if roles.names.is_inside(n, test):
             continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeGuard
@@ -54,6 +55,7 @@ _KEEP = MOVES | FLOATS | {"contiguous", "squeeze", "unsqueeze", "view", "reshape
 
 #: expressions that are being classified one inside another
 BUSY_LIMIT = 80
+_UNCUT = sys.maxsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Losses:
         self.names = roles.names
         self.numbers = Numbers(roles)
         self._busy: dict[int, int] = {}  # id of a node that is being classified -> its depth
-        self._cut = BUSY_LIMIT  # the outermost of these that has been met again
+        self._cut = _UNCUT  # the outermost of these that has been met again
         self._known: dict[int, _Found] = {}
         self._weighted: dict[int, Weighted] = {}
         self._means: dict[int, ast.Call] = {}
@@ -105,6 +107,8 @@ class Losses:
         """How the value depends on the size of the batch. What a value is made of is classified once, unless it is made of itself."""
         if self._met(node):
             return Loss(Norm.CONST, node)  # x = x + …: the other assignments decide
+        if len(self._busy) >= BUSY_LIMIT:
+            return Loss(Norm.UNKNOWN, node, "the loss is made of more expressions, one inside another, than are followed")
         known = self._known.get(id(node))
         if known is None:
             known = self._classified(node)
@@ -114,14 +118,15 @@ class Losses:
 
     def _met(self, node: ast.expr) -> bool:
         """Whether the node is being classified already: what is found then counts in there alone."""
-        depth = self._busy.get(id(node), 0 if len(self._busy) >= BUSY_LIMIT else BUSY_LIMIT)
-        self._cut = min(self._cut, depth)
-        return depth < BUSY_LIMIT
+        depth = self._busy.get(id(node))
+        if depth is not None:
+            self._cut = min(self._cut, depth)
+        return depth is not None
 
     def _classified(self, node: ast.expr) -> _Found:
         here, outer = len(self._busy), self._cut
         weighted, means = self._weighted, self._means
-        self._weighted, self._means, self._cut = {}, {}, BUSY_LIMIT
+        self._weighted, self._means, self._cut = {}, {}, _UNCUT
         self._busy[id(node)] = here
         try:
             found = _Found(self._norm(node), self._weighted, self._means)

@@ -83,9 +83,9 @@ def _each_turn(carried: Carried, call: ast.Call) -> bool:
 def _again(name: str, method: FunctionNode, attribute: str, value: ast.expr, sure: bool) -> str:
     """The statement that computes an attribute again; what may never have been updated has no count to divide by, and keeps what it has."""
     text = f"{name}.{attribute} = {_on(name, method, value)}"
-    divisors = [ast.unparse(n.right) for n in walk(value) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div | ast.FloorDiv | ast.Mod)]
-    wanted = [_on(name, method, ast.parse(d, mode="eval").body) for d in dict.fromkeys(divisors)]
-    return text if sure or not wanted else f"{text} if {' and '.join(wanted)} else {name}.{attribute}"
+    quotients = (n for n in walk(value) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div | ast.FloorDiv | ast.Mod))
+    divisors = dict.fromkeys(_on(name, method, n.right) for n in quotients)
+    return text if sure or not divisors else f"{text} if {' and '.join(divisors)} else {name}.{attribute}"
 
 
 def _shape(roles: Roles, method: FunctionNode) -> Shape | None:

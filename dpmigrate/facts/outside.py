@@ -7,10 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.definitions import default
-from dpmigrate.facts.names import FunctionNode, Names, last
+from dpmigrate.facts.names import Names, last
 from dpmigrate.facts.nodes import children
-from dpmigrate.facts.scopes import Binding
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
@@ -88,18 +86,9 @@ def _is_picture(roles: Roles, path: ast.expr, depth: int = 6) -> bool:
         return inner is not None and _is_picture(roles, inner, depth)
     if isinstance(path, ast.Name) and depth:
         bound = list(roles.names.bindings(roles.names.scope_of[path], path.id))
-        given = [e for b in bound for e in _given(roles, b)]
+        given = [e for b in bound for e in roles.bound_to(b)]
         return bool(given) and all(e is not None and _is_picture(roles, e, depth - 1) for e in given)
     return False
-
-
-def _given(roles: Roles, b: Binding) -> list[ast.expr | None]:
-    """What the binding gives its variable; for a parameter what each call gives, or its default. None stands for what is not seen."""
-    if b.how == "assign" and not b.path and isinstance(b.value, ast.expr):
-        return [b.value]
-    function = roles.names.scope_of[b.target].node if b.how == "param" else None
-    otherwise = default(function.args, b.target) if isinstance(function, FunctionNode) and isinstance(b.target, ast.arg) else None
-    return [e or otherwise for e in roles.handed(b)] or [otherwise]
 
 
 def waits_for_somebody(names: Names, call: ast.Call) -> bool:

@@ -64,9 +64,9 @@ def _variable(script: Script, node: ast.Name | ast.Attribute, depth: int) -> str
 
 
 def _handed(script: Script, node: ast.Name | ast.Attribute) -> list[ast.expr]:
-    """What calls give for a parameter; nothing where that is not known of one of them."""
+    """What calls give for a parameter, or its default; nothing where that is not known of one of them."""
     bound = list(script.names.bindings(script.names.scope_of[node], node.id)) if isinstance(node, ast.Name) else []
-    given = [e for b in bound for e in script.roles.handed(b)]
+    given = [e for b in bound if b.how == "param" for e in script.roles.bound_to(b)]
     known = [e for e in given if e is not None]
     return known if all(b.how == "param" for b in bound) and len(known) == len(given) else []
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 
 from dpmigrate.facts import passes, sources
-from dpmigrate.facts.definitions import arguments
+from dpmigrate.facts.definitions import arguments, default
 from dpmigrate.facts.loops import IN_STEP, BatchLoop, batch_loops, in_step, source
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
 from dpmigrate.facts.nodes import walk
@@ -351,6 +351,14 @@ class Roles:
         if not isinstance(function, FunctionNode) or not isinstance(b.target, ast.arg):
             return []
         return [self.passed(c, function, b.target.arg) for c in self.values.callers.get(function, [])]
+
+    def bound_to(self, b: Binding) -> list[ast.expr | None]:
+        """What the binding gives its variable; for a parameter what each call gives, or its default. None stands for what is not seen."""
+        if b.how == "assign" and not b.path and isinstance(b.value, ast.expr):
+            return [b.value]
+        function = self.names.scope_of[b.target].node if b.how == "param" else None
+        otherwise = default(function.args, b.target) if isinstance(function, FunctionNode) and isinstance(b.target, ast.arg) else None
+        return [e or otherwise for e in self.handed(b)] or [otherwise]
 
     def writes(self, key: Key) -> list[ast.stmt]:
         """The statements that assign the variable, in order."""

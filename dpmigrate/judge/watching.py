@@ -158,13 +158,22 @@ class Judged(Execution):
         passed = {o.number for p in parts for o in self.objects(self.heap.read((p, "grad")) or ())}
         losses = [d for n in passed for d in data(self.heap.read((n, "loss")) or ())]
         by = [{n for n in d.reached if self.heap.objects[n].kind == "scaler"} for d in losses]
-        kept = [
-            self.heap.read((n, name)) or NOTHING
+        done = [
+            held
             for n in set().union(*by)
-            for name in list(self.heap.fields.get(n, ()))
-            if isinstance(name, str) and name.startswith(DONE)
+            for name, held in list(self.heap.names(n))
+            if str(name).startswith(DONE) and self._steps(str(name).removeprefix(DONE), parts)
         ]
-        return bool(by) and all(by) and all(const("unscaled")[0] not in v for v in kept)
+        return bool(by) and all(by) and all(const("unscaled")[0] not in v for v in done)
+
+    def _steps(self, optimizer: str, parts: set[int]) -> bool:
+        """Whether an optimizer, by its number, may step some of the parameters; one that is not
+        followed may.
+        """
+        if not optimizer.isdigit():
+            return True
+        given = self.heap.read((int(optimizer), "parameters")) or NOTHING
+        return any(owned(self, n) & parts for d in data(given) for n in d.reached)
 
     def _over(self) -> Value:
         """The loaders and shares that are gone through."""

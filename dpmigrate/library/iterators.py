@@ -176,7 +176,6 @@ def over(site: Site, name: str, sources: Sequence[Value | None]) -> Value:
     made = site.made("iterator", extra=len(sources))
     made.name = name
     for i, s in enumerate(sources):
-        made.passing = not made.kept
         site.m.heap.write((made.number, f"source {i}"), s if s is not None else SETTING)
         if s is not None and name not in LATER:
             site.m.library.begun(site.m, s, site.node, site.frame)
@@ -210,7 +209,6 @@ def wrapped(site: Site) -> Value:
     if listed is not None and site.word == "reversed":
         return site.m.listed(listed[::-1], site.node, site.frame)
     made = site.made("iterator", extra=1)
-    made.passing = not made.kept
     site.m.heap.write((made.number, "source 0"), source)
     counted_by(site, made, [source])
     if site.word not in LATER:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+from collections.abc import Sequence
 from functools import cache
 
 from dpmigrate.facts import layers
@@ -95,8 +96,7 @@ def notes(script: Script) -> tuple[str, ...]:
     if len(evaluated) > split:
         out.append(f"Evaluation: {len(evaluated) - split} of {len(evaluated)} loops run in full on every rank: not faster, but exact.")
     saved = [func.value for _, func in script.methods("state_dict")]
-    bare = any(isinstance(e, ast.Attribute) and e.attr == "module" for e in saved)  # the program took the wrapper's names off
-    if script.from_data_parallel and not bare and any(v.kind == "wrapped" for e in saved for v in script.roles.model_vals(e)):
+    if script.from_data_parallel and any(v.kind == "wrapped" for e in saved if not _taken_off(script, e, saved) for v in script.roles.model_vals(e)):
         out.append("Checkpoints: the keys have no module. any more. Old files can be loaded; the program as it was, under DataParallel, cannot load new ones.")
     from dpmigrate.rules import fixed_device_index
 
@@ -110,3 +110,17 @@ def notes(script: Script) -> tuple[str, ...]:
     if s.amp:
         out.append(f"Mixed precision: forward and loss run under autocast ({s.amp_dtype})" + (" with a GradScaler." if s.amp_dtype == "float16" else "."))
     return tuple(out)
+
+
+def _taken_off(script: Script, saved: ast.expr, others: Sequence[ast.expr]) -> bool:
+    """Whether another branch saves what is in the wrapper: ``net.module.state_dict() if parallel else net.state_dict()``."""
+    if isinstance(saved, ast.IfExp):
+        return any(_taken_off(script, arm, [saved.body, saved.orelse]) for arm in (saved.body, saved.orelse))
+    inner = [e for e in others if isinstance(e, ast.Attribute) and e.attr == "module" and script.text(e.value) == script.text(saved)]
+    return any(script.values.order.other_branch(e, script.names.statement(saved)) or _chosen(script, e, saved) for e in inner)
+
+
+def _chosen(script: Script, one: ast.expr, other: ast.expr) -> bool:
+    """Whether a conditional expression gives the one or the other."""
+    choices = (a for a in script.names.ancestors(one) if isinstance(a, ast.IfExp))
+    return any(script.names.is_inside(other, a) and not script.names.is_inside(other, a.test) for a in choices)

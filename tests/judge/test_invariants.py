@@ -262,10 +262,12 @@ _STEP = "scaler.step(optimizer)\n            scaler.update()"
         pytest.param("if epoch > 1:\n                scaler.step(optimizer)\n                scaler.update()", True, id="stepped at times"),
         pytest.param("scaler.step(optimizer)\n            scaler.step(other)\n            scaler.update()", True, id="two optimizers"),
         pytest.param("scaler.unscale_(other)\n            " + _OFF + _CLIPPED + _STEP, True, id="both"),
+        pytest.param("scaler.unscale_(apart)\n            " + _CLIPPED + _STEP, False, id="off the gradients of other parameters"),
     ],
 )
 def test_a_scaler_does_each_thing_once_and_clipping_comes_after_the_scale(lines: str, right: bool) -> None:
-    text = SCALED.replace(_STEP, lines).replace("    scaler = ", "    other = torch.optim.SGD(model.parameters(), lr=0.1)\n    scaler = ")
+    made = "    other = torch.optim.SGD(model.parameters(), lr=0.1)\n    apart = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)\n"
+    text = SCALED.replace(_STEP, lines).replace("    scaler = ", f"{made}    scaler = ")
     told = [n for n, _ in judged(text)]
     assert (scaling.NAME not in told) is right, told
 
