@@ -26,6 +26,8 @@ Texts = Mapping[Part, str]
 
 #: codes of findings that say what a loss does that is none of each sample by itself
 _TELL_OF_COUPLING = ("DPM303", "DPM305", "DPM331")
+#: the group of rules of which a user may want none
+_SIDE_EFFECTS = "DPM5"
 _PROVE = "Prove it by running it (dpmigrate apply --verify), or take it as it is (--unproven)"
 
 
@@ -89,7 +91,8 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
     divided = script.settings.batch == "global"
     told = any(f.code in _TELL_OF_COUPLING for f in left(found))
-    judgement = judge.judged(again.program, judge.before(script.program), divided=divided, coupling_told=told)
+    settled = {judge.COUPLED: told, judge.ALONE: script.silences(_SIDE_EFFECTS)}
+    judgement = judge.judged(again.program, judge.before(script.program), divided=divided, settled=[name for name, yes in settled.items() if yes])
     wrong_on_paper = [f for f in judgement.faults if f.established]
     if not wrong_on_paper and judgement.doubts and not script.settings.unproven:
         return Problem(f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {_PROVE}")

@@ -30,6 +30,8 @@ from dpmigrate.execution.values import (
     Setting,
     Unknown,
     Value,
+    atom_placement,
+    atoms,
     const,
     data,
     items,
@@ -249,7 +251,9 @@ class OperatorParts(LiteralParts):
         if parted is not None and parted.certain:
             return divergence.differing(SETTING, parted)
         if parted is None and self.depends(found).kind is not Kind.UNKNOWN:
-            return divergence.differing(SETTING, Parting(Origin(node, word), True))
+            apart = (a for a in atoms(found) if atom_placement(a).kind not in placements.EQUAL)
+            before = next((a.origin for a in apart if isinstance(a, Data | Differs)), None)
+            return divergence.differing(SETTING, Parting(Origin(node, word, before), True))
         return self.opaque_result(operands, word, node, frame)
 
     def _binary(self, node: ast.BinOp, frame: Frame) -> Value:

@@ -121,6 +121,14 @@ class Script:
         """What the comments of the files ask to be left alone; of whole files, the script."""
         return together((suppressions(p.source.text), p.first) for p in self.program.parts)
 
+    def silences(self, group: str) -> bool:
+        """Whether the settings or a comment ask to leave out rules of a group, ``DPM5``."""
+        s = self.settings
+        commented = (c for codes in self.suppressions.lines.values() for c in codes)
+        left_out = (*s.ignore, *(c for _, codes in s.per_file for c in codes), *commented)
+        selected = not s.select or any(c.startswith(group) or group.startswith(c) for c in s.select)
+        return not selected or any(c.startswith(group) or group.startswith(c) for c in left_out)
+
     @cached_property
     def distributed(self) -> str:
         """What shows that the program runs on several processes already; '' if nothing does."""

@@ -6,7 +6,7 @@ reads the trace alone and knows neither facts nor rules, so that a fault in thos
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from dpmigrate.execution import placements
@@ -21,6 +21,7 @@ from dpmigrate.judge import (
     files,
     group,
     parted,
+    replicas,
     scaling,
     sharded,
     statistics,
@@ -32,9 +33,10 @@ from dpmigrate.judge import (
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
 
+COUPLED, ALONE = totals.COUPLED, files.ALONE
 _INVARIANTS = (
     bound, group, wrapped, sharded, epochs, streams, parted, totals, unused, backwards, files,
-    devices, classes, scaling, statistics,
+    devices, classes, scaling, statistics, replicas,
 )  # fmt: skip
 
 
@@ -68,13 +70,14 @@ def judged(
     original: Execution | None = None,
     *,
     divided: bool = True,
-    coupling_told: bool = False,
+    settled: Collection[str] = (),
 ) -> Judgement:
     """Execute a migrated program and hold it against the invariants.
 
     ``original`` is the program before, executed, where there is one. ``divided``: batch sizes are
-    those of all ranks together, and not of each. ``coupling_told``: the user is told that the loss
-    is one of the rank's own samples together, or that its scale is not known.
+    those of all ranks together, and not of each. ``settled``: invariants that are not asked: the user
+    is told that a loss is one of the rank's own samples together, or that its scale is not known
+    (``COUPLED``), or does not want side effects to be looked at (``ALONE``).
     """
     ended = original.trace.ended if original is not None else None
     if ended is not None and original is not None:  # so would the result
@@ -83,9 +86,8 @@ def judged(
     ended = case.result.trace.ended
     if ended is not None:  # of a part of a trace nothing is known for certain
         return Judgement((wrapped.not_understood(case, ended),), (), (), False)
-    found = tuple(f for invariant in _INVARIANTS for f in invariant.faults(case))
-    if coupling_told:
-        found = tuple(f for f in found if f.invariant != totals.COUPLED)
+    every = (f for invariant in _INVARIANTS for f in invariant.faults(case))
+    found = tuple(f for f in every if f.invariant not in settled)
     return Judgement(found, assumed.sentences(case), assumed.own_totals(case), _means(case))
 
 
@@ -105,4 +107,4 @@ def _means(case: Trial) -> bool:
     return bool(losses) and not unseen and all(p == placements.MEAN for p in losses)
 
 
-__all__ = ["Fault", "Judgement", "Trial", "before", "executed", "faults", "judged"]
+__all__ = ["ALONE", "COUPLED", "Fault", "Judgement", "Trial", "before", "executed", "faults", "judged"]

@@ -1,15 +1,17 @@
-"""Rank 0 alone writes, and what it writes are the names of the bare model."""
+"""Rank 0 alone writes and asks, and what it writes are the names of the bare model."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.execution.values import NONE, Const, Ref, Value, const
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import NONE, Const, Ref, Setting, Value, atom_placement, const
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.modules import MODULES
 
 NAME = "rank 0 writes the state of the bare model"
+ALONE = "rank 0 alone makes files and folders, and asks"
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
@@ -21,6 +23,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
         for number in _states(trial, event.values["what"], set()):
             if any(o.kind == "wrapper" for o in trial.objects(trial.held(number, "of"))):
                 yield trial.fault(event.node, NAME, "the names in this state begin with 'module.'")
+    yield from _done_by_all(trial)
     for event in trial.result.trace.of("load"):
         if not trial.on_main(event):
             found = _the_same_file(event.values["path"], event.values["written"])
@@ -32,6 +35,30 @@ def faults(trial: Trial) -> Iterator[Fault]:
         for node in _named_by_wrapper(trial):
             words = "these are the names of the wrapper, which begin with 'module.'"
             yield trial.fault(node, NAME, words)
+
+
+def _done_by_all(trial: Trial) -> Iterator[Fault]:
+    """Files and folders that every rank makes, and questions that every rank asks."""
+    for event in trial.result.trace.of("open", "files", "typed"):
+        if event.parted is not None or event.values["in turn"] == const(True):
+            continue
+        if event.kind == "typed":
+            yield trial.fault(event.node, ALONE, "every rank waits for a line that somebody types")
+        elif event.kind == "open" and _written(event.values["mode"]) and _one(event.values["path"]):
+            yield trial.fault(event.node, ALONE, "every rank writes this file")
+        elif event.values.get("anew") == const(True) and _one(event.values["paths"]):
+            words = "every rank makes this folder, and fails where another one has made it"
+            yield trial.fault(event.node, ALONE, words)
+
+
+def _written(mode: Value) -> bool:
+    """Whether a file is opened for writing, by its mode."""
+    return bool(mode) and all(isinstance(a, Const) and set(str(a.value)) & set("wax+") for a in mode)
+
+
+def _one(path: Value) -> bool:
+    """Whether a path is the same on every rank, as far as it is known."""
+    return all(isinstance(a, Const | Setting) or atom_placement(a).kind is Kind.UNIFORM for a in path)
 
 
 def _the_same_file(read: Value, written: Value) -> bool | None:

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, Const, Data, Setting, Unknown, const
+from dpmigrate.judge.redrawn import LENGTHS, NUMBERS
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import SHARED
-from dpmigrate.library.runtime import SAMPLERS
 from dpmigrate.library.streams import DRAW
+from dpmigrate.library.torch_data import SAMPLERS
 
 NAME = "training passes are sharded"
+#: by what each rank has certainly put a data set together for itself
+_HOW = {DRAW: "drawn numbers", LENGTHS: "what differs between processes"}
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
@@ -26,10 +29,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
         loaders = [o for o in trial.objects(event.values["loader"]) if o.number in trial.sources]
         why = {a.value for a in event.values["apart"] if isinstance(a, Const) and a.value}
         if loaders and why:
-            drawn = DRAW in why
-            how = "drawn numbers" if drawn else "the order of a set"
+            known = next((how for word, how in _HOW.items() if word in why), None)
+            how = known or ("drawn numbers" if NUMBERS in why else "the order of a set")
             words = f"each rank has put the data set together for itself, by {how}: the shares do not fit"
-            yield trial.fault(event.node, NAME, words, established=drawn)
+            yield trial.fault(event.node, NAME, words, established=known is not None)
     for event in trial.result.trace.of("batch divided"):
         if event.values["size"] == const(1):
             words = "batches of one sample cannot be divided: apply with --batch per-rank"

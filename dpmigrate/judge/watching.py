@@ -31,6 +31,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.judge.redrawn import redrawn
+from dpmigrate.library.files import FIRST
 from dpmigrate.library.layers import foreign_name
 from dpmigrate.library.modules import MODULES, each_data, owned, reaching
 from dpmigrate.library.runtime import divided
@@ -118,6 +119,10 @@ class Judged(Execution):
             self.heap.write(WRITTEN, NONE)
         elif kind == "judge statistics":
             values["over"] = self._over()
+        elif kind == "step":
+            values["settings"] = self._settings(values["optimizer"])
+        elif kind in ("open", "files", "typed"):
+            values["in turn"] = const(self.heap.read(FIRST) == const(True))
         elif kind == "load":
             values["written"] = self.heap.read(WRITTEN) or NONE
             in_item = any(getattr(f, "name", "") == "__getitem__" for f in self.under_way())
@@ -174,6 +179,19 @@ class Judged(Execution):
             return True
         given = self.heap.read((int(optimizer), "parameters")) or NOTHING
         return any(owned(self, n) & parts for d in data(given) for n in d.reached)
+
+    def _settings(self, optimizer: Value) -> Value:
+        """What the groups of an optimizer are set to, but for their parameters."""
+        groups = [g for o in self.objects(optimizer) for g in self.objects(self._field(o, "groups"))]
+        each = [g for held in groups for g in self.objects(self.contents(held))]
+        named = (
+            held for g in each for name, held in self.heap.names(g.number)
+            if isinstance(name, Const) and name.value != "params"
+        )  # fmt: skip
+        return join(*named)
+
+    def _field(self, made: Object, name: str) -> Value:
+        return self.heap.read((made.number, name)) or NOTHING
 
     def _over(self) -> Value:
         """The loaders and shares that are gone through."""

@@ -17,6 +17,7 @@ from dpmigrate.library.effects import (
     filled,
     none,
     same,
+    scalar,
     unestablished,
     uniform,
 )
@@ -60,7 +61,8 @@ def sized(before: int) -> Effect:
         if moving:
             return site.unknown(f"the parameters of {site.word}")
         if not size or size == NONE:
-            made: Value | None = site.data(placements.UNIFORM, kind="array", keep_axes=False)
+            kind = "number" if all(scalar(v) for v in given) else "array"
+            made: Value | None = site.data(placements.UNIFORM, kind=kind, keep_axes=False)
         else:
             inner = replace(
                 site, name="numpy.zeros_of", receiver=None, arguments=Arguments([size])

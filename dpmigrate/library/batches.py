@@ -181,14 +181,16 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
                 found.append(batch._replace(placement=lying))
             case Data():
                 plain = a.kind in ("samples", "any")
-                kind = "batch" if plain else "tensor" if collated or a.kind != "array" else "array"
+                kept = a.kind == "mask" or (a.kind == "array" and not collated)
+                kind = "batch" if plain else a.kind if kept else "tensor"
                 known_axes = a.axes is not None and a.placement.kind is not Kind.UNKNOWN
                 axes = (a.axes or 0) + 1 if known_axes else None
                 found.append(_batch(site, kind, loader_number, axes))
             case Const(value=None):
                 found.append(a)
             case Const():
-                kind = "list of texts" if isinstance(a.value, str) else "tensor"
+                kinds = ((str, "list of texts"), (bool, "mask"))
+                kind = next((k for t, k in kinds if isinstance(a.value, t)), "tensor")
                 found.append(_batch(site, kind, loader_number, 1))
             case Ref() if site.m.heap.objects[a.object].kind in ("list", "dict"):
                 made = site.m.heap.objects[a.object]

@@ -263,6 +263,12 @@ def opened(site: Site) -> Value:
     return made
 
 
+def typed(site: Site) -> Value:
+    """``input()``: a line that somebody types."""
+    site.event("typed")
+    return uniform(site)
+
+
 def printed(site: Site) -> Value:
     """``print``: to ``sys.stdout``, in whose place the program may have put an object."""
     site.event("print", values=site.arguments.joined() or NONE)
@@ -353,6 +359,7 @@ bool(x.max() > 0)
     Row("builtins.id builtins.hash", hashed, source=_DOC),
     Row("builtins.open", opened, source=_DOC),
     Row("builtins.print", printed, source=_DOC),
+    Row("builtins.input", typed, source=_DOC),
     Row("builtins.exit builtins.quit", ended, source=_DOC),
     Row("builtins.type", type_of, source=_DOC),
     Row("builtins.globals", module_names, source=_DOC),
@@ -362,7 +369,7 @@ bool(x.max() > 0)
         prefixed(
             "builtins.",
             """
-callable issubclass locals input slice object memoryview help eval exec compile
+callable issubclass locals slice object memoryview help eval exec compile
 """,
         ),
         uniform,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 from dpmigrate.execution import arithmetic, placements
@@ -9,6 +10,7 @@ from dpmigrate.execution.heap import Location
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
+    NOTHING,
     SETTING,
     Const,
     Data,
@@ -157,12 +159,22 @@ def in_place(effect: Effect) -> Effect:
         site.name = own
         func = getattr(site.node, "func", None)
         target = getattr(func, "value", None)
+        site.event("in place", target=_whole(site, target), new=result or NOTHING)
         if result and target is not None and type(target).__name__ in ("Name", "Attribute"):
             if getattr(target, "attr", "") != "data":
                 site.m.assign(target, result, site.node, site.frame)
         return result
 
     return changed
+
+
+def _whole(site: Site, target: ast.AST | None) -> Value:
+    """What is written in place: of ``weight.data`` the parameter, which has the gradient."""
+    if isinstance(target, ast.Attribute) and target.attr == "data":
+        parts = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
+        if all(isinstance(n, parts) for n in ast.walk(target)):  # reading it again does no more
+            return site.m.evaluate(target.value, site.frame)
+    return site.get(0) or NOTHING
 
 
 def filled(site: Site) -> Value:

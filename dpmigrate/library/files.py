@@ -12,7 +12,7 @@ from dpmigrate.library.sites import Row, Site, methods
 _DOC = "https://docs.python.org/3/library/os.html"
 _RUNTIME = "docs/runtime.md"
 #: a field of the process: whether rank 0 was here before the other ranks come
-_FIRST = (PROCESS, "rank 0 first")
+FIRST = (PROCESS, "rank 0 first")
 
 
 def asked(site: Site) -> Value:
@@ -21,7 +21,7 @@ def asked(site: Site) -> Value:
     """
     if any(site.m.depends(v).kind not in placements.EQUAL for v in site.all()):
         return plain(site)
-    held = site.m.heap.read(_FIRST)
+    held = site.m.heap.read(FIRST)
     if not held or const(True)[0] not in held:
         return SETTING
     origin = Origin(site.node, "what rank 0 has made before")
@@ -30,15 +30,18 @@ def asked(site: Site) -> Value:
 
 def folder_made(site: Site) -> Value:
     """``os.mkdir(p)``: who comes first makes it, and for the others it fails."""
-    site.event("files", paths=site.arguments.joined() or NONE)
-    if site.constant(-1, "exist_ok") is not True:
+    anew = site.constant(-1, "exist_ok") is not True
+    handled = site.m.heap.watching  # what it raises where the folder is there
+    where = value(site.receiver) if site.receiver is not None else site.get(0) or NONE
+    site.event("files", paths=where, anew=const(anew and not handled))
+    if anew:
         site.m.control.append(Parting(Origin(site.node, "a folder that is there"), False))
         site.m.raises()
         site.m.control.pop()
     return NONE
 
 
-first, entered, left = switched("main first", _FIRST, const(True))
+first, entered, left = switched("main first", FIRST, const(True))
 
 
 ROWS = (

@@ -27,6 +27,7 @@ from dpmigrate.execution.values import (
     known,
     value,
 )
+from dpmigrate.library import streams
 from dpmigrate.library.devices import model_placed
 from dpmigrate.library.effects import cut, none, same, uniform
 from dpmigrate.library.sites import GRAD, Effect, Row, Site, methods
@@ -196,6 +197,17 @@ def submodule_at(site: Site) -> Value:
     if held:
         return held
     return value(Data("tensor", placements.UNIFORM, "whole", reached=frozenset([made.number])))
+
+
+def drawn_again(site: Site) -> Value:
+    """``layer.reset_parameters()``: weights from torch's stream."""
+    made = site.object
+    assert made is not None
+    weights = value(Data("tensor", placements.UNIFORM, "whole", reached=frozenset([made.number])))
+    site.event("draw", stream=const("torch"))
+    new = streams.of_ranks(site, weights) if streams.own(site) else weights
+    site.event("in place", target=weights, new=new)
+    return NONE
 
 
 def clear(site: Site, numbers: list[int]) -> None:
@@ -422,6 +434,7 @@ modules named_modules children named_children get_submodule
     Row(methods(_ANY, "load_state_dict"), state_loaded, source=_DOC),
     Row(methods(_ANY, "zero_grad"), gradients_cleared, source=_DOC),
     Row(methods(_ANY, "flatten_parameters"), none, source=_DOC),
+    Row(methods(_ANY, "reset_parameters"), drawn_again, source=_DOC),
     Row(methods("wrapper|library_model", "__init__"), none, source=_DOC),
     Row(methods(_ANY, "requires_grad_"), frozen, source=_DOC),
     Row(methods(_ANY, """

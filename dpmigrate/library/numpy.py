@@ -89,6 +89,13 @@ def added_at(site: Site) -> Value:
     return NONE
 
 
+def filled_or_one(site: Site) -> Value | None:
+    """``numpy.random.rand(3, 4)``: an array of a size; without one a number."""
+    if site.arguments.all():
+        return factory(site)
+    return site.data(placements.UNIFORM, kind="number", keep_axes=False)
+
+
 def array_saved(site: Site) -> Value:
     """``numpy.save(path, x)``, ``x.tofile(path)``: a file is written."""
     arguments = site.arguments.all()
@@ -120,7 +127,7 @@ numpy.testing.assert_allclose numpy.testing.assert_array_equal numpy.fill_diagon
     Row("numpy.random.RandomState numpy.random.default_rng", generator, source=_DOC),
     Row(prefixed("numpy.random.", """
 rand randn
-"""), array(drawn(factory)), ("np.random.rand(3)",), _DOC),
+"""), array(drawn(filled_or_one)), ("np.random.rand(3)",), _DOC),
     Row("numpy.random.permutation", array(drawn(permuted)), ("np.random.permutation(4)",), _DOC),
     Row(methods("random_stream", """
 rand randn choice permutation

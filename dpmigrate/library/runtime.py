@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.divergence import differing
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -195,17 +197,13 @@ def reduced(wanted: placements.Placement) -> Effect:
     return effect
 
 
-#: samplers that give each rank its share
-SAMPLERS = ("DistributedSampler", "shard_sampler")
-
-
 def divided(m: Machine, made: Object) -> bool:
     """Whether each rank goes through its share of a loader only."""
     how = m.heap.read((made.number, "dealt"))
     if how:
         return const(WHOLE)[0] not in how
     held = m.heap.read((made.number, "sampler")) or m.heap.read((made.number, "batch_sampler"))
-    return any(o.name in SAMPLERS for o in m.objects(held or NOTHING))
+    return any(o.name in torch_data.SAMPLERS for o in m.objects(held or NOTHING))
 
 
 def _whole(site: Site, v: Value, wanted: placements.Placement) -> Value:
@@ -398,10 +396,17 @@ def saved(site: Site) -> Value:
 
 
 def main_only(site: Site) -> Value:
-    """``ddp.main_only(factory, …)``: the object on rank 0, one that does nothing on the others."""
+    """``ddp.main_only(factory, …)``: the object on rank 0, one that does nothing on the others;
+    what is no object, as a line that was typed, the others do not have.
+    """
     factory = site.get(0, "factory") or NOTHING
     given = Arguments(site.arguments.positional[1:], site.arguments.keywords, site.arguments.star)
-    return site.m.call(factory, given, site.node, site.frame)
+    alone = Parting(Origin(site.node, "rank 0 alone"), True)
+    site.m.control.append(alone)
+    made = site.m.call(factory, given, site.node, site.frame)
+    site.m.control.pop()
+    plain = all(isinstance(a, Const | Setting | Data) for a in made)
+    return differing(made, alone) if plain else made
 
 
 def path(site: Site) -> Value:

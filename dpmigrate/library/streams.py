@@ -34,8 +34,11 @@ def drawn(site: Site, v: Value) -> Value:
     generator = site.arguments.keywords.get("generator") or value(site.receiver or NONE[0])
     seeds = [site.m.heap.read((o.number, "seed")) or NONE for o in site.m.objects(generator)]
     apart = any(placement_of(s).kind not in placements.EQUAL for s in seeds)
-    if not (apart if seeds else own(site)):
-        return v
+    return of_ranks(site, v) if (apart if seeds else own(site)) else v
+
+
+def of_ranks(site: Site, v: Value) -> Value:
+    """A draw that is another one on each rank."""
     return divergence.apart(v, Origin(site.node, DRAW))
 
 

@@ -10,6 +10,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     Data,
+    Origin,
     Ref,
     Value,
     const,
@@ -22,6 +23,8 @@ from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 
 _DOC = "https://docs.pytorch.org/docs/stable/data.html"
 _VISION = "https://docs.pytorch.org/vision/stable/datasets.html"
+#: samplers that give each rank its share
+SAMPLERS = ("DistributedSampler", "shard_sampler")
 _FIELDS = (
     "dataset",
     "batch_size",
@@ -123,6 +126,13 @@ def sampler(site: Site) -> Value:
     return value(Ref(made.number))
 
 
+def sampler_length(site: Site) -> Value:
+    """``len(sampler)``: of a sampler that gives each rank its share, the samples of that."""
+    if site.object is None or site.object.name not in SAMPLERS:
+        return SETTING
+    return value(Data("number", placements.SUM, origin=Origin(site.node, "the rank's samples")))
+
+
 def set_epoch(site: Site) -> Value:
     """``sampler.set_epoch(e)``."""
     site.event(
@@ -198,7 +208,8 @@ HMDB51
     Row("<dataset>.__len__", uniform, source=_DOC),
     Row("<dataset>.__getitem__ <dataset>.__iter__", dataset_item, source=_DOC),
     Row("<sampler>.set_epoch", set_epoch, source=_DOC),
-    Row("<sampler>.__iter__ <sampler>.__len__", uniform, source=_DOC),
+    Row("<sampler>.__iter__", uniform, source=_DOC),
+    Row("<sampler>.__len__", sampler_length, source=_DOC),
 )  # fmt: skip
 ATTRIBUTES = (
     Row("<loader>.dataset", held("dataset"), source=_DOC),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import NONE, NOTHING, Value, const
+from dpmigrate.library import streams
 from dpmigrate.library.effects import elementwise, same, unestablished
 from dpmigrate.library.factories import drawn
 from dpmigrate.library.grids import grid, normalised, pooled, prelu, sampled, weighted
@@ -38,9 +39,11 @@ _GIVEN = ("constant", "zeros", "ones", "eye", "dirac", "calculate_gain")
 
 def weights_drawn(site: Site) -> Value:
     """``nn.init.xavier_uniform_(w)``: weights from torch's stream, but where all are given."""
+    weights = site.get(0) or NOTHING
     if site.word.rstrip("_") not in _GIVEN:
         site.event("draw", stream=const("torch"))
-    return site.get(0) or NONE
+        site.event("in place", target=weights, new=streams.drawn(site, weights))
+    return weights or NONE
 
 
 def pretrained(site: Site) -> Value:

@@ -225,10 +225,10 @@ ONE_PROCESS = RIGHT.replace(SHARD, "shuffle={}").replace("ddp.wrap(Net())", "Net
         ("False", "shuffle=False, ", True),
         ("False", "", False),
         ("True", "shuffle=False, ", False),
-        ("True", "shuffle=input() == 'y', ", False),
-        ("input() == 'y'", "shuffle=input() == 'y', ", True),
-        ("input() == 'y'", "", False),
-        ("input() == 'y'", "shuffle=False, ", False),
+        ("True", "shuffle=open('options').read() == 'y', ", False),
+        ("open('options').read() == 'y'", "shuffle=open('options').read() == 'y', ", True),
+        ("open('options').read() == 'y'", "", False),
+        ("open('options').read() == 'y'", "shuffle=False, ", False),
     ],
 )
 def test_a_sampler_shuffles_where_the_loader_did(before: str, after: str, right: bool) -> None:
@@ -299,7 +299,7 @@ def test_a_loss_of_the_samples_of_a_batch_together_is_told(loss: str, word: str)
     (doubt,) = doubts
     assert "each rank's loss is made of its own samples together" in doubt
     assert f": {word}, line" in doubt
-    assert judgement(Program.of(source), coupling_told=True).doubts == ()
+    assert judgement(Program.of(source), settled=[totals.COUPLED]).doubts == ()
 
 
 TAGS = RIGHT.replace("        return self.head(self.body(x))\n", """\
@@ -424,9 +424,9 @@ READ_BACK = RIGHT.replace("    ddp.save(model.module.state_dict(), \"net.pt\")\n
     ("path", "between", "read", "known"),
     [
         ("'net.pt'", "", "'net.pt'", True),
-        ("input()", "", "path", False),
+        ("open('options').read()", "", "path", False),
         ("'net.pt'", "    ddp.barrier()", "path", None),
-        ("input()", "    ddp.barrier()", "path", None),
+        ("open('options').read()", "    ddp.barrier()", "path", None),
         ("'net.pt'", "", "'other.pt'", None),
         ("'net.pt'", "    if not ddp.is_main():\n        return", "path", None),
     ],

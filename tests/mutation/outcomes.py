@@ -21,6 +21,7 @@ class Outcome(enum.Enum):
     BROKEN = "does not compile"
     # the static stage
     REFUSED = "refused before writing"
+    TOLD = "told after writing"
     PASSED = "not refused, to be run"
     PASSED_IDLE = "not refused, not runnable"
     # the run stage
@@ -38,7 +39,7 @@ class Outcome(enum.Enum):
 #: these are counted, and are no mutants
 DROPPED = (Outcome.SAME, Outcome.TWICE, Outcome.IMPOSSIBLE, Outcome.BROKEN)
 #: these end a mutant in the static stage
-STATIC = (*DROPPED, Outcome.REFUSED, Outcome.PASSED, Outcome.PASSED_IDLE)
+STATIC = (*DROPPED, Outcome.REFUSED, Outcome.TOLD, Outcome.PASSED, Outcome.PASSED_IDLE)
 #: the columns of the table
 COLUMNS = tuple(o for o in Outcome if o not in DROPPED)
 

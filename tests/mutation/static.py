@@ -7,6 +7,7 @@ import contextlib
 import difflib
 import functools
 import hashlib
+import re
 import time
 import warnings
 from collections.abc import Collection, Iterator
@@ -15,7 +16,7 @@ from unittest import mock
 
 from dpmigrate import migration
 from dpmigrate.judge.trial import executed
-from dpmigrate.migration import Texts
+from dpmigrate.migration import Judged, Texts
 from dpmigrate.model import Problem
 from dpmigrate.rewrite.apply import Refused, apply
 from dpmigrate.rewrite.compose import Conflict, compose
@@ -38,7 +39,8 @@ def judged(subject: Subject, wanted: Collection[str]) -> Iterator[Result]:
 
 def _judge(subject: Subject, mutant: Mutant, right: str) -> Result:
     said = mutant.described
-    told, texts = rewritten(subject, mutant)
+    why, texts = rewritten(subject, mutant)
+    told = sorted(sentences(texts) - sentences(subject.texts))
     if texts is None:
         unchecked = carried_out(subject, mutant)
         if isinstance(unchecked, str):
@@ -51,8 +53,10 @@ def _judge(subject: Subject, mutant: Mutant, right: str) -> Result:
         return Result(said, Outcome.BROKEN, str(error), changed)
     if digest == right:
         return Result(said, Outcome.SAME)
+    if why or told:
+        return Result(said, Outcome.REFUSED if why else Outcome.TOLD, why or told[0], changed, digest)
     passed = Outcome.PASSED if subject.runnable else Outcome.PASSED_IDLE
-    return Result(said, Outcome.REFUSED if told else passed, told, changed, digest)
+    return Result(said, passed, "", changed, digest)
 
 
 @contextlib.contextmanager
@@ -80,6 +84,17 @@ def rewritten(subject: Subject, mutant: Mutant) -> tuple[str, Texts | None]:
     """
     texts = migration.rewritten(subject.script, mutant.findings)
     return (texts.message, None) if isinstance(texts, Problem) else ("", texts)
+
+
+def sentences(texts: Texts | None) -> set[str]:
+    """What apply tells after writing, with ``--unproven`` also what is not shown; without the lines,
+    which a fault may move.
+    """
+    if not isinstance(texts, Judged):
+        return set()
+    judgement = texts.judgement
+    told = (*judgement.assumed, *judgement.own_totals, *judgement.doubts)
+    return {re.sub(r"[:,] (line )?\d+|:\d+", "", sentence) for sentence in told}
 
 
 def carried_out(subject: Subject, mutant: Mutant) -> Texts | str:

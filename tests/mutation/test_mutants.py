@@ -11,6 +11,8 @@ import pytest
 
 from dpmigrate import engine, rules
 from dpmigrate.edit import AddImport, Before
+from dpmigrate.judge import Judgement
+from dpmigrate.migration import Judged
 from dpmigrate.model import Status
 from tests.mutation import static, work
 from tests.mutation.mutants import FINDING, WAYS, Mutant, mutants
@@ -149,6 +151,19 @@ def test_a_program_that_cannot_be_run_is_told_apart(subject: Subject, made: list
     mutant = named(made, "ddp.seed_ranks:missing")
     assert judged(subject, mutant).outcome is Outcome.PASSED
     assert judged(replace(subject, runnable=False), mutant).outcome is Outcome.PASSED_IDLE
+
+
+def test_a_number_of_rank_0_that_is_told_is_noticed() -> None:
+    with opened(Key("data_redrawn", "train.py")) as subject:
+        mutant = named(list(mutants(subject)), "DPM602:ddp.mean_all:missing")
+        result = judged(subject, mutant)
+    assert (result.outcome, "numbers of rank 0's part" in result.why) == (Outcome.TOLD, True)
+
+
+def test_what_is_told_is_compared_without_its_lines() -> None:
+    judgement = Judgement((), ("train.py:12 tells it, line 7",), (), True)
+    assert static.sentences(Judged({}, judgement)) == {"train.py tells it"}
+    assert static.sentences({}) == static.sentences(None) == set()
 
 
 def test_the_choice_of_mutants() -> None:
