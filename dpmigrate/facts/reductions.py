@@ -9,7 +9,7 @@ from dpmigrate.facts.names import Names, last
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.reaching import reaching
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import of_batch, one_by_one
+from dpmigrate.facts.samples import of_all_batches, of_batch, one_by_one
 
 REDUCTIONS = frozenset({"sum", "mean", "prod", "nansum", "nanmean", "norm"})
 _COUNTS = frozenset({"bincount", "histc", "unique"})  # of the classes that the batch happens to hold
@@ -24,7 +24,8 @@ def over_batch(roles: Roles, node: ast.AST, seen: set[Hashable] | None = None) -
     """
     known: set[Hashable] = set() if seen is None else seen
     for n in walk(node):
-        if isinstance(n, ast.Call) and _reduces(roles, n) and not _beside_batch(axes(roles.names, n)) and of_batch(roles, n) and not one_by_one(roles, n):
+        reduced = isinstance(n, ast.Call) and _reduces(roles, n) and not _beside_batch(axes(roles.names, n)) and of_batch(roles, n)
+        if reduced and not one_by_one(roles, n) and not of_all_batches(roles, n):
             return True
         variable = roles.names.meant(n) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) else None
         if not isinstance(n, ast.Name) or variable is None:

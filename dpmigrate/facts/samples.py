@@ -110,6 +110,12 @@ def _held(roles: Roles, node: ast.Attribute, seen: set[Hashable]) -> bool:
     return any(of_batch(roles, value, seen) for value in (*roles.given(node), *added))
 
 
+def of_all_batches(roles: Roles, node: ast.AST) -> bool:
+    """Whether it is made of all batches of a loader, or of each in turn, in no loop that trains: ``torch.cat([y for _, y in loader])``."""
+    made = (n for n in (*walk(node), *roles.names.ancestors(node)) if isinstance(n, ast.ListComp | ast.GeneratorExp))
+    return roles.region(node) not in ("train", "both") and any(bool(roles.loaders_of(g.iter)) for n in made for g in n.generators)
+
+
 def _sample(roles: Roles, node: ast.Name, seen: set[Hashable]) -> bool:
     if node.id == "self" or _other_size(roles, node):
         return False

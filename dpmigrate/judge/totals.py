@@ -33,6 +33,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
         elif loss.placement != placements.MEAN and loss.placement.kind not in placements.EQUAL:
             known = loss.placement.kind is not Kind.UNKNOWN
             yield trial.fault(node, NAME, f"the loss is {trial.since(loss)}", established=known)
+    for node, why in trial.unknown_losses():
+        words = f"the loss may be one that is not known: {why}"
+        yield trial.fault(node, NAME, words, established=False)
     yield from _told(trial)
     for event in trial.result.trace.of("reduce"):
         how = event.values["how"][0].value  # type: ignore[union-attr]

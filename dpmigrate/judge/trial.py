@@ -13,6 +13,7 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import NOTHING, Data, Ref, Unknown, Value, const, data
 from dpmigrate.judge.watching import Judged, Watching, is_loader
+from dpmigrate.library.batches import WHOLE
 from dpmigrate.library.modules import owned
 from dpmigrate.model import Span
 from dpmigrate.program import Program
@@ -105,9 +106,16 @@ class Trial:
         }
         for number in found:
             node = self.result.heap.objects[number].node
+            assert node is not None
             for d in data(self.held(number, "loss")):
-                assert node is not None
                 yield node, d
+
+    def unknown_losses(self) -> Iterator[tuple[ast.AST, str]]:
+        """Where something that is not known may be differentiated, beside what is, and why."""
+        for event in self.result.trace.of("judge backward of unseen"):
+            for atom in event.values["why"]:
+                assert isinstance(atom, Unknown)
+                yield event.node, f"{atom.word}, {self.line(atom.node)}"
 
     @cached_property
     def why_no_loss(self) -> str:
@@ -135,7 +143,8 @@ class Trial:
     def sources(self) -> set[int]:
         """What training is made of: what losses come from, and wrapped models are given.
 
-        A loss may rest on other passes as well, as on weights of an evaluation.
+        A loss may rest on other passes as well, as on weights of an evaluation, and what is given
+        on a number that is made of all batches, as their mean.
         """
         made = {s for _, d in self.losses() for s in d.sources}
         given = {
@@ -143,9 +152,15 @@ class Trial:
             for e in self.result.trace.of("forward")
             if e.values["grad"] != const(False)
             for d in data(e.values.get("given", NOTHING))
-            for s in d.sources
+            for s in d.sources - (self._whole if d.placement.kind is Kind.ROWS else frozenset())
         }
         return made & given or made
+
+    @cached_property
+    def _whole(self) -> frozenset[int]:
+        """The loaders that give every rank all batches."""
+        objects = self.result.heap.objects.values()
+        return frozenset(o.number for o in objects if self.held(o.number, "dealt") == const(WHOLE))
 
     def loaders(self) -> Iterator[Object]:
         """The loaders whose batches are trained on."""

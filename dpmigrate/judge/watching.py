@@ -10,7 +10,7 @@ from typing import cast
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import Location, Object
+from dpmigrate.execution.heap import UNSEEN, Location, Object
 from dpmigrate.execution.machine import PROCESS, Frame, Machine
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import (
@@ -28,6 +28,7 @@ from dpmigrate.execution.values import (
     const,
     data,
     join,
+    unknown,
     value,
 )
 from dpmigrate.judge.redrawn import redrawn
@@ -38,7 +39,7 @@ from dpmigrate.library.runtime import divided
 from dpmigrate.library.sites import Site
 from dpmigrate.library.streams import OWN, SHARED
 from dpmigrate.library.tables import Tables
-from dpmigrate.library.torch_optim import DONE
+from dpmigrate.library.torch_optim import DONE, MADE_WITH
 from dpmigrate.program import Program
 
 #: a field of a sampler: whether it was told which epoch comes, since its last pass began
@@ -91,6 +92,10 @@ class Judged(Execution):
         """A call; of several samplers one is told the epoch: it is that of the loader which it was
         taken from.
         """
+        backward = any(isinstance(a, Method) and a.name == "backward" for a in callee)
+        unseen = tuple(a for a in callee if isinstance(a, Unknown))
+        if backward and unseen:
+            self.event("judge backward of unseen", node, frame, why=unseen)
         before, self.sole = self.sole, len({self._kind(a) for a in callee if a != UNBOUND}) == 1
         result = super().call(callee, arguments, node, frame)
         self.sole = before
@@ -181,14 +186,15 @@ class Judged(Execution):
         return any(owned(self, n) & parts for d in data(given) for n in d.reached)
 
     def _settings(self, optimizer: Value) -> Value:
-        """What the groups of an optimizer are set to, but for their parameters."""
+        """What an optimizer was made with, and its groups are set to, but for their parameters."""
+        made = (self._field(o, MADE_WITH) for o in self.objects(optimizer))
         groups = [g for o in self.objects(optimizer) for g in self.objects(self._field(o, "groups"))]
         each = [g for held in groups for g in self.objects(self.contents(held))]
         named = (
             held for g in each for name, held in self.heap.names(g.number)
             if isinstance(name, Const) and name.value != "params"
         )  # fmt: skip
-        return join(*named)
+        return join(*made, *named)
 
     def _field(self, made: Object, name: str) -> Value:
         return self.heap.read((made.number, name)) or NOTHING
@@ -333,6 +339,9 @@ class Watching(Tables):
         made = m.object(receiver)
         if name == "set_epoch" and made is not None:
             m.heap.write((made.number, TOLD), SET)
+        if name == "backward" and made is not None and made.kind in UNSEEN:
+            why = unknown(f"what {made.name} gives", made.node)
+            m.event("judge backward of unseen", node, frame, why=why)
         if name == "forward" and made is not None and made.kind in _THROUGH:
             return self.called(m, receiver, arguments, node, frame)  # DDP averages in forward
         return super().method(m, receiver, name, arguments, node, frame)

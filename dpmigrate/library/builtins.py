@@ -211,7 +211,16 @@ def total(site: Site) -> Value:
     out: Value = const(0)
     for v in parts:
         out = arithmetic.binary("add", out, v, site.node) if data(v) or data(out) else SETTING
-    return out
+    if listed is not None:
+        return out
+    # of any number of batches: sizes add up to a part of their total
+    origin = Origin(site.node, "sum")
+    return tuple(
+        a._replace(placement=placements.SUM, origin=origin)
+        if isinstance(a, Data) and a.placement.kind is Kind.SIZE
+        else a
+        for a in out
+    )
 
 
 def converted(site: Site) -> Value:

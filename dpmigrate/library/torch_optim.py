@@ -26,6 +26,8 @@ from dpmigrate.library.collections import copied
 from dpmigrate.library.effects import none, same, uniform
 from dpmigrate.library.sites import GRAD, Row, Site
 
+#: a field of an optimizer: what it was set to when it was made
+MADE_WITH = "#made with"
 _DOC = "https://docs.pytorch.org/docs/stable/optim.html"
 _AMP = "https://docs.pytorch.org/docs/stable/amp.html"
 
@@ -34,6 +36,8 @@ def optimizer(site: Site) -> Value:
     """``SGD(params, lr)``."""
     made = site.made("optimizer")
     given(site, made.number, site.get(0, "params") or NOTHING)
+    settings = (v for n, v in site.arguments.keywords.items() if n != "params")
+    site.m.heap.write((made.number, MADE_WITH), join(*site.arguments.positional[1:], *settings))
     return value(Ref(made.number))
 
 

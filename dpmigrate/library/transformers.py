@@ -6,9 +6,12 @@ https://pytorch-geometric.readthedocs.io/en/latest/modules/loader.html
 
 from __future__ import annotations
 
+import re
+
 from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, NOTHING, Ref, Value, placement_of, value
+from dpmigrate.execution.values import NONE, NOTHING, Ref, Value, join, placement_of, value
 from dpmigrate.library.batches import GRAPHS
 from dpmigrate.library.effects import cut
 from dpmigrate.library.layers import reach
@@ -20,6 +23,13 @@ _DOC = "https://huggingface.co/docs/transformers/"
 #: models whose loss is the mean over the samples; that of others leaves out labels of padding
 _BY_SAMPLE = ("ForSequenceClassification", "ForImageClassification", "ForMultipleChoice",
               "ForAudioClassification", "ForNextSentencePrediction")  # fmt: skip
+#: models that end in a pooler, a layer of which only ``pooler_output`` is made, unless
+#: ``add_pooling_layer=False`` is given; ``Auto`` stands for any of them
+_POOLED = re.compile(
+    "(Auto|Albert|Beit|(Megatron|Mobile|QDQ|Rem|Visual|I)?Bert|BigBird|Bros|Camembert|Data2Vec(Text|Vision)"
+    "|DPT|De[iI]t|ErnieM?|Esm|Flava|LayoutLM(v3)?|Lilt|Longformer|Luke|MPNet|Nezha"
+    "|(XLM)?Roberta(PreLayerNorm|XL)?|Tapas|ViT(MSN)?|Xmod|Yolos)Model"
+)
 
 
 def model(site: Site) -> Value:
@@ -27,6 +37,12 @@ def model(site: Site) -> Value:
     made = site.made("library model")
     made.name = site.name.removesuffix(".from_pretrained").removesuffix(".from_config")
     made.name = made.name.rsplit(".", 1)[-1]
+    if _POOLED.fullmatch(made.name) and site.constant(-1, "add_pooling_layer") is not False:
+        for word in ("body", "pooler"):
+            inner = site.m.heap.new("module", f"{made.name}.{word}", site.node, made.context,
+                                    key=(made.number, word))  # fmt: skip
+            inner.many = made.many
+            site.m.heap.write((made.number, word), value(Ref(inner.number)))
     return value(Ref(made.number))
 
 
@@ -38,10 +54,12 @@ def model_called(site: Site) -> Value:
     operands = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
     p = placements.elementwise(placement_of(v) for v in operands)
     rows = arithmetic.derived(made.name, p, operands, site.node, kind="tensor", keep_axes=False)
-    rows = reach(rows, made, site)
+    pooled = _reaching(rows, made, ("body", "pooler"), site)
+    rows = _reaching(rows, made, ("body",), site)
     labels = site.arguments.keywords.get("labels") or site.arguments.stars
     out = site.made("output")
     site.m.heap.write((out.number, "rows"), rows)
+    site.m.heap.write((out.number, "pooled"), pooled)
     if labels and labels != NONE:
         mean = placements.MEAN if made.name.endswith(_BY_SAMPLE) else placements.RATIO
         q = mean if p.kind is Kind.ROWS else p
@@ -50,16 +68,31 @@ def model_called(site: Site) -> Value:
     return value(Ref(out.number))
 
 
+def _reaching(rows: Value, made: Object, parts: tuple[str, ...], site: Site) -> Value:
+    """What some parts of a model have made, or the model as a whole where it has no such parts."""
+    inner = [o for word in parts for o in site.m.objects(_held(site, made.number, word))]
+    for o in inner or [made]:
+        rows = reach(rows, o, site)
+    return rows
+
+
+def _held(site: Site, number: int, name: str) -> Value:
+    return site.m.heap.read((number, name)) or NOTHING
+
+
 def output_part(site: Site) -> Value:
     """``output.logits``, ``output[0]``, ``output["loss"]``."""
     made = site.object
     assert made is not None
     loss = site.m.heap.read((made.number, "loss"))
-    rows = site.m.heap.read((made.number, "rows")) or NOTHING
-    key = site.m.constant(site.get(1) or NOTHING) if site.word == "__getitem__" else None
-    if loss and (site.word == "loss" or (key is not None and key.value in ("loss", 0))):
+    key = site.m.constant(site.get(1) or NOTHING) if site.word in ("__getitem__", "get") else None
+    asked = key.value if key is not None else site.word
+    if loss and asked in ("loss", 0):
         return loss
-    return rows
+    rows, pooled = (_held(site, made.number, name) for name in ("rows", "pooled"))
+    if asked in ("__getitem__", "get"):  # any of them
+        return join(rows, pooled)
+    return pooled if asked in (1, "pooler_output") else rows
 
 
 def tokens(site: Site) -> Value:
