@@ -14,6 +14,8 @@ becomes
 ```python
 checkpoint = torch.load(path, map_location=ddp.device())
 ```
+where something of it goes into `load_state_dict`. What else is loaded may be data, which belong on the CPU: there
+`map_location={"cuda:0": str(ddp.device())}` moves only what was saved on a GPU.
 
 ## When it is not fixed
 When the arguments are hidden behind `**`. What a data set loads, sample by sample, is left where its workers have it.
@@ -25,6 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, SetArg
+from dpmigrate.facts.origins import origins
 from dpmigrate.facts.ranks import for_samples
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -33,10 +36,13 @@ from dpmigrate.rules._base import Hit, rule
 
 @rule("DPM405", severity=Severity.ERROR, fix=Fix.SAFE)
 def load_without_map_location(script: Script) -> Iterator[Hit]:
+    states = {n for load, _ in script.methods("load_state_dict") for a in load.args for n, _ in origins(script.roles, a, returned=True)}
     for call in script.calls("torch.load"):
         given = script.argument(call, "map_location", 1)
         nowhere = isinstance(given, ast.Dict) or (isinstance(given, ast.Constant) and given.value is None)
         told = nowhere or (given is None and not any(k.arg is None for k in call.keywords))
         if told and not for_samples(script.roles, call):
-            edits = (SetArg(script.span(call), "map_location", f"{script.ddp}.device()", 1), AddImport(script.import_line))
+            device = f"{script.ddp}.device()"
+            place = device if call in states else f'{{"cuda:0": str({device})}}'
+            edits = (SetArg(script.span(call), "map_location", place, 1), AddImport(script.import_line))
             yield Hit(call, "every rank would load onto the GPU that the file was saved from", edits)

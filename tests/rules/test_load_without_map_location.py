@@ -6,6 +6,9 @@ import pytest
 
 from tests.rules.program import after, found
 
+#: what was saved on a GPU comes to the rank's
+PLACED = '{"cuda:0": str(ddp.device())}'
+
 
 @pytest.mark.parametrize(
     "end",
@@ -36,13 +39,25 @@ def test_nothing_to_say(end: str) -> None:
 )
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
 def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) -> None:
-    parts: dict[str, str | bool] = {"imports": imports, "before": line, "module_level": module_level}
+    parts: dict[str, str | bool] = {"imports": imports, "before": f"{line}\nmodel.load_state_dict(x['model'])", "module_level": module_level}
     assert found("DPM405", **parts) == [line.removeprefix("x = ")]
-    assert after(**parts) == [new]
+    assert new in after(**parts)
+    parts["before"] = line  # it may be data
+    assert found("DPM405", **parts) == [line.removeprefix("x = ")]
+    assert after(**parts) == [new.replace("ddp.device()", PLACED)]
 
 
 def test_in_a_method() -> None:
-    assert after(defs="class T:\n    def read(self, p):\n        return torch.load(p)") == ["return torch.load(p, map_location=ddp.device())"]
+    defs = "class T:\n    def read(self, p):\n        return torch.load(p)"
+    assert after(defs=defs) == [f"return torch.load(p, map_location={PLACED})"]
+    assert "return torch.load(p, map_location=ddp.device())" in after(defs=defs, before="model.load_state_dict(T().read('a'))")
+
+
+def test_data_stay_where_they_were_saved() -> None:
+    line = "x, y = torch.load('a')\ntrain_set = TensorDataset(x, y)\nmodel.load_state_dict(torch.load('b'))"
+    new = after(before=line)
+    assert f"x, y = torch.load('a', map_location={PLACED})" in new
+    assert any("torch.load('b', map_location=ddp.device())" in n for n in new)
 
 
 @pytest.mark.parametrize(
