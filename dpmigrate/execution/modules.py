@@ -143,9 +143,8 @@ class ModuleParts(StatementParts):
             return inner
         for made in self.objects(loaded or NOTHING):
             held = self.submodule(made, name, frame)
-            if held is None:  # what of a file seems unused is not among what is executed
-                self.miss(f"{base} does not bind {name} when it is imported", node, frame)
-            return held or value(Foreign(whole.lstrip(".")))
+            # what of a file seems unused is not among what is executed
+            return held or unknown(f"{base} does not bind {name} when it is imported", node)
         if base.startswith("."):
             return unknown(f"{base} is not among the files of the program", node)
         return value(Foreign(whole))

@@ -64,6 +64,8 @@ GROUP = (PROCESS, "judge group")
 INSIDE = (PROCESS, "mode judge inside")
 #: what tells the user, or the course of the training, a number
 TOLD_OF = ("print", "write", "schedule", "save", "save by rank 0")
+#: methods by which an object whose code is not seen tells what it is given, as loggers do
+_TELLING = frozenset({"debug", "info", "warning", "error", "critical", "log"})
 #: what ``ddp.shard`` gives
 SHARE = "shard"
 _THROUGH = frozenset({"wrapper", "through"})
@@ -339,6 +341,8 @@ class Watching(Tables):
         made = m.object(receiver)
         if name == "set_epoch" and made is not None:
             m.heap.write((made.number, TOLD), SET)
+        if name in _TELLING and made is not None and made.kind in UNSEEN:
+            m.event("print", node, frame, values=arguments.joined() or NONE)
         if name == "backward" and made is not None and made.kind in UNSEEN:
             why = unknown(f"what {made.name} gives", made.node)
             m.event("judge backward of unseen", node, frame, why=why)

@@ -17,6 +17,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     Atom,
+    Bound,
     Const,
     Data,
     Differs,
@@ -410,8 +411,17 @@ def main_only(site: Site) -> Value:
 
 
 def path(site: Site) -> Value:
-    """``ddp.main_path(p)``: a path that rank 0 writes to; the other ranks have the null device."""
-    return value(Data("text", placements.PER_RANK, origin=Origin(site.node, "rank 0's path")))
+    """``ddp.main_path(p)``: a path that rank 0 writes to; the other ranks have the null device.
+    A function in its place, to which a logger writes, is kept.
+    """
+    functions = tuple(a for a in site.get(0) or NOTHING if _is_function(site, a))
+    name = Data("text", placements.PER_RANK, origin=Origin(site.node, "rank 0's path"))
+    return functions or value(name)
+
+
+def _is_function(site: Site, atom: Atom) -> bool:
+    made = site.m.object(atom)
+    return isinstance(atom, Bound) or (made is not None and made.kind == "function")
 
 
 def equal(site: Site) -> Value:

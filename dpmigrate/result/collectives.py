@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dpmigrate.contract import COLLECTIVE
 from dpmigrate.facts.exits import exits
 from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.reaching import reaching
 from dpmigrate.result.migrated import Fault, Migrated
 
 #: collectives by which ranks decide something together
@@ -64,6 +65,17 @@ def _leaves(m: Migrated, loop: ast.For | ast.AsyncFor | ast.While) -> ast.expr |
 
 
 def _decided(m: Migrated, test: ast.expr) -> bool:
-    """Whether ranks decide the test together."""
+    """Whether ranks decide the test together, or it is about values that they have so got alone."""
     inside = set(ast.walk(test))
-    return any(name in _DECIDES and call in inside for name, call in m.runtime_calls)
+    if any(name in _DECIDES and call in inside for name, call in m.runtime_calls):
+        return True
+    called = {n.func for n in inside if isinstance(n, ast.Call)}
+    read = [n for n in inside if isinstance(n, ast.Name | ast.Attribute) and n not in called]
+    bound = [reaching(m.after.names, n) for n in read if isinstance(n, ast.Name)]
+    plain = len(bound) == len(read) > 0 and None not in bound
+    return plain and all(b is not None and b.value is not None and _together(m, b.value) for b in bound)
+
+
+def _together(m: Migrated, value: ast.AST) -> bool:
+    """Whether an assigned value is what the ranks have decided: ``ddp.from_main(…)``."""
+    return any(name in _DECIDES and call is value for name, call in m.runtime_calls)

@@ -2,7 +2,8 @@
 
 ## What it finds
 Data sets with `download=True`, `pretrained=True` models, `torch.hub`, `from_pretrained`, data sets of libraries that fetch by themselves
-(keras, scikit-learn, torch_geometric), and other fetching functions.
+(keras, scikit-learn, torch_geometric), data sets of the program that derive from those of torch_geometric and DGL and have a `download` or
+`process`, and other fetching functions.
 
 ## Why it matters
 The ranks write the same files at the same time, and one reads what another has half written.
@@ -39,6 +40,14 @@ from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
+#: classes whose constructor calls ``download`` and ``process`` where their files are not there yet
+#: (https://pytorch-geometric.readthedocs.io/en/latest/tutorial/create_dataset.html, https://docs.dgl.ai/api/python/dgl.data.html)
+_PREPARING = frozenset(
+    {f"torch_geometric.data.{name}" for name in ("Dataset", "InMemoryDataset", "OnDiskDataset")}
+    | {f"torch_geometric.data.{name}" for name in ("dataset.Dataset", "in_memory_dataset.InMemoryDataset")}
+    | {"dgl.data.DGLDataset", "dgl.data.dgl_dataset.DGLDataset", "dgl.data.DGLBuiltinDataset"}
+)
+
 
 @rule("DPM508", severity=Severity.ERROR, fix=Fix.SAFE)
 def download_on_every_rank(script: Script) -> Iterator[Hit]:
@@ -54,7 +63,7 @@ def download_on_every_rank(script: Script) -> Iterator[Hit]:
     wholes = {stmt: _together(script, stmt) for stmt in _fetching(script, postponed_calls)}
     first = {script.names.function(stmt) for stmt, whole in wholes.items() if whole is not None and not any(map(script.meets, _inside(script, whole)))}
     for stmt, whole in wholes.items():
-        at_once = postponed_calls.isdisjoint(called(script.names, stmt))
+        at_once = postponed_calls.isdisjoint(called(script.names, stmt)) and not _prepares(script, stmt)
         if at_once and all(_fetched_inside(script, call, first) for call in downloading(script.names, stmt)):
             continue
         if whole is None:
@@ -101,5 +110,17 @@ def _fetching(script: Script, late: frozenset[ast.Call]) -> Iterator[ast.stmt]:
         if not simple or script.roles.inside_module(stmt) or not run_by_all(script.roles, stmt):
             continue
         assert isinstance(stmt, ast.stmt)
-        if (downloads(script.names, stmt) or not late.isdisjoint(called(script.names, stmt))) and not script.made_once(stmt):
+        fetches = downloads(script.names, stmt) or not late.isdisjoint(called(script.names, stmt)) or _prepares(script, stmt)
+        if fetches and not script.made_once(stmt):
             yield stmt
+
+
+def _prepares(script: Script, stmt: ast.stmt) -> bool:
+    """Whether a data set of the program is built that writes its files by itself, where they are not there yet."""
+    values = script.values
+    built = (v.cls for c in called(script.names, stmt) for v in values.eval(c) if v.kind == "object" and v.node is c and v.cls is not None)
+    return any(
+        values.defs.method(cls, name) is not None and any(script.names.dotted(b) in _PREPARING for k in values.defs.bases(cls) for b in k.bases)
+        for cls in built
+        for name in ("process", "download")
+    )

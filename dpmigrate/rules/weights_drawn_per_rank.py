@@ -86,7 +86,7 @@ def _draws_in_step(script: Script, call: ast.Call) -> bool:
 
 def _changes(script: Script, stmt: ast.For | ast.Expr | ast.Assign | ast.AugAssign) -> bool:
     if isinstance(stmt, ast.For):
-        return _noise(script, stmt.iter, stmt.target, stmt.body)
+        return not script.roles.reaches_backward(stmt) and _noise(script, stmt.iter, stmt.target, stmt.body)
     if isinstance(stmt, ast.Expr):
         value = stmt.value
         if isinstance(value, ast.ListComp):

@@ -226,3 +226,39 @@ def test_calls_that_are_not_seen(setup: str, told: str) -> None:
     assert not hit.edits and "which is not seen" in hit.message
     assert found("DPM508", imports=f"import lib\n{_MAKERS}", setup=setup) == [told]
     assert "main_first" not in whole(imports=f"import lib\n{_MAKERS}", setup=setup)
+
+
+GRAPHS = """
+class Roads(Base):
+    def __init__(self, root):
+        super().__init__(root)
+        self.x = torch.load(self.processed_paths[0])
+{methods}
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return self.x[i]
+"""
+_PROCESS = """
+    def process(self):
+        torch.save(torch.randn(64, 8), self.processed_paths[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "methods", "prepares"),
+    [
+        pytest.param("from torch_geometric.data import InMemoryDataset as Base", _PROCESS, True, id="torch_geometric"),
+        pytest.param("from dgl.data import DGLDataset as Base", _PROCESS, True, id="dgl"),
+        pytest.param("from torch_geometric.data import InMemoryDataset as Base", _PROCESS.replace("process", "download"), True, id="download"),
+        pytest.param("from torch_geometric.data import InMemoryDataset as Base", "", False, id="nothing of its own"),
+        pytest.param("from torch.utils.data import Dataset as Base", _PROCESS, False, id="a class that calls nothing by itself"),
+    ],
+)
+def test_data_sets_that_prepare_their_files(base: str, methods: str, prepares: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": base, "defs": GRAPHS.format(methods=methods), "setup": "roads = Roads('data')"}
+    assert found("DPM508", **parts) == (["roads = Roads('data')"] if prepares else [])
+    if prepares:
+        lines = [one.strip() for one in whole(**parts).splitlines()]
+        assert lines[lines.index("roads = Roads('data')") - 1] == "with ddp.main_first():"
