@@ -12,10 +12,10 @@ from dpmigrate.execution.values import (
     Ref,
     Value,
     items,
-    join,
     known,
     value,
 )
+from dpmigrate.library.copies import copied
 from dpmigrate.library.iterators import over
 from dpmigrate.library.sites import Row, Site
 
@@ -105,25 +105,6 @@ def tuple_made(site: Site) -> Value:
             site.m.heap.write((made.number, name), held)
             site.m.heap.write((made.number, Const("int", i)), held)
     return value(Ref(made.number))
-
-
-def copied(site: Site) -> Value:
-    """``copy.deepcopy(x)``: another object of the same kind with the same fields."""
-    given = site.get(0) or NOTHING
-    found: list[Value] = []
-    for atom in given:
-        made = site.m.object(atom)
-        if made is None or made.kind in ("function", "class", "pymodule"):
-            found.append((atom,))
-            continue
-        new = site.m.heap.new(
-            made.kind, made.name, site.node, site.frame.context, key=made.number, extra=made.extra
-        )
-        for name, held in site.m.heap.names(made.number):
-            site.m.heap.write((new.number, name), held)
-        site.event("made", object=value(Ref(new.number)))
-        found.append(value(Ref(new.number)))
-    return join(*found)
 
 
 def folded(site: Site) -> Value:

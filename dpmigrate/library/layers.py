@@ -13,6 +13,7 @@ from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, NOTHING, Data, Items, Ref, Value, const, known, value
+from dpmigrate.library.copies import copy_of
 from dpmigrate.library.effects import cut
 from dpmigrate.library.joining import parts_of
 from dpmigrate.library.layer_table import BARE, LAYERS, implicit
@@ -29,12 +30,17 @@ def layer(site: Site) -> Value:
     return value(Ref(made.number))
 
 
+#: layers that are made of copies of a layer that they are given
+_OF_COPIES = ("TransformerEncoder", "TransformerDecoder")
+
+
 def keep(site: Site, number: int) -> None:
     """The arguments of a layer."""
-    for name, held in site.arguments.keywords.items():
-        site.m.heap.write((number, f"={name}"), held)
-    for i, held in enumerate(site.arguments.positional):
-        site.m.heap.write((number, f"={i}"), held)
+    name_of_layer = foreign_name(site.m, site.m.heap.objects[number])
+    named = [*site.arguments.keywords.items(), *enumerate(site.arguments.positional)]
+    for name, held in named:
+        own = copy_of(site, held) if name_of_layer in _OF_COPIES else held
+        site.m.heap.write((number, f"={name}"), own)
 
 
 def module_called(site: Site) -> Value | None:

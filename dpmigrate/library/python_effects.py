@@ -19,7 +19,7 @@ from dpmigrate.execution.values import (
     join,
     value,
 )
-from dpmigrate.library import collections
+from dpmigrate.library.copies import copied
 from dpmigrate.library.effects import plain
 from dpmigrate.library.pure import ANY, computed
 from dpmigrate.library.sites import Effect, Site
@@ -74,7 +74,7 @@ def fields(site: Site) -> Value:
 
 def replaced(site: Site) -> Value:
     """``dataclasses.replace(x, a=1)``: another one with other fields."""
-    made = collections.copied(site)
+    made = copied(site)
     for o in site.m.objects(made):
         for name, held in site.arguments.keywords.items():
             site.m.heap.put((o.number, name), held)

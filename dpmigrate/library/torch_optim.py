@@ -22,7 +22,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import modules
-from dpmigrate.library.collections import copied
+from dpmigrate.library.copies import copied
 from dpmigrate.library.effects import none, same, uniform
 from dpmigrate.library.sites import GRAD, Row, Site
 
