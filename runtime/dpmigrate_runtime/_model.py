@@ -90,12 +90,24 @@ def _wrapped(model: nn.Module, place: torch.device, find_unused: bool, compare: 
         agree_on_seeds()
         where: dict[str, Any] = {"device_ids": [place.index]} if place.type == "cuda" else {"process_group": _group_for_cpu()}
         keep_versions()
+        _in_rows(model)
         wrapped = DistributedDataParallel(model, find_unused_parameters=find_unused, **where)
     STATE.wrapped.add(wrapped)
     watch_model(model, compare)
     if compare:
         watch_inputs(wrapped)
     return wrapped
+
+
+def _in_rows(model: nn.Module) -> None:
+    """Buffers that lie in memory row by row, each element in a place of its own.
+
+    DDP copies rank 0's buffers into the model, and cannot write to one that was expanded, nor, where it is the only one of its kind, to one of which
+    an axis of length 1 has another stride (``torch.zeros(1, 9, 4).transpose(0, 1)``): pytorch/pytorch#68407.
+    """
+    for buffer in model.buffers():
+        if buffer.layout is torch.strided and buffer.stride() != torch.empty(buffer.shape, device="meta").stride():
+            buffer.data = buffer.detach().clone(memory_format=torch.contiguous_format)
 
 
 @contextmanager
