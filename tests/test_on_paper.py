@@ -331,6 +331,8 @@ def test_that_a_part_may_be_one_sample_is_told_where_the_last_batch_counts(tmp_p
         ("", False),
         ("print(epoch)", False),
         ("print(loss.item())", True),
+        ("print(loss.sqrt().item())", True),
+        ("good = (model(x) > 0).sum().item()\n            print(good / (model(x) > -1).sum().item())", True),
         ("import time\n            print(f'{time.time()}: {loss.item()}')", True),
         ("import time\n            print(f'{time.time()}')", False),
         ("last = loss.item()\n    torch.save({'loss': last}, 'last.pt')", True),

@@ -123,12 +123,25 @@ class ModuleParts(StatementParts):
         importer = self._importer(frame)
         base = "." * node.level + (node.module or "")
         loaded = self.load(importer, base, frame)
+        self._bind_in_packages(importer, base, frame)
         for alias in node.names:
             if alias.name == "*":
                 self._import_star(loaded, base, node, frame)
                 continue
             found = self._imported(importer, base, alias.name, loaded, node, frame)
             self.bind(alias.asname or alias.name, found, frame)
+
+    def _bind_in_packages(self, importer: int, base: str, frame: Frame) -> None:
+        """``from a.b import c`` also binds b in the package a
+        (https://docs.python.org/3/reference/import.html#submodules).
+        """
+        words = base.split(".")
+        for i, word in enumerate(words[1:], 1):
+            package = self.load(importer, ".".join(words[:i]), frame)
+            inner = self.load(importer, ".".join(words[: i + 1]), frame)
+            for made in self.objects(package or NOTHING):
+                if inner is not None and not self.heap.read((made.number, word)):
+                    self.heap.write((made.number, word), inner)
 
     def _imported(
         self, importer: int, base: str, name: str, loaded: Value | None, node: ast.AST, frame: Frame

@@ -48,10 +48,11 @@ class Modules:
         )  # fmt: skip
 
     def registered(self, cls: ast.ClassDef, how: str) -> set[str]:
-        """The names that the class and its bases register, by ``register_buffer`` or ``register_parameter``."""
+        """The names that the class and its bases register, by ``register_buffer`` or ``register_parameter``; no parameter that is None."""
         if (cls, how) not in self._registered:
-            calls = (n for c in self.roles.values.defs.bases(cls) for n in walk(c) if isinstance(n, ast.Call))
-            made = [n for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr == how]
+            calls = [n for c in self.roles.values.defs.bases(cls) for n in walk(c) if isinstance(n, ast.Call)]
+            empty = [n for n in calls if how == "register_parameter" and any(map(_is_none, n.args[1:]))]
+            made = [n for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr == how and n not in empty]
             first = (next((k.value for k in n.keywords if k.arg == "name"), n.args[0] if n.args else None) for n in made)
             self._registered[cls, how] = {e.value for e in first if isinstance(e, ast.Constant) and isinstance(e.value, str)}
         return self._registered[cls, how]
@@ -130,3 +131,7 @@ def _about_training(test: ast.expr) -> bool | None:
         inner = _about_training(test.operand)
         return None if inner is None else not inner
     return True if isinstance(test, ast.Attribute) and test.attr == "training" else None
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

@@ -106,12 +106,14 @@ def _reduced(d: Data) -> bool:
 
 def of_training(trial: Trial) -> Iterator[Event]:
     """Where a mean over the rank's part of a training batch is told, such as its loss, also in a
-    text that holds a time beside it.
+    text that holds a time beside it; and other numbers of the batch that is being trained on.
     """
-    for event, d, _ in _numbers(trial):
+    for event, d, over in _numbers(trial):
         mean = d.placement == placements.MEAN
         beside = d.kind == "text" and d.placement.kind is Kind.PER_RANK and not _of_samples(d)
-        if (mean or beside) and event.kind != "schedule" and _trained(trial, d):
+        other = d.kind in ("number", "any") and (d.placement.kind is Kind.RATIO or _of_samples(d))
+        told = mean or beside or (other and d.sources & over)
+        if told and event.kind != "schedule" and _trained(trial, d):
             yield event
 
 

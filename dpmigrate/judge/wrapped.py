@@ -48,11 +48,14 @@ def faults(trial: Trial) -> Iterator[Fault]:
             inside |= trial.owned(wrapper)
         for number in sorted(n for n in loss.reached if objects[n].kind == "bare"):
             made = objects[number]
-            if trial.owned(made.extra) & trial.trained:
+            parts = trial.owned(made.extra) & trial.trained
+            if parts:
+                # beside a call of the wrapper DDP averages it as well, if both are in each backward
                 words = f"{made.name} is called past its wrapper"
                 yield trial.fault(
-                    made.node, NAME, f"{words}, and the loss is made of what it gives"
-                )
+                    made.node, NAME, f"{words}, and the loss is made of what it gives",
+                    established=not parts <= inside,
+                )  # fmt: skip
                 break
         bare = sorted(n for n in loss.reached & trial.trained if n not in inside)
         for number in bare:

@@ -17,6 +17,7 @@ from dpmigrate.library.layers import (
     attention,
     constructed,
     embedded,
+    foreign_name,
     layer,
     module_called,
     one_hot,
@@ -50,6 +51,15 @@ def pretrained(site: Site) -> Value:
     """``nn.Embedding.from_pretrained(weights)``: the layer itself."""
     name = site.name.rpartition(".")[0]
     return layer(Site(site.m, name, site.arguments, site.node, site.frame))
+
+
+def pretrained_like(site: Site) -> Value | None:
+    """``embedding.from_pretrained(weights)``: a class method, called by an object: another layer."""
+    made = site.object
+    name = foreign_name(site.m, made) if made is not None else ""
+    if name not in ("Embedding", "EmbeddingBag"):
+        return None
+    return layer(Site(site.m, f"torch.nn.{name}", site.arguments, site.node, site.frame))
 
 
 def recomputed(site: Site) -> Value:
@@ -94,6 +104,7 @@ def _on_grids() -> Iterator[Row]:
 
 
 ROWS = (
+    Row("<module>.from_pretrained", pretrained_like, source=_DOC),
     Row("torch.func.functional_call torch.nn.utils.stateless.functional_call", called_with,
         ("torch.func.functional_call(torch.nn.Linear(4, 2).double(), {}, (x,))",),
         source="https://docs.pytorch.org/docs/stable/generated/torch.func.functional_call.html"),

@@ -6,20 +6,24 @@ https://pytorch-geometric.readthedocs.io/en/latest/modules/loader.html
 
 from __future__ import annotations
 
+import ast
 import re
 
 from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, NOTHING, Ref, Value, join, placement_of, value
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, Ref, Value, join, placement_of, value
 from dpmigrate.library.batches import GRAPHS
-from dpmigrate.library.effects import cut
+from dpmigrate.library.effects import cut, none
 from dpmigrate.library.layers import reach
 from dpmigrate.library.modules import forward
 from dpmigrate.library.sites import Row, Site, methods
 from dpmigrate.library.torch_data import loader
 
 _DOC = "https://huggingface.co/docs/transformers/"
+#: the library, and by the name it had before
+_LIBRARIES = ("transformers.", "pytorch_transformers.")
 #: models whose loss is the mean over the samples; that of others leaves out labels of padding
 _BY_SAMPLE = ("ForSequenceClassification", "ForImageClassification", "ForMultipleChoice",
               "ForAudioClassification", "ForNextSentencePrediction")  # fmt: skip
@@ -44,6 +48,26 @@ def model(site: Site) -> Value:
             inner.many = made.many
             site.m.heap.write((made.number, word), value(Ref(inner.number)))
     return value(Ref(made.number))
+
+
+def own_model(site: Site) -> Value | None:
+    """``Net.from_pretrained(name, 3, labels=5)`` of a class of the program: it is built with a
+    configuration, and what else is given that its constructor takes.
+    """
+    cls = site.object
+    if cls is None or cls.kind != "class":
+        return None
+    taken = {a.arg for o in site.m.objects(site.m.in_class(cls, "__init__") or NOTHING) for a in _parameters(o)}
+    named = {n: v for n, v in site.arguments.keywords.items() if n in taken}
+    given = Arguments([SETTING, *site.arguments.positional[2:]], named, site.arguments.star)
+    return site.m.call(value(Ref(cls.number)), given, site.node, site.frame)
+
+
+def _parameters(function: Object) -> list[ast.arg]:
+    if function.kind != "function":
+        return []
+    found: ast.arguments = function.extra.node.args
+    return [*found.args, *found.kwonlyargs]
 
 
 def model_called(site: Site) -> Value:
@@ -114,6 +138,11 @@ def loader_of_graphs(site: Site) -> Value:
 
 
 ROWS = (
+    Row("<class>.from_pretrained <class>.from_config <class>._from_config", own_model, source=_DOC),
+    Row(methods("module", """
+post_init init_weights tie_weights gradient_checkpointing_enable gradient_checkpointing_disable
+enable_input_require_grads
+"""), none, source=_DOC),
     Row("<library_model>.__call__ <library_model>.forward", model_called, source=_DOC),
     Row("<output>.__getitem__ <output>.get", output_part, source=_DOC),
     Row(methods("tokenizer", """
@@ -135,7 +164,7 @@ prediction_logits start_logits end_logits logits_per_image logits_per_text sampl
 
 def pattern(name: str) -> Row | None:
     """Models and tokenizers by the names of their classes."""
-    if not name.startswith("transformers."):
+    if not name.startswith(_LIBRARIES):
         return None
     if name.endswith((".from_pretrained", ".from_config")):
         name = name.rsplit(".", 1)[0]
@@ -148,6 +177,10 @@ def pattern(name: str) -> Row | None:
 
 
 def classes(name: str) -> str | None:
-    """A class of the program that derives from a loader of graphs."""
+    """A class of the program that derives from a loader of graphs, or is a model of its own on the
+    base of all models of transformers.
+    """
+    if name.startswith(_LIBRARIES) and name.endswith("PreTrainedModel"):
+        return "module"
     found = name.rsplit(".", 1)[0] in ("torch_geometric.loader", "torch_geometric.data")
     return "loader" if found and name.endswith("DataLoader") else None

@@ -13,6 +13,11 @@ class Net(nn.Module):
         self.fc = nn.Linear(8, 2)
         self.scale = nn.Parameter(torch.ones(8))
         self.register_parameter("shift", None)
+        self.register_parameter("power", nn.Parameter(torch.ones(8)))
+        if self.fc.bias is None:
+            self.register_parameter("middle", None)
+        else:
+            self.register_buffer("middle", torch.zeros(8))
         self.scale.data.mul_(2)
         self.ready = False
 
@@ -39,6 +44,7 @@ def _net(lines: str) -> str:
         pytest.param("self.kept = x", id="no parameter"),
         pytest.param("x.weight = x.std(0)\nself.x.last = x", id="not of the module"),
         pytest.param("weight = x.std(0)\nprint(weight)", id="a variable"),
+        pytest.param("self.middle.data.copy_(x.mean(0))", id="a buffer, registered as None elsewhere"),
     ],
 )
 def test_nothing_to_say(lines: str) -> None:
@@ -53,6 +59,7 @@ def test_nothing_to_say(lines: str) -> None:
         pytest.param("self.scale = nn.Parameter(x.std(0))", id="made again"),
         pytest.param("self.scale.data[:4] = x[0, :4]", id="a part"),
         pytest.param("self.shift = nn.Parameter(x.mean(0))", id="registered by name"),
+        pytest.param("self.power.data.copy_(x.mean(0))", id="registered with a value"),
         pytest.param("self.fc.weight.data.copy_(x[:2])", id="of a layer"),
         pytest.param("self.fc.bias.data[0] = x.mean()", id="of a layer, a part"),
     ],
