@@ -42,12 +42,15 @@ def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mappin
         kinds = {_addition_kind(roles, loop, n, losses, depth) for n in (node.left, node.right)}
         if Holds.SUM in kinds and len(kinds) == 2:
             return Holds.SUM  # a batch mean times the batch's size, a count times a weight
-        return Holds.MEAN if kinds == {Holds.MEAN, Holds.STEP} else Holds.UNKNOWN
+        return Holds.MEAN if kinds == {Holds.MEAN, Holds.STEP} else Holds.STEP if kinds == {Holds.STEP} else Holds.UNKNOWN
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         kinds = {_addition_kind(roles, loop, n, losses, depth) for n in (node.left, node.right)}
         return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        return _addition_kind(roles, loop, node.left, losses, depth) if isinstance(node.right, ast.Constant) else Holds.UNKNOWN
+        above = _addition_kind(roles, loop, node.left, losses, depth)
+        if isinstance(node.right, ast.Constant):
+            return above
+        return Holds.STEP if above is _addition_kind(roles, loop, node.right, losses, depth) is Holds.STEP else Holds.UNKNOWN
     if measured(roles.names, node) is not None:
         return Holds.SUM
     if isinstance(node, ast.Subscript):
@@ -91,6 +94,26 @@ def _through_function(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Map
 def _through_name(roles: Roles, loop: BatchLoop, node: ast.Name, losses: Mapping[str, bool], depth: int) -> Holds:
     if depth == 0:
         return Holds.UNKNOWN
-    values = [n.value for n in walk(loop.node) if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)]
-    kinds = {_addition_kind(roles, loop, v, losses, depth - 1) for v in values}
+    inside = roles.names.is_inside(node, loop.node)
+    stores = [n for n in walk(loop.node if inside else roles.names.function(node)) if isinstance(n, ast.Assign | ast.AugAssign) and _stores(n, node.id)]
+    kinds = {_stored(roles, loop, s, losses, depth) for s in stores if inside or _evaluated(roles, loop, s) or isinstance(s.value, ast.Constant)}
     return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
+
+
+def _stores(node: ast.Assign | ast.AugAssign, name: str) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return any(isinstance(n, ast.Name) and n.id == name for t in targets for n in ([t, *t.elts] if isinstance(t, ast.Tuple | ast.List) else [t]))
+
+
+def _stored(roles: Roles, loop: BatchLoop, node: ast.Assign | ast.AugAssign, losses: Mapping[str, bool], depth: int) -> Holds:
+    """What is stored: in an evaluation something of all ranks, whether each goes through all of it or they put their parts together."""
+    if _evaluated(roles, loop, node) or isinstance(node.value, ast.Constant | ast.Tuple):
+        constant = not isinstance(node.value, ast.Tuple) or all(isinstance(e, ast.Constant) for e in node.value.elts)
+        return Holds.STEP if constant or _evaluated(roles, loop, node) else Holds.UNKNOWN
+    return _addition_kind(roles, loop, node.value, losses, depth - 1) if isinstance(node, ast.Assign) else Holds.UNKNOWN
+
+
+def _evaluated(roles: Roles, loop: BatchLoop, node: ast.AST) -> bool:
+    """Whether the node stands in another loop than this one that evaluates and does not train."""
+    others = (b for b in roles.batch_loops if b.evaluates and not b.trains and not roles.names.is_inside(loop.node, b.node))
+    return any(b.node is not loop.node and roles.names.is_inside(node, b.node) for b in others)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 import pytest
 
 from dpmigrate.model import Severity
@@ -134,6 +136,32 @@ def test_other_lists_are_left_to_the_user(kept: str) -> None:
 
 def test_a_list_of_constants_is_the_same_on_every_rank() -> None:
     assert hits("DPM602", **_parts("kept.append(1)", "kept = []", "print(kept)")) == []
+
+
+EVALUATED = """\
+right, wrong = 0, 0
+for a, b in DataLoader(val_set, batch_size=16):
+    hits = (model(a).argmax(1) == b).sum().item()
+    right += hits
+    wrong += len(b) - hits
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        pytest.param("right / (right + wrong)", False, id="a ratio"),
+        pytest.param("100 * right / (right + wrong)", False, id="a share"),
+        pytest.param("right", False, id="a count"),
+        pytest.param("right / loss.item()", True, id="with a number of the batch"),
+    ],
+)
+@pytest.mark.parametrize("apart", [False, True], ids=["in the loop", "in a function"])
+def test_a_list_of_numbers_of_evaluations(kept: str, told: bool, apart: bool) -> None:
+    """They are those of all ranks."""
+    defs = f"def test(model, val_set, loss):\n{indent(EVALUATED, '    ')}    return {kept}\n" if apart else ""
+    step = f"{STEP}{'' if apart else EVALUATED}kept.append({'test(model, val_set, loss)' if apart else kept})\n"
+    assert bool(found("DPM602", defs=defs, before="kept = []", step=step, end="print(kept)")) is told
 
 
 def test_unknown_sums_are_noted() -> None:
