@@ -60,7 +60,7 @@ def batch_loops(roles: Roles) -> tuple[BatchLoop, ...]:
 
 def _over(roles: Roles, node: ast.For | ast.AsyncFor) -> list[BatchLoop]:
     body = ast.Module(node.body, [])
-    trains = any(roles.reaches_backward(s) for s in node.body)
+    trains = any(roles.reaches_backward(s) for s in node.body) and not _without_gradients(roles, node)
     parts = in_step(roles, node.iter)
     sources = [(s, loaders) for s in parts if (loaders := roles.loaders_of(s))]
     made = parts != [node.iter]
@@ -71,6 +71,11 @@ def _over(roles: Roles, node: ast.For | ast.AsyncFor) -> list[BatchLoop]:
     calls = not trains and (roles.calls_model(body) or any(roles.calls_model(f) for f in roles.all_entered(body)))
     branches = trains and roles.branches(node)
     return [BatchLoop(node, source(roles, s), loaders, trains, calls, branches, None, len(sources) > 1, made) for s, loaders in sources]
+
+
+def _without_gradients(roles: Roles, node: ast.AST) -> bool:
+    """Whether the node runs under ``no_grad`` alone, so that no backward() that it may come to is reached: ``step(batch, train=False)``."""
+    return roles.quiet_always(node) and not any(True for word in ("enable_grad", "set_grad_enabled") for _ in roles.names.attributes(word))
 
 
 def in_step(roles: Roles, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> list[ast.expr]:

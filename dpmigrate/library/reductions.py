@@ -164,6 +164,9 @@ def along(at: int = 1, default: int | None = -1) -> Effect:
     def effect(site: Site) -> Value:
         first = site.flat(site.get(0) or ())
         found = rows_of(first)
+        ordered = _ordered(site, first)
+        if ordered:
+            return ordered
         if found is None:
             p = placement_of(first)
             made = _unlike_parts(site, first) if p.kind is Kind.PARTIAL else site.each()
@@ -182,6 +185,34 @@ def along(at: int = 1, default: int | None = -1) -> Effect:
         return _with_places(site, site.data(placement, axes=found.axes, keep_axes=False))
 
     return effect
+
+
+def _ordered(site: Site, first: Value) -> Value | None:
+    """What sorts the samples of a batch by a number that each of them has, as its length: the
+    numbers, in that order, and the places by which all else is put into it.
+    """
+    if site.word not in ("sort", "argsort"):
+        return None
+    found = list(data(first))
+    places = bool(found) and all(d.kind == "order" for d in found)
+    rows = places or (
+        bool(found)
+        and all(
+            d.placement == placements.rows() and d.axes == 1 and d.gradient == "none"
+            and _of_loader(site, d) for d in found
+        )
+    )  # fmt: skip
+    if not rows:
+        return None
+    order = site.data(placements.PER_RANK, kind="order", axes=1, gradient="none")
+    if site.word == "argsort":
+        return order
+    return items([order if places else first, order])
+
+
+def _of_loader(site: Site, d: Data) -> bool:
+    """Whether data are as a loader gives them, and nothing has been computed of them."""
+    return d.origin is not None and d.origin.word == "batch"
 
 
 def _unlike_parts(site: Site, first: Value) -> Value:
