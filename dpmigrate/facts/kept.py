@@ -133,6 +133,8 @@ class _Keeping:
     def _kind(self, s: Stored) -> Kind | None:
         if not self.modules.in_step(s.node) or (isinstance(s.holder, ast.Attribute) and s.holder.attr == "grad"):
             return None
+        if s.values and all(self.roles.loaders_of(v) and not isinstance(v, ast.Call) for v in s.values):
+            return None  # a pass over a loader that begins anew: its = iter(loader)
         if any(self._chosen(i) for i in s.index):
             return Kind.TABLE
         if not any(of_batch(self.roles, v) for v in s.values):

@@ -45,6 +45,8 @@ def _feeds(text: str) -> list[tuple[str, str]]:
     [
         pytest.param("for x in a:\n    print(x)", [], id="nothing is trained"),
         pytest.param("for i in range(3):\n    x = next(b)\n    print(x)", [], id="next without training"),
+        pytest.param("for x in a:\n    train(x)\nwith torch.no_grad():\n    for x in b:\n        train(x)", ["a"], id="a step without gradients"),
+        pytest.param("for x in a:\n    train(x)\nwith torch.no_grad():\n    for x in b:\n        with torch.enable_grad():\n            train(x)", ["a", "b"], id="with gradients again"),
         pytest.param("for x in a:\n    train(x)\n    with torch.no_grad():\n        print(next(iter(b)))", ["a"], id="a look at other data without gradients"),
         pytest.param("for x in a:\n    train(x)\n    y = next(iter(b))\n    model.eval()\n    print(model(y))", ["a"], id="a look in evaluation mode"),
         pytest.param(
