@@ -169,11 +169,16 @@ def in_place(effect: Effect) -> Effect:
 
 
 def _whole(site: Site, target: ast.AST | None) -> Value:
-    """What is written in place: of ``weight.data`` the parameter, which has the gradient."""
+    """What is written in place: of ``weight.data`` the parameter, which has the gradient; nothing that
+    is known where the tensor has just been computed (``eps.mul(std).add_(mu)``).
+    """
+    while isinstance(target, ast.Call) and getattr(target.func, "attr", "").endswith("_"):
+        target = target.func.value  # type: ignore[attr-defined]
+    parts = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
+    if target is None or not all(isinstance(n, parts) for n in ast.walk(target)):
+        return NOTHING
     if isinstance(target, ast.Attribute) and target.attr == "data":
-        parts = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
-        if all(isinstance(n, parts) for n in ast.walk(target)):  # reading it again does no more
-            return site.m.evaluate(target.value, site.frame)
+        return site.m.evaluate(target.value, site.frame)  # reading it again does no more
     return site.get(0) or NOTHING
 
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import NOTHING, Data, Value, const, data, join, placement_of, value
+from dpmigrate.execution.values import (
+    NOTHING,
+    Data,
+    Items,
+    Value,
+    const,
+    data,
+    join,
+    placement_of,
+    value,
+)
 from dpmigrate.library import streams
 from dpmigrate.library.sites import Effect, Site, rows_of
 
@@ -204,11 +214,21 @@ def literal(site: Site) -> Value:
 
 
 def literal_or_sizes(site: Site) -> Value:
-    """``torch.Tensor(2, 3)`` has sizes, ``torch.Tensor([2, 3])`` has elements."""
+    """``torch.Tensor(2, 3)`` and ``x.new(x.size())`` have sizes, ``torch.Tensor([2, 3])`` has elements."""
     given = site.arguments.positional
+    if len(given) == 1 and _is_size(given[0]):
+        return factory(site)
     plain = all(not site.m.objects(v) and site.m.known_elements(v) is None for v in given)
     numbers = all(d.kind in ("number", "shape") for v in given for d in data(v))
     return factory(site) if given and plain and numbers else literal(site)
+
+
+def _is_size(v: Value) -> bool:
+    """Whether a value is the size of a batch, with the number of its samples."""
+    sizes = [a.items for a in v if isinstance(a, Items)]
+    return len(sizes) == len(v) == 1 and any(
+        isinstance(a, Data) and a.placement.kind is Kind.SIZE for i in sizes[0] for a in i
+    )
 
 
 def converted(site: Site) -> Value | None:

@@ -79,6 +79,7 @@ torch.cuda.ByteTensor torch.cuda.DoubleTensor torch.cuda.IntTensor torch.cuda.Bo
 torch.sparse_coo_tensor torch.ShortTensor torch.CharTensor torch.BFloat16Tensor .new
 """, literal_or_sizes, examples("""
 x.new(x.size(0), 2).fill_(1)
+x.new(x.size()).fill_(1)
 x.new([1, 2])
 torch.Tensor([1, 2])
 torch.Tensor(x.size(0), 2)[:, :0]

@@ -88,6 +88,8 @@ def test_the_right_program_has_no_fault() -> None:
         pytest.param("for p in model.parameters():\n    p.data.add_(x.mean())", False, id="each of them"),
         pytest.param("[p for p in model.parameters()][0].data.add_(x.mean())", True, id="an expression that is not read again"),
         pytest.param("net.name = x.mean()", True, id="another attribute"),
+        pytest.param("net.weight.mul(2).add_(x.mean())", True, id="what has just been computed"),
+        pytest.param("net.bias.data.mul_(0.5).add_(x.mean())", False, id="one after the other"),
     ],
 )
 def test_no_rank_writes_a_parameter_by_itself(turn: str, right: bool) -> None:
