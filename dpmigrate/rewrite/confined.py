@@ -18,10 +18,11 @@ from dpmigrate.rewrite.lines import split_lines
 def strayed(before: str, after: str, plan: Plan) -> tuple[str, ...]:
     """One sentence for the first line that changed though no edit names it."""
     old, new = _lines(before), _lines(after)
-    freedom = _Freedom(old, ast.parse(before))
+    deleted = [edit.stmt for edit in plan.edits if isinstance(edit, Delete)]
+    freedom = _Freedom(old, ast.parse(before), deleted)
     for edit in plan.edits:
         freedom.grant(edit)
-    freedom.grant_deleted(edit.stmt for edit in plan.edits if isinstance(edit, Delete))
+    freedom.grant_deleted()
     cursor = 0
     for start, end in freedom.kept_runs():
         place = _find(new, old[start:end], cursor, fixed_start=start == 0 and not freedom.gaps[0], fixed_end=end == len(old) and not freedom.gaps[end])
@@ -52,10 +53,11 @@ def _find(lines: Sequence[str], run: Sequence[str], cursor: int, *, fixed_start:
 class _Freedom:
     """Which lines may change, and before which ones something new may stand (indices from 0)."""
 
-    def __init__(self, lines: Sequence[str], tree: ast.Module) -> None:
+    def __init__(self, lines: Sequence[str], tree: ast.Module, deleted: Iterable[Span]) -> None:
         self._lines = lines
         self._tree = tree
         self._statements = {(node.lineno, node.col_offset): node for node in ast.walk(tree) if isinstance(node, ast.stmt)}
+        self._deleted = {self._statements[span.line, span.col] for span in deleted}
         self.touched = [False] * len(lines)
         self.gaps = [False] * (len(lines) + 1)
 
@@ -90,9 +92,9 @@ class _Freedom:
                 if isinstance(edit, Hoist):
                     self._open_around(self._holder(edit.node), touch=True)
 
-    def grant_deleted(self, spans: Iterable[Span]) -> None:
+    def grant_deleted(self) -> None:
         """Open the deleted statements and every ``if`` and ``else`` that goes with them."""
-        gone: set[ast.AST] = {self._statements[span.line, span.col] for span in spans}
+        gone: set[ast.AST] = {*self._deleted}
         if gone:
             self._mark_gone(self._tree.body, gone)
         for node in gone:
@@ -171,7 +173,8 @@ class _Freedom:
         self._open(0, 1)
         for place, node in enumerate(self._tree.body):
             docstring = place == 0 and isinstance(node, ast.Expr)
-            if not docstring and not isinstance(node, (ast.Import, ast.ImportFrom, ast.Try, ast.If)):
+            among = isinstance(node, (ast.Import, ast.ImportFrom, ast.Try, ast.If)) or node in self._deleted
+            if not docstring and not among:
                 break
             self._open(_end(node), 1)
 

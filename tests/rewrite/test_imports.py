@@ -82,3 +82,7 @@ def test_an_import_that_goes_is_not_there(check):
 
 def test_code_before_the_first_import_follows_the_new_one(check):
     check("⟦import os⟧\n", lambda s: [Before(s[0], "x"), AddImport(NEW)], f"{NEW}\n\nx\nimport os\n")
+
+
+def test_a_statement_that_goes_does_not_end_the_block(check):
+    check("import os\n\n# the GPU\n⟦x = 0⟧\n\nimport a\n# %%\ny\n", lambda s: [Delete(s[0]), AddImport(NEW)], f"import os\n\n# the GPU\n\nimport a\n{NEW}\n# %%\ny\n")
