@@ -14,6 +14,7 @@ from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import NOTHING, Data, Ref, Unknown, Value, const, data
 from dpmigrate.judge.watching import Judged, Watching, is_loader
 from dpmigrate.library.batches import WHOLE
+from dpmigrate.library.layers import has_parameters
 from dpmigrate.library.modules import owned
 from dpmigrate.model import Span
 from dpmigrate.program import Program
@@ -98,6 +99,11 @@ class Trial:
     @cached_property
     def _owned(self) -> dict[int, set[int]]:
         return {}
+
+    def has_parameters(self, made: Object) -> bool:
+        """Whether an object is a parameter, or a layer with parameters of its own."""
+        layer = made.kind == "module" and has_parameters(self.result, made)
+        return made.kind == "parameter" or layer
 
     def losses(self) -> Iterator[tuple[ast.AST, Data]]:
         """What is differentiated and comes to a step, with the place of its backward."""

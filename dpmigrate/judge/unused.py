@@ -15,7 +15,6 @@ from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import Const, Data, const
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.judge.watching import FROZEN, LATE
-from dpmigrate.library.layers import has_parameters
 
 NAME = "every parameter of a wrapped model is used"
 
@@ -41,7 +40,7 @@ def _without_gradient(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[tu
     """The layers of a wrapped model that DDP would wait for, each with the reason."""
     for number in sorted(trial.owned(wrapper)):
         made = trial.result.heap.objects[number]
-        if const(True)[0] in trial.held(number, LATE) and _has_parameters(trial, made):
+        if const(True)[0] in trial.held(number, LATE) and trial.has_parameters(made):
             yield made, "{} is frozen after the wrap: DDP would wait for its gradient"
     for made in _left_out(trial, wrapper, seen):
         yield made, "no loss reaches {}: DDP would stop in the second step"
@@ -58,11 +57,5 @@ def _left_out(trial: Trial, whole: int, seen: set[int]) -> Iterator[Object]:
     for number in sorted(trial.owned(whole) - seen):
         made = trial.result.heap.objects[number]
         frozen = Const("bool", True) in trial.held(number, FROZEN)
-        if _has_parameters(trial, made) and not frozen and len(trial.owned(number)) == 1:
+        if trial.has_parameters(made) and not frozen and len(trial.owned(number)) == 1:
             yield made
-
-
-def _has_parameters(trial: Trial, made: Object) -> bool:
-    """Whether an object is a parameter, or a layer with parameters of its own."""
-    layer = made.kind == "module" and has_parameters(trial.result, made)
-    return made.kind == "parameter" or layer

@@ -49,7 +49,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
         for number in sorted(n for n in loss.reached if objects[n].kind == "bare"):
             made = objects[number]
             parts = trial.owned(made.extra) & trial.trained
-            if parts:
+            if any(trial.has_parameters(objects[n]) for n in parts):
                 # beside a call of the wrapper DDP averages it as well, if both are in each backward
                 words = f"{made.name} is called past its wrapper"
                 yield trial.fault(
