@@ -448,3 +448,21 @@ def test_samples_are_no_classes(tmp_path: Path, scores: str, loss: str, status: 
     if status is Status.REFUSED:  # the line is that of the user's file: the new text was not written
         (line,) = re.findall(r"train\.py:(\d+)", outcome.reason)
         assert "backward()" in path.read_text().splitlines()[int(line) - 1]
+
+
+MIXED = """\
+order = torch.randperm(x.size(0))
+            lam = numpy.random.beta(1, 1)
+            out = model(lam * x + (1 - lam) * x[order])
+            loss = lam * (out - y).pow(2).mean() + (1 - lam) * (out - y[order]).pow(2).mean()
+            loss.backward()"""
+
+
+def test_partners_that_each_rank_draws_are_told(tmp_path: Path) -> None:
+    text = SCRIPT.format(imported="import numpy", model="nn.Linear(4, 2)", loss="(model(x) - y).pow(2).mean()")
+    path = tmp_path / "train.py"
+    for line, told in ((MIXED, True), ("loss.backward()", False)):
+        path.write_text(text.replace("loss.backward()", line))
+        (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+        assert outcome.status is Status.CHANGED, outcome
+        assert any("a partner that is drawn from its rank's part of the batch" in n for n in outcome.notes) is told

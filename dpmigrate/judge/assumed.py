@@ -17,7 +17,7 @@ from dpmigrate.library.runtime import divided
 
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
-    found = (_models, _squeezed, _scaled, _means, _devices)
+    found = (_models, _squeezed, _scaled, _means, _devices, _partners)
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
 
@@ -85,6 +85,15 @@ def _devices(trial: Trial) -> Iterator[str]:
             f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} takes the name of the device "
             "from outside: each rank has a GPU of its own, so give it without a number ('cuda', not "
             "'cuda:0')."
+        )
+
+
+def _partners(trial: Trial) -> Iterator[str]:
+    """Samples that meet others in a drawn order, as in mixup: the first place."""
+    for event in islice(trial.result.trace.of("partners"), 1):
+        yield (
+            f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} gives each sample a partner that "
+            "is drawn from its rank's part of the batch, and not from the whole of it."
         )
 
 

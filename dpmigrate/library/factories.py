@@ -143,6 +143,10 @@ def like(site: Site) -> Value:
     return arithmetic.derived(site.word, p, [given], site.node, gradient="none")
 
 
+#: since what an order of the samples is drawn
+DRAWN_ORDER = "an order of the samples"
+
+
 def permuted(site: Site) -> Value:
     """``randperm(n)``: an order of the rank's own samples where n is their number."""
     given = site.flat(site.get(0) or ())
@@ -150,10 +154,12 @@ def permuted(site: Site) -> Value:
     kind = "array" if site.name.startswith("numpy.") else "tensor"
     if rows_of(given) is not None:  # numpy.random.permutation(x)
         return site.data(placements.PER_RANK)
+    if p.kind is Kind.SIZE and kind == "tensor":
+        kind = "order"
     if p.kind not in placements.EQUAL:
         p = placements.UNKNOWN if p.kind is Kind.UNKNOWN else placements.PER_RANK
     return arithmetic.derived(
-        "an order of the samples", p if p.kind is not Kind.ZERO else placements.UNIFORM, [given],
+        DRAWN_ORDER, p if p.kind is not Kind.ZERO else placements.UNIFORM, [given],
         site.node, kind=kind, axes=1, gradient="none", keep_axes=False,
     )  # fmt: skip
 

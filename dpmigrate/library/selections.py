@@ -25,8 +25,10 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
+from dpmigrate.library.factories import DRAWN_ORDER
 from dpmigrate.library.sites import WHICH_SAMPLE, Site, on_axis, one_dim, rows_of
 from dpmigrate.library.sizes import size_of
+from dpmigrate.library.streams import DRAW
 
 
 class Part(NamedTuple):
@@ -187,6 +189,8 @@ def _chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
     p = found.placement._replace(axis=to)
     others = [placement_of(site.flat(v)) for v in walk.others]
     if kind == "order":
+        if any(o.word in (DRAWN_ORDER, DRAW) for d in data(own) for o in origins(d.origin)):
+            site.event("partners")
         p = p._replace(padded=False)
         fit = all(
             q.kind in placements.EQUAL or (q.kind is Kind.ROWS and q.axis == 0) for q in others

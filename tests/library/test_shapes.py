@@ -138,9 +138,20 @@ def test_a_word_is_no_place_of_a_sample() -> None:
     assert placement_of(held(ex, "first")).kind is Kind.PER_RANK
 
 
-def test_an_order_of_the_batch_chooses_samples_of_the_rank() -> None:
-    ex = executed(f"{_HEAD}{_UNKNOWN}for x, t in loader:\n    out = x[torch.randperm(x.size(0)), :]\n    field = x['image']\n")
-    assert placement_of(held(ex, "out")).kind is Kind.PER_RANK
+@pytest.mark.parametrize(
+    ("order", "kind"),
+    [
+        pytest.param("torch.randperm(x.size(0))", Kind.ROWS, id="a partner for each sample"),
+        pytest.param("torch.randperm(x.size(0)).to('cpu')", Kind.ROWS, id="moved"),
+        pytest.param("torch.randperm(x.size(0))[:4]", Kind.PER_RANK, id="some of them"),
+        pytest.param("torch.randperm(x.size(0)) // 2", Kind.PER_RANK, id="computed"),
+        pytest.param("torch.randperm(4)", Kind.PER_RANK, id="of another number"),
+    ],
+)
+def test_an_order_of_the_batch_gives_each_sample_a_partner(order: str, kind: Kind) -> None:
+    ex = executed(f"{_HEAD}{_UNKNOWN}for x, t in loader:\n    out = x[{order}, :]\n    field = x['image']\n")
+    assert placement_of(held(ex, "out")).kind is kind
+    assert bool(list(ex.trace.of("partners"))) is (kind is Kind.ROWS)
     assert placement_of(held(ex, "field")).kind is Kind.ROWS
 
 
