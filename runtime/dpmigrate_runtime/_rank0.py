@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,10 @@ class Nothing:
     def __setitem__(self, key: Any, value: Any) -> None:
         pass
 
+    def __fspath__(self) -> str:
+        """A folder of the process's own: ``os.makedirs(writer.log_dir, exist_ok=True)`` makes nothing that is seen."""
+        return _folder()
+
     def __str__(self) -> str:
         return ""
 
@@ -106,7 +111,8 @@ def main_only(factory: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """``factory(*args, **kwargs)`` on rank 0, a null object elsewhere: for summary writers, loggers and progress displays.
 
     Attributes and calls of the null object give the null object; it is false, empty, a context manager, and prints as ''.
-    Indexing it raises RuntimeError, because a number read from it would differ from rank 0's.
+    As a path it is a temporary folder, which is removed when the process ends. Indexing it raises RuntimeError, because a
+    number read from it would differ from rank 0's.
     """
     return factory(*args, **kwargs) if is_main() else Nothing()
 
@@ -120,7 +126,13 @@ def main_path(path: Any, new: bool = False) -> Any:
         return path
     other = os.devnull
     if new:
-        folder = tempfile.mkdtemp(prefix="dpmigrate-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        other = os.path.join(folder, os.path.basename(os.fspath(path)))
+        other = os.path.join(tempfile.mkdtemp(dir=_folder()), os.path.basename(os.fspath(path)))
     return Path(other) if isinstance(path, Path) else other
+
+
+@cache
+def _folder() -> str:
+    """A folder for what a rank beside rank 0 writes in vain; it is removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="dpmigrate-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -309,6 +309,16 @@ def main_has_the_writer() -> None:
 
 
 @check
+def what_main_has_is_a_folder_elsewhere() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        made = ddp.main_only(Path, folder)
+        inner = os.path.join(made, "logs")
+        os.makedirs(inner, exist_ok=True)
+        assert os.path.isdir(inner) and Path(made).exists()
+        assert (os.fspath(made) == folder) == ddp.is_main()
+
+
+@check
 def only_main_is_heard() -> None:
     silent = not ddp.is_main()
     assert (sys.stdout.name == os.devnull) == silent

@@ -89,8 +89,13 @@ def test_foreign_group_is_used_and_left() -> None:
     dist.destroy_process_group()
 
 
-def test_nothing_happens_in_a_child(plain: pytest.MonkeyPatch) -> None:
-    plain.setattr(multiprocessing, "parent_process", lambda: object())
+@pytest.mark.parametrize("spawned", [False, True])
+def test_nothing_happens_in_a_child(plain: pytest.MonkeyPatch, spawned: bool) -> None:
+    """One that is spawned does not know its parent while it imports the main module."""
+    if spawned:
+        plain.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
+    else:
+        plain.setattr(multiprocessing, "parent_process", lambda: object())
     ddp.setup()
     assert not dist.is_initialized()
     plain.setattr(_state.STATE, "active", True)
