@@ -7,7 +7,7 @@ and read nowhere else, or read in ``forward`` only behind a test, or by an index
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpmigrate.facts.definitions import arguments
@@ -104,10 +104,11 @@ def _of_class(roles: Roles, cls: ast.ClassDef, idle: frozenset[str]) -> Iterator
     if any(_means_all_parts(roles, c) for c in family):
         return
     for stmt, name, value in _parts(family):
-        if not _trainable(roles, value) or _stored_again(roles, name, stmt) or _frozen(roles, name):
+        named = [n for n in names.attributes(name) if not _of_another(roles, cls, n)]
+        if not _trainable(roles, value) or _stored_again(roles, named, stmt) or _frozen(roles, named):
             continue
         # under no_grad a layer works, but gets no gradient; args.aux is not self.aux
-        loads = [n for n in names.attributes(name) if isinstance(n.ctx, ast.Load) and (_of_self(n) or not _of_setting(roles, n))]
+        loads = [n for n in named if isinstance(n.ctx, ast.Load) and (_of_self(n) or not _of_setting(roles, n))]
         reads = [n for n in loads if not _upkeep(roles, n) and not roles.quiet(n)]
         if not reads:
             yield Unused(cls, name, stmt, None)
@@ -133,6 +134,12 @@ def _parts(family: list[ast.ClassDef]) -> Iterator[tuple[ast.stmt, str, ast.expr
 
 def _of_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _of_another(roles: Roles, cls: ast.ClassDef, node: ast.Attribute) -> bool:
+    """Whether the attribute is one of another class, which has parts of the same names: ``self.fc`` in a model that an option chooses in its place."""
+    own = roles.names.cls(node) if _of_self(node) else None
+    return own is not None and own not in roles.values.defs.bases(cls) and cls not in roles.values.defs.bases(own)
 
 
 def _of_setting(roles: Roles, node: ast.Attribute) -> bool:
@@ -161,13 +168,13 @@ def _trainable(roles: Roles, value: ast.expr, seen: frozenset[ast.AST] = frozens
     return any(_trainable(roles, e, seen | {c}) for c in classes for _, _, e in _parts(roles.values.defs.bases(c)))
 
 
-def _stored_again(roles: Roles, name: str, made: ast.stmt) -> bool:
-    return any(not isinstance(n.ctx, ast.Load) and roles.names.statement(n) is not made for n in roles.names.attributes(name))
+def _stored_again(roles: Roles, named: Sequence[ast.Attribute], made: ast.stmt) -> bool:
+    return any(not isinstance(n.ctx, ast.Load) and roles.names.statement(n) is not made for n in named)
 
 
-def _frozen(roles: Roles, name: str) -> bool:
+def _frozen(roles: Roles, named: Sequence[ast.Attribute]) -> bool:
     """``for p in self.name.parameters(): p.requires_grad = False`` and the like."""
-    for n in roles.names.attributes(name):
+    for n in named:
         stmt = roles.names.statement(n)
         if any(isinstance(x, ast.Attribute) and x.attr in ("requires_grad", "requires_grad_") for x in walk(stmt)):
             return True

@@ -104,3 +104,37 @@ def test_one_of_several_layers() -> None:
 def test_another_files_function_trains_with_the_model() -> None:
     step = "loss = robust(model, x)\nloss.backward()\noptimizer.step()"
     assert unused(step=step, imports="from helpers import robust") == []
+
+
+PLAIN = """\
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 2)
+        self.extra = nn.Linear(2, 2)
+        for p in self.extra.parameters():
+            p.requires_grad = True
+
+    def forward(self, x):
+        return self.extra(self.fc(x))
+
+
+class Deeper(Net):
+    def forward(self, x, task=0):
+        return super().forward({x})
+"""
+
+
+@pytest.mark.parametrize(
+    ("deeper", "model", "names"),
+    [
+        ("x", "Net() if len(os.environ) % 2 else Plain()", ["extra"]),
+        ("x", "Plain()", []),
+        ("self.extra(x)", "Net() if len(os.environ) % 2 else Plain()", []),
+    ],
+    ids=["two classes", "the other one", "a class that derives from it"],
+)
+def test_parts_of_the_same_name_are_those_of_each_class(deeper: str, model: str, names: list[str]) -> None:
+    found = unused("import random\nx = self.fc(x)\nif random.random() < 0.5:\n    return x\nreturn self.extra(x)", "self.extra = nn.Linear(2, 2)",
+                   defs=PLAIN.format(x=deeper), model=f"model = {model}")  # fmt: skip
+    assert [name for name, _, _ in found] == names
