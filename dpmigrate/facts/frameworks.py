@@ -95,7 +95,7 @@ def distributes(dotted: str) -> bool:
 
 
 def _only_asked(names: Names, node: ast.expr) -> bool:
-    """Whether the class is read for a question alone: in an annotation, by ``isinstance``, in an ``except``."""
+    """Whether the class is read for a question alone: in an annotation, by ``isinstance``, beside ``type(x)``, in an ``except``."""
     inner: ast.AST = node
     for a in names.ancestors(node):
         if isinstance(a, ast.arg | ast.AnnAssign) and inner is a.annotation:
@@ -106,6 +106,8 @@ def _only_asked(names: Names, node: ast.expr) -> bool:
             return inner is a.type
         if isinstance(a, ast.Call):
             return inner in a.args[1:] and names.dotted(a.func) in ("?.isinstance", "?.issubclass")
+        if isinstance(a, ast.Compare):
+            return isinstance(a.left, ast.Call) and names.dotted(a.left.func) == "?.type"
         if isinstance(a, ast.stmt):
             return False
         inner = a

@@ -55,6 +55,7 @@ def _distributed(text: str) -> str:
         pytest.param("import pytorch_lightning as pl\ndef fit(t: pl.Trainer) -> pl.Trainer:\n    return t\nt: pl.Trainer = fit(1)", id="a type"),
         pytest.param("import pytorch_lightning as pl\nif isinstance(n, (int, pl.LightningModule)):\n    print(1)", id="a question for the class"),
         pytest.param("from torch.nn.parallel import DistributedDataParallel as DDP\nif isinstance(n, DDP):\n    n = n.module", id="a question for the wrapper"),
+        pytest.param("from torch.nn.parallel import DistributedDataParallel as DDP\nif type(n) in (list, DDP):\n    n = n.module", id="a question for its type"),
         pytest.param("import accelerate\ntry:\n    run()\nexcept accelerate.state.PartialState:\n    pass", id="what is caught"),
         pytest.param("def main_rank():\n    return not dist.is_initialized() or dist.get_rank() == 0", id="a helper that asks whether there is a group"),
         pytest.param("def wait():\n    if dist.is_available() and dist.is_initialized():\n        dist.barrier()", id="another"),

@@ -126,10 +126,15 @@ def test_an_attribute_that_holds_the_model_already(given: str, kept: bool) -> No
     [
         pytest.param("isinstance(model, nn.DataParallel)", 'print(hasattr(model, "module"))', id="attribute"),
         pytest.param("isinstance(model, torch.nn.parallel.DataParallel)", 'print(hasattr(model, "module"))', id="full name"),
+        pytest.param("isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel))", 'print(hasattr(model, "module"))', id="several classes"),
+        pytest.param("type(model) in (nn.DataParallel, nn.parallel.DistributedDataParallel)", 'print(hasattr(model, "module"))', id="type in"),
+        pytest.param("type(model) is nn.parallel.DistributedDataParallel", 'print(hasattr(model, "module"))', id="type is"),
+        pytest.param("type(model) != nn.DataParallel", 'print(not hasattr(model, "module"))', id="another type"),
+        pytest.param("isinstance(model, (nn.DataParallel, Net))", "print(isinstance(model, (nn.DataParallel, Net)))", id="another class among them"),
     ],
 )
 def test_questions_for_the_class(test: str, line: str) -> None:
-    assert line in after(model="model = nn.DataParallel(Net())", end=f"print({test})")
+    assert line in whole(model="model = nn.DataParallel(Net())", end=f"print({test})")
 
 
 def test_sync_bn() -> None:
