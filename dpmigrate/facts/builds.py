@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.meetings import after_training
 from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.names import last as last_word
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import fetches
 from dpmigrate.facts.ranks import asks_files, for_samples, parted, run_apart, run_by_all
@@ -66,6 +67,8 @@ def _build(script: Script, node: ast.If, made: frozenset[ast.AST]) -> Build | No
         block = script.names.block(node)  # if os.path.exists(p): return load(p)
         branch, last = block[block.index(node) + 1 :], block[-1]
     making = [m for s in branch for m in _made_in(script, s, made)]
+    if not making and not missing and _tells_whether(script, node):
+        making = [c for s in branch for c in walk(s) if isinstance(c, ast.Call) and last_word(c.func) in ("mkdir", "makedirs")]
     if all(isinstance(m, ast.Call) and fetches(script.names, m) for m in making):
         return None  # nothing, or what is fetched right here
     sure = not others or (missing and any(_unconditional(script, m, branch) for m in making))
@@ -80,6 +83,15 @@ def _build(script: Script, node: ast.If, made: frozenset[ast.AST]) -> Build | No
         _kept(script, node, branch, last),
         parted(script.roles, first),
     )
+
+
+def _tells_whether(script: Script, node: ast.If) -> bool:
+    """Whether the function tells its caller, who then fills what it has made: ``if folder.exists(): return False`` above ``return True``."""
+    told = node.body[-1]
+    returned = [r.value for r in walk(script.names.function(node)) if isinstance(r, ast.Return) and script.names.function(r) is script.names.function(node)]
+    plain = [r.value for r in returned if isinstance(r, ast.Constant)]
+    own = told.value.value if isinstance(told, ast.Return) and isinstance(told.value, ast.Constant) else None
+    return isinstance(own, bool) and any(isinstance(v, bool) and v is not own for v in plain)
 
 
 def _chain(script: Script, node: ast.If) -> ast.stmt:
@@ -114,8 +126,22 @@ def _missing(script: Script, test: ast.expr) -> tuple[bool | None, tuple[ast.exp
 def _made_in(script: Script, stmt: ast.stmt, made: frozenset[ast.AST]) -> list[ast.AST]:
     """The calls in the statement that make files, by themselves or through functions of the program."""
     inside = [n for n in walk(stmt) if isinstance(n, ast.Call | ast.Attribute)]
-    through = {f for f in script.roles.all_entered(stmt) if any(n in made for n in walk(f))}
-    return [n for n in inside if n in made or (isinstance(n, ast.Call) and through & ({f for f, _ in script.values.targets(n)} | script.roles.all_entered(n)))]
+    return [n for n in inside if n in made or (isinstance(n, ast.Call) and any(m in made for f in _through(script, n) for m in walk(f)))]
+
+
+def _through(script: Script, call: ast.Call) -> set[ast.AST]:
+    """The functions of the program that a call enters, or hands on to code that calls them: ``Parallel(8)(delayed(make)(p) for p in paths)``."""
+    found: set[ast.AST] = set()
+    todo: list[ast.AST] = [call]
+    while todo:
+        node = todo.pop()
+        functions: set[ast.AST] = {*script.roles.all_entered(node)}
+        given = (a for c in walk(node) if isinstance(c, ast.Call) for a in c.args if isinstance(a, ast.Name | ast.Attribute))
+        functions |= {v.node for a in given for v in script.values.eval(a) if v.kind == "func"}
+        functions |= {f for c in walk(node) if isinstance(c, ast.Call) for f, _ in script.values.targets(c)}
+        todo += functions - found
+        found |= functions
+    return found
 
 
 def _unconditional(script: Script, node: ast.AST, branch: list[ast.stmt]) -> bool:

@@ -97,7 +97,7 @@ def _why_whole(roles: Roles, count: Counting, may_have_buffers: bool) -> Reason 
         return Reason(Why.NO_MODEL, loop.node)
     if count.obstacle is not None:
         return count.obstacle
-    if may_have_buffers and _calls_elsewhere(roles, loop):
+    if (may_have_buffers or _shares_step(roles, loop)) and _calls_elsewhere(roles, loop):
         return Reason(Why.MODEL_ELSEWHERE, loop.node)
     if may_have_buffers and (model := _in_training_mode(roles, loop)):
         return Reason(Why.TRAINING_MODE, loop.node, model)
@@ -165,6 +165,13 @@ def _in_training_mode(roles: Roles, loop: BatchLoop) -> str:
         if roles.names.is_inside(p.call, loop.node) and called and not called & switched:
             return ast.unparse(p.model)
     return ""
+
+
+def _shares_step(roles: Roles, loop: BatchLoop) -> bool:
+    """Whether the loop enters a function that training calls, too: its forward passes go through the wrapper, which all ranks have to call equally often."""
+    entered = roles.all_entered(ast.Module(loop.node.body, []))
+    inside = (p for p in roles.forwards if roles.names.function(p.call) in entered and not roles.inside_module(p.call))
+    return any(roles.region(p.call) in ("train", "both") for p in inside)
 
 
 def _calls_elsewhere(roles: Roles, loop: BatchLoop) -> bool:

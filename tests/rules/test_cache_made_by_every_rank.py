@@ -155,3 +155,23 @@ def test_a_function_that_fetches_under_the_question() -> None:
 def test_told_where_perhaps_not_all_ranks_come() -> None:
     (hit,) = hits("DPM516", imports=_IMPORTS, setup="if torch.rand(1) > 0.5:\n    if not os.path.exists('a'):\n        np.save('a', 3)")
     assert not hit.edits and "where every rank comes by" in hit.advice
+
+
+@pytest.mark.parametrize(
+    ("body", "first"),
+    [
+        pytest.param("if p.exists():\n        return False\n    p.mkdir()\n    return True", True, id="it tells whether it has made it"),
+        pytest.param("if p.exists():\n        return False\n    else:\n        p.mkdir()\n    return True", True, id="in an else"),
+        pytest.param("if p.exists():\n        return True\n    p.mkdir()\n    return True", False, id="it tells the same"),
+        pytest.param("if p.exists():\n        return\n    p.mkdir()", False, id="it tells nothing"),
+    ],
+)
+def test_a_folder_that_the_caller_fills(body: str, first: bool) -> None:
+    defs = f"def made(p):\n    {body}\ndef fill(p):\n    if not made(p):\n        return\n    np.save(p / 'a', 3)"
+    assert ("with ddp.main_first():" in _new(defs=defs, setup="fill(Path('a'))")) is first
+
+
+def test_functions_that_are_handed_on_make_files() -> None:
+    defs = "def store(p):\n    np.save(p, 3)\ndef make(paths):\n    Parallel(2)(delayed(store)(p) for p in paths)"
+    parts = {"imports": f"{_IMPORTS}\nfrom joblib import Parallel, delayed", "defs": defs, "setup": "if not os.path.exists('a'):\n    make(['a'])"}
+    assert "with ddp.main_first():" in after(**parts)

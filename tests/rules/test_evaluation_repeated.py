@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import COUNTING, after, found, hits
+from tests.rules.program import COUNTING, after, found, hits, whole
 
 _LOADER = "val_loader = DataLoader(val_set, batch_size=16)"
 _BN = "model = nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2))"
@@ -200,3 +200,12 @@ def test_a_function_that_adds_to_what_it_is_given() -> None:
     defs = "def count(table, pred, label):\n    table += torch.bincount(label * 2 + pred, minlength=4)"
     (one,) = hits("DPM601", defs=defs, end=_loop(f"{_ADD}\ncount(table, model(a).argmax(1), b)", start="correct, table = 0, torch.zeros(4)"))
     assert not one.edits and "count() may have an effect" in one.message
+
+
+def test_a_step_that_training_shares_is_evaluated_in_full() -> None:
+    """Its forward goes through the wrapper, which ranks with shares of unequal length would call unequally often."""
+    defs = "def step(model, x, y):\n    return F.cross_entropy(model(x), y)"
+    loop = "val_loader = DataLoader(val_set, batch_size=16)\ntotal = 0\nwith torch.no_grad():\n    for x, y in val_loader:\n        total += {}.item()\nprint(total)"
+    shared = whole(defs=defs, step="optimizer.zero_grad()\nloss = step(model, x, y)\nloss.backward()\noptimizer.step()", end=loop.format("step(model, x, y)"))
+    assert "ddp.shard" not in shared and "model(x), y)" in shared
+    assert "ddp.shard(val_loader)" in whole(defs=defs, end=loop.format("step(model, x, y)"))
