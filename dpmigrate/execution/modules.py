@@ -157,7 +157,7 @@ class ModuleParts(StatementParts):
         for made in self.objects(loaded or NOTHING):
             held = self.submodule(made, name, frame)
             # what of a file seems unused is not among what is executed
-            return held or unknown(f"{base} does not bind {name} when it is imported", node)
+            return held or value(Foreign(whole.lstrip(".")))
         if base.startswith("."):
             return unknown(f"{base} is not among the files of the program", node)
         return value(Foreign(whole))

@@ -130,7 +130,7 @@ def sampler_length(site: Site) -> Value:
     """``len(sampler)``: of a sampler that gives each rank its share, the samples of that."""
     if site.object is None or site.object.name not in SAMPLERS:
         return SETTING
-    return value(Data("number", placements.SUM, origin=Origin(site.node, "the rank's samples")))
+    return value(Data("number", placements.size(0), origin=Origin(site.node, "the rank's samples")))
 
 
 def set_epoch(site: Site) -> Value:
