@@ -25,6 +25,7 @@ _DOC = "https://docs.pytorch.org/docs/stable/data.html"
 _VISION = "https://docs.pytorch.org/vision/stable/datasets.html"
 #: samplers that give each rank its share
 SAMPLERS = ("DistributedSampler", "shard_sampler")
+_OF_RUNTIME = "sampler of the runtime"
 _FIELDS = (
     "dataset",
     "batch_size",
@@ -119,6 +120,8 @@ def dataset_item(site: Site) -> Value:
 def sampler(site: Site) -> Value:
     """A sampler."""
     made = site.made("sampler")
+    if site.name.startswith("dpmigrate_runtime."):
+        made.marks.add(_OF_RUNTIME)
     for i, name in enumerate(("data_source", "num_replicas", "rank", "shuffle")):
         held = site.get(i, name)
         if held is not None:
@@ -127,8 +130,10 @@ def sampler(site: Site) -> Value:
 
 
 def sampler_length(site: Site) -> Value:
-    """``len(sampler)``: of a sampler that gives each rank its share, the samples of that."""
-    if site.object is None or site.object.name not in SAMPLERS:
+    """``len(sampler)``: of a sampler of the runtime the samples of the rank's share. Programs that use
+    torch's own, which is as long on every rank, count with the number of ranks.
+    """
+    if site.object is None or _OF_RUNTIME not in site.object.marks:
         return SETTING
     return value(Data("number", placements.size(0), origin=Origin(site.node, "the rank's samples")))
 
