@@ -75,13 +75,18 @@ def _told(trial: Trial) -> Iterator[Fault]:
             continue
         if (main or event.parted is None) and d.sources & shares - over:
             words = "this is read before the ranks add up their parts"
-        elif main and d.gradient == "none" and _evaluated(trial, d):
-            words = "rank 0 tells the number of its own part"
+        elif (main or _by_all(event, d)) and d.gradient == "none" and _evaluated(trial, d):
+            words = f"{'rank 0' if main else 'each rank'} tells the number of its own part"
         else:
             continue
         known = d.placement.kind in _PARTS or _of_samples(d)
         words = f"{words} ({trial.since(d)})"
         yield trial.fault(event.node, NAME, words, established=known)
+
+
+def _by_all(event: Event, d: Data) -> bool:
+    """Whether every rank tells a number that the ranks have not put together."""
+    return event.parted is None and not (d.placement.kind is Kind.UNKNOWN and _reduced(d))
 
 
 def of_own_batches(trial: Trial) -> Iterator[tuple[Event, bool]]:

@@ -477,11 +477,12 @@ LOOK = """\
         with torch.no_grad():
             x, y = next(iter(tests))
             number = {number}
-        if ddp.is_main():
+        {guard}
             print(number)
         print(epoch, evaluate"""
 
 
+@pytest.mark.parametrize("guard", ["if ddp.is_main():", "if True:"])
 @pytest.mark.parametrize(
     ("number", "right"),
     [
@@ -491,8 +492,8 @@ LOOK = """\
         ("loss.detach()", True),
     ],
 )
-def test_what_rank_0_tells_of_an_evaluation_is_of_all_samples(number: str, right: bool) -> None:
-    text = RIGHT.replace("        print(epoch, evaluate", LOOK.format(number=number))
+def test_what_is_told_of_an_evaluation_is_of_all_samples(number: str, right: bool, guard: str) -> None:
+    text = RIGHT.replace("        print(epoch, evaluate", LOOK.format(number=number, guard=guard))
     assert (totals.NAME in {name for name, _ in judged(text)}) is not right
 
 
