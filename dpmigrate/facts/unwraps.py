@@ -9,15 +9,28 @@ from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import Vals
 
 
-def tests_for_wrapper(names: Names, node: ast.AST) -> ast.expr | None:
-    """The model that ``isinstance(net, nn.DataParallel)`` or ``hasattr(net, "module")`` asks about; None for anything else."""
-    if not (isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords):
-        return None
-    asked, what = names.dotted(node.func), node.args[1]
-    classes = what.elts if isinstance(what, ast.Tuple) else [what]
-    if asked == "?.isinstance" and classes and all(names.dotted(c).endswith("DataParallel") for c in classes):
-        return node.args[0]
-    return node.args[0] if asked == "?.hasattr" and isinstance(what, ast.Constant) and what.value == "module" else None
+def asks_class_of_wrapper(names: Names, node: ast.AST) -> tuple[ast.expr, bool] | None:
+    """The model whose class is compared with those of the wrappers, and whether it must be one of them.
+
+    ``isinstance(net, nn.DataParallel)``, ``type(net) not in (DataParallel, DistributedDataParallel)``. None for anything else.
+    """
+    match node:
+        case ast.Call(func=asked, args=[model, what], keywords=[]) if names.dotted(asked) == "?.isinstance":
+            positive = True
+        case ast.Compare(left=ast.Call(func=asked, args=[model], keywords=[]), ops=[op], comparators=[what]) if names.dotted(asked) == "?.type":
+            positive = not isinstance(op, ast.IsNot | ast.NotEq | ast.NotIn)
+        case _:
+            return None
+    classes = what.elts if isinstance(what, ast.Tuple | ast.List | ast.Set) else [what]
+    return (model, positive) if classes and all(names.dotted(c).endswith("DataParallel") for c in classes) else None
+
+
+def tests_for_wrapper(names: Names, node: ast.AST) -> tuple[ast.expr, bool] | None:
+    """The same, also for ``hasattr(net, "module")``."""
+    match node:
+        case ast.Call(func=asked, args=[model, ast.Constant(value="module")], keywords=[]) if names.dotted(asked) == "?.hasattr":
+            return model, True
+    return asks_class_of_wrapper(names, node)
 
 
 class Unwraps:
@@ -49,9 +62,10 @@ class Unwraps:
         test, positive = node.test, True
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test, positive = test.operand, False
-        model = tests_for_wrapper(self.names, test)
-        if model is None:
+        found = tests_for_wrapper(self.names, test)
+        if found is None:
             return
+        model, positive = found[0], found[1] is positive
         self._branches[node] = ast.unparse(model), positive
         if positive and isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue):
             self._below.setdefault(ast.unparse(model), []).append(node)

@@ -26,7 +26,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
     before = {name for _, name in _missed(trial.original)} if trial.original is not None else ()
     for node, name in _missed(trial.result):
         if name not in before:
-            yield trial.fault(node, NAME, f"there is no attribute {name} here")
+            every = name in (*dir(object), "__dict__")
+            words = f"{name} is the wrapper's own here" if every else f"there is no attribute {name} here"
+            yield trial.fault(node, NAME, words)
     for event in trial.steps:
         stepped = any(d.reached for d in data(event.values["parameters"]))
         if stepped and not event.values["gradients"]:  # else: a tensor that the step itself makes

@@ -35,6 +35,7 @@ from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.unwraps import asks_class_of_wrapper
 from dpmigrate.facts.wraps import Wrap as Wrapping
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -60,25 +61,11 @@ def data_parallel_wrap(script: Script) -> Iterator[Hit]:
         yield Hit(
             call, "this DataParallel wrap goes; the whole model is wrapped on every device instead", (*_taken_out(script, call), *_after(script, call), new)
         )
-    for test, tested, other in _tests(script):
-        code = f'{"not " if other else ""}hasattr({script.text(tested)}, "module")'
-        yield Hit(test, "a test for DataParallel is false under DDP", (Replace(script.span(test), code),))
-
-
-def _tests(script: Script) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
-    """The tests whether something is in DataParallel, or DistributedDataParallel, with what is asked about, and whether it must be something else."""
-    for call in script.calls("isinstance", "?.isinstance"):
-        if len(call.args) == 2 and _are_wrappers(script, call.args[1]):
-            yield call, call.args[0], False
-    for call in script.calls("type", "?.type"):
-        above = script.names.parent[call]
-        if isinstance(above, ast.Compare) and above.left is call and len(above.ops) == len(call.args) == 1 and _are_wrappers(script, above.comparators[0]):
-            yield above, call.args[0], isinstance(above.ops[0], ast.IsNot | ast.NotEq | ast.NotIn)
-
-
-def _are_wrappers(script: Script, classes: ast.expr) -> bool:
-    each = classes.elts if isinstance(classes, ast.Tuple | ast.List | ast.Set) else [classes]
-    return bool(each) and all(script.names.dotted(c).endswith("DataParallel") for c in each)
+    for node in script.names.nodes:
+        asked = asks_class_of_wrapper(script.names, node)
+        if asked is not None:
+            code = f'{"" if asked[1] else "not "}hasattr({script.text(asked[0])}, "module")'
+            yield Hit(node, "a test for DataParallel is false under DDP", (Replace(script.span(node), code),))
 
 
 def _in_place(script: Script, w: Wrapping) -> Iterator[Edit]:

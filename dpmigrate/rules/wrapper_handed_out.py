@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import Replace
 from dpmigrate.facts.passes import goes_into_loss
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.unwraps import tests_for_wrapper
+from dpmigrate.facts.unwraps import asks_class_of_wrapper
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import bare
@@ -86,7 +86,7 @@ def _bare(script: Script, call: ast.Call, arguments: list[ast.expr]) -> Iterator
 def _asks_class(script: Script, call: ast.Call) -> bool:
     """``isinstance(model, Net)``, ``type(model)``: false or another name for the wrapper. A DataParallel program had a wrapper before."""
     asks = script.names.dotted(call.func) in ("?.isinstance", "?.type") and not script.from_data_parallel
-    return asks and tests_for_wrapper(script.names, call) is None
+    return asks and all(asks_class_of_wrapper(script.names, n) is None for n in (call, script.names.parent[call]))
 
 
 def _traces(script: Script, call: ast.Call) -> bool:

@@ -40,6 +40,10 @@ def _models(vals: frozenset[Val]) -> list[Val]:
         pytest.param("if isinstance(net, DataParallel):\n    probe(net)", id="the side with the wrapper"),
         pytest.param("if not isinstance(net, DataParallel):\n    net = DataParallel(net)\n    probe(net)", id="wrapped where there was none"),
         pytest.param("if isinstance(other, DataParallel):\n    return\nprobe(net)", id="another variable"),
+        pytest.param("if type(net) is DataParallel:\n    probe(net)", id="the side with the wrapper, by its type"),
+        pytest.param("if type(net) is not DataParallel:\n    pass\nelse:\n    probe(net)", id="no other type"),
+        pytest.param("if type(net) is nn.Linear:\n    return\nprobe(net)", id="the type of something else"),
+        pytest.param("if type(net) == type(other):\n    return\nprobe(net)", id="another variable's type"),
         pytest.param(
             "if isinstance(net, DataParallel):\n    def later():\n        pass\nelse:\n    def later():\n        probe(net)", id="a function that runs later"
         ),
@@ -56,6 +60,8 @@ def test_it_may_be_the_wrapper(body: str) -> None:
     "body",
     [
         pytest.param("if isinstance(net, nn.DataParallel):\n    net = net.module\nprobe(net)", id="taken off under isinstance"),
+        pytest.param("if type(net) in [DataParallel, DistributedDataParallel]:\n    net = net.module\nprobe(net)", id="taken off by its type"),
+        pytest.param("if type(net) != DataParallel:\n    bare = net\nelse:\n    bare = net.module\nprobe(bare)", id="the side of another type"),
         pytest.param("if isinstance(net, (DataParallel, DistributedDataParallel)):\n    net = net.module\nprobe(net)", id="a tuple of wrappers"),
         pytest.param("if hasattr(net, 'module'):\n    net = net.module\nfor i in range(3):\n    probe(net)", id="taken off under hasattr, read in a loop"),
         pytest.param("net = net.module\nprobe(net)", id="taken off"),

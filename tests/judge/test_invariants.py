@@ -817,3 +817,9 @@ def test_a_data_set_reads_its_samples_and_no_checkpoint(method: str, right: bool
     looked = f"        ddp.save(model.module.state_dict(), sys.argv[2])\n        print({read})\n"
     text = text.replace("        print(epoch, evaluate(model, test_loader))\n", looked).replace("    model = ddp.wrap", "    kept = Kept(sys.argv[3:])\n    model = ddp.wrap", 1)
     assert (files.NAME not in {name for name, _ in judged(text)}) is right
+
+
+def test_what_every_object_has_is_the_wrappers_own() -> None:
+    text = RIGHT.replace("    model.eval()\n", "    model.eval()\n    print(model.__dict__)\n", 1)
+    assert "print(model.__dict__)" in text
+    assert (wrapped.NAME, "__dict__ is the wrapper's own here") in judged(text)

@@ -68,6 +68,13 @@ def test_inside_training(step: str, line: str) -> None:
     assert line in after(imports=_IMPORTS, before="best, ema = 0, EMA(3)", step=STEP + step)
 
 
+def test_a_question_that_another_rule_answers() -> None:
+    for asked in ("type(model) in (nn.DataParallel, nn.parallel.DistributedDataParallel)", "isinstance(model, nn.DataParallel)"):
+        parts = {"imports": _IMPORTS, "end": f"n = {asked}"}
+        assert found("DPM127", **parts) == []
+        assert after(**parts) == ['n = hasattr(model, "module")']
+
+
 def test_an_alias_a_parameter_and_self() -> None:
     defs = "def keep(m):\n    return dup(m)\nclass T:\n    def __init__(self, m):\n        self.m = m\n    def keep(self):\n        return dup(self.m)"
     parts = {"imports": "from copy import deepcopy as dup", "defs": defs, "end": "keep(model)\nt = T(model)\nt.keep()"}
