@@ -336,6 +336,7 @@ def test_that_a_part_may_be_one_sample_is_told_where_the_last_batch_counts(tmp_p
         ("import time\n            print(f'{time.time()}: {loss.item()}')", True),
         ("import time\n            print(f'{time.time()}')", False),
         ("last = loss.item()\n    torch.save({'loss': last}, 'last.pt')", True),
+        ("from types import SimpleNamespace\n            print('{m.loss:.3f}'.format(m=SimpleNamespace(loss=loss.item())))", True),
     ],
 )
 def test_means_over_a_part_of_the_batch_are_told(tmp_path: Path, then: str, told: bool) -> None:

@@ -285,7 +285,7 @@ class OperatorParts(LiteralParts):
             return own
         if word == "mod" and all(isinstance(a, Const | Setting) for a in left) and _texts(left):
             known = self.known_elements(right)
-            return self.text([left, *(known if known is not None else [right])], node)
+            return self.text([left, *(known if known is not None else [right])], node, frame)
         if word in _SCALES and self.regime == "own":
             # a part that is scaled from turn to turn depends on the order of all turns
             left, right = (divergence.no_longer_added(v, node) for v in (left, right))

@@ -342,7 +342,7 @@ class Watching(Tables):
         if name == "set_epoch" and made is not None:
             m.heap.write((made.number, TOLD), SET)
         if name in _TELLING and made is not None and made.kind in UNSEEN:
-            m.event("print", node, frame, values=arguments.joined() or NONE)
+            Site(cast("Execution", m), name, arguments, node, frame).tell("print")
         if name == "backward" and made is not None and made.kind in UNSEEN:
             why = unknown(f"what {made.name} gives", made.node)
             m.event("judge backward of unseen", node, frame, why=why)

@@ -249,7 +249,7 @@ def converted(site: Site) -> Value:
 def text(site: Site) -> Value:
     """``str(x)``."""
     given = site.get(0)
-    return site.m.text([given], site.node) if given else const("")
+    return site.m.text([given], site.node, site.frame) if given else const("")
 
 
 def hashed(site: Site) -> Value:
@@ -280,14 +280,14 @@ def typed(site: Site) -> Value:
 
 def printed(site: Site) -> Value:
     """``print``: to ``sys.stdout``, in whose place the program may have put an object."""
-    site.event("print", values=site.arguments.joined() or NONE)
+    site.tell("print")
     stream = site.arguments.keywords.get("file")
     if stream is None:
         stream = site.m.heap.read((site.m.heap.number(Foreign("sys")), "stdout")) or NOTHING
     for made in site.m.objects(stream):
         method = site.m.method_of(made, "write")
         if method is not None:
-            text = site.m.text(site.arguments.positional, site.node)
+            text = site.m.text(site.arguments.positional, site.node, site.frame)
             site.m.call(value(method), Arguments([text]), site.node, site.frame)
     return NONE
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.values import (
-    NONE,
     NOTHING,
     Data,
     Foreign,
@@ -54,7 +53,7 @@ def _keep(site: Site, settings: Value, config: Value) -> None:
 
 def told(site: Site) -> Value:
     """Any method of a run: what it is given is written."""
-    site.event("write", values=site.arguments.joined() or NONE)
+    site.tell("write")
     return site.ref(ANY)
 
 

@@ -52,7 +52,7 @@ def bar_elements(site: Site) -> Value:
 
 def shown(site: Site) -> Value:
     """``bar.set_postfix(loss=…)``: printed."""
-    site.event("print", values=site.arguments.joined() or NONE)
+    site.tell("print")
     return NONE
 
 
@@ -64,7 +64,7 @@ def advanced(site: Site) -> Value:
 
 def tracked(site: Site) -> Value:
     """``wandb.log({…})``: sent to a tracker."""
-    site.event("write", values=site.arguments.joined() or NONE)
+    site.tell("write")
     return NONE
 
 

@@ -196,7 +196,7 @@ def read(site: Site) -> Value:
 
 def printed(site: Site) -> Value:
     """Printed, by a library that makes it look well."""
-    site.event("print", values=site.arguments.joined() or NONE)
+    site.tell("print")
     return NONE
 
 
@@ -226,7 +226,7 @@ def _seeded(site: Site) -> bool:
 
 def plotted(site: Site) -> Value:
     """A plot shows, or will show, what it is given."""
-    site.event("write", values=site.arguments.joined() or NONE)
+    site.tell("write")
     return computed(site)
 
 

@@ -14,6 +14,7 @@ from dpmigrate.execution.heap import UNSEEN, Object
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
+    NONE,
     NOTHING,
     SETTING,
     Atom,
@@ -181,6 +182,11 @@ class Site:
     def event(self, kind: str, **values: Value) -> None:
         """Record what happens here."""
         self.m.event(kind, self.node, self.frame, **values)
+
+    def tell(self, kind: str) -> None:
+        """Record that the arguments are printed or written: of the program's objects their texts."""
+        told = [self.m.shown(v, self.node, self.frame) for v in self.arguments.all()]
+        self.event(kind, values=join(*told) or NONE)
 
     @property
     def word(self) -> str:

@@ -108,7 +108,7 @@ def log_file(site: Site) -> Value:
 
 def written(site: Site) -> Value:
     """A method of a file or a writer: what is written."""
-    site.event("write", values=site.arguments.joined() or NONE)
+    site.tell("write")
     return NONE
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution.placements import EQUAL
 from dpmigrate.execution.values import (
+    NOTHING,
     SETTING,
     Const,
     Setting,
@@ -24,10 +25,15 @@ def text_method(site: Site) -> Value | None:
         return folded
     if all(site.m.depends(v).kind in EQUAL for v in site.all()):
         return SETTING
+    template = known(site.get(0) or NOTHING) if site.word == "format" else None
+    if isinstance(template, str):
+        made = site.m.filled_in(template, site.arguments, site.node, site.frame)
+        if made is not None:
+            return made
     if site.word in _LISTS:
-        each = site.m.text([*site.all()], site.node)
+        each = site.m.text([*site.all()], site.node, site.frame)
         return site.m.listed([each], site.node, site.frame, exact=False)
-    return site.m.text([*site.all()], site.node)
+    return site.m.text([*site.all()], site.node, site.frame)
 
 
 def _folded(site: Site) -> Value | None:
