@@ -52,6 +52,8 @@ PASSED = "mode judge passed"
 FROZEN, AT_WRAP, LATE = "mode judge frozen", "mode judge at the wrap", "mode judge late"
 #: a field of a layer: whether it was moved to a device
 MOVED = "mode judge moved"
+#: a field of a wrapper: where its model was moved to the CPU and so left the device of the wrap
+AWAY = "judge away"
 #: what averages gradients over the ranks
 SYNCHRONISED = ("wrap", "DistributedDataParallel")
 #: a field of a wrapper: whether the running statistics of its model are each rank's own
@@ -237,7 +239,15 @@ class Judged(Execution):
 
     def _moved(self, model: Value, place: Value, node: ast.AST, frame: Frame) -> None:
         """A model is moved; a wrapper whose model was not moved before is told."""
-        if place == const("cpu") or (place and all(_is_type(a) for a in place)):
+        if place and all(_is_type(a) for a in place):
+            return
+        if place == const("cpu"):
+            parts = {n for made in self.objects(model) for n in owned(self, made.number)}
+            if any(self._held(n, MOVED) for n in parts):
+                mark = self.heap.new("mark", "move", node, frame.context, key="away")
+                for number in wrappers(self):
+                    if parts & {number, *owned(self, number)}:
+                        self.heap.widen((number, AWAY), value(Ref(mark.number)))
             return
         for made in self.objects(model):
             parts = owned(self, made.number)
@@ -270,10 +280,13 @@ class Judged(Execution):
         did before.
         """
         through = {n for d in data(loss) for n in d.reached}
-        wrappers = sorted(n for n in through if self.heap.objects[n].name in SYNCHRONISED)
-        passed = {str(n): self.heap.read((n, PASSED)) or FRESH for n in wrappers}
+        through_wrappers = sorted(n for n in through if self.heap.objects[n].name in SYNCHRONISED)
+        passed = {str(n): self.heap.read((n, PASSED)) or FRESH for n in through_wrappers}
         super().event("judge backward", node, frame, **passed)
-        for number in wrappers:
+        for number in through_wrappers:
+            for mark in self.objects(self.heap.read((number, AWAY)) or NOTHING):
+                assert mark.node is not None
+                super().event("judge away", mark.node, frame, wrapper=value(Ref(number)))
             self.heap.write((number, PASSED), USED)
             for part in sorted(owned(self, number)):
                 if self._held(part, FROZEN) == {True} and self._held(part, AT_WRAP) == {False}:

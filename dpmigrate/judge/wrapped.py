@@ -41,6 +41,12 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for event in trial.result.trace.of("judge moved"):
         words = "the model is moved after its wrap: DDP keeps what it made where the model was"
         yield trial.fault(event.node, NAME, words)
+    for event in trial.result.trace.of("judge away"):
+        words = (
+            "the model is moved to the CPU after its wrap and trained again: DDP has its hooks on the "
+            "gradients of the tensors before (pytorch#104336)"
+        )
+        yield trial.fault(event.node, NAME, words)
     seen = False
     for node, loss in trial.losses():
         seen = True

@@ -683,6 +683,21 @@ def test_a_wrapper_that_stays_where_it_is(move: str) -> None:
     assert judged(_frozen((move, SEED))) == []
 
 
+@pytest.mark.parametrize("away", ["model.cpu()", "model.to('cpu')", "model.module.cpu()", "ddp.unwrap(model).to(device='cpu')"])
+@pytest.mark.parametrize("back", ["model.to(device)", "model.cuda()", "pass"])
+def test_a_model_that_leaves_its_device_is_not_trained_again(away: str, back: str) -> None:
+    placed = _frozen(("device = ddp.device()", MADE)).replace("ddp.wrap(Net())", "ddp.wrap(Net().to(device))")
+    told = "        print(epoch, evaluate(model, test_loader))\n"
+    assert told in placed
+    again = placed.replace(told, f"{told}        {away}\n        {back}\n")
+    assert {name for name, _ in judged(again)} == {wrapped.NAME}
+    at_the_end = placed.replace('    ddp.save(model.module', f'    {away}\n    ddp.save(model.module')
+    assert at_the_end != placed
+    assert judged(at_the_end) == []
+    copied = placed.replace(told, f"{told}        copy.deepcopy(model.module).cpu()\n").replace("import torch\n", "import copy\nimport torch\n", 1)
+    assert judged(copied) == []
+
+
 def test_a_look_at_the_first_batch_is_no_pass() -> None:
     look = "        size = len(next(iter(loader))[0])\n        model.train()\n"
     text = RIGHT.replace("        model.train()\n", look, 1)
