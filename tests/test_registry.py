@@ -90,22 +90,6 @@ def test_core_rules_cannot_be_left_out() -> None:
     assert {r.code for r in RULES if wanted(r, s)} == {r.code for r in RULES if r.core or r.refusal or r.code.startswith("DPM4")}
 
 
-@pytest.mark.parametrize(
-    ("parts", "settings", "said"),
-    [
-        pytest.param({}, Settings(), "", id="none in the model"),
-        pytest.param({"model": "model = nn.DataParallel(nn.BatchNorm1d(8))"}, Settings(), "", id="DataParallel did the same"),
-        pytest.param({"model": "model = nn.BatchNorm1d(8)"}, Settings(sync_bn=True), "", id="asked for"),
-        pytest.param({"model": "model = nn.BatchNorm1d(8)"}, Settings(), "BatchNorm takes", id="seen"),
-        pytest.param(
-            {"imports": "from nets import Big", "model": "model = Big()"}, Settings(), "BatchNorm, if the model has any, takes", id="a model of another file"
-        ),
-    ],
-)
-def test_the_notes_speak_of_batch_statistics(parts: dict[str, Any], settings: Settings, said: str) -> None:
-    assert [line[: len(said)] for line in notes(script(program(**parts), settings)) if "BatchNorm" in line] == ([said] if said else [])
-
-
 def test_the_notes_say_what_changes_in_meaning() -> None:
     text = program(end=COUNTING + "for x, y in val_loader:\n    print(model(x))\n")
     said = " ".join(notes(script(text)))

@@ -19,7 +19,7 @@ from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import of_batch
 
 if TYPE_CHECKING:
-    from dpmigrate.facts.script import Script
+    pass
 
 #: libraries of ready-made models, which may hold any layer
 _LIBRARIES = ("torchvision.models.", "timm.", "transformers.")
@@ -36,12 +36,6 @@ def batch_norm(names: Names) -> ast.AST | None:
         if isinstance(node, ast.Attribute | ast.Name) and (names.dotted(node).startswith("torch.nn.BatchNorm") or _ready_made(names, node)):
             return node
     return None
-
-
-def one_dimensional(names: Names) -> bool:
-    """Whether the program names a normalisation of features, which have one value a sample: it fails for a batch of one."""
-    nodes = (n for n in names.nodes if isinstance(n, ast.Attribute | ast.Name))
-    return any(names.dotted(n).endswith(("nn.BatchNorm1d", "nn.LazyBatchNorm1d")) for n in nodes)
 
 
 def by_hand(modules: Modules) -> Iterator[ast.Call]:
@@ -72,11 +66,6 @@ def _goes_into(roles: Roles, call: ast.Call, stmt: ast.stmt) -> bool:
     targets = {n.id for t in kept.targets for n in walk(t) if isinstance(n, ast.Name)} if isinstance(kept, ast.Assign) else set()
     same = roles.names.function(call) is roles.names.function(stmt)
     return roles.names.is_inside(call, stmt) or (same and any(isinstance(n, ast.Name) and n.id in targets for n in walk(stmt)))
-
-
-def unseen(script: Script) -> bool:
-    """Whether a trained model is built by something that is neither of the program nor of torch."""
-    return any(True for _ in _made_elsewhere(script.roles))
 
 
 def buffers(roles: Roles) -> ast.AST | None:

@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.values import const, data
-from dpmigrate.judge import totals
+from dpmigrate.judge import normalised, totals
 from dpmigrate.judge.trial import Trial
 from dpmigrate.judge.watching import TOLD_OF, is_loader
 from dpmigrate.library.runtime import divided
@@ -17,7 +17,7 @@ from dpmigrate.library.runtime import divided
 
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
-    found = (_models, _squeezed, _scaled, _means, _devices, _partners)
+    found = (normalised.sentences, _models, _squeezed, _scaled, _means, _devices, _partners)
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
 

@@ -76,7 +76,7 @@ def _told(trial: Trial) -> Iterator[Fault]:
         if (main or event.parted is None) and d.sources & shares - over:
             words = "this is read before the ranks add up their parts"
         elif (main or _by_all(event, d)) and d.gradient == "none" and _evaluated(trial, d):
-            words = f"{'rank 0' if main else 'each rank'} tells the number of its own part"
+            words = "rank 0 tells the number of its own part"
         else:
             continue
         known = d.placement.kind in _PARTS or _of_samples(d)

@@ -36,7 +36,7 @@ from dpmigrate.library.files import FIRST
 from dpmigrate.library.layers import foreign_name
 from dpmigrate.library.modules import MODULES, each_data, owned, reaching
 from dpmigrate.library.runtime import divided
-from dpmigrate.library.sites import Site
+from dpmigrate.library.sites import GRAD, Site
 from dpmigrate.library.streams import OWN, SHARED
 from dpmigrate.library.tables import Tables
 from dpmigrate.library.torch_optim import DONE, MADE_WITH
@@ -64,6 +64,8 @@ WRITTEN = (PROCESS, "judge written")
 GROUP = (PROCESS, "judge group")
 #: whether a module or a wrapper is being called
 INSIDE = (PROCESS, "mode judge inside")
+#: a module or a wrapper is called by the program itself, and not by another one, to train
+CALLED = "judge called"
 #: what tells the user, or the course of the training, a number
 TOLD_OF = ("print", "write", "schedule", "save", "save by rank 0")
 #: methods by which an object whose code is not seen tells what it is given, as loggers do
@@ -373,6 +375,9 @@ class Watching(Tables):
             return super().called(m, receiver, arguments, node, frame)
         if not through:
             _evaluated(m, made, arguments, node, frame)
+        mode = m.heap.read((made.number, "mode training")) or const(True)
+        if const(True)[0] in mode and m.heap.read(GRAD) != const(False):
+            m.event(CALLED, node, frame, module=value(Ref(made.number)))
         m.heap.write(INSIDE, const(True))
         result = super().called(m, receiver, arguments, node, frame)
         m.heap.write(INSIDE, const(False))

@@ -258,6 +258,7 @@ def wrapper(site: Site) -> Value:
         "wrapper",
         module=module,
         find_unused=site.arguments.keywords.get("find_unused_parameters"),
+        device_ids=site.get(1, "device_ids"),
     )
     if site.word == "DistributedDataParallel":
         site.event("wrap", object=made, module=module or NOTHING)

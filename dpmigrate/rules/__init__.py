@@ -75,18 +75,6 @@ def notes(script: Script) -> tuple[str, ...]:
             "Batch size: each rank keeps the script's batch size, so the global batch grows with the number of ranks; "
             "scale the learning rate (linearly, with warm-up)."
         )
-    seen = layers.batch_norm(script.names) is not None
-    always = script.from_data_parallel and not script.wraps.removed and not _on_one_gpu(script)  # else it was one GPU where a test said so
-    loaders = [script.argument(c, "drop_last", 8) for c in script.train_loader_calls]
-    dropping = bool(loaders) and all(isinstance(d, ast.Constant) and d.value for d in loaders)
-    if not (always or s.sync_bn) and (seen or layers.unseen(script)):
-        which = "BatchNorm" if seen else "BatchNorm, if the model has any,"
-        fails = not dropping and (layers.one_dimensional(script.names) or layers.unseen(script))
-        out.append(
-            f"{which} takes its statistics from a rank's part of the batch, not from the whole batch: "
-            "other numbers than on one GPU; --sync-bn keeps them (on GPUs)."
-            + (" That part may be one sample of the last batch, with which BatchNorm fails after a linear layer: set drop_last=True." if fails else "")
-        )
     if not script.from_data_parallel and any(True for _ in layers.by_hand(script.modules)):
         out.append("The model computes a statistic over the batch: each rank takes it from its part of the batch, other numbers than on one GPU.")
     evaluated = [e for e in script.evaluations if e.loop.evaluates]
@@ -110,13 +98,6 @@ def notes(script: Script) -> tuple[str, ...]:
     if s.amp:
         out.append(f"Mixed precision: forward and loss run under autocast ({s.amp_dtype})" + (" with a GradScaler." if s.amp_dtype == "float16" else "."))
     return tuple(out)
-
-
-def _on_one_gpu(script: Script) -> bool:
-    """Whether DataParallel was told to use one GPU: ``DataParallel(model, device_ids=[0])``."""
-    calls = (w.node for w in script.wraps.wraps if w.how == "call")
-    given = [script.argument(c, "device_ids", 1) for c in calls if isinstance(c, ast.Call)]
-    return any(isinstance(g, ast.List | ast.Tuple) and len(g.elts) == 1 and not isinstance(g.elts[0], ast.Starred) for g in given)
 
 
 def _taken_off(script: Script, saved: ast.expr, others: Sequence[ast.expr]) -> bool:

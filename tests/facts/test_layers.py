@@ -31,20 +31,6 @@ def test_batch_norm(lines: str, seen: str) -> None:
     assert (ast.unparse(node) if node is not None else "") == seen
 
 
-@pytest.mark.parametrize(
-    ("net", "answer"),
-    [
-        pytest.param("Net = lambda: nn.Linear(8, 2)", False, id="torch's"),
-        pytest.param("class Net(nn.Module):\n    pass", False, id="of this file"),
-        pytest.param("from nets import Net", True, id="of another file"),
-        pytest.param("import torch.hub\nNet = lambda: torch.hub.load('a', 'b')", True, id="of a hub"),
-        pytest.param("Net = makers['net']", True, id="of nothing that has a name"),
-    ],
-)
-def test_unseen(net: str, answer: bool) -> None:
-    assert layers.unseen(script(program(net=net, model="model = nn.DataParallel(Net())"))) is answer
-
-
 _TOP = """
 import math, torch
 import torch.nn as nn

@@ -1,0 +1,104 @@
+"""The note that BatchNorm takes its statistics from a rank's part of a batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpmigrate import engine
+from dpmigrate.model import Status
+from dpmigrate.settings import Settings
+
+_SCRIPT = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+{imported}
+
+
+class Net(nn.Module):
+    def __init__(self, norm=None):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+        self.norm = nn.BatchNorm1d(2) if norm == "batch" else nn.LayerNorm(2)
+
+    def forward(self, x):
+        return self.norm(self.fc(x))
+
+
+class Own(nn.BatchNorm2d):
+    pass
+
+
+def main():
+    data = TensorDataset(torch.randn(64, 4), torch.randn(64, 2))
+    loader = DataLoader(data, batch_size=16, shuffle=True{loader})
+    gpus = [0]
+    model = {model}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    main()
+"""
+_TWO_D = "nn.Sequential(nn.Unflatten(1, (1, 2, 2)), {}, nn.Flatten())"
+_ONE_SAMPLE = "one sample of the last batch"
+
+
+def note(folder: Path, model: str, *, imported: str = "", loader: str = "", **settings: object) -> str:
+    path = folder / "train.py"
+    path.write_text(_SCRIPT.format(model=model, imported=imported, loader=loader))
+    given = Settings(unproven=True, **settings)  # type: ignore[arg-type]
+    (outcome,) = engine.apply([path], given, engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome
+    return "".join(n for n in outcome.notes if n.startswith("BatchNorm"))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "nn.Linear(4, 2)",
+        "Net()",  # which has a BatchNorm in another branch
+        "Net('layer')",
+        "nn.DataParallel(Net('batch'))",
+        "nn.DataParallel(Net('batch'), device_ids=[0, 1])",
+        "nn.DataParallel(Net('batch'), [0, 1])",
+        "nn.Sequential(models.vgg16(), nn.Linear(1000, 2))",
+    ],
+)
+def test_nothing_to_say(tmp_path: Path, model: str) -> None:
+    imported = "from torchvision import models\nunused = nn.BatchNorm1d(4)"
+    assert note(tmp_path, model, imported=imported) == ""
+
+
+@pytest.mark.parametrize(
+    ("model", "which", "of_one"),
+    [
+        ("Net('batch')", "BatchNorm takes", True),
+        ("nn.BatchNorm1d(4)", "BatchNorm takes", True),
+        ("nn.DataParallel(Net('batch'), device_ids=[0])", "BatchNorm takes", True),
+        ("nn.DataParallel(Net('batch'), device_ids=gpus)", "BatchNorm takes", True),
+        ("Net('batch')\n    if torch.cuda.device_count() > 1:\n        model = nn.DataParallel(model)", "BatchNorm takes", True),
+        (_TWO_D.format("nn.BatchNorm2d(1)"), "BatchNorm takes", False),
+        (_TWO_D.format("Own(1)"), "BatchNorm takes", False),
+        ("nn.Sequential(models.resnet18(), nn.Linear(1000, 2))", "BatchNorm takes", False),
+        ("nn.Sequential(models.vgg16_bn(), nn.Linear(1000, 2))", "BatchNorm takes", False),
+        ("Big(4, 2)", "BatchNorm, if the model has any, takes", True),
+    ],
+)
+def test_it_is_said(tmp_path: Path, model: str, which: str, of_one: bool) -> None:
+    imported = "from torchvision import models\nfrom nets import Big"
+    said = note(tmp_path, model, imported=imported)
+    assert said.startswith(which)
+    assert (_ONE_SAMPLE in said) is of_one
+    assert _ONE_SAMPLE not in note(tmp_path, model, imported=imported, loader=", drop_last=True")
+
+
+def test_what_was_asked_for(tmp_path: Path) -> None:
+    assert note(tmp_path, "Net('batch')", sync_bn=True) == ""
+    assert note(tmp_path, "Net('batch')", batch="per-rank") == ""
