@@ -36,7 +36,7 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
     """
     origin = parted.origin
     if parted.in_turn:
-        return _in_turn(v, origin)
+        return _in_turn(v, origin, parted.sources)
     placement = placements.PER_RANK if parted.certain else placements.UNKNOWN
     other: Atom = Differs(origin) if parted.certain else Unknown(origin.word, origin.node)
     atoms: list[Atom] = []
@@ -49,7 +49,8 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
             case Const(value=0 | 0.0) if keep_sums and a.type in ("int", "float"):
                 atoms.append(a)
             case Data():
-                atoms.append(_parted(a, origin, placement))
+                sources = a.sources | parted.sources
+                atoms.append(_parted(a, origin, placement)._replace(sources=sources))
             case Const(type="NoneType"):
                 atoms += [a, other]
             case Const() | Setting():
@@ -59,11 +60,11 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
             case _:
                 atoms += [a, other]
     if plain:
-        atoms.append(Data(_plain_kind(v), placement, origin=origin))
+        atoms.append(Data(_plain_kind(v), placement, origin=origin, sources=parted.sources))
     return normal(tuple(atoms))
 
 
-def _in_turn(v: Value, origin: Origin) -> Value:
+def _in_turn(v: Value, origin: Origin, sources: frozenset[int]) -> Value:
     """What the data of one turn have chosen, each rank in turns of its own: the turn's value, or
     sums that have it or have it not.
     """
@@ -75,7 +76,8 @@ def _in_turn(v: Value, origin: Origin) -> Value:
             case Data() if a.turn or _adds_up(a.placement):
                 atoms.append(a)
             case Data() if a.placement.kind is Kind.UNIFORM:
-                atoms.append(a._replace(placement=placements.TERM, origin=origin, turn=True))
+                term = a._replace(placement=placements.TERM, origin=origin, turn=True)
+                atoms.append(term._replace(sources=a.sources | sources))
             case Data():
                 atoms.append(_parted(a, origin))
             case Unbound():
@@ -86,7 +88,8 @@ def _in_turn(v: Value, origin: Origin) -> Value:
             case _:
                 atoms += [a, Differs(origin)]
     if not started:
-        atoms.append(Data(_plain_kind(v), placements.TERM, origin=origin, turn=True))
+        term = Data(_plain_kind(v), placements.TERM, origin=origin, sources=sources, turn=True)
+        atoms.append(term)
     return normal(tuple(atoms))
 
 

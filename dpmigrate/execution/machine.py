@@ -235,8 +235,8 @@ class Machine(ABC):
                         continue
                     origin = atom.origin or Origin(node, "condition")
                     if atom.placement.kind is not Kind.UNKNOWN:
-                        return Parting(origin, True, in_turn=atom.turn)
-                    doubt = Parting(origin, False)
+                        return Parting(origin, True, in_turn=atom.turn, sources=atom.sources)
+                    doubt = Parting(origin, False, sources=atom.sources)
                 case Differs():
                     return Parting(atom.origin or Origin(node, "condition"), True)
                 case Unknown():

@@ -31,13 +31,15 @@ class Parting:
     established.
 
     ``turns``: the ranks go through a loop of which each has turns of its own. ``in_turn``: the
-    data of such a turn decide, as they do on one process.
+    data of such a turn decide, as they do on one process. ``sources``: where the data come from
+    that decide.
     """
 
     origin: Origin
     certain: bool
     turns: bool = False
     in_turn: bool = False
+    sources: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

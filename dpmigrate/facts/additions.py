@@ -12,6 +12,7 @@ from dpmigrate.facts.library import CLOCKS
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.samples import of_batch
 
 _DEPTH = 4
 
@@ -33,7 +34,7 @@ def holds(roles: Roles, loop: BatchLoop, counter: Counter, losses: Mapping[str, 
 
 def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mapping[str, bool], depth: int) -> Holds:
     if isinstance(node, ast.Constant):
-        return Holds.STEP
+        return _counted(roles, loop, node)
     if isinstance(node, ast.Name):
         if node.id in losses:
             return Holds.SUM if losses[node.id] else Holds.MEAN
@@ -60,6 +61,18 @@ def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mappin
     if isinstance(node, ast.Call):
         return _call_kind(roles, loop, node, losses, depth)
     return Holds.UNKNOWN
+
+
+def _counted(roles: Roles, loop: BatchLoop, node: ast.Constant) -> Holds:
+    """What a constant comes to: in an inner loop over the samples a number of samples, under a test of the batch nothing that is known."""
+    tested = False
+    for above in roles.names.ancestors(node):
+        if above is loop.node:
+            break
+        if isinstance(above, ast.For | ast.While) and of_batch(roles, above.iter if isinstance(above, ast.For) else above.test):
+            return Holds.SUM
+        tested = tested or (isinstance(above, ast.If | ast.IfExp) and of_batch(roles, above.test))
+    return Holds.UNKNOWN if tested else Holds.STEP
 
 
 def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[str, bool], depth: int) -> Holds:

@@ -12,6 +12,7 @@ from dpmigrate.execution.values import Data, Ref, Value, data, placement_of
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.judge.watching import SHARE, TOLD_OF, is_loader
 from dpmigrate.library.runtime import divided
+from dpmigrate.library.sites import OF_SAMPLES
 from dpmigrate.library.streams import DRAW
 
 #: what a reduction makes whole
@@ -138,8 +139,7 @@ def _of_samples(d: Data) -> bool:
     by nature, as a time or a draw does, of which texts hold both.
     """
     word = d.origin.word if d.origin is not None else ""
-    of_samples = " " not in word or word in ("a rank's share of the batches", "part of a batch")
-    return d.placement.kind is Kind.PER_RANK and of_samples
+    return d.placement.kind is Kind.PER_RANK and (" " not in word or word in OF_SAMPLES)
 
 
 def _trained(trial: Trial, d: Data) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import Data, Differs, Unknown, Value, join, placement_of
-from dpmigrate.library.sites import Effect, Site, on_axis, one_dim, rows_of
+from dpmigrate.library.sites import PART, Effect, Site, on_axis, one_dim, rows_of
 
 
 def parts_of(site: Site) -> tuple[list[Value], bool]:
@@ -135,7 +135,7 @@ def chunk(site: Site) -> Value:
         )
         return site.m.listed([part] * p.segments, site.node, site.frame)
     if hit:
-        made = arithmetic.derived("part of a batch", placements.PER_RANK, [first], site.node)
+        made = arithmetic.derived(PART, placements.PER_RANK, [first], site.node)
         return site.m.listed([made], site.node, site.frame, exact=False)
     part = arithmetic.derived(site.word, p, [first], site.node, axes=found.axes)
     if site.word == "chunk" and isinstance(count, int) and 0 < count <= 8:

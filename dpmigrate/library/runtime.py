@@ -38,7 +38,7 @@ from dpmigrate.library import modules, streams, torch_data
 from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE
 from dpmigrate.library.effects import same, world_size
 from dpmigrate.library.modules import taken_for_model
-from dpmigrate.library.sites import Effect, Row, Site
+from dpmigrate.library.sites import SHARE_OF_BATCHES, Effect, Row, Site
 
 _DOC = "docs/runtime.md"
 #: what a batch size is that was divided by the number of ranks
@@ -145,7 +145,7 @@ def dealt(how: str) -> Effect:
                 )
                 site.m.heap.write((made.number, "sampler"), value(Ref(sampler.number)))
             if how == BLOCKS:
-                origin = Origin(site.node, "a rank's share of the batches")
+                origin = Origin(site.node, SHARE_OF_BATCHES)
                 count = Data("number", placements.SUM, origin=origin)
                 site.m.heap.write((made.number, LENGTH), value(count))
             site.event("loader", object=value(Ref(made.number)))

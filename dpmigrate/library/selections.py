@@ -26,7 +26,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.factories import DRAWN_ORDER
-from dpmigrate.library.sites import WHICH_SAMPLE, Site, on_axis, one_dim, rows_of
+from dpmigrate.library.sites import PART, SINGLE, WHICH_SAMPLE, Site, on_axis, one_dim, rows_of
 from dpmigrate.library.sizes import size_of
 from dpmigrate.library.streams import DRAW
 
@@ -221,7 +221,7 @@ def _chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
         return site.unknown("whether samples are chosen by a mask or by their places")
     if lying.kind is Kind.UNKNOWN:
         return site.unknown("what a batch is indexed by")
-    word = "index of single samples" if kind == "one" else "part of a batch"
+    word = SINGLE if kind == "one" else PART
     return arithmetic.derived(word, placements.PER_RANK, [owner], site.node, keep_axes=False)
 
 

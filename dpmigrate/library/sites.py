@@ -214,6 +214,10 @@ class Site:
 ONE_SAMPLE = "one sample"
 #: what a sample of a data set is made of, before it is part of a batch
 WHICH_SAMPLE = "which sample a rank has"
+PART, SINGLE = "part of a batch", "index of single samples"
+SHARE_OF_BATCHES = "a rank's share of the batches"
+#: all of them: what is made of them depends on which samples a rank has
+OF_SAMPLES = (ONE_SAMPLE, WHICH_SAMPLE, PART, SINGLE, SHARE_OF_BATCHES)
 #: atoms that decide how a value lies: None and plain constants beside data are left out
 _MATTER = (Data, Unknown, Differs)
 

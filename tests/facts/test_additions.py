@@ -37,3 +37,28 @@ def test_means(addition: str) -> None:
 )
 def test_sums(addition: str) -> None:
     assert _holds(addition, {"loss": True}, "n = a.shape[0]") is Holds.SUM
+
+
+@pytest.mark.parametrize(
+    ("above", "kind"),
+    [
+        ("for i in range(3):", Holds.STEP),
+        ("for i in range(a.size(0)):", Holds.SUM),
+        ("for p, q in zip(z.argmax(1), b):", Holds.SUM),
+        ("while len(a) > total:", Holds.SUM),
+        ("if flag:", Holds.STEP),
+        ("if z.mean() > 0:", Holds.UNKNOWN),
+        ("if z.mean() > 0 and flag:", Holds.UNKNOWN),
+    ],
+)
+@pytest.mark.parametrize("within", ["", "if flag: ", "if b[0] == 1: "])
+def test_constants_under_loops_and_tests(above: str, within: str, kind: Holds) -> None:
+    if "b[0]" in within and kind is Holds.STEP:
+        kind = Holds.UNKNOWN
+    end = f"val_loader = DataLoader(val_set, batch_size=16)\nflag, total = 1, 0\nfor a, b in val_loader:\n    z = model(a)\n    {above}\n        {within}{{}}\nprint(total)"
+    if within:
+        end = end.replace(f"        {within}{{}}", f"        {within.strip()}\n            {{}}")
+    found = script(program(end=end.format("total += 1")))
+    (loop,) = found.roles.eval_loops
+    (counter,) = found.counting(loop).counters
+    assert holds(found.roles, loop, counter, {}) is kind

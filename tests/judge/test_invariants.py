@@ -522,6 +522,7 @@ TOLD = """\
         ("seen = ddp.sum_all(seen)", "print(f'{total} {seen} {loss.item()}')", False),
         ("seen = y.numpy()[y.numpy() > 0].sum()", "print(seen)", False),  # a choice that is not followed
         ("seen = ddp.sum_all(y.numpy()[y.numpy() > 0].sum())", "print(seen / 2)", True),
+        ("for i in range(len(y)):\n            if y[i] > 0:\n                seen += 1", "print(seen)", False),
     ],
 )
 def test_totals_of_the_training(put_together: str, told: str, right: bool) -> None:
