@@ -326,6 +326,27 @@ def test_that_a_part_may_be_one_sample_is_told_where_the_last_batch_counts(tmp_p
 
 
 @pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        ("(model(x) > 0).sum().item() / 16", True),
+        ("100. * (model(x) > 0).sum() / size", True),
+        ("int((model(x) > 0).sum()) / len(data)", True),
+        ("(model(x) > 0).sum().item() / x.size(0)", False),
+        ("ddp.sum_all((model(x) > 0).sum().item()) / 16", False),
+        ("loss.item() / 16", False),
+        ("epoch / 16", False),
+    ],
+)
+def test_parts_that_are_divided_by_a_number_of_all_ranks(tmp_path: Path, number: str, told: bool) -> None:
+    path = tmp_path / "train.py"
+    then = f"size = 16\n            share = {number}\n            print(f'{{share:.3f}}')"
+    text = SCRIPT.format(imported="import dpmigrate_runtime as ddp" if "ddp" in number else "", model="nn.Linear(4, 2)", loss="(model(x) - y).pow(2).mean()")
+    path.write_text(text.replace("optimizer.step()\n", f"optimizer.step()\n            {then}\n", 1))
+    (outcome,) = engine.apply([path], Settings(unproven=True), engine.Writing(write=False))
+    assert any("as many times too small" in n for n in outcome.notes) is told, outcome
+
+
+@pytest.mark.parametrize(
     ("then", "told"),
     [
         ("", False),
@@ -336,6 +357,9 @@ def test_that_a_part_may_be_one_sample_is_told_where_the_last_batch_counts(tmp_p
         ("import time\n            print(f'{time.time()}: {loss.item()}')", True),
         ("import time\n            print(f'{time.time()}')", False),
         ("last = loss.item()\n    torch.save({'loss': last}, 'last.pt')", True),
+        ("import json\n            print(json.dumps({'epoch': epoch, 'losses': [loss.item()]}))", True),
+        ("import json\n            print(json.dumps({'epoch': epoch}))", False),
+        ("print((model(x) > 0).sum().item())", True),
         ("from types import SimpleNamespace\n            print('{m.loss:.3f}'.format(m=SimpleNamespace(loss=loss.item())))", True),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
+    Atom,
     Const,
     Data,
     Items,
@@ -127,6 +128,8 @@ def binary(
             placement = placements.subtract(a, b)
         case "mul":
             placement = _product(a, b, left, right)
+            if Kind.PARTIAL in (a.kind, b.kind) and any(map(_by_all_counts, (left, right))):
+                said = WEIGHTED_AGAIN if placement.kind is Kind.PER_RANK else said
         case "truediv":
             placement = placements.divide(a, b)
             counted = b.kind is Kind.SIZE or b == placements.SUM
@@ -134,18 +137,38 @@ def binary(
                 said = WHOLE_BY_PART
             elif counted and a == placements.MEAN:
                 said = MEAN_BY_PART
+            elif any(d.origin and d.origin.word == COUNT_OF_ALL for d in _data([right])):
+                said = BY_COUNT_OF_ALL
         case _:
             placement = placements.elementwise((a, b))
-    return derived(
+    made = derived(
         said, placement, [left, right], node, axes=axes_of([left, right]), keep_axes=False,
         alone=bare([left, right]), carries=carries and word in ("add", "sub"),
     )  # fmt: skip
+    if word == "truediv" and placement == placements.SUM and b.kind is Kind.UNIFORM:
+        return tuple(_said(a, PART_BY_WHOLE, node) for a in made)
+    return made
+
+
+def _said(a: Atom, word: str, node: ast.AST) -> Atom:
+    """Data since an operation that leaves its placement as it is."""
+    return a._replace(origin=Origin(node, word, a.origin)) if isinstance(a, Data) else a
 
 
 #: since when a number that is divided by the wrong one differs
 MEAN_BY_PART = "a mean divided by one rank's part of a total"
 WHOLE_BY_PART = "a number of all ranks divided by one rank's part of a total"
+PART_BY_WHOLE = "one rank's part of a total divided by a number of all ranks"
+#: a count as all ranks have it on average; what is divided by that, and what is made of this
+COUNT_OF_ALL = "mean_count"
+BY_COUNT_OF_ALL = "divided by the count of all ranks"
+WEIGHTED_AGAIN = "divided by the count of all ranks, and multiplied by a rank's own"
 _WORDS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@"}
+
+
+def _by_all_counts(v: Value) -> bool:
+    """Whether a value was divided by a count that all ranks have."""
+    return any(d.origin is not None and d.origin.word == BY_COUNT_OF_ALL for d in _data([v]))
 
 
 def _product(a: Placement, b: Placement, left: Value, right: Value) -> Placement:

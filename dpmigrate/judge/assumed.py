@@ -17,7 +17,7 @@ from dpmigrate.library.runtime import divided
 
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
-    found = (normalised.sentences, _models, _squeezed, _scaled, _means, _devices, _partners)
+    found = (normalised.sentences, _models, _squeezed, _scaled, _means, _parts, _devices, _partners)
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
 
@@ -76,6 +76,16 @@ def _scaled(trial: Trial) -> Iterator[str]:
                     f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} tells {d.origin.word}: "
                     "it grows with the number of ranks. Divide by the total of all of them."
                 )
+
+
+def _parts(trial: Trial) -> Iterator[str]:
+    """Sums over a rank's part of a batch that are divided by what is not: the first place."""
+    nodes = list(dict.fromkeys(event.node for event in totals.of_parts(trial)))
+    if nodes:
+        yield (
+            f"{_first(nodes)} tells a sum over rank 0's samples divided by a number of all ranks: as "
+            "many times too small as there are ranks. Put it together first, with ddp.sum_all."
+        )
 
 
 def _devices(trial: Trial) -> Iterator[str]:

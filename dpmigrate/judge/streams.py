@@ -37,9 +37,12 @@ def faults(trial: Trial) -> Iterator[Fault]:
 
 
 def _draws(trial: Trial, event: Event) -> bool:
-    """Whether numbers are drawn: by a function, or by a layer that drops while it trains."""
+    """Whether numbers are drawn that the ranks should not share: by a function, or by a layer that
+    drops while it trains. What the program itself draws from Python's and NumPy's streams may
+    decide what all ranks do; what a data set draws is about the sample alone.
+    """
     if event.kind == "draw":
-        return event.values["stream"] == const("torch")
+        return const("torch") == event.values["stream"] or const(True) == event.values["of a sample"]
     names = (
         trial.result.heap.objects[a.object].name
         for a in event.values["module"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.arithmetic import WHOLE_BY_PART
+from dpmigrate.execution.arithmetic import PART_BY_WHOLE, WEIGHTED_AGAIN, WHOLE_BY_PART
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, Ref, Value, data, placement_of
@@ -48,10 +48,16 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(
                 event.node, NAME, "a number that is the same on every rank is added up"
             )
+        elif any(_weighted_again(d) for d in data(event.values["given"])):
+            yield trial.fault(event.node, NAME, f"what is put together was {WEIGHTED_AGAIN}")
         elif how == "sum" and given == placements.MEAN:
             yield trial.fault(event.node, NAME, "means of the ranks are added up")
         elif how == "mean" and given == placements.SUM:
             yield trial.fault(event.node, NAME, "sums of the ranks are averaged")
+
+
+def _weighted_again(d: Data) -> bool:
+    return d.origin is not None and d.origin.word == WEIGHTED_AGAIN
 
 
 def _the_same(trial: Trial, v: Value) -> bool:
@@ -117,10 +123,23 @@ def of_training(trial: Trial) -> Iterator[Event]:
     for event, d, over in _numbers(trial):
         mean = d.placement == placements.MEAN
         beside = d.kind == "text" and d.placement.kind is Kind.PER_RANK and not _of_samples(d)
-        other = d.kind in ("number", "any") and (d.placement.kind is Kind.RATIO or _of_samples(d))
-        told = mean or beside or (other and d.sources & over)
+        other = d.kind in ("number", "any") and (d.placement in _ADDED_UP or _of_samples(d))
+        told = mean or beside or (other and d.sources & over and not _divided_part(d))
         if told and event.kind != "schedule" and _trained(trial, d):
             yield event
+
+
+def of_parts(trial: Trial) -> Iterator[Event]:
+    """Where a sum over the rank's part of a training batch is told, divided by a number that is
+    that of the whole batch.
+    """
+    for event, d, _ in _numbers(trial):
+        if _divided_part(d) and event.kind != "schedule" and _trained(trial, d):
+            yield event
+
+
+def _divided_part(d: Data) -> bool:
+    return d.placement == placements.SUM and d.origin is not None and d.origin.word == PART_BY_WHOLE
 
 
 def _numbers(trial: Trial) -> Iterator[tuple[Event, Data, set[int]]]:
@@ -139,7 +158,8 @@ def _of_samples(d: Data) -> bool:
     by nature, as a time or a draw does, of which texts hold both.
     """
     word = d.origin.word if d.origin is not None else ""
-    return d.placement.kind is Kind.PER_RANK and (" " not in word or word in OF_SAMPLES)
+    of_samples = " " not in word or word in OF_SAMPLES or word == WEIGHTED_AGAIN
+    return d.placement.kind is Kind.PER_RANK and of_samples
 
 
 def _trained(trial: Trial, d: Data) -> set[int]:

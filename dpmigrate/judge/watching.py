@@ -121,6 +121,7 @@ class Judged(Execution):
                 graded = values["grad"] != const(False)
                 alike = alike and graded and const(True)[0] in values["training"]
             values["alike"] = const(alike)
+            values["of a sample"] = const(self._in_sample())
         elif kind == "backward":
             values["alike"] = const(self.heap.read(OWN) == SHARED)
             self.heap.write(BEGUN, const(True))
@@ -136,8 +137,7 @@ class Judged(Execution):
             values["in turn"] = const(self.heap.read(FIRST) == const(True))
         elif kind == "load":
             values["written"] = self.heap.read(WRITTEN) or NONE
-            in_item = any(getattr(f, "name", "") == "__getitem__" for f in self.under_way())
-            values["of a sample"] = const(in_item)
+            values["of a sample"] = const(self._in_sample())
         elif kind == "clip":
             values["scaled"] = const(self._scaled(values["parameters"]))
         elif kind in ("state", "load state"):
@@ -164,6 +164,10 @@ class Judged(Execution):
         elif kind == "attribute" and values["name"] == const("requires_grad"):
             self._wanted(values["owner"], values["new"], node, frame)
         return happened
+
+    def _in_sample(self) -> bool:
+        """Whether a data set is being asked for a sample."""
+        return any(getattr(f, "name", "") == "__getitem__" for f in self.under_way())
 
     def _scaled(self, parameters: Value) -> bool:
         """Whether the gradients of parameters carry the scale of a GradScaler, which has not taken

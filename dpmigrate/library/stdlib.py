@@ -219,11 +219,21 @@ def writer(site: Site) -> Value:
     return site.ref("writer")
 
 
+def serialised(site: Site) -> Value:
+    """``json.dumps(x)``: a text of all that is in it."""
+    given = site.get(0, "obj") or NOTHING
+    inside: list[Value] = [(a,) for a in site.flat(given)]
+    if not inside:
+        return plain(site)
+    return site.m.text(inside, site.node, site.frame)
+
+
 ROWS = (
+    Row("json.dumps", serialised, source="https://docs.python.org/3/library/json.html"),
     Row("""
 os.path.join os.path.dirname os.path.basename os.path.abspath os.path.splitext
 os.path.expanduser os.path.realpath os.path.split os.path.normpath os.path.relpath sys.getsizeof
-re.compile re.match re.search re.sub re.findall re.split re.fullmatch re.escape json.dumps
+re.compile re.match re.search re.sub re.findall re.split re.fullmatch re.escape
 textwrap.dedent hashlib.md5 hashlib.sha256 base64.b64encode logging.getLevelName
 ast.literal_eval shlex.split struct.unpack struct.pack struct.calcsize datetime.timedelta
 pathlib.Path pathlib.PurePath datetime.datetime.strptime datetime.datetime.fromtimestamp

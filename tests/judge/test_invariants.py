@@ -839,3 +839,59 @@ def test_what_every_object_has_is_the_wrappers_own() -> None:
     text = RIGHT.replace("    model.eval()\n", "    model.eval()\n    print(model.__dict__)\n", 1)
     assert "print(model.__dict__)" in text
     assert (wrapped.NAME, "__dict__ is the wrapper's own here") in judged(text)
+
+
+MASKED = """\
+            known = (y > 0).float()
+            loss = (nn.functional.cross_entropy(model(x), y, reduction="none") * known).sum() / ddp.mean_count(known.sum())
+            total += loss.item() * {weight}
+"""
+
+
+@pytest.mark.parametrize(
+    ("weight", "right"),
+    [("known.sum().item()", False), ("known.sum()", False), ("x.size(0)", True), ("ddp.mean_count(known.sum())", True)],
+)
+@pytest.mark.parametrize("put_together", ["total = ddp.sum_all(total)", "pass"])
+def test_what_was_divided_by_the_count_of_all_is_weighted_by_it(weight: str, right: bool, put_together: str) -> None:
+    text = RIGHT.replace("            loss = nn.functional.cross_entropy(model(x), y)\n", MASKED.format(weight=weight))
+    text = text.replace("        model.train()\n", "        model.train()\n        total = 0.0\n")
+    text = text.replace("        print(epoch, evaluate", f"        {put_together}\n        print(total)\n        print(epoch, evaluate")
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    found = judgement(Program.of(source))
+    wrong = any(f.established and f.invariant == totals.NAME for f in found.faults)
+    assert wrong is (not right and "sum_all" in put_together)
+    assert bool(found.own_totals) is ("sum_all" not in put_together)
+
+
+SAMPLES = """\
+class Samples(torch.utils.data.Dataset):
+    def __init__(self, data):
+        self.data = data
+
+    def __len__(self):
+        return len(self.data)
+
+    def __getitem__(self, i):
+        x, y = self.data[i]
+        return x * {draw}, y
+
+
+def main():
+"""
+
+
+@pytest.mark.parametrize("draw", ["random.random()", "np.random.rand()", "torch.rand(1)"])
+def test_each_rank_draws_its_own_samples(draw: str) -> None:
+    text = RIGHT.replace("def main():\n", SAMPLES.format(draw=draw)).replace("import torch\n", "import random\nimport numpy as np\nimport torch\n", 1)
+    text = text.replace("    loader = DataLoader(train_set", "    train_set = Samples(train_set)\n    loader = DataLoader(train_set", 1)
+    assert judged(text) == []
+    assert {name for name, _ in judged(text.replace("    ddp.seed_ranks()\n", ""))} == {streams.NAME}
+
+
+def test_what_the_program_draws_for_all_ranks() -> None:
+    text = RIGHT.replace("nn.Dropout(0.1)", "nn.Identity()").replace("    ddp.seed_ranks()\n", "").replace("import torch\n", "import random\nimport torch\n", 1)
+    drawn = text.replace("            optimizer.zero_grad()\n", "            if random.random() < 0.5:\n                continue\n            optimizer.zero_grad()\n", 1)
+    assert "random.random" in drawn
+    assert judged(drawn) == []
