@@ -7,7 +7,6 @@ All jobs are forks of one process that has imported torch: that is most of what 
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import time
 from pathlib import Path
@@ -137,16 +136,15 @@ def run() -> None:
 
 
 def start(folder: Path, cases: list[str]) -> tuple[str, Path, int]:
-    """Run the jobs, a few at a time. Comes back in the ranks alone, each of which goes on to its end."""
+    """Run the jobs (``case:port``), a few at a time. Comes back in the ranks alone, each of which goes on to its end."""
     for at in range(0, len(cases), TOGETHER):
         jobs = []
-        for case in cases[at : at + TOGETHER]:
-            port = free_port()
+        for case, port in (each.split(":") for each in cases[at : at + TOGETHER]):
             (folder / case).mkdir()
             for rank in range(2):
                 if not (process := os.fork()):
                     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
-                    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+                    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
                     with (folder / case / str(rank)).open("w") as err:
                         os.dup2(err.fileno(), 2)
                     return case, folder / case, rank
@@ -154,12 +152,6 @@ def start(folder: Path, cases: list[str]) -> tuple[str, Path, int]:
         for process, code in jobs:
             code.write_text(str(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])))
     sys.exit()
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 if __name__ == "__main__":

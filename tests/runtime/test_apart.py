@@ -12,7 +12,7 @@ from dpmigrate_runtime import _places, _watch
 from dpmigrate_runtime._state import STATE
 from torch._C._distributed_c10d import HashStore
 
-from tests.runtime.launching import HERE, Ended, alone
+from tests.runtime.launching import HERE, Ended, alone, free_port
 
 PROGRAM = HERE / "apart.py"
 
@@ -33,7 +33,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with what the jobs of ``apart.py`` have left."""
     folder = tmp_path_factory.mktemp("apart")
     cases = dict.fromkeys(re.findall(r'if CASE == "(.*)"', PROGRAM.read_text()))
-    end = alone(str(PROGRAM), str(folder), *cases, limit=600)
+    end = alone(str(PROGRAM), str(folder), *(f"{case}:{free_port()}" for case in cases), limit=600)
     assert end.codes == [0], end.err
     return folder
 
