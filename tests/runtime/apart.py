@@ -17,7 +17,7 @@ import torch._dynamo  # DDP imports it, which would take a rank seconds
 import torch.distributed as dist
 
 #: jobs that run at a time
-TOGETHER = 6
+TOGETHER = 4
 
 
 def until(name: str) -> None:
@@ -157,7 +157,7 @@ def start(folder: Path, cases: list[str]) -> tuple[str, Path, int]:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     CASE, FOLDER, RANK = start(Path(sys.argv[1]), sys.argv[2:])
-    ddp.setup(timeout=5, unwatched="places" if CASE == "unwatched" else ())
+    ddp.setup(timeout=10, unwatched="places" if CASE == "unwatched" else ())
     model = ddp.wrap(torch.nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,11 +32,18 @@ def line(case: str, place: str) -> str:
 
 @pytest.fixture(scope="session")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with what the jobs of ``apart.py`` have left."""
-    folder = tmp_path_factory.mktemp("apart")
-    cases = dict.fromkeys(re.findall(r'if CASE == "(.*)"', PROGRAM.read_text()))
-    end = alone(str(PROGRAM), str(folder), *(f"{case}:{free_port()}" for case in cases), limit=600)
-    assert end.codes == [0], end.err
+    """The folder with what the jobs of ``apart.py`` have left: they run once, for all processes of
+    the tests, since twice as many ranks at a time would wait for the processors until they give up.
+    """
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "apart"
+    with Path(f"{folder}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            folder.mkdir()
+            cases = dict.fromkeys(re.findall(r'if CASE == "(.*)"', PROGRAM.read_text()))
+            end = alone(str(PROGRAM), str(folder), *(f"{case}:{free_port()}" for case in cases), limit=600)
+            assert end.codes == [0], end.err
     return folder
 
 
