@@ -20,12 +20,22 @@ _ASKS = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 
 
 def unknown_place(roles: Roles, wrap: Wrap) -> ast.expr | None:
-    """The device that the program moves a model to only after its wrap, where nothing shows that this is a GPU if there is one."""
+    """What says where the program moves a model to only after its wrap, where nothing shows that this is a GPU if there is one: the device, or a test."""
     call = _after(roles, wrap)
-    place = _place(call) if call is not None else None
-    if call is None or place is None or _as_method(roles, call, wrap) or _names_gpu(roles, place):
+    if call is None or _as_method(roles, call, wrap):
         return None
-    return place
+    place = _place(call)
+    if place is not None:
+        return None if _names_gpu(roles, place) else place
+    # a test of more than whether there is a GPU says where the model is, and the samples with it
+    return next((t for t in _tests(roles, call, wrap) if not _asks_for_gpu(roles, t)), None)
+
+
+def _asks_for_gpu(roles: Roles, test: ast.expr) -> bool:
+    """``torch.cuda.is_available()``, ``torch.cuda.device_count() > 1``"""
+    if isinstance(test, ast.Compare):
+        return isinstance(test.left, ast.Call) and roles.names.dotted(test.left.func) == "torch.cuda.device_count"
+    return isinstance(test, ast.Call) and roles.names.dotted(test.func) in _ASKS
 
 
 def _names_gpu(roles: Roles, node: ast.AST, depth: int = 4) -> bool:
@@ -105,28 +115,33 @@ def _as_method(roles: Roles, call: ast.Call, wrap: Wrap) -> str:
     place, tests = _place(call), _tests(roles, call, wrap)
     if place is None and not tests:
         return ".cuda()"
-    if place is None and len(tests) == 1 and _stands_before(roles, tests[0], wrap):
-        return f'.to("cuda" if {ast.unparse(tests[0])} else "cpu")'
+    if place is None and all(_stands_before(roles, t, wrap) for t in tests):
+        test = ast.unparse(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests))
+        return f'.to("cuda" if {test} else "cpu")'
     if place is not None and not tests and isinstance(place, ast.Name | ast.Attribute) and _stands_before(roles, place, wrap):
         return f".to({ast.unparse(place)})"
     return ""
 
 
 def _tests(roles: Roles, call: ast.Call, wrap: Wrap) -> list[ast.expr]:
-    """The tests under which the move stands and the wrap does not; a place under ``else`` has no words."""
+    """The tests under which the move stands and the wrap does not, the outermost first."""
     out: list[ast.expr] = []
     inner: ast.AST = call
     for a in roles.names.ancestors(call):
         if isinstance(a, FunctionNode):
             break
         if isinstance(a, ast.If) and not roles.names.is_inside(wrap.stmt, a):
-            out.append(a.test if inner in a.body else ast.Constant(value=None))
+            out.append(a.test if inner in a.body else ast.UnaryOp(ast.Not(), a.test))
         inner = a
-    return out
+    return out[::-1]
 
 
 def _stands_before(roles: Roles, node: ast.expr, wrap: Wrap) -> bool:
     """Whether the expression means the same at the wrap: settings, and variables that are given nothing after it."""
+    if isinstance(node, ast.BoolOp):
+        return all(_stands_before(roles, v, wrap) for v in node.values)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _stands_before(roles, node.operand, wrap)
     if isinstance(node, ast.Call):
         return roles.names.dotted(node.func) in _ASKS and spelled(roles.names, node.func, wrap.stmt) == ast.unparse(node.func)
     if not isinstance(node, ast.Name | ast.Attribute):

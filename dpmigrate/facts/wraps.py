@@ -181,7 +181,7 @@ class Wrapping:
                 self._problem(p.call, f"{ast.unparse(p.model)} would be trained without the wrapper here{later.words}", later.node)
         for w in self.wraps:
             if (place := unknown_place(self.roles, w)) is not None:
-                words = f"{w.target} is moved to {ast.unparse(place)} after its wrap, and nothing here says which device that is"
+                words = f"{w.target} is moved after its wrap by {ast.unparse(place)}, and nothing here says which device that is"
                 self._problem(w.stmt, words)
         for one, other in combinations(self.sites, 2):
             if one.key == other.key or not one.inner & other.inner or self.values.order.apart(one.stmt, other.stmt):

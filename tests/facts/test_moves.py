@@ -45,8 +45,14 @@ def test_nothing_to_move(line: str, model: str) -> None:
         pytest.param("model.cuda()", ".cuda()", id="cuda"),
         pytest.param("if args.cuda:\n    model.cuda()", '.to("cuda" if args.cuda else "cpu")', id="cuda under a test"),
         pytest.param("if torch.cuda.is_available():\n    model = model.cuda()", '.to("cuda" if torch.cuda.is_available() else "cpu")', id="cuda where there is one"),
-        pytest.param("if args.cpu:\n    pass\nelse:\n    model.cuda()", "", id="under else"),
-        pytest.param("if args.cuda and 3:\n    model.cuda()", "", id="a test of two words"),
+        pytest.param("if args.cpu:\n    pass\nelse:\n    model.cuda()", '.to("cuda" if not args.cpu else "cpu")', id="under else"),
+        pytest.param(
+            "if args.cuda and torch.cuda.is_available():\n    model.cuda()",
+            '.to("cuda" if args.cuda and torch.cuda.is_available() else "cpu")',
+            id="a test of two words",
+        ),
+        pytest.param("if args.cuda:\n    if not args.cpu:\n        model.cuda()", '.to("cuda" if args.cuda and (not args.cpu) else "cpu")', id="two tests"),
+        pytest.param("if len(args.cuda) > 1:\n    model.cuda()", "", id="a test that is computed"),
         pytest.param("if args.cuda:\n    model.to(device)", "", id="under a test"),
         pytest.param("model.to('cuda:1')", "", id="a fixed GPU"),
         pytest.param("where = 'cuda'\nmodel.to(where)", "", id="a variable of later"),
@@ -122,3 +128,19 @@ def test_a_device_that_is_known_only_after_the_wrap(place: str, known: bool) -> 
     (wrap,) = found.wraps.wraps
     assert (unknown_place(found.roles, wrap) is None) is known
     assert any("nothing here says which device" in told.words for _, told in found.wraps.problems) is not known
+
+
+@pytest.mark.parametrize(
+    ("test", "known"),
+    [
+        pytest.param("torch.cuda.is_available()", True, id="whether there is a GPU"),
+        pytest.param("torch.cuda.device_count() > 0", True, id="how many there are"),
+        pytest.param("args.cuda", True, id="a setting, which is written at the wrap"),
+        pytest.param("len(args.cuda) > 1", False, id="something else"),
+        pytest.param("len(args.cuda) and torch.cuda.is_available()", False, id="something else too"),
+    ],
+)
+def test_a_move_under_a_test(test: str, known: bool) -> None:
+    found = script(program(setup=_DEVICE, model=f"model = Net()\n{_DP}\nif {test}:\n    model.cuda()"))
+    (wrap,) = found.wraps.wraps
+    assert (unknown_place(found.roles, wrap) is None) is known
