@@ -59,7 +59,7 @@ class Finding:
     edits: tuple[Edit, ...] = ()
     fix: Fix = Fix.NONE
     advice: str = ""  # what the user can do, or must know of a change
-    of_means: bool = False  # it says nothing where every loss is shown to be a mean over the samples
+    of_means: bool = False  # it says nothing where the result is shown to be right, and every loss to be a mean over the samples
 
 
 def left(found: Sequence[Finding]) -> list[Finding]:

@@ -490,4 +490,42 @@ def test_partners_that_each_rank_draws_are_told(tmp_path: Path) -> None:
         path.write_text(text.replace("loss.backward()", line))
         (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
         assert outcome.status is Status.CHANGED, outcome
-        assert any("a partner that is drawn from its rank's part of the batch" in n for n in outcome.notes) is told
+        assert any("that is one of the same part" in n for n in outcome.notes) is told
+
+
+BACKWARDS = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main():
+    loader = DataLoader(TensorDataset(torch.randn(64, 4), torch.randn(64, 1)), batch_size=16, shuffle=True)
+    one, two = nn.Linear(4, 1), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        first, second = one(x), {second}
+        (first - y).square().mean().backward({retain})
+        (second - y).square().mean().backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "retain", "status"),
+    [
+        ("two(x)", "", Status.CHANGED),  # each backward goes through a wrapper of its own
+        ("one(x)", "", Status.REFUSED),
+        ("two(first)", "retain_graph=True", Status.REFUSED),
+    ],
+)
+def test_backwards_of_two_models_may_follow_each_other(tmp_path: Path, second: str, retain: str, status: Status) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(BACKWARDS.format(second=second, retain=retain))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is status, outcome

@@ -32,6 +32,11 @@ def holds(roles: Roles, loop: BatchLoop, counter: Counter, losses: Mapping[str, 
     return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
 
 
+def of_no_sample(roles: Roles, loop: BatchLoop, value: ast.expr) -> bool:
+    """Whether what a turn gives a variable has nothing to do with its samples: a constant, a time."""
+    return _addition_kind(roles, loop, value, {}, _DEPTH) is Holds.STEP
+
+
 def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mapping[str, bool], depth: int) -> Holds:
     if isinstance(node, ast.Constant):
         return _counted(roles, loop, node)
@@ -71,6 +76,8 @@ def _counted(roles: Roles, loop: BatchLoop, node: ast.Constant) -> Holds:
             break
         if isinstance(above, ast.For | ast.While) and of_batch(roles, above.iter if isinstance(above, ast.For) else above.test):
             return Holds.SUM
+        if isinstance(above, ast.If) and any(isinstance(n, ast.Continue | ast.Break | ast.Return) for s in above.body for n in walk(s)):
+            break  # the ranks decide this together
         tested = tested or (isinstance(above, ast.If | ast.IfExp) and of_batch(roles, above.test))
     return Holds.UNKNOWN if tested else Holds.STEP
 
@@ -107,10 +114,20 @@ def _through_function(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Map
 def _through_name(roles: Roles, loop: BatchLoop, node: ast.Name, losses: Mapping[str, bool], depth: int) -> Holds:
     if depth == 0:
         return Holds.UNKNOWN
+    if _numbered(roles, node):
+        return Holds.STEP
     inside = roles.names.is_inside(node, loop.node)
     stores = [n for n in walk(loop.node if inside else roles.names.function(node)) if isinstance(n, ast.Assign | ast.AugAssign) and _stores(n, node.id)]
     kinds = {_stored(roles, loop, s, losses, depth) for s in stores if inside or _evaluated(roles, loop, s) or isinstance(s.value, ast.Constant)}
     return kinds.pop() if len(kinds) == 1 else Holds.UNKNOWN
+
+
+def _numbered(roles: Roles, name: ast.Name) -> bool:
+    """Whether a variable is the number of a turn: ``for i, batch in enumerate(loader)``, ``for i in range(3)``."""
+    bound = list(roles.names.bindings(roles.names.scope_of[name], name.id))
+    counts = (b.how == "for" and isinstance(b.value, ast.Call) and (roles.names.dotted(b.value.func), b.path[1:]) for b in bound)
+    known = {("?.enumerate", (0,)), ("?.range", ())}
+    return bool(bound) and all(c in known for c in counts) and not any(of_batch(roles, b.value) for b in bound if b.value is not None and b.path[1:] == ())
 
 
 def _stores(node: ast.Assign | ast.AugAssign, name: str) -> bool:

@@ -67,7 +67,8 @@ def couplings(script: Script) -> Iterator[Coupling]:
             yield Coupling(part, "placed", certain=False)
     for call in script.roles.calls:
         if script.roles.region(call) in ("train", "both") and any(w in name.lower() for name in _called(script, call) for w in _NAMES):
-            yield Coupling(call, "named")
+            if not _part_of_model(script, call):
+                yield Coupling(call, "named")
 
 
 def _losses_of_models(script: Script) -> Iterator[FunctionNode]:
@@ -134,6 +135,12 @@ def _weighs(script: Script, function: FunctionNode | ast.AST, seen: frozenset[as
         if within or (isinstance(stmt, ast.Return) and outer not in seen and _weighs(script, outer, seen | {function})):
             return True
     return False
+
+
+def _part_of_model(script: Script, call: ast.Call) -> bool:
+    """Whether a model of the program calls a part of itself, whose code is seen: an encoder of ``SimCLRBranch``."""
+    seen = any(v.cls is not None for v in script.values.eval(call.func))
+    return seen and script.roles.inside_module(call) and not _in_loss(script, call)
 
 
 def _called(script: Script, call: ast.Call) -> Iterator[str]:

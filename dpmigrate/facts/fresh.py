@@ -51,17 +51,16 @@ def free_names(script: Script) -> Iterator[ast.expr]:
         if not isinstance(loop, ast.While | ast.For) or script.meets(loop):
             continue
         counts = not isinstance(loop, ast.For) or (isinstance(loop.iter, ast.Call) and last(loop.iter.func) in ("range", "count"))
-        if isinstance(loop, ast.While) and asks_existence(script, loop.test):
+        if isinstance(loop, ast.While) and _asks_existence(script, loop.test):
             names = {n.id for n in walk(loop.test) if isinstance(n, ast.Name)} | {n.attr for n in walk(loop.test) if isinstance(n, ast.Attribute)}
             if any(isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store) and last(n) in names for s in loop.body for n in walk(s)):
                 yield loop.test
         elif counts:
-            tests = (n for n in walk(loop) if isinstance(n, ast.If) and asks_existence(script, n.test))
+            tests = (n for n in walk(loop) if isinstance(n, ast.If) and _asks_existence(script, n.test))
             yield from (n.test for n in tests if any(isinstance(s, ast.Break | ast.Return) for s in (*n.body, *n.orelse)))
 
 
-def asks_existence(script: Script, test: ast.expr) -> bool:
-    """Whether an expression asks if a file or a folder is there."""
+def _asks_existence(script: Script, test: ast.expr) -> bool:
     called = [n.func for n in walk(test) if isinstance(n, ast.Call)]
     return any(script.names.dotted(f) in EXISTS or (isinstance(f, ast.Attribute) and f.attr in EXIST_METHODS and not script.names.dotted(f)) for f in called)
 
@@ -71,7 +70,7 @@ def file_tests(script: Script, node: ast.AST) -> Iterator[ast.expr]:
     for a in script.names.ancestors(node):
         if isinstance(a, FunctionNode):
             return
-        if isinstance(a, ast.If | ast.IfExp) and not script.names.is_inside(node, a.test) and asks_existence(script, a.test):
+        if isinstance(a, ast.If | ast.IfExp) and not script.names.is_inside(node, a.test) and _asks_existence(script, a.test):
             yield a.test
 
 

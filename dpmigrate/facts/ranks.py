@@ -88,8 +88,10 @@ def ends_before(roles: Roles, place: ast.AST) -> Iterator[ast.expr]:
             if _ends(roles, r) and roles.names.function(r) is function and position(r) < position(node):
                 around = [a for a in roles.names.ancestors(r) if isinstance(a, ast.If) and not roles.names.is_inside(node, a)]
                 inside = [a.test for a in around if roles.names.function(a) is function]
-                raises = isinstance(r, ast.Raise) and not is_exit(roles.names, r)  # every rank that has a reason says so
-                yield from (t for t in inside if looks_for_own(roles, t) or not (raises or uniform(roles.names, t)))
+                exits = is_exit(roles.names, r)
+                raises = isinstance(r, ast.Raise) and not exits  # every rank that has a reason says so
+                found = [t for t in inside if (raises or exits) and finds_file(roles, t)]
+                yield from (t for t in inside if t in found or looks_for_own(roles, t) or not (raises or uniform(roles.names, t)))
 
 
 def _ends(roles: Roles, node: ast.AST) -> bool:
@@ -101,6 +103,13 @@ def looks_for_own(roles: Roles, test: ast.expr) -> bool:
     asked = {ast.unparse(a) for n in walk(test) if isinstance(n, ast.Call) and asks_files(roles, n) for a in _paths(n)}
     calls = (n for n in walk(roles.names.function(test)) if asked and isinstance(n, ast.Call) and last(n.func) in ("makedirs", "mkdir"))
     return any(ast.unparse(a) in asked for n in calls for a in _paths(n))
+
+
+def finds_file(roles: Roles, test: ast.expr) -> bool:
+    """Whether the test is for a file that is there, and not for one that is missing: rank 0, which goes on, may just have made it."""
+    missing = [n for n in walk(test) if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.Not)]
+    asked = (n for n in walk(test) if isinstance(n, ast.Call) and asks_files(roles, n) and not any(asks_files(roles, a) for a in n.args))
+    return any(not any(roles.names.is_inside(call, n) for n in missing) for call in asked)
 
 
 def _paths(call: ast.Call) -> list[ast.expr]:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.additions import Holds, holds
+from dpmigrate.facts.additions import Holds, holds, of_no_sample
 from dpmigrate.facts.carried import Carried
 from dpmigrate.facts.counters import Counter, Counting, collected
 from dpmigrate.facts.loops import BatchLoop
@@ -236,6 +236,8 @@ def other_totals(script: Script, carried: Carried, known: set[str]) -> Iterator[
             yield target, name
     for target, value in _given(carried.loop):  # best = max(best, loss.item())
         if isinstance(target, ast.Name) and target.id in carried.going_on and _taken(value) and target.id not in found and carried.read_after(target.id):
+            if of_no_sample(script.roles, carried.loop, value):
+                continue
             found.add(target.id)
             yield target, target.id
 

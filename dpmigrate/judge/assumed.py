@@ -99,11 +99,14 @@ def _devices(trial: Trial) -> Iterator[str]:
 
 
 def _partners(trial: Trial) -> Iterator[str]:
-    """Samples that meet others in a drawn order, as in mixup: the first place."""
+    """Samples that are taken in a drawn order, in which they may meet others, as in mixup: the first
+    place.
+    """
     for event in islice(trial.result.trace.of("partners"), 1):
         yield (
-            f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} gives each sample a partner that "
-            "is drawn from its rank's part of the batch, and not from the whole of it."
+            f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} takes the samples in an order that "
+            "is drawn for its rank's part of the batch: where it gives a sample a partner, as in mixup, "
+            "that is one of the same part."
         )
 
 

@@ -28,7 +28,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for node, loss in trial.losses():
         if loss.placement.kind is Kind.PER_RANK:
             if loss.origin is None or loss.origin.word != DRAW:  # a weight that each rank draws
-                words = f"each rank's loss is made of its own samples together: {trial.since(loss)}"
+                words = f"a rank's loss may be no mean over its samples: {trial.since(loss)}"
                 # a rule says so where the program is migrated all the same
                 yield trial.fault(node, COUPLED, words, established=False)
         elif loss.placement != placements.MEAN and loss.placement.kind not in placements.EQUAL:

@@ -136,8 +136,8 @@ class Trial:
             return ""
         for (word, node), _ in self.result.trace.missed.items():
             first = f"{word}, {self.line(node)}"
-            return f": no backward is seen; the first thing that is not known: {first}"
-        return ": no backward is seen"
+            return f": nothing is seen to be differentiated; the first thing that is not known: {first}"
+        return ": nothing is seen to be differentiated"
 
     def original_loaders(self) -> list[Object]:
         """The loaders of the original's training batches, in the order in which they were made."""

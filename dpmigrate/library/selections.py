@@ -469,7 +469,8 @@ def index_select(site: Site) -> Value:
             for a in made
         )
     if dim == found.placement.axis:
-        return _chosen(site, owner, found, Walk(dim, Part("many", places, dim, 1), (), found.axes))
+        kind = "order" if {d.kind for d in data(site.flat(places))} == {"order"} else "many"
+        return _chosen(site, owner, found, Walk(dim, Part(kind, places, dim, 1), (), found.axes))
     if _moving(site, places):
         return _lying(site, owner, placements.PER_RANK, None, places)
     return _lying(site, owner, found.placement, found.axes)

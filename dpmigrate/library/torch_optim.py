@@ -245,6 +245,11 @@ def precision(site: Site) -> Value:
     return site.ref("context")
 
 
+def round_function(site: Site) -> Value:
+    """``@autocast()``: the context is called with a function."""
+    return site.get(1) or NOTHING
+
+
 def state(site: Site) -> Value:
     """``state_dict()``."""
     return site.ref("state", of=site.get(0))
@@ -292,7 +297,8 @@ ROWS = (
     Row(
         "torch.amp.autocast torch.autocast torch.amp.autocast_mode.autocast", precision, source=_AMP
     ),
-    Row("torch.amp.custom_fwd torch.amp.custom_bwd <context>.__call__", same, source=_AMP),
+    Row("torch.amp.custom_fwd torch.amp.custom_bwd", same, source=_AMP),
+    Row("<context>.__call__", round_function, source=_AMP),
     Row("<optimizer>.__init__", constructed, source=_DOC),
     Row("<optimizer>.step", step, source=_DOC),
     Row("<step>.__call__", own_step, source=_DOC),

@@ -2,7 +2,8 @@
 
 ## What it finds
 A training loop, or an evaluation that is split over the ranks, under an `if` (or after a `return`, or in a conditional
-expression) whose test may differ between ranks: `if val_loss < best: test(…)`.
+expression) whose test may differ between ranks: `if val_loss < best: test(…)`. So may one that ends the program where a file is there
+(`if path.exists(): raise ValueError("refusing to overwrite")`): rank 0 goes on, and may have made it before another rank asks.
 
 The same for whatever changes the course of the training beside its gradients: steps of a scheduler and `group["lr"] = …`, gradients that are clipped or set
 by hand, weights that are changed or restored, optimizers and losses that are replaced, flags and factors that later steps go by. And for the numbers that these

@@ -18,7 +18,8 @@ has to become
 ```
 
 ## When it is not fixed
-Always: it is a refusal.
+Always: it is a refusal. Nothing is said where the result, executed on paper, shows that each backward goes through wrappers that no other has gone
+through since their forward pass, as those of two models do.
 """
 
 from __future__ import annotations
@@ -44,15 +45,11 @@ def several_backwards(script: Script) -> Iterator[Hit]:
             for b in calls:
                 turns = next((a for a in script.names.ancestors(b) if isinstance(a, Loop) and script.names.function(a) is function), None)
                 if turns is not None and turns is not loop.node and not _passes(script, turns):
-                    yield Hit(b, "this backward() is repeated without a forward pass in each turn: its gradients are not averaged", advice=_ADVICE)
+                    yield Hit(b, _REPEATED, advice=_ADVICE, of_means=True)
             for number, second in enumerate(calls):
                 earlier = [c for c in calls[:number] if not script.values.order.other_branch(second, script.names.statement(c))]
                 if earlier and not any(_comes_between(script, c, earlier[-1], second) for c in forwards):
-                    yield Hit(
-                        second,
-                        "this backward() follows another without a forward pass in between: its gradients are not averaged",
-                        advice=_ADVICE,
-                    )
+                    yield Hit(second, _FOLLOWS, advice=_ADVICE, of_means=True)
 
 
 def _comes_between(script: Script, forward: ast.Call, first: ast.Call, second: ast.Call) -> bool:
@@ -62,6 +59,8 @@ def _comes_between(script: Script, forward: ast.Call, first: ast.Call, second: a
     return script.names.is_inside(forward, second) or position(forward) < position(second)
 
 
+_REPEATED = "this backward() is repeated without a forward pass in each turn: its gradients may not be averaged"
+_FOLLOWS = "this backward() follows another without a forward pass in between: its gradients may not be averaged"
 _ADVICE = "add the losses and call backward() once"
 
 

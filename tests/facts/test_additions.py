@@ -62,3 +62,28 @@ def test_constants_under_loops_and_tests(above: str, within: str, kind: Holds) -
     (loop,) = found.roles.eval_loops
     (counter,) = found.counting(loop).counters
     assert holds(found.roles, loop, counter, {}) is kind
+
+
+@pytest.mark.parametrize(
+    ("over", "name", "kind"),
+    [
+        ("enumerate(val_loader)", "i, (a, b)", Holds.STEP),
+        ("enumerate(val_loader)", "k, (i, b)", Holds.UNKNOWN),
+        ("zip(numbers, val_loader)", "i, (a, b)", Holds.UNKNOWN),
+    ],
+)
+def test_the_number_of_a_turn(over: str, name: str, kind: Holds) -> None:
+    end = f"val_loader = DataLoader(val_set, batch_size=16)\ntotal, numbers = 0, [1]\nwith torch.no_grad():\n    for {name} in {over}:\n        model(b)\n        total += i\nprint(total)"
+    found = script(program(end=end))
+    (loop,) = found.roles.eval_loops
+    (counter,) = found.counting(loop).counters
+    assert holds(found.roles, loop, counter, {}) is kind
+
+
+def test_an_inner_loop_over_samples_numbers_them() -> None:
+    for inner, kind in (("range(3)", Holds.STEP), ("range(a.size(0))", Holds.UNKNOWN)):
+        end = f"val_loader = DataLoader(val_set, batch_size=16)\ntotal = 0\nfor a, b in val_loader:\n    model(a)\n    for i in {inner}:\n        total += i\nprint(total)"
+        found = script(program(end=end))
+        (loop,) = found.roles.eval_loops
+        (counter,) = found.counting(loop).counters
+        assert holds(found.roles, loop, counter, {}) is kind

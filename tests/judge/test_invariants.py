@@ -297,7 +297,7 @@ def test_a_loss_of_the_samples_of_a_batch_together_is_told(loss: str, word: str)
         assert doubts == ()
         return
     (doubt,) = doubts
-    assert "each rank's loss is made of its own samples together" in doubt
+    assert "a rank's loss may be no mean over its samples" in doubt
     assert f": {word}, line" in doubt
     assert judgement(Program.of(source), settled=[totals.COUPLED]).doubts == ()
 

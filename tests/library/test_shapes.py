@@ -153,6 +153,8 @@ def test_an_order_of_the_batch_gives_each_sample_a_partner(order: str, kind: Kin
     assert placement_of(held(ex, "out")).kind is kind
     assert bool(list(ex.trace.of("partners"))) is (kind is Kind.ROWS)
     assert placement_of(held(ex, "field")).kind is Kind.ROWS
+    ex = executed(f"{_HEAD}{_UNKNOWN}for x, t in loader:\n    out = x.index_select(0, {order})\n")
+    assert placement_of(held(ex, "out")).kind is kind
 
 
 @pytest.mark.parametrize(
