@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import FunctionNode, of_self
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.origins import of_data
 from dpmigrate.facts.phases import phases
@@ -189,16 +189,28 @@ def _least(call: ast.Call) -> list[ast.expr]:
 
 def _from_model(roles: Roles, node: ast.AST, seen: set[ast.AST]) -> bool:
     """Whether a model's outputs may go into the value: its gradient would go through the divisor. ``seen``: what has been looked at."""
+    own = {n.value for n in walk(node) if isinstance(n, ast.Attribute) and of_self(n)}
     for n in walk(node):
         if isinstance(n, ast.Call) and (roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n))):
             return True
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+        if isinstance(n, ast.Attribute) and n.value in own and n not in seen:
+            seen.add(n)
+            if _may_learn(roles, n) or any(_from_model(roles, g, seen) for g in roles.given(n)):
+                return True
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n not in own:
             for b in roles.names.bindings(roles.names.scope_of[n], n.id):
                 if b.target in seen:
                     continue  # target = target.to(device)
                 seen.add(b.target)
-                if b.how == "param" and any(p is None or _from_model(roles, p, seen) for p in roles.handed(b)):
+                given = roles.bound_to(b) if roles.handed(b) else []
+                if b.how == "param" and any(p is None or _from_model(roles, p, seen) for p in given):
                     return True
                 if b.how in ("assign", "aug") and b.value is not None and _from_model(roles, b.value, seen):
                     return True
     return False
+
+
+def _may_learn(roles: Roles, attribute: ast.Attribute) -> bool:
+    """Whether what an object holds may be a parameter, or is not seen: ``self.pad`` is given a number."""
+    given = roles.given(attribute)
+    return not given or any(isinstance(n, ast.Call) and not roles.names.dotted(n.func).startswith("?.") for g in given for n in walk(g))

@@ -384,3 +384,32 @@ def test_in_a_module_that_the_model_calls() -> None:
 def test_in_a_loss_module_that_an_evaluation_calls_with_gradients() -> None:
     end = "total = 0\nfor x, y in DataLoader(val_set):\n    total += c(model(x), y).item()\nprint(total)"
     assert refused("DPM302", defs=_MASKED, before="c = Both()", step=_STEP.format("loss = c(model(x), y)"), end=end)
+
+
+_PADDED = """
+class Masked(nn.Module):
+    def __init__(self, pad={default}):
+        super().__init__()
+        self.pad = {held}
+    def forward(self, out, y):
+        mask = (y != self.pad).float()
+        return (F.cross_entropy(out, y, reduction="none") * mask).sum() / mask.sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "made", "written"),
+    [
+        pytest.param("pad", "Masked()", True, id="a default"),
+        pytest.param("pad", "Masked(1)", True, id="a number that is given"),
+        pytest.param("int(pad)", "Masked(pad=1)", True, id="a number that is computed"),
+        pytest.param("nn.Parameter(torch.ones(1))", "Masked()", False, id="a parameter"),
+        pytest.param("pad", "Masked(model(torch.ones(1, 8)).argmax())", False, id="of the model"),
+    ],
+)
+def test_what_a_loss_module_holds_goes_into_the_count(held: str, made: str, written: bool) -> None:
+    parts = {"defs": _PADDED.format(default=0, held=held), "before": f"c = {made}", "step": _STEP.format("loss = c(model(x), y)")}
+    if written:
+        assert _COUNTED in whole(**parts)
+    else:
+        assert refused("DPM302", **parts)
