@@ -13,7 +13,7 @@ from dpmigrate.facts.nodes import walk
 SAME = MOVES | FLOATS | {"train", "eval", "apply", "requires_grad_", "xpu", "share_memory"}
 
 #: calls that hand their first argument on, for iteration
-TRANSPARENT = PROGRESS | {"enumerate", "trange", "list", "tuple", "iter", "islice", "cycle", "sorted", "prefetch"}
+TRANSPARENT = PROGRESS | {"enumerate", "list", "tuple", "iter", "islice", "cycle", "sorted", "prefetch"}
 
 
 def gone_through(call: ast.Call) -> ast.expr | None:

@@ -271,10 +271,21 @@ class _Search:
         if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
             target, value = stmt.targets[0], stmt.value
             if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-                target = next(t for t, v in zip(target.elts, value.elts, strict=True) if self.names.is_inside(cut, v))
-            if isinstance(target, ast.Name) and not any(self.names.is_inside(c, value) for c in self._passes):
+                target, value = next((t, v) for t, v in zip(target.elts, value.elts, strict=True) if self.names.is_inside(cut, v))
+            if isinstance(target, ast.Name) and self._converted(value) is cut:
                 return target.id
         return f"{last(cut.value)}_batch"
+
+    def _converted(self, value: ast.expr) -> ast.expr:
+        """``x[i]`` of ``torch.from_numpy(x[i]).to(device)``."""
+        while isinstance(value, ast.Call):
+            if isinstance(value.func, ast.Attribute) and not self.names.dotted(value.func):
+                value = value.func.value
+            elif len(value.args) == 1:
+                value = value.args[0]
+            else:
+                break
+        return value
 
     def _values(self, name: str) -> Iterator[ast.expr]:
         """What variables of this name are given in the step and before it."""
