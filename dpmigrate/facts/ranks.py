@@ -80,8 +80,11 @@ def local_tests(roles: Roles, node: ast.AST) -> Iterator[ast.expr]:
                 yield a.test
 
 
-def ends_before(roles: Roles, place: ast.AST) -> Iterator[ast.expr]:
-    """The tests of a ``return``, or of what ends the program, that would end a function before it comes to the place."""
+def ends_before(roles: Roles, place: ast.AST, *, found: bool = False) -> Iterator[ast.expr]:
+    """The tests of a ``return``, or of what ends the program, that would end a function before it comes to the place.
+
+    ``found``: also tests that raise where a file is there. Then all ranks end, unless some ask after another one has made it.
+    """
     for node in leading_to(roles, place):
         function = roles.names.function(node)
         for r in walk(function):
@@ -90,8 +93,8 @@ def ends_before(roles: Roles, place: ast.AST) -> Iterator[ast.expr]:
                 inside = [a.test for a in around if roles.names.function(a) is function]
                 exits = is_exit(roles.names, r)
                 raises = isinstance(r, ast.Raise) and not exits  # every rank that has a reason says so
-                found = [t for t in inside if (raises or exits) and finds_file(roles, t)]
-                yield from (t for t in inside if t in found or looks_for_own(roles, t) or not (raises or uniform(roles.names, t)))
+                late = [t for t in inside if found and (raises or exits) and finds_file(roles, t)]
+                yield from (t for t in inside if t in late or looks_for_own(roles, t) or not (raises or uniform(roles.names, t)))
 
 
 def _ends(roles: Roles, node: ast.AST) -> bool:

@@ -61,7 +61,7 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
     tests: dict[ast.expr, None] = {}
     places = [*script.meetings, *plateau_metrics(script), *(call for call, _ in waits_for_files(script)), *answers(script)]
     for place in places:
-        for test in (*local_tests(script.roles, place), *ends_before(script.roles, place)):
+        for test in (*local_tests(script.roles, place), *ends_before(script.roles, place, found=True)):
             tests[test] = None
     for node in _alone(script, places):
         if isinstance(node, ast.ExceptHandler):
