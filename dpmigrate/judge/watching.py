@@ -18,6 +18,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     UNBOUND,
     Atom,
+    Bound,
     Const,
     Data,
     Foreign,
@@ -76,6 +77,10 @@ _THROUGH = frozenset({"wrapper", "through"})
 #: whether something was differentiated: from the second step on it is said of draws that they
 #: are made in training
 BEGUN = (PROCESS, "judge begun")
+#: a field of the process: whether the ranks drew their own numbers where something was differentiated
+OWN_IN_TRAINING = (PROCESS, "judge own in training")
+#: calls of libraries, and their parameters, that are given functions for each sample
+_OF_SAMPLES = ("Lambda", "transform", "transforms", "target_transform", "collate_fn")
 BEFORE, UP, DOWN = const("before"), const("up"), const("down")
 _RUNTIME = "dpmigrate_runtime."
 
@@ -91,6 +96,8 @@ class Judged(Execution):
     That is put together where they draw: events that happen on several ways join their values.
     """
 
+    #: functions that libraries call for each sample, while they are called
+    of_samples: frozenset[ast.AST] = frozenset()
     #: whether all that is called may be is of one kind: a wrapper, and not the bare model as well
     sole = True
 
@@ -125,6 +132,7 @@ class Judged(Execution):
         elif kind == "backward":
             values["alike"] = const(self.heap.read(OWN) == SHARED)
             self.heap.write(BEGUN, const(True))
+            self.heap.widen(OWN_IN_TRAINING, self.heap.read(OWN) or const(False))
         elif kind == "streams joined":  # what is drawn now is for the next training
             self.heap.write(BEGUN, const(False))
         elif kind in ("collective", "backward"):  # rank 0 has come here as well
@@ -166,8 +174,9 @@ class Judged(Execution):
         return happened
 
     def _in_sample(self) -> bool:
-        """Whether a data set is being asked for a sample."""
-        return any(getattr(f, "name", "") == "__getitem__" for f in self.under_way())
+        """Whether a data set is being asked for a sample, or one is transformed."""
+        names = {getattr(f, "name", "") for f in self.under_way()}
+        return "__getitem__" in names or bool(self.of_samples & set(self.under_way()))
 
     def _scaled(self, parameters: Value) -> bool:
         """Whether the gradients of parameters carry the scale of a GradScaler, which has not taken
@@ -308,13 +317,33 @@ class Judged(Execution):
         return made.kind if made is not None else type(atom).__name__
 
     def call_back(self) -> None:
-        """Workers, hooks and handlers are called while the program runs: the group is up then."""
-        at_the_end = self.heap.read(GROUP)
-        if at_the_end == DOWN:
+        """Workers, transforms, hooks and handlers are called while the program trains: the group is
+        up then, and the ranks draw as they do in training.
+        """
+        before = {at: self.heap.read(at) for at in (GROUP, OWN)}
+        if before[GROUP] == DOWN:
             self.heap.write(GROUP, UP)
+        if own := self.heap.read(OWN_IN_TRAINING):
+            self.heap.write(OWN, own)
+        self.of_samples = frozenset(self._transforms())
         super().call_back()
-        if at_the_end == DOWN:
-            self.heap.write(GROUP, at_the_end)
+        for at, held in before.items():
+            if held:
+                self.heap.write(at, held)
+
+    def _transforms(self) -> Iterator[ast.AST]:
+        """The functions and the ``__call__`` of objects that libraries have for the samples."""
+        for atom, node in (*self.handed.items(), *self._special()):
+            number = atom.function if isinstance(atom, Bound) else getattr(atom, "object", None)
+            made = self.heap.objects[number] if number is not None else None
+            named = {k.arg for k in getattr(node, "keywords", ())} | {_last(getattr(node, "func", None))}
+            if made is not None and (made.name == "__call__" or named & set(_OF_SAMPLES)):
+                yield made.extra.node
+
+
+def _last(func: ast.AST | None) -> str:
+    """The last name of what is called."""
+    return getattr(func, "attr", getattr(func, "id", ""))
 
 
 class Watching(Tables):

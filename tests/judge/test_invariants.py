@@ -895,3 +895,32 @@ def test_what_the_program_draws_for_all_ranks() -> None:
     drawn = text.replace("            optimizer.zero_grad()\n", "            if random.random() < 0.5:\n                continue\n            optimizer.zero_grad()\n", 1)
     assert "random.random" in drawn
     assert judged(drawn) == []
+
+
+TRANSFORMED = """\
+{definition}
+
+class Samples(torch.utils.data.Dataset):
+    pass
+
+
+def main():
+"""
+
+
+@pytest.mark.parametrize(
+    ("definition", "handed"),
+    [
+        ("def moved(x):\n    return x + random.random()\n", "transform=moved"),
+        ("def moved(x):\n    return x + random.random()\n", "transform=transforms.Compose([transforms.Lambda(moved)])"),
+        ("class Moved:\n    def __call__(self, x):\n        return x + random.random()\n", "transform=transforms.Compose([Moved()])"),
+    ],
+)
+def test_transforms_draw_as_each_rank_does(definition: str, handed: str) -> None:
+    text = RIGHT.replace("def main():\n", TRANSFORMED.format(definition=definition)).replace(
+        "import torch\n", "import random\nimport torch\nfrom torchvision import datasets, transforms\n", 1
+    )
+    made = f'    train_set = datasets.FakeData(64, (4,), 2, {handed})\n'
+    text = text.replace("    loader = DataLoader(train_set", f"{made}    loader = DataLoader(train_set", 1)
+    assert streams.NAME not in {name for name, _ in judged(text)}
+    assert streams.NAME in {name for name, _ in judged(text.replace("    ddp.seed_ranks()\n", ""))}
