@@ -10,7 +10,7 @@ from dpmigrate.library.effects import plain, switched
 from dpmigrate.library.sites import Row, Site, methods
 
 _DOC = "https://docs.python.org/3/library/os.html"
-_RUNTIME = "docs/runtime.md"
+_RUNTIME = "README.md#the-runtime"
 #: a field of the process: whether rank 0 was here before the other ranks come
 FIRST = (PROCESS, "rank 0 first")
 

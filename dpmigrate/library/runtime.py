@@ -40,7 +40,7 @@ from dpmigrate.library.effects import same, world_size
 from dpmigrate.library.modules import taken_for_model
 from dpmigrate.library.sites import SHARE_OF_BATCHES, Effect, Row, Site
 
-_DOC = "docs/runtime.md"
+_DOC = "README.md#the-runtime"
 #: what a batch size is that was divided by the number of ranks
 LOCAL_BATCH = "local batch"
 

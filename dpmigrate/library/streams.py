@@ -9,7 +9,7 @@ from dpmigrate.execution.values import NONE, Origin, Value, const, placement_of,
 from dpmigrate.library.effects import switched
 from dpmigrate.library.sites import Row, Site
 
-_DOC = "docs/runtime.md"
+_DOC = "README.md#the-runtime"
 #: a field of the process: whether each rank draws numbers of its own
 OWN = (PROCESS, "own streams")
 _YES, _NO = const(True), const(False)
