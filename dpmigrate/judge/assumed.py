@@ -10,8 +10,8 @@ from textwrap import shorten
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.values import const, data
 from dpmigrate.judge import normalised, totals
+from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
-from dpmigrate.judge.watching import TOLD_OF, is_loader
 from dpmigrate.library.runtime import divided
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dpmigrate.judge.notes import USED
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.judge.watching import USED
 
 NAME = "one backward follows a forward of a wrapper"
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, Ref, Value
+from dpmigrate.judge.notes import one_of, samplers, told_of
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.judge.watching import one_of, samplers, told_of
 
 NAME = "every pass has an order of its own"
 

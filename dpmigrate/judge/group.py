@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution.values import Const, Value
+from dpmigrate.judge.notes import BEFORE, GROUP
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.judge.watching import BEFORE, GROUP
 
 NAME = "the process group is set up first and ended last"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import UNSEEN, Object
 from dpmigrate.execution.values import NOTHING, const
+from dpmigrate.judge.notes import CALLED, SYNCHRONISED
 from dpmigrate.judge.trial import Trial
-from dpmigrate.judge.watching import CALLED, SYNCHRONISED
 from dpmigrate.library.layers import foreign_name
 from dpmigrate.library.modules import MODEL, owned
 

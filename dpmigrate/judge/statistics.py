@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import Data, Ref, const, data
+from dpmigrate.judge.notes import SHARE, is_loader
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.judge.watching import SHARE, is_loader
 from dpmigrate.library.runtime import divided
 
 NAME = "a divided evaluation uses one set of running statistics"

@@ -9,8 +9,8 @@ from dpmigrate.execution.arithmetic import PART_BY_WHOLE, WEIGHTED_AGAIN, WHOLE_
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, Ref, Value, data, placement_of
+from dpmigrate.judge.notes import SHARE, TOLD_OF, is_loader
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.judge.watching import SHARE, TOLD_OF, is_loader
 from dpmigrate.library.runtime import divided
 from dpmigrate.library.sites import OF_SAMPLES
 from dpmigrate.library.streams import DRAW

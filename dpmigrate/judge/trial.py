@@ -12,7 +12,9 @@ from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import NOTHING, Data, Ref, Unknown, Value, const, data
-from dpmigrate.judge.watching import Judged, Watching, is_loader
+from dpmigrate.judge.judged import Judged
+from dpmigrate.judge.notes import is_loader
+from dpmigrate.judge.watching import Watching
 from dpmigrate.library.batches import WHOLE
 from dpmigrate.library.layers import has_parameters
 from dpmigrate.library.modules import owned

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import Const, Data, const
+from dpmigrate.judge.notes import FROZEN, LATE
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.judge.watching import FROZEN, LATE
 
 NAME = "every parameter of a wrapped model is used"
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.values import Const, const, data
+from dpmigrate.judge.notes import SYNCHRONISED
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.judge.watching import SYNCHRONISED
 
 NAME = "trained parameters are wrapped"
 

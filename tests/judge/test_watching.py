@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.execution.values import placement_of
-from dpmigrate.judge.watching import Judged, Watching
+from dpmigrate.judge.judged import Judged
+from dpmigrate.judge.watching import Watching
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
 from tests.execution.paper import held

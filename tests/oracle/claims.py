@@ -12,7 +12,8 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import EQUAL, Placement
 from dpmigrate.execution.values import Atom, Items, Ref, Value, atom_placement
-from dpmigrate.judge.watching import Judged, Watching
+from dpmigrate.judge.judged import Judged
+from dpmigrate.judge.watching import Watching
 from dpmigrate.program import Program
 from tests.oracle.sites import Sites
 

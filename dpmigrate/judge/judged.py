@@ -1,0 +1,321 @@
+"""An execution that notes what the judge wants to know of draws, steps, moves and numbers told."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.trace import Event
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    UNBOUND,
+    Atom,
+    Bound,
+    Const,
+    Data,
+    Foreign,
+    Method,
+    Ref,
+    Unknown,
+    Value,
+    const,
+    data,
+    join,
+    value,
+)
+from dpmigrate.judge.notes import (
+    AT_WRAP,
+    AWAY,
+    BEGUN,
+    DOWN,
+    FRESH,
+    FROZEN,
+    GIVEN_SAMPLES,
+    GROUP,
+    LATE,
+    MOVED,
+    OWN_IN_TRAINING,
+    PASSED,
+    SHARE,
+    STATISTICS,
+    SYNCHRONISED,
+    TOLD,
+    TOLD_OF,
+    UP,
+    USED,
+    WRITTEN,
+    is_loader,
+    one_of,
+    wrappers,
+)
+from dpmigrate.library.files import FIRST
+from dpmigrate.library.layers import foreign_name
+from dpmigrate.library.modules import owned
+from dpmigrate.library.streams import OWN, SHARED
+from dpmigrate.library.torch_optim import DONE, MADE_WITH
+
+
+class Judged(Execution):
+    """An execution in which draws say whether all ranks draw the same numbers in training.
+
+    That is put together where they draw: events that happen on several ways join their values.
+    """
+
+    #: functions that libraries call for each sample, while they are called
+    of_samples: frozenset[ast.AST] = frozenset()
+    #: whether all that is called may be is of one kind: a wrapper, and not the bare model as well
+    sole = True
+
+    def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
+        """A call; of several samplers one is told the epoch: it is that of the loader which it was
+        taken from.
+        """
+        backward = any(isinstance(a, Method) and a.name == "backward" for a in callee)
+        unseen = tuple(a for a in callee if isinstance(a, Unknown))
+        if backward and unseen:
+            self.event("judge backward of unseen", node, frame, why=unseen)
+        before, self.sole = self.sole, len({self._kind(a) for a in callee if a != UNBOUND}) == 1
+        result = super().call(callee, arguments, node, frame)
+        self.sole = before
+        told = [a.receiver for a in callee if isinstance(a, Method) and a.name == "set_epoch"]
+        known = [a for a in callee if not isinstance(a, Unknown)]
+        if len(told) == len(known) and len(callee) > 1:
+            found = {o.number for o in self.objects(told)}
+            for number in found:
+                self.heap.write((number, TOLD), one_of(found))
+        return result
+
+    def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
+        if kind in ("draw", "forward"):
+            begun = const(True)[0] in (self.heap.read(BEGUN) or NOTHING)
+            alike = begun and const(False)[0] in (self.heap.read(OWN) or const(False))
+            if kind == "forward":
+                graded = values["grad"] != const(False)
+                alike = alike and graded and const(True)[0] in values["training"]
+            values["alike"] = const(alike)
+            values["of a sample"] = const(self._in_sample())
+        elif kind == "backward":
+            values["alike"] = const(self.heap.read(OWN) == SHARED)
+            self.heap.write(BEGUN, const(True))
+            self.heap.widen(OWN_IN_TRAINING, self.heap.read(OWN) or const(False))
+        elif kind == "streams joined":  # what is drawn now is for the next training
+            self.heap.write(BEGUN, const(False))
+        elif kind in ("collective", "backward"):  # rank 0 has come here as well
+            self.heap.write(WRITTEN, NONE)
+        elif kind == "judge statistics":
+            values["over"] = self._over()
+        elif kind == "step":
+            values["settings"] = self._settings(values["optimizer"])
+        elif kind in ("open", "files", "typed"):
+            values["in turn"] = const(self.heap.read(FIRST) == const(True))
+        elif kind == "load":
+            values["written"] = self.heap.read(WRITTEN) or NONE
+            values["of a sample"] = const(self._in_sample())
+        elif kind == "clip":
+            values["scaled"] = const(self._scaled(values["parameters"]))
+        elif kind in ("state", "load state"):
+            values["sole"] = const(self.sole)
+        elif kind in TOLD_OF:
+            values["over"] = self._over()
+            values["numbers"] = tuple(self._numbers(join(*values.values()), set()))
+        happened = super().event(kind, node, frame, **values)
+        if kind == "save by rank 0":
+            self.heap.widen(WRITTEN, values["path"])
+        if kind == "forward" and const(False) != values["grad"]:
+            for made in self.objects(values["module"]):
+                if made.name in SYNCHRONISED:
+                    self.heap.write((made.number, PASSED), FRESH)
+                    self._updated(made, values["training"])
+        elif kind == "backward":
+            self._differentiated(values["loss"], node, frame)
+        elif kind == "wrap":
+            self._wrapped(values["object"], values["module"])
+        elif kind == "move":
+            self._moved(values["module"], values["place"], node, frame)
+        elif kind == "requires grad":
+            self._wanted(values["target"], values["flag"], node, frame)
+        elif kind == "attribute" and values["name"] == const("requires_grad"):
+            self._wanted(values["owner"], values["new"], node, frame)
+        return happened
+
+    def _in_sample(self) -> bool:
+        """Whether a data set is being asked for a sample, or one is transformed."""
+        names = {getattr(f, "name", "") for f in self.under_way()}
+        return "__getitem__" in names or bool(self.of_samples & set(self.under_way()))
+
+    def _scaled(self, parameters: Value) -> bool:
+        """Whether the gradients of parameters carry the scale of a GradScaler, which has not taken
+        it off.
+        """
+        reached = {n for d in data(parameters) for n in d.reached}
+        parts = {p for n in reached for p in owned(self, n)}
+        passed = {o.number for p in parts for o in self.objects(self.heap.read((p, "grad")) or ())}
+        losses = [d for n in passed for d in data(self.heap.read((n, "loss")) or ())]
+        by = [{n for n in d.reached if self.heap.objects[n].kind == "scaler"} for d in losses]
+        done = [
+            held
+            for n in set().union(*by)
+            for name, held in list(self.heap.names(n))
+            if str(name).startswith(DONE) and self._steps(str(name).removeprefix(DONE), parts)
+        ]
+        return bool(by) and all(by) and all(const("unscaled")[0] not in v for v in done)
+
+    def _steps(self, optimizer: str, parts: set[int]) -> bool:
+        """Whether an optimizer, by its number, may step some of the parameters; one that is not
+        followed may.
+        """
+        if not optimizer.isdigit():
+            return True
+        given = self.heap.read((int(optimizer), "parameters")) or NOTHING
+        return any(owned(self, n) & parts for d in data(given) for n in d.reached)
+
+    def _settings(self, optimizer: Value) -> Value:
+        """What an optimizer was made with, and its groups are set to, but for their parameters."""
+        made = (self._field(o, MADE_WITH) for o in self.objects(optimizer))
+        groups = [g for o in self.objects(optimizer) for g in self.objects(self._field(o, "groups"))]
+        each = [g for held in groups for g in self.objects(self.contents(held))]
+        named = (
+            held for g in each for name, held in self.heap.names(g.number)
+            if isinstance(name, Const) and name.value != "params"
+        )  # fmt: skip
+        return join(*made, *named)
+
+    def _field(self, made: Object, name: str) -> Value:
+        return self.heap.read((made.number, name)) or NOTHING
+
+    def _over(self) -> Value:
+        """The loaders and shares that are gone through."""
+        return tuple(Ref(n) for n in sorted({n for v in self.passes for n in self._gone_through(v)}))
+
+    def _gone_through(self, iterable: Value) -> set[int]:
+        """The loaders and shares behind an iterable: ``tqdm(enumerate(loader))``."""
+        found: set[int] = set()
+        for made in self.objects(iterable):
+            if is_loader(self, made) or made.name == SHARE:
+                found.add(made.number)
+            for name in list(self.heap.fields.get(made.number, ())):
+                if isinstance(name, str) and name.startswith("source"):
+                    found |= self._gone_through(self.heap.read((made.number, name)) or NOTHING)
+        return found
+
+    def _numbers(self, v: Value, seen: set[int]) -> Iterator[Data]:
+        """The data in a value, with those in lists and dictionaries."""
+        yield from data(v, deep=True)
+        for made in self.objects(v):
+            if made.kind in ("list", "dict") and made.number not in seen:
+                seen.add(made.number)
+                yield from self._numbers(self.contents(made), seen)
+
+    def _wrapped(self, wrapper: Value, model: Value) -> None:
+        """Keeps which layers are frozen when DDP looks for parameters that get gradients: none
+        where it is shown all of them (``thaws``).
+        """
+        if any(self.heap.read((w.number, "thaws")) == const(True) for w in self.objects(wrapper)):
+            return
+        for made in self.objects(model):
+            for number in owned(self, made.number):
+                frozen = self.heap.read((number, FROZEN))
+                self.heap.write((number, AT_WRAP), frozen or const(False))
+
+    def _moved(self, model: Value, place: Value, node: ast.AST, frame: Frame) -> None:
+        """A model is moved; a wrapper whose model was not moved before is told."""
+        if place and all(_is_type(a) for a in place):
+            return
+        if place == const("cpu"):
+            parts = {n for made in self.objects(model) for n in owned(self, made.number)}
+            if any(self._held(n, MOVED) for n in parts):
+                mark = self.heap.new("mark", "move", node, frame.context, key="away")
+                for number in wrappers(self):
+                    if parts & {number, *owned(self, number)}:
+                        self.heap.widen((number, AWAY), value(Ref(mark.number)))
+            return
+        for made in self.objects(model):
+            parts = owned(self, made.number)
+            before = any(self._held(n, MOVED) for n in parts)
+            if self.sole and made.name in SYNCHRONISED and not before:
+                super().event("judge moved", node, frame, wrapper=model)
+            for number in parts:
+                self.heap.write((number, MOVED), const(True))
+
+    def _wanted(self, target: Value, flag: Value, node: ast.AST, frame: Frame) -> None:
+        """Layers are frozen, or get gradients again: noted, and whether they are wrapped then."""
+        tops = {o.number for o in self.objects(target)} | {n for d in data(target) for n in d.reached}
+        for number in sorted({n for top in tops for n in owned(self, top)}):
+            at_wrap = self.heap.read((number, AT_WRAP))
+            if at_wrap and flag == const(True):
+                super().event("judge thawed", node, frame, at_wrap=at_wrap)
+            self.heap.write((number, FROZEN), const(flag == const(False)))
+
+    def _updated(self, wrapper: Object, training: Value) -> None:
+        """A forward of a wrapper: what BatchNorm keeps is rank 0's, and then each rank's own where
+        it trains.
+        """
+        own = training == const(True) and self.heap.read((wrapper.number, "sync_bn")) is None
+        names = (foreign_name(self, self.heap.objects[n]) for n in owned(self, wrapper.number))
+        kept = own and any(n.startswith("BatchNorm") for n in names)
+        self.heap.write((wrapper.number, STATISTICS), const(kept))
+
+    def _differentiated(self, loss: Value, node: ast.AST, frame: Frame) -> None:
+        """Notes of each wrapper, by its number, that a backward goes through whether another one
+        did before.
+        """
+        through = {n for d in data(loss) for n in d.reached}
+        through_wrappers = sorted(n for n in through if self.heap.objects[n].name in SYNCHRONISED)
+        passed = {str(n): self.heap.read((n, PASSED)) or FRESH for n in through_wrappers}
+        super().event("judge backward", node, frame, **passed)
+        for number in through_wrappers:
+            for mark in self.objects(self.heap.read((number, AWAY)) or NOTHING):
+                assert mark.node is not None
+                super().event("judge away", mark.node, frame, wrapper=value(Ref(number)))
+            self.heap.write((number, PASSED), USED)
+            for part in sorted(owned(self, number)):
+                if self._held(part, FROZEN) == {True} and self._held(part, AT_WRAP) == {False}:
+                    self.heap.widen((part, LATE), const(True))
+
+    def _held(self, number: int, field: str) -> set[object]:
+        """The constants in a field of an object."""
+        return {a.value for a in self.heap.read((number, field)) or () if isinstance(a, Const)}
+
+    def _kind(self, atom: Atom) -> str:
+        """What is called, or whose method it is."""
+        made = self.object(atom.receiver if isinstance(atom, Method) else atom)
+        return made.kind if made is not None else type(atom).__name__
+
+    def call_back(self) -> None:
+        """Workers, transforms, hooks and handlers are called while the program trains: the group is
+        up then, and the ranks draw as they do in training.
+        """
+        before = {at: self.heap.read(at) for at in (GROUP, OWN)}
+        if before[GROUP] == DOWN:
+            self.heap.write(GROUP, UP)
+        if own := self.heap.read(OWN_IN_TRAINING):
+            self.heap.write(OWN, own)
+        self.of_samples = frozenset(self._transforms())
+        super().call_back()
+        for at, held in before.items():
+            if held:
+                self.heap.write(at, held)
+
+    def _transforms(self) -> Iterator[ast.AST]:
+        """The functions and the ``__call__`` of objects that libraries have for the samples."""
+        for atom, node in (*self.handed.items(), *self._special()):
+            number = atom.function if isinstance(atom, Bound) else getattr(atom, "object", None)
+            made = self.heap.objects[number] if number is not None else None
+            named = {k.arg for k in getattr(node, "keywords", ())} | {_last(getattr(node, "func", None))}
+            if made is not None and (made.name == "__call__" or named & set(GIVEN_SAMPLES)):
+                yield made.extra.node
+
+
+def _last(func: ast.AST | None) -> str:
+    """The last name of what is called."""
+    return getattr(func, "attr", getattr(func, "id", ""))
+
+
+def _is_type(atom: Atom) -> bool:
+    """Whether it is a type of numbers and no device: ``model.to(torch.bfloat16)``."""
+    return isinstance(atom, Foreign) and atom.name.startswith("torch.") and "." not in atom.name[6:]

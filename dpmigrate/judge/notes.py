@@ -1,0 +1,83 @@
+"""What the judge notes in the heap of an execution, and under which names."""
+
+from __future__ import annotations
+
+from dpmigrate.execution.heap import Location, Object
+from dpmigrate.execution.machine import PROCESS, Machine
+from dpmigrate.execution.values import (
+    NOTHING,
+    Atom,
+    Value,
+    const,
+)
+
+#: a field of a sampler: whether it was told which epoch comes, since its last pass began
+TOLD = "judge told"
+FRESH, SET, USED = const("fresh"), const("told"), const("used")
+#: a field of a wrapper: whether a backward went through it since its last forward
+PASSED = "mode judge passed"
+#: fields of a layer: whether it is frozen (nothing: no word of it); whether it was when it was
+#: wrapped; whether it was frozen after that when a backward went through the wrapper
+FROZEN, AT_WRAP, LATE = "mode judge frozen", "mode judge at the wrap", "mode judge late"
+#: a field of a layer: whether it was moved to a device
+MOVED = "mode judge moved"
+#: a field of a wrapper: where its model was moved to the CPU and so left the device of the wrap
+AWAY = "judge away"
+#: what averages gradients over the ranks
+SYNCHRONISED = ("wrap", "DistributedDataParallel")
+#: a field of a wrapper: whether the running statistics of its model are each rank's own
+STATISTICS = "mode judge statistics"
+#: a field of the process: the paths of files that rank 0 may still be writing
+WRITTEN = (PROCESS, "judge written")
+#: a field of the process: whether the process group is up
+GROUP = (PROCESS, "judge group")
+#: whether a module or a wrapper is being called
+INSIDE = (PROCESS, "mode judge inside")
+#: a module or a wrapper is called by the program itself, and not by another one, to train
+CALLED = "judge called"
+#: what tells the user, or the course of the training, a number
+TOLD_OF = ("print", "write", "schedule", "save", "save by rank 0")
+#: methods by which an object whose code is not seen tells what it is given, as loggers do
+TELLING = frozenset({"debug", "info", "warning", "error", "critical", "log"})
+#: what ``ddp.shard`` gives
+SHARE = "shard"
+THROUGH = frozenset({"wrapper", "through"})
+#: whether something was differentiated: from the second step on it is said of draws that they
+#: are made in training
+BEGUN = (PROCESS, "judge begun")
+#: a field of the process: whether the ranks drew their own numbers where something was differentiated
+OWN_IN_TRAINING = (PROCESS, "judge own in training")
+#: calls of libraries, and their parameters, that are given functions for each sample
+GIVEN_SAMPLES = ("Lambda", "transform", "transforms", "target_transform", "collate_fn")
+BEFORE, UP, DOWN = const("before"), const("up"), const("down")
+RUNTIME = "dpmigrate_runtime."
+
+
+def told_of(loader: int) -> str:
+    """The name of what an event of a pass says of one of its loaders: whether it was told."""
+    return f"told {loader}"
+
+
+def wrappers(m: Machine) -> list[int]:
+    """The wrappers of which it is known whose running statistics they have."""
+    return [n for n, fields in m.heap.fields.items() if STATISTICS in fields]
+
+
+def one_of(samplers: set[int]) -> Value:
+    """The mark of samplers of which one was told the epoch."""
+    return const(f"one of {sorted(samplers)}")
+
+
+def is_loader(m: Machine, made: Object) -> bool:
+    """Whether an object is a DataLoader, or of a class of the program that derives from it."""
+    return made.kind == "loader" or "loader" in m.kinds(made)
+
+
+def samplers(m: Machine, atom: Atom) -> list[Location]:
+    """Where it is noted of the samplers of a loader whether they were told the epoch."""
+    made = m.object(atom)
+    if made is None:
+        return []
+    held = m.heap.read((made.number, "sampler")) or NOTHING
+    found = [o.number for o in m.objects(held)]
+    return [(n, TOLD) for n in found or [made.number]]
