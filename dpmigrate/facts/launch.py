@@ -137,7 +137,19 @@ def _group_use(roles: Roles, unused: frozenset[ast.AST]) -> ast.Call | None:
     calls = {n: roles.names.dotted(n.func) for n in roles.calls if not is_dormant(roles.names, n, unused)}
     asks = any(d in ("torch.distributed.is_initialized", "torch.distributed.is_available") for d in calls.values())
     wanted = _EXCHANGES if asks else _EXCHANGES | _QUESTIONS
-    return next((n for n, d in calls.items() if d in wanted), None)
+    return next((n for n, d in calls.items() if d in wanted and not _switched_off(roles, n)), None)
+
+
+def _switched_off(roles: Roles, node: ast.AST) -> bool:
+    """Whether the node stands under a test of a constant that is false: ``USE_TPU = False``, and ``if USE_TPU:``."""
+    inner = node
+    for above in roles.names.ancestors(node):
+        if isinstance(above, ast.If) and inner in above.body and isinstance(above.test, ast.Name | ast.Attribute):
+            given = roles.given(above.test)
+            if given and all(isinstance(g, ast.Constant) and not g.value for g in given):
+                return True
+        inner = above
+    return False
 
 
 def own_start(roles: Roles) -> Told | None:

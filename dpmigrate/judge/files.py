@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, Const, Ref, Setting, Value, atom_placement, const
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.library.files import MADE_BEFORE
 from dpmigrate.library.modules import MODULES
 
 NAME = "rank 0 writes the state of the bare model"
@@ -24,6 +25,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
             if any(o.kind == "wrapper" for o in trial.objects(trial.held(number, "of"))):
                 yield trial.fault(event.node, NAME, "the names in this state begin with 'module.'")
     yield from _done_by_all(trial)
+    yield from _not_waited_for(trial)
     for event in trial.result.trace.of("load"):
         if not trial.on_main(event):
             found = _the_same_file(event.values["path"], event.values["written"])
@@ -49,6 +51,19 @@ def _done_by_all(trial: Trial) -> Iterator[Fault]:
         elif event.values.get("anew") == const(True) and _one(event.values["paths"]):
             words = "every rank makes this folder, and fails where another one has made it"
             yield trial.fault(event.node, ALONE, words)
+
+
+def _not_waited_for(trial: Trial) -> Iterator[Fault]:
+    """Files that rank 0 makes because it has found none, while the others have found what it made
+    first, as their folder, and go on.
+    """
+    for event in trial.result.trace.of("save", "save by rank 0", "open", "files"):
+        why = event.parted
+        if why is None or why.origin.word != MADE_BEFORE or event.values["in turn"] == const(True):
+            continue
+        if event.kind != "open" or _written(event.values["mode"]):
+            words = "rank 0 makes files here, for which the other ranks do not wait: they found what it had made before"
+            yield trial.fault(event.node, ALONE, words, established=why.certain)
 
 
 def _written(mode: Value) -> bool:

@@ -123,6 +123,8 @@ class Judged(Execution):
         elif kind in TOLD_OF:
             values["over"] = self._over()
             values["numbers"] = tuple(self._numbers(join(*values.values()), set()))
+        if kind in ("save", "save by rank 0"):
+            values["in turn"] = const(self.heap.read(FIRST) == const(True))
         happened = super().event(kind, node, frame, **values)
         if kind == "save by rank 0":
             self.heap.widen(WRITTEN, values["path"])

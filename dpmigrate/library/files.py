@@ -13,6 +13,8 @@ _DOC = "https://docs.python.org/3/library/os.html"
 _RUNTIME = "README.md#the-runtime"
 #: a field of the process: whether rank 0 was here before the other ranks come
 FIRST = (PROCESS, "rank 0 first")
+#: why the ranks find other files inside ``with ddp.main_first():``
+MADE_BEFORE = "what rank 0 has made before"
 
 
 def asked(site: Site) -> Value:
@@ -24,7 +26,7 @@ def asked(site: Site) -> Value:
     held = site.m.heap.read(FIRST)
     if not held or const(True)[0] not in held:
         return SETTING
-    origin = Origin(site.node, "what rank 0 has made before")
+    origin = Origin(site.node, MADE_BEFORE)
     return value(Data("number", placements.PER_RANK, origin=origin))
 
 

@@ -924,3 +924,46 @@ def test_transforms_draw_as_each_rank_does(definition: str, handed: str) -> None
     text = text.replace("    loader = DataLoader(train_set", f"{made}    loader = DataLoader(train_set", 1)
     assert streams.NAME not in {name for name, _ in judged(text)}
     assert streams.NAME in {name for name, _ in judged(text.replace("    ddp.seed_ranks()\n", ""))}
+
+
+FILLED = """\
+def made():
+    if os.path.exists("features"):
+        return False
+    os.makedirs("features", exist_ok=True)
+    return True
+
+
+def prepared():
+    {first}
+        new = made()
+    {between}
+    if new:
+        {write}
+
+
+def main():
+    prepared()
+"""
+
+
+@pytest.mark.parametrize("write", ["np.save('features/0.npy', np.zeros(3))", "open('features/0.txt', 'w')", "ddp.save({'a': 1}, 'features/0.pt')"])
+@pytest.mark.parametrize(
+    ("first", "between", "wrong"),
+    [
+        ("with ddp.main_first():", "", True),
+        ("with ddp.main_first():", "new = ddp.from_main(new)", False),
+        ("if ddp.is_main():\n        new = False\n    if True:", "", False),
+    ],
+)
+def test_files_that_rank_0_makes_after_its_turn(write: str, first: str, between: str, wrong: bool) -> None:
+    text = RIGHT.replace("def main():\n", FILLED.format(write=write, first=first, between=between)).replace("import torch\n", "import os\nimport numpy as np\nimport torch\n", 1)
+    words = {w for _, w in judged(text)}
+    assert any("for which the other ranks do not wait" in w for w in words) is wrong
+
+
+def test_files_that_rank_0_makes_in_its_turn() -> None:
+    inside = FILLED.replace("    if new:\n        {write}", "        if new:\n            {write}").format(write="np.save('a.npy', np.zeros(3))", first="with ddp.main_first():", between="")
+    text = RIGHT.replace("def main():\n", inside).replace("import torch\n", "import os\nimport numpy as np\nimport torch\n", 1)
+    assert "            np.save" in text
+    assert judged(text) == []
