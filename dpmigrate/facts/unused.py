@@ -115,21 +115,49 @@ def _of_class(roles: Roles, cls: ast.ClassDef, idle: frozenset[str]) -> Iterator
         elif name in idle and all(_of_self(n) for n in reads):
             yield Unused(cls, name, stmt, None, idle=True)
         else:
-            tests = [_decides(roles, n) or _by_setting(roles, n) for n in reads]
-            if all(t is not None for t in tests):
+            used = [n for n in reads if not _asked_for(roles, n)] or reads
+            tests = [_decides(roles, n) or _by_setting(roles, n) for n in used]
+            if all(t is not None for t in tests) and not any(_made_so(roles, stmt, t) for t in tests if t is not None):
                 test = tests[0]
                 assert test is not None
                 yield Unused(cls, name, stmt, test, any(_varies(roles, t, 4) == "data" for t in tests if t is not None))
 
 
 def _parts(family: list[ast.ClassDef]) -> Iterator[tuple[ast.stmt, str, ast.expr]]:
-    """What ``__init__`` gives to self under no condition."""
+    """What ``__init__`` gives to self once, also under a test."""
     for cls in family:
         init = next((n for n in cls.body if isinstance(n, FunctionNode) and n.name == "__init__"), None)
-        for stmt in init.body if init is not None else ():
+        for stmt in _statements(init.body if init is not None else []):
             if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 and _of_self(stmt.targets[0]):
                 assert isinstance(stmt.targets[0], ast.Attribute)
                 yield stmt, stmt.targets[0].attr, stmt.value
+
+
+def _statements(block: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a block, with those under tests."""
+    for stmt in block:
+        yield stmt
+        if isinstance(stmt, ast.If):
+            yield from _statements([*stmt.body, *stmt.orelse])
+
+
+def _asked_for(roles: Roles, node: ast.Attribute) -> bool:
+    """Whether a read asks only whether the layer is there: ``self.downsample is not None``."""
+    above = roles.names.parent[node]
+    return isinstance(above, ast.Compare) and isinstance(above.ops[0], ast.Is | ast.IsNot)
+
+
+def _made_so(roles: Roles, made: ast.stmt, test: ast.expr) -> bool:
+    """Whether the tests under which a layer is made may be the one under which it is used: by the names in both, or in what these are given."""
+    above = [a.test for a in roles.names.ancestors(made) if isinstance(a, ast.If)]
+    return bool(above) and bool(_words(roles, test, 2) & set().union(*(_words(roles, t, 2) for t in above)))
+
+
+def _words(roles: Roles, node: ast.AST, depth: int) -> set[str]:
+    """The variables in an expression, and in what they are given."""
+    names = [n for n in walk(node) if isinstance(n, ast.Name | ast.Attribute) and last(n) != "self"]
+    given = [g for n in names for g in roles.given(n)] if depth else []
+    return {last(n) for n in names}.union(*(_words(roles, g, depth - 1) for g in given))
 
 
 def _of_self(node: ast.AST) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, Const, Ref, Setting, Value, atom_placement, const
+from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.files import MADE_BEFORE
 from dpmigrate.library.modules import MODULES
 
 NAME = "rank 0 writes the state of the bare model"
@@ -25,7 +25,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
             if any(o.kind == "wrapper" for o in trial.objects(trial.held(number, "of"))):
                 yield trial.fault(event.node, NAME, "the names in this state begin with 'module.'")
     yield from _done_by_all(trial)
-    yield from _not_waited_for(trial)
+    yield from _after_turns(trial)
     for event in trial.result.trace.of("load"):
         if not trial.on_main(event):
             found = _the_same_file(event.values["path"], event.values["written"])
@@ -53,17 +53,14 @@ def _done_by_all(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, ALONE, words)
 
 
-def _not_waited_for(trial: Trial) -> Iterator[Fault]:
-    """Files that rank 0 makes because it has found none, while the others have found what it made
-    first, as their folder, and go on.
+def _after_turns(trial: Trial) -> Iterator[Fault]:
+    """Tests of what each rank has found in its turn: rank 0 has made it there, and the others have
+    found what it made, perhaps no more than a folder that is still to be filled.
     """
-    for event in trial.result.trace.of("save", "save by rank 0", "open", "files"):
-        why = event.parted
-        if why is None or why.origin.word != MADE_BEFORE or event.values["in turn"] == const(True):
-            continue
-        if event.kind != "open" or _written(event.values["mode"]):
-            words = "rank 0 makes files here, for which the other ranks do not wait: they found what it had made before"
-            yield trial.fault(event.node, ALONE, words, established=why.certain)
+    assert isinstance(trial.result, Judged)
+    for node in trial.result.late:
+        words = "the ranks part here: rank 0 has made what the others then found in their turn"
+        yield trial.fault(node, ALONE, words)
 
 
 def _written(mode: Value) -> bool:

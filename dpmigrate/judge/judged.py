@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
-from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.trace import Event
+from dpmigrate.execution.machine import Frame, Library
+from dpmigrate.execution.trace import Event, Parting
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -53,11 +53,12 @@ from dpmigrate.judge.notes import (
     one_of,
     wrappers,
 )
-from dpmigrate.library.files import FIRST
+from dpmigrate.library.files import FIRST, MADE_BEFORE
 from dpmigrate.library.layers import foreign_name
 from dpmigrate.library.modules import owned
 from dpmigrate.library.streams import OWN, SHARED
 from dpmigrate.library.torch_optim import DONE, MADE_WITH
+from dpmigrate.program import Program
 
 
 class Judged(Execution):
@@ -70,6 +71,11 @@ class Judged(Execution):
     of_samples: frozenset[ast.AST] = frozenset()
     #: whether all that is called may be is of one kind: a wrapper, and not the bare model as well
     sole = True
+
+    def __init__(self, program: Program, library: Library) -> None:
+        super().__init__(program, library)
+        #: tests of what the ranks have found in their turns, where these are over
+        self.late: dict[ast.AST, None] = {}
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         """A call; of several samplers one is told the epoch: it is that of the loader which it was
@@ -123,8 +129,6 @@ class Judged(Execution):
         elif kind in TOLD_OF:
             values["over"] = self._over()
             values["numbers"] = tuple(self._numbers(join(*values.values()), set()))
-        if kind in ("save", "save by rank 0"):
-            values["in turn"] = const(self.heap.read(FIRST) == const(True))
         happened = super().event(kind, node, frame, **values)
         if kind == "save by rank 0":
             self.heap.widen(WRITTEN, values["path"])
@@ -144,6 +148,14 @@ class Judged(Execution):
         elif kind == "attribute" and values["name"] == const("requires_grad"):
             self._wanted(values["owner"], values["new"], node, frame)
         return happened
+
+    def parting(self, condition: Value, node: ast.AST) -> Parting | None:
+        """Why ranks may decide differently; what they find in their turns is for these alone."""
+        found = super().parting(condition, node)
+        if found is not None and found.origin.word == MADE_BEFORE:
+            if self.heap.read(FIRST) != const(True):
+                self.late.setdefault(node, None)
+        return found
 
     def _in_sample(self) -> bool:
         """Whether a data set is being asked for a sample, or one is transformed."""
