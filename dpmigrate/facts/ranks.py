@@ -10,7 +10,7 @@ from itertools import takewhile
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.endings import is_exit
 from dpmigrate.facts.library import EXIST_METHODS, EXISTS
-from dpmigrate.facts.names import FunctionNode, last, position
+from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import TRACKERS, changes_files, waits_for_somebody
 from dpmigrate.facts.roles import Roles
@@ -80,21 +80,16 @@ def local_tests(roles: Roles, node: ast.AST) -> Iterator[ast.expr]:
                 yield a.test
 
 
-def ends_before(roles: Roles, place: ast.AST, *, found: bool = False) -> Iterator[ast.expr]:
-    """The tests of a ``return``, or of what ends the program, that would end a function before it comes to the place.
-
-    ``found``: also tests that raise where a file is there. Then all ranks end, unless some ask after another one has made it.
-    """
+def ends_before(roles: Roles, place: ast.AST) -> Iterator[ast.expr]:
+    """The tests of a ``return``, or of what ends the program, that would end a function before it comes to the place."""
     for node in leading_to(roles, place):
         function = roles.names.function(node)
         for r in walk(function):
             if _ends(roles, r) and roles.names.function(r) is function and position(r) < position(node):
                 around = [a for a in roles.names.ancestors(r) if isinstance(a, ast.If) and not roles.names.is_inside(node, a)]
                 inside = [a.test for a in around if roles.names.function(a) is function]
-                exits = is_exit(roles.names, r)
-                raises = isinstance(r, ast.Raise) and not exits  # every rank that has a reason says so
-                late = [t for t in inside if found and (raises or exits) and finds_file(roles, t)]
-                yield from (t for t in inside if t in late or looks_for_own(roles, t) or not (raises or uniform(roles.names, t)))
+                raises = isinstance(r, ast.Raise) and not is_exit(roles.names, r)  # every rank that has a reason says so
+                yield from (t for t in inside if looks_for_own(roles, t) or not (raises or uniform(roles.names, t)))
 
 
 def _ends(roles: Roles, node: ast.AST) -> bool:
@@ -108,8 +103,16 @@ def looks_for_own(roles: Roles, test: ast.expr) -> bool:
     return any(ast.unparse(a) in asked for n in calls for a in _paths(n))
 
 
-def finds_file(roles: Roles, test: ast.expr) -> bool:
-    """Whether the test is for a file that is there, and not for one that is missing: rank 0, which goes on, may just have made it."""
+def stops_at_file(roles: Roles) -> Iterator[ast.expr]:
+    """The tests that end the program where a file is there: rank 0, which goes on, may just have made it when another rank asks."""
+    for node in roles.names.nodes:
+        if isinstance(node, ast.If) and any(isinstance(s, ast.Raise) or is_exit(roles.names, s) for s in node.body) and _finds_file(roles, node.test):
+            if run_by_all(roles, node) and not any(isinstance(a, Loop) for a in roles.names.ancestors(node)):
+                yield node.test
+
+
+def _finds_file(roles: Roles, test: ast.expr) -> bool:
+    """Whether the test is for a file that is there, and not for one that is missing."""
     missing = [n for n in walk(test) if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.Not)]
     asked = (n for n in walk(test) if isinstance(n, ast.Call) and asks_files(roles, n) and not any(asks_files(roles, a) for a in n.args))
     return any(not any(roles.names.is_inside(call, n) for n in missing) for call in asked)

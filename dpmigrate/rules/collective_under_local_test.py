@@ -46,7 +46,7 @@ from dpmigrate.edit import AddImport
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.meetings import answers, plateau_metrics, waits_for_files
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.ranks import ends_before, local_tests
+from dpmigrate.facts.ranks import ends_before, local_tests, parted, stops_at_file
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.steering import Kind
 from dpmigrate.model import Fix, Severity
@@ -61,8 +61,9 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
     tests: dict[ast.expr, None] = {}
     places = [*script.meetings, *plateau_metrics(script), *(call for call, _ in waits_for_files(script)), *answers(script)]
     for place in places:
-        for test in (*local_tests(script.roles, place), *ends_before(script.roles, place, found=True)):
+        for test in (*local_tests(script.roles, place), *ends_before(script.roles, place)):
             tests[test] = None
+    tests |= {t: None for t in stops_at_file(script.roles) if not script.made_once(t) and not parted(script.roles, t)}
     for node in _alone(script, places):
         if isinstance(node, ast.ExceptHandler):
             leave = raise_on_ranks(script, node)

@@ -7,7 +7,7 @@ from textwrap import indent
 
 import pytest
 
-from dpmigrate.facts.ranks import asks_files, ends_before, left_to_main, local_tests, parted, reached_together, run_by_all, stretch
+from dpmigrate.facts.ranks import asks_files, ends_before, left_to_main, local_tests, parted, reached_together, run_by_all, stops_at_file, stretch
 from tests.facts.probe import probed
 
 _TRAINING = """
@@ -63,12 +63,8 @@ def test_the_tests_that_part_them() -> None:
         pytest.param("if os.path.exists(d):\n    exit()\nos.makedirs(d)", ["os.path.exists(d)"], id="the program ends"),
         pytest.param("if os.path.exists(d):\n    raise OSError(d)\nelse:\n    os.mkdir(d)", ["os.path.exists(d)"], id="an error"),
         pytest.param("if p.exists():\n    return\np.mkdir()", ["p.exists()"], id="a path, and a return"),
-        pytest.param("if os.path.exists(d):\n    exit()", ["os.path.exists(d)"], id="made elsewhere, as far as is known"),
-        pytest.param("if (p / 'a').exists():\n    raise OSError", ["(p / 'a').exists()"], id="a file that rank 0 may have made"),
-        pytest.param("if not e and p.is_file():\n    raise OSError", ["not e and p.is_file()"], id="unless it may be overwritten"),
-        pytest.param("if not os.path.exists(d):\n    raise OSError", [], id="a file that must be there"),
-        pytest.param("if not (os.path.exists(d) or p.exists()):\n    raise OSError", [], id="none of two is there"),
-        pytest.param("if os.path.exists(d):\n    return", [], id="nothing stops"),
+        pytest.param("if os.path.exists(d):\n    exit()", [], id="nobody makes it"),
+        pytest.param("if os.path.exists(d):\n    exit()\nos.makedirs(e)", [], id="another one is made"),
         pytest.param("if os.path.exists(d):\n    print(d)\nos.makedirs(d)", [], id="it only says so"),
         pytest.param("if torch.rand(1) > 5:\n    exit()", ["torch.rand(1) > 5"], id="an end by chance"),
         pytest.param("if torch.rand(1) > 5:\n    raise OSError", [], id="an error of one rank"),
@@ -78,9 +74,27 @@ def test_the_tests_that_part_them() -> None:
 )
 def test_what_would_end_one_rank_before(guard: str, tests: list[str]) -> None:
     found, inner = probed(f"{_TRAINING}def f(d, e, p):\n{indent(guard, '    ')}\n    probe(1)\nf('a', 'b', c)")
-    assert [ast.unparse(t) for t in ends_before(found.roles, inner, found=True)] == tests
-    own = [t for t in tests if "makedirs" in guard or "mkdir" in guard or "rand" in t]
-    assert [ast.unparse(t) for t in ends_before(found.roles, inner)] == own
+    assert [ast.unparse(t) for t in ends_before(found.roles, inner)] == tests
+
+
+@pytest.mark.parametrize(
+    ("guard", "tests"),
+    [
+        pytest.param("if os.path.exists(d):\n    exit()", ["os.path.exists(d)"], id="the program ends"),
+        pytest.param("if (p / 'a').exists():\n    raise OSError", ["(p / 'a').exists()"], id="an error"),
+        pytest.param("if not e and p.is_file():\n    raise OSError", ["not e and p.is_file()"], id="unless it may be overwritten"),
+        pytest.param("if not os.path.exists(d):\n    raise OSError", [], id="a file that must be there"),
+        pytest.param("if not (os.path.exists(d) or p.exists()):\n    raise OSError", [], id="none of two is there"),
+        pytest.param("if os.path.exists(d):\n    return", [], id="nothing stops"),
+        pytest.param("while True:\n    if os.path.exists(d):\n        raise OSError", [], id="in a loop"),
+    ],
+)
+def test_what_stops_at_a_file(guard: str, tests: list[str]) -> None:
+    made = f"class Log:\n    def __init__(self, d, e, p):\n{indent(guard, '        ')}\nLog('a', 'b', c)\nprobe(1)"
+    found, _ = probed(_TRAINING + made)
+    assert [ast.unparse(t) for t in stops_at_file(found.roles)] == tests
+    found, _ = probed(_TRAINING + made.replace("Log('a', 'b', c)", ""))
+    assert list(stops_at_file(found.roles)) == []  # nothing makes one
 
 
 @pytest.mark.parametrize(
