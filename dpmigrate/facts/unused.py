@@ -197,7 +197,10 @@ def _trainable(roles: Roles, value: ast.expr, seen: frozenset[ast.AST] = frozens
 
 
 def _stored_again(roles: Roles, named: Sequence[ast.Attribute], made: ast.stmt) -> bool:
-    return any(not isinstance(n.ctx, ast.Load) and roles.names.statement(n) is not made for n in named)
+    """Whether another statement stores the part; ``self.down = None`` before it stores nothing."""
+    others = {roles.names.statement(n) for n in named if not isinstance(n.ctx, ast.Load)} - {made}
+    empty = {s for s in others if isinstance(s, ast.Assign | ast.AnnAssign) and isinstance(s.value, ast.Constant) and position(s) < position(made)}
+    return others != empty
 
 
 def _frozen(roles: Roles, named: Sequence[ast.Attribute]) -> bool:

@@ -84,6 +84,22 @@ def test_what_decides(body: str, test: str, by_data: bool) -> None:
     assert ("extra", test, by_data) in unused(body)
 
 
+@pytest.mark.parametrize(
+    ("part", "body", "found"),
+    [
+        pytest.param("self.extra = None\nif wide:\n    self.extra = nn.Linear(8, 2)", "if self.residual:\n    if self.extra is not None:\n        x = self.extra(x)", True, id="made by another test"),
+        pytest.param("if wide:\n    self.extra = nn.Linear(8, 2)", "if self.residual:\n    x = self.extra(x)", True, id="not at all else"),
+        pytest.param("if residual:\n    self.extra = nn.Linear(8, 2)", "if self.residual:\n    x = self.extra(x)", False, id="made by the same test"),
+        pytest.param("if kind == 'a':\n    self.extra = nn.Linear(8, 2)", "if self.has:\n    x = self.extra(x)", False, id="made by what the test is made of"),
+        pytest.param("self.extra = None\nif wide:\n    self.extra = nn.Linear(8, 2)", "if self.extra is not None:\n    x = self.extra(x)", False, id="used where there is one"),
+        pytest.param("if wide:\n    self.extra = nn.Linear(8, 2)", "x = self.extra(x)", False, id="used always"),
+    ],
+)
+def test_parts_that_are_made_under_a_test(part: str, body: str, found: bool) -> None:
+    given = "wide, residual, kind = True, True, 'a'\nself.residual, self.has = residual, kind == 'a'\n"
+    assert bool(unused(f"{body}\nreturn self.fc(x)", given + part)) is found
+
+
 def test_an_argument_that_the_loop_varies() -> None:
     step = "loss = F.cross_entropy(model(x, {}), y)\nloss.backward()\noptimizer.step()"
     body = "if task > 1:\n    x = self.extra(x)\nreturn self.fc(x)"

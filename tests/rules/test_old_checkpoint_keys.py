@@ -68,3 +68,33 @@ def test_a_module_or_an_optimizer() -> None:
     """States of optimizers pass through ``clean_keys`` as they are."""
     new = "ddp.unwrap(p).load_state_dict(ddp.clean_keys(ck[n]))"
     assert new in after(setup="ck = {}", model=_DP, end="for n, p in {'m': model, 'o': optimizer}.items():\n    p.load_state_dict(ck[n])")
+
+
+_CUT = "new = {{{cut}: v for k, v in torch.load('a', 'cpu').items()}}\nmodel.module.load_state_dict(new)"
+
+
+@pytest.mark.parametrize("cut", ["k[7:]", "k[len('module.'):]"])
+def test_keys_are_cut_by_the_prefix_that_they_have(cut: str) -> None:
+    assert any("k.removeprefix(\"module.\"): v for k, v" in line for line in after(model=_DP, before=_CUT.format(cut=cut)))
+    loop = f"new = {{}}\nfor k in ck.keys():\n    new[{cut}] = ck[k]"
+    assert 'new[k.removeprefix("module.")] = ck[k]' in after(model=_DP, setup="ck = {}", before=loop)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(_CUT.format(cut="k[6:]"), id="something else is cut"),
+        pytest.param(_CUT.format(cut="k[7:9]"), id="a part"),
+        pytest.param(_CUT.format(cut="k[7::2]"), id="every second letter"),
+        pytest.param("new = {v[7:]: 1 for k, v in {'a': 'abc'}.items()}", id="a value"),
+        pytest.param("new = [line[7:] for line in open('a').readlines()]", id="lines"),
+        pytest.param("k = 'name of a file'\nnew = k[7:]", id="a text"),
+        pytest.param("for k in {}.keys():\n    k = str(k)\n    print(k[7:])", id="stored again"),
+    ],
+)
+def test_other_cuts_stay(lines: str) -> None:
+    assert not any("[7:]" in text or "[6:]" in text for text in found("DPM404", model=_DP, before=lines))
+
+
+def test_without_dataparallel_the_files_are_those_of_others() -> None:
+    assert found("DPM404", before="new = {k[7:]: v for k, v in torch.load('a').items()}") == []
