@@ -48,6 +48,9 @@ def _done_by_all(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, ALONE, "every rank waits for a line that somebody types")
         elif event.kind == "open" and _written(event.values["mode"]) and _one(event.values["path"]):
             yield trial.fault(event.node, ALONE, "every rank writes this file")
+        elif event.values["late"] == const(True):
+            words = "rank 0 may still be removing a folder where this makes one: barrier() is missing"
+            yield trial.fault(event.node, ALONE, words)
         elif event.values.get("anew") == const(True) and _one(event.values["paths"]):
             words = "every rank makes this folder, and fails where another one has made it"
             yield trial.fault(event.node, ALONE, words)

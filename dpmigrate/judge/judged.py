@@ -76,6 +76,8 @@ class Judged(Execution):
         super().__init__(program, library)
         #: tests of what the ranks have found in their turns, where these are over
         self.late: dict[ast.AST, None] = {}
+        #: whether rank 0 may still be removing a folder
+        self.removing = False
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         """A call; of several samplers one is told the epoch: it is that of the loader which it was
@@ -113,12 +115,16 @@ class Judged(Execution):
             self.heap.write(BEGUN, const(False))
         elif kind in ("collective", "backward"):  # rank 0 has come here as well
             self.heap.write(WRITTEN, NONE)
+            self.removing = False
         elif kind == "judge statistics":
             values["over"] = self._over()
         elif kind == "step":
             values["settings"] = self._settings(values["optimizer"])
         elif kind in ("open", "files", "typed"):
             values["in turn"] = const(self.heap.read(FIRST) == const(True))
+            values["late"] = const(self.removing)
+            by_main = self.parted is not None and self.parted.origin.word.startswith("rank 0")
+            self.removing = self.removing or (by_main and values.get("removed") == const(True))
         elif kind == "load":
             values["written"] = self.heap.read(WRITTEN) or NONE
             values["of a sample"] = const(self._in_sample())

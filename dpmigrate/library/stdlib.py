@@ -73,7 +73,8 @@ def saved(site: Site) -> Value:
 
 def files_changed(site: Site) -> Value:
     """Files or folders are made, moved or removed."""
-    site.event("files", paths=site.arguments.joined() or NONE)
+    removed = const(site.word in ("rmtree", "rmdir"))
+    site.event("files", paths=site.arguments.joined() or NONE, removed=removed)
     return NONE
 
 

@@ -967,3 +967,16 @@ def test_files_that_rank_0_makes_in_its_turn() -> None:
     text = RIGHT.replace("def main():\n", inside).replace("import torch\n", "import os\nimport numpy as np\nimport torch\n", 1)
     assert "            np.save" in text
     assert judged(text) == []
+
+
+@pytest.mark.parametrize(
+    ("between", "wrong"),
+    [("", True), ("    ddp.barrier()\n", False), ("    total = ddp.sum_all(1)\n", False), ("    print('made')\n", True)],
+)
+@pytest.mark.parametrize("removed", ["shutil.rmtree('out')", "os.rmdir('out')"])
+@pytest.mark.parametrize("makes", ["os.makedirs('out', exist_ok=True)", "open('out/a.txt', 'a')"])
+def test_no_rank_makes_a_folder_that_rank_0_removes(between: str, wrong: bool, removed: str, makes: str) -> None:
+    lines = f"def main():\n    if ddp.is_main():\n        {removed}\n{between}    {makes}\n"
+    text = RIGHT.replace("def main():\n", lines).replace("import torch\n", "import os\nimport shutil\nimport torch\n", 1)
+    said = {w for _, w in judged(text)}
+    assert any("may still be removing" in w for w in said) is (wrong and "makedirs" in makes)
