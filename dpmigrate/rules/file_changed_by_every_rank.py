@@ -17,16 +17,21 @@ if ddp.is_main():
     shutil.copyfile("last.pt", "best.pt")
 ```
 
+Where folders are removed before the training, all ranks wait for that (`ddp.barrier()`): they may make one anew next.
+
 ## When it is not fixed
 Calls whose result is used.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport
+from dpmigrate.edit import AddImport, After, Edit
+from dpmigrate.facts.names import last
 from dpmigrate.facts.outside import changes_files
+from dpmigrate.facts.ranks import reached_together
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -37,4 +42,21 @@ from dpmigrate.rules._edits import by_main
 def file_changed_by_every_rank(script: Script) -> Iterator[Hit]:
     for call in script.roles.calls:
         if script.is_statement(call) is not None and changes_files(script.roles, call) and not script.made_once(call):
-            yield Hit(call, f"every rank would do this: {script.text(call.func)}(…)", (by_main(script, call), AddImport(script.import_line)))
+            edits: list[Edit] = [by_main(script, call), AddImport(script.import_line)]
+            whole = _whole(script, call)
+            trains = script.roles.region(call) != "outside" or any(script.names.is_inside(b.node, whole) for b in script.roles.train_loops)
+            if last(call.func) in _REMOVES and not trains and reached_together(script.roles, whole):
+                edits.append(After(script.span(whole), f"{script.ddp}.barrier()"))
+            yield Hit(call, f"every rank would do this: {script.text(call.func)}(…)", tuple(edits))
+
+
+#: what removes folders, which others may be making at that time
+_REMOVES = ("rmtree", "rmdir", "removedirs")
+
+
+def _whole(script: Script, call: ast.Call) -> ast.stmt:
+    """The statement with the tests and loops round it."""
+    whole = script.names.statement(call)
+    while isinstance(above := script.names.parent[whole], ast.If | ast.For | ast.While):
+        whole = above
+    return whole

@@ -79,3 +79,22 @@ def test_an_evaluation_in_the_arguments_runs_on_every_rank() -> None:
     defs = "def evaluate(m, v):\n    n = 0\n    for x, y in v:\n        n += m(x).sum().item()\n    return n"
     end = "v = DataLoader(val_set, batch_size=4)\nnp.save('a', evaluate(model, v))"
     assert after(imports="import numpy as np", defs=defs, end=end)[-1] == "ddp.main_only(np.save, 'a', evaluate(model, v))"
+
+
+@pytest.mark.parametrize(
+    ("setup", "waits"),
+    [
+        pytest.param("shutil.rmtree('out')", True, id="a statement"),
+        pytest.param("if os.path.exists('out'):\n    shutil.rmtree('out')", True, id="under a test"),
+        pytest.param("for d in ('a', 'b'):\n    if os.path.exists(d):\n        shutil.rmtree(d)", True, id="in a loop"),
+        pytest.param("os.remove('a.txt')", False, id="a file"),
+    ],
+)
+def test_the_ranks_wait_for_folders_that_are_removed(setup: str, waits: bool) -> None:
+    new = after(imports="import shutil", setup=setup)
+    assert ("ddp.barrier()" in new) is waits
+    assert new.count("ddp.barrier()") <= 1
+
+
+def test_nobody_waits_in_the_training() -> None:
+    assert "ddp.barrier()" not in after(imports="import shutil", epoch_end="shutil.rmtree('old')")
