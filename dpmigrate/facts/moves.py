@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 _ASKS = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 
 
-def unknown_place(roles: Roles, wrap: Wrap) -> ast.expr | None:
-    """What says where the program moves a model to only after its wrap, where nothing shows that this is a GPU if there is one: the device, or a test."""
+def unknown_move(roles: Roles, wrap: Wrap) -> str | None:
+    """How the program moves a model only after its wrap, where nothing shows that this is to the GPU if there is one: "to DEVICE" or "where TEST"."""
     call = _after(roles, wrap)
     if call is None or _as_method(roles, call, wrap):
         return None
     place = _place(call)
     if place is not None:
-        return None if _names_gpu(roles, place) else place
+        return None if _names_gpu(roles, place) else f"to {ast.unparse(place)}"
     # a test of more than whether there is a GPU says where the model is, and the samples with it
-    return next((t for t in _tests(roles, call, wrap) if not _asks_for_gpu(roles, t)), None)
+    return next((f"where {ast.unparse(t)}" for t in _tests(roles, call, wrap) if not _asks_for_gpu(roles, t)), None)
 
 
 def _asks_for_gpu(roles: Roles, test: ast.expr) -> bool:

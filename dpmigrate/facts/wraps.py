@@ -16,7 +16,7 @@ from itertools import combinations, takewhile
 from dpmigrate.facts.casts import casts
 from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.library import MUTATORS
-from dpmigrate.facts.moves import moved, unknown_place
+from dpmigrate.facts.moves import moved, unknown_move
 from dpmigrate.facts.names import FunctionNode, Names, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
@@ -180,9 +180,8 @@ class Wrapping:
                 later = self._other(p.model)
                 self._problem(p.call, f"{ast.unparse(p.model)} would be trained without the wrapper here{later.words}", later.node)
         for w in self.wraps:
-            if (place := unknown_place(self.roles, w)) is not None:
-                words = f"{w.target} is moved after its wrap by {ast.unparse(place)}, and nothing here says which device that is"
-                self._problem(w.stmt, words)
+            if (move := unknown_move(self.roles, w)) is not None:
+                self._problem(w.stmt, f"{w.target} is moved {move} only after its wrap, and nothing here says which device that is")
         for one, other in combinations(self.sites, 2):
             if one.key == other.key or not one.inner & other.inner or self.values.order.apart(one.stmt, other.stmt):
                 continue

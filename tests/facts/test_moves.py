@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.facts.moves import moved_later, unknown_place
+from dpmigrate.facts.moves import moved_later, unknown_move
 from tests.pipeline import script
 from tests.rules.program import STEP, program, whole
 
@@ -126,7 +126,7 @@ def test_a_device_that_is_known_only_after_the_wrap(place: str, known: bool) -> 
     )
     found = script(text)
     (wrap,) = found.wraps.wraps
-    assert (unknown_place(found.roles, wrap) is None) is known
+    assert (unknown_move(found.roles, wrap) is None) is known
     assert any("nothing here says which device" in told.words for _, told in found.wraps.problems) is not known
 
 
@@ -142,5 +142,5 @@ def test_a_device_that_is_known_only_after_the_wrap(place: str, known: bool) -> 
 )
 def test_a_move_under_a_test(test: str, known: bool) -> None:
     found = script(program(setup=_DEVICE, model=f"model = Net()\n{_DP}\nif {test}:\n    model.cuda()"))
-    (wrap,) = found.wraps.wraps
-    assert (unknown_place(found.roles, wrap) is None) is known
+    told = [problem.words for _, problem in found.wraps.problems if "which device" in problem.words]
+    assert told == ([] if known else [f"model is moved where {test} only after its wrap, and nothing here says which device that is"])

@@ -116,29 +116,6 @@ def main():
 
 {_START}"""
 
-_MOVED_IF_ASKED = f"""import argparse
-
-{_HEAD}
-
-def fit(net, data, gpu=False):
-    batches = DataLoader(data, batch_size=4, shuffle=True)
-    opt = optim.SGD(net.parameters(), lr=0.1)
-    if gpu:
-        net.cuda()
-    for epoch in range(2):
-        for x, y in batches:
-            if gpu:
-                x, y = x.cuda(), y.cuda()
-{_STEP}
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--gpu", type=int, default=0)
-    args = parser.parse_args()
-    net = nn.Linear(3, 1)
-    fit(net, TensorDataset(torch.randn(32, 3), torch.randn(32, 1)), gpu=args.gpu == 1)
-"""
-
 _UNUSED_OUTPUT = f"""{_HEAD}
 
 class Net(nn.Module):
@@ -183,11 +160,6 @@ _PROGRAMS = [
         _ENDS_ON_DATA,
         ":18: weighted_mean() waits for every rank, but its loop may end on one alone, by fooled.all()",
         id="a loop that ends on its data",
-    ),
-    pytest.param(
-        _MOVED_IF_ASKED,
-        "the model would be moved at its wrap in any case, but the program does it under the test gpu",
-        id="moved if that is asked for",
     ),
 ]
 
