@@ -62,6 +62,44 @@ def overwritten(script: Script) -> Iterator[ast.Call]:
                 break
 
 
+def rewritten(script: Script) -> Iterator[tuple[ast.Call, ast.stmt]]:
+    """The calls by which all ranks read a file that rank 0 writes anew in another function before anything is trained.
+
+    With each the statement of its function after which the ranks wait.
+    """
+    written = _written(script)
+    for read, path in _reads(script) if written else ():
+        function = script.names.function(read)
+        writes = [w for w in written.get(path_form(script, path), ()) if script.names.function(w) is not function]
+        if writes and isinstance(function, FunctionNode) and _all_read(script, read) and any(_soon(script, read, w) for w in writes):
+            whole = script.names.statement(read)
+            while whole not in function.body:
+                whole = script.names.statement(script.names.parent[whole])
+            if not any(isinstance(n, ast.Return | ast.Raise | ast.For | ast.While) for n in walk(whole)):
+                yield read, whole
+
+
+def _soon(script: Script, read: ast.AST, write: ast.AST) -> bool:
+    """Whether a block of the program reads and writes later, and trains nothing between that."""
+    for block in _blocks(script):
+        runs = [_run_in(script, s) for s in block]
+        reading = next((i for i, run in enumerate(runs) if read in run), len(block))
+        for stmt, run in zip(block[reading + 1 :], runs[reading + 1 :], strict=True):
+            if script.roles.reaches_backward(stmt):
+                break
+            if write in run:
+                return True
+    return False
+
+
+def _blocks(script: Script) -> Iterator[list[ast.stmt]]:
+    """The statements that are run one after the other."""
+    for node in script.names.nodes:
+        for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
+            if isinstance(block, list) and len(block) > 1:
+                yield [s for s in block if not isinstance(s, FunctionNode | ast.ClassDef)]
+
+
 def _comes_to(script: Script, read: ast.Call, write: ast.stmt) -> bool:
     """Whether a run of a function that reads may write after it: not in another branch, and not where the reading ends the function or the turn.
 

@@ -21,7 +21,8 @@ model.module.load_state_dict(torch.load("best.pt", map_location=ddp.device()))
 ## When it is not fixed
 Where the path is put together in another way than where it is written. Inside a loop over batches the ranks cannot wait: a function that writes a file and
 reads it again there is refused. A function that all ranks call, and that reads a file and then writes it anew, as a record of the best result, is told: a rank
-may read while rank 0 writes.
+may read while rank 0 writes. Where another function writes it before anything is trained, as a method of a class for records, the ranks wait after
+they have read.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Before
+from dpmigrate.edit import AddImport, After, Before
 from dpmigrate.facts.meetings import waits_for_files
 from dpmigrate.facts.ranks import asks_files, stretch
-from dpmigrate.facts.readback import overwritten, read_in_a_step
+from dpmigrate.facts.readback import overwritten, read_in_a_step, rewritten
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -51,6 +52,12 @@ def load_races_with_save(script: Script) -> Iterator[Hit]:
     for call in read_in_a_step(script):
         said = "rank 0 alone writes this file, and all ranks read it in a loop over batches: the others may come first"
         yield Hit(call, said, severity=Severity.BLOCKER, advice="write and read it on one rank, or read it after the loop")
+    for call, stmt in rewritten(script):
+        if stmt not in done:
+            done.add(stmt)
+            wait = After(script.span(stmt), f"{script.ddp}.barrier()")
+            said = "rank 0 may write this file anew while another rank still reads it"
+            yield Hit(call, said, (wait, AddImport(script.import_line)))
     for call in overwritten(script):
         said = "rank 0 may write this file anew while another rank still reads it"
         yield Hit(

@@ -224,6 +224,38 @@ def test_a_record_that_is_read_and_written_anew(between: str, path: str, told: l
     assert not told or "ddp.barrier()" not in whole(**parts)
 
 
+_RECORDS = """
+class Records:
+    def __init__(self, path):
+        self.path = path
+        if os.path.exists(self.path):
+            with open(self.path) as f:
+                self.rows = json.load(f)
+    def add(self, row):
+        with open({path}, 'w') as f:
+            json.dump(row, f)
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "end", "waits"),
+    [
+        pytest.param("self.path", "r = Records('a.json')\nr.add(1)", "", 1, id="before training"),
+        pytest.param("self.path", "r = Records('a.json')\nif epochs:\n    r.add(1)", "", 1, id="perhaps"),
+        pytest.param("self.path", "r = Records('a.json')", "r.add(1)", 0, id="after training"),
+        pytest.param("'other.json'", "r = Records('a.json')\nr.add(1)", "", 0, id="another file"),
+    ],
+)
+def test_a_file_that_another_function_writes_anew(path: str, before: str, end: str, waits: int) -> None:
+    defs = _RECORDS.format(path=path)
+    lines = whole(imports=_FILES, defs=defs, before=f"epochs = 3\n{before}", end=end).splitlines()
+    stripped = [one.strip() for one in lines]
+    assert stripped.count("ddp.barrier()") == waits
+    if waits:
+        assert lines[stripped.index("ddp.barrier()")].startswith("        ddp")
+        assert stripped[stripped.index("ddp.barrier()") - 1] == "self.rows = json.load(f)"
+
+
 @pytest.mark.parametrize(("paths", "waits"), [(("'a.npz'", "'a.npz'"), 1), (("'a.npz'", "'b.npz'"), 0)])
 def test_a_path_that_functions_are_given(paths: tuple[str, str], waits: int) -> None:
     defs = "def keep(path, x):\n    np.savez(path, x=x)\ndef value(path):\n    return np.load(path)['x'].mean()"
