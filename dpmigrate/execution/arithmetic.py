@@ -132,6 +132,8 @@ def binary(
                 said = WEIGHTED_AGAIN if placement.kind is Kind.PER_RANK else said
         case "truediv":
             placement = placements.divide(a, b)
+            if placement == placements.TERM_OF_MEAN and any(d.turn for d in _data([right])):
+                placement = placements.TERM  # the batch is the turn's
             counted = b.kind is Kind.SIZE or b == placements.SUM
             if counted and any(d.sources and a.kind is Kind.UNIFORM for d in _data([left])):
                 said = WHOLE_BY_PART
@@ -277,10 +279,22 @@ def derived(
     operands = list(operands)
     found = list(_data(operands))
     moving = [d for d in found if d.placement.kind not in placements.EQUAL]
-    turn = bool(moving) and all(d.turn for d in moving)
+    # what depends on the place of a sample, and on more than the sample
+    placed = any(d.turn and d.placement.kind in placements.EQUAL for d in found)
+    turn = bool(moving) and not placed
+    if placement == placements.TERM_OF_MEAN:
+        turn = turn and all(d.turn for d in moving if d.placement.kind is Kind.TERM)
+    else:
+        # what is made of a part of a mean by anything but sums depends on how many parts there are
+        scaled = any(d.placement == placements.TERM_OF_MEAN for d in moving)
+        turn = turn and not scaled and all(d.turn for d in moving)
     turn = turn and not (carries and any(_begins(v) for v in operands))
     placement = placements.in_turn(placement, (d.placement for d in moving), turn=turn)
+    if placed and moving and placement.kind is not Kind.UNKNOWN:
+        placement = placements.PER_RANK  # on one process its samples have other places
+    turn = placed if placement.kind in placements.EQUAL else turn
     first = next((d for d in found if d.placement == placement and d.origin is not None), None)
+    first = None if placed else first
     before = moving[0].origin if moving else None
     origin = first.origin if first is not None else _origin(node, word, before, placement, operands)
     flows = gradient_join(*(d.gradient for d in found)) if gradient is None else gradient

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from dpmigrate.execution.generators import GeneratorParts
 from dpmigrate.execution.heap import UNSEEN, Delta, Location
@@ -112,7 +113,12 @@ class BranchParts(GeneratorParts):
                 self._mark(frame.loops[-1][2] + 1, parted)
 
     def _mark(self, slot: int, parted: Parting) -> None:
-        if slot < len(self.control) and self.control[slot] is None:
+        if slot >= len(self.control):
+            return
+        held = self.control[slot]
+        if held is None or (held.alike and not parted.alike) or (held.samples and parted.placed):
+            if held is not None and held.samples:
+                parted = replace(parted, in_turn=False)  # a sum of some samples is no part of all
             self.control[slot] = parted
 
     def refine(self, test: ast.expr, yes: bool, frame: Frame) -> None:

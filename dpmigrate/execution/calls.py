@@ -42,7 +42,7 @@ class CallParts(DefinitionParts):
     """What a call does, by what is called."""
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]
+        super().__init__(*args)
         self._instances: dict[int, set[int]] = {}
         #: modules of libraries that the program imports
         self.imported: set[str] = set()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dpmigrate.execution import placements
+from dpmigrate.execution import placements, samples
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LENGTH, LISTED
 from dpmigrate.execution.operators import OperatorParts
@@ -15,8 +15,10 @@ from dpmigrate.execution.scopes import Comprehension
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NOTHING,
+    ONE_SAMPLE,
     SETTING,
     Data,
+    Origin,
     Ref,
     Value,
     value,
@@ -26,14 +28,19 @@ from dpmigrate.execution.widening import TURNS, counted, widened
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """How the elements of a comprehension are known: one by one, and as many on every rank."""
+    """How the elements of a comprehension are known: one by one, and as many on every rank; whether
+    they are made of the samples of a batch.
+    """
 
     exact: bool = True
     parted: Parting | None = None
+    samples: bool = False
 
     def and_(self, other: Partial) -> Partial:
         """Both together."""
-        return Partial(self.exact and other.exact, self.parted or other.parted)
+        return Partial(
+            self.exact and other.exact, self.parted or other.parted, self.samples or other.samples
+        )
 
 
 class ComprehensionParts(OperatorParts):
@@ -58,8 +65,14 @@ class ComprehensionParts(OperatorParts):
         )
         kind = "set" if isinstance(node, ast.SetComp) else "list"
         exact = how.exact and (kind != "set" or len(found) < 2)
+        if how.samples:
+            found = [samples.kept(v, node) for v in found]
         listed = self.listed(found, node, frame, exact=exact, kind=kind)
-        if how.parted is not None:
+        if how.samples and kind == "list" and len(node.generators) == 1:
+            number = placements.size(1) if how.parted is None else placements.SUM
+            count = value(Data("number", number, origin=Origin(node, samples.COUNTED)))
+            self.heap.write((self.objects(listed)[0].number, LENGTH), count)
+        elif how.parted is not None:
             count = value(Data("number", placements.PER_RANK, origin=how.parted.origin))
             self.heap.write((self.objects(listed)[0].number, LENGTH), count)
         return listed
@@ -109,19 +122,34 @@ class ComprehensionParts(OperatorParts):
             frame.context = outside
             return whole
         out = Partial(exact=False, parted=self.trips(iterable, generator.iter))
-        self.control.append(out.parted)
+        of_samples = out.parted is None and samples.through(self, iterable)
+        out = replace(out, samples=of_samples)
+        if of_samples:
+            origin = Origin(generator.iter, ONE_SAMPLE)
+            self.over_samples, self.samples_since = len(self.control), self.heap.level + 1
+            self.control.append(Parting(origin, True, turns=True, samples=True))
+        else:
+            self.control.append(out.parted)
         for turn in range(TURNS + 1):  # what an element leaves behind may change the next one
             self.heap.mark()
+            if of_samples:
+                self.turns.append(self.heap.level)
             taken = self.elements(iterable, generator.iter, frame)
+            taken = samples.element(taken) if of_samples else taken
             # nothing is seen to be put into it: as in a loop
             self.assign(generator.target, taken or SETTING, generator.target, frame)
             out = out.and_(self._kept(generators, index, frames, element, found))
             delta = self.heap.rollback()
+            if of_samples:
+                self.turns.pop()
+                delta = samples.ended(delta)
             late = turn >= TURNS - 1
             merged = (lambda v: widened(v, generator.iter)) if late else counted
             if not self.heap.apply([delta, {}], merged):
                 break
         self.control.pop()
+        if of_samples:
+            self.over_samples = None
         return out
 
     def _kept(

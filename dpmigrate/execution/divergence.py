@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from dpmigrate.execution import placements
+from dpmigrate.execution import placements, samples
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
@@ -35,10 +35,15 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
     Where it is not established that they did, it is not known of the value either.
     """
     origin = parted.origin
+    if parted.samples:
+        return samples.after_turn(v)
+    if parted.placed:
+        return samples.by_place(v, origin)
     if parted.in_turn:
         return _in_turn(v, origin, parted.sources)
     placement = placements.PER_RANK if parted.certain else placements.UNKNOWN
-    other: Atom = Differs(origin) if parted.certain else Unknown(origin.word, origin.node)
+    differs = Differs(origin, parted.sources)
+    other: Atom = differs if parted.certain else Unknown(origin.word, origin.node)
     atoms: list[Atom] = []
     plain = False
     for a in v:
@@ -73,7 +78,9 @@ def _in_turn(v: Value, origin: Origin, sources: frozenset[int]) -> Value:
     started = all(atom_placement(a).kind is Kind.ZERO for a in plain)
     for a in v:
         match a:
-            case Data() if a.turn or _adds_up(a.placement):
+            case Data() if a.turn and a.placement.kind in placements.EQUAL:
+                atoms.append(_parted(a, origin))
+            case Data() if a.turn or _adds_up(a.placement) or samples.is_one(a):
                 atoms.append(a)
             case Data() if a.placement.kind is Kind.UNIFORM:
                 term = a._replace(placement=placements.TERM, origin=origin, turn=True)
@@ -86,7 +93,7 @@ def _in_turn(v: Value, origin: Origin, sources: frozenset[int]) -> Value:
                 if started:
                     atoms.append(a)
             case _:
-                atoms += [a, Differs(origin)]
+                atoms += [a, Differs(origin, sources)]
     if not started:
         term = Data(_plain_kind(v), placements.TERM, origin=origin, sources=sources, turn=True)
         atoms.append(term)
@@ -162,11 +169,15 @@ def of_one_turn(key: Value) -> bool:
     return plain and bool(chosen) and all(a.turn for a in chosen)
 
 
-def added_in_turn(v: Value, node: ast.AST) -> Value:
-    """A number that each rank adds in turns of its own: a term of the sum over all turns."""
+def added_in_turn(v: Value, node: ast.AST, *, each: bool = False) -> Value:
+    """A number that each rank adds in turns of its own: a term of the sum over all turns; where it
+    does so for ``each`` of its samples, a multiple of their number.
+    """
     if not all(isinstance(a, Setting) or _number(a) for a in v):
         return v
-    return value(Data("number", placements.TERM, origin=Origin(node, "counted"), turn=True))
+    if each:
+        return value(Data("number", placements.size(0), origin=Origin(node, samples.COUNTED)))
+    return value(Data("number", placements.TERM, origin=Origin(node, samples.COUNTED), turn=True))
 
 
 def _parted(d: Data, origin: Origin, placement: Placement = placements.PER_RANK) -> Data:

@@ -6,6 +6,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable
 
+from dpmigrate.execution import samples
 from dpmigrate.execution.attributes import FunctionParts
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Frame
@@ -111,8 +112,11 @@ class GeneratorParts(SummaryParts):
     def yielded(self, made: Object, node: ast.AST, frame: Frame) -> Value:
         found: list[Value] = []
 
+        outside = len(self.turns)
+
         def take(v: Value) -> bool:
-            found.append(v)
+            # what a turn of the generator gives is of no turn here
+            found.append(samples.after_turn(v) if len(self.turns) > outside else v)
             return True
 
         spent = self.heap.read((made.number, SPENT))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from dpmigrate.execution import divergence
+from dpmigrate.execution import divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, ContainerParts
 from dpmigrate.execution.heap import ELEMENTS, KEYS, UNSEEN, Object
@@ -20,6 +20,7 @@ from dpmigrate.execution.values import (
     Differs,
     Foreign,
     Items,
+    Origin,
     Ref,
     Setting,
     Unknown,
@@ -107,7 +108,7 @@ class ItemParts(ContainerParts):
             if cut is not None and count is not None:
                 part = [self.heap.read((made.number, i)) or NOTHING for i in range(count)[cut]]
                 return self.listed(part, node, frame)
-            part = [self._chosen(self.contents(made), key, node)]
+            part = [samples.loose(self._chosen(self.contents(made), key, node))]
             return self.listed(part, node, frame, exact=False)
         return self._chosen(self.contents(made), key, node)
 
@@ -233,8 +234,10 @@ class ItemParts(ContainerParts):
             self.heap.put((made.number, constant), new)
         self._told_to_owner(made)
 
-    def collapse(self, made: Object) -> None:
-        """From now on the items of a list are not kept one by one."""
+    def collapse(self, made: Object, *, changed: bool = True) -> None:
+        elements = self.heap.read((made.number, ELEMENTS))
+        if elements and changed:
+            self.heap.write((made.number, ELEMENTS), samples.loose(elements))
         held = [(k, v) for k, v in self.heap.names(made.number) if isinstance(k, int)]
         for k, v in held:
             self.heap.widen((made.number, ELEMENTS), self.bound(v))
@@ -259,6 +262,9 @@ class ItemParts(ContainerParts):
 
     def append(self, made: Object, new: Value) -> None:
         """One more item at the end."""
+        if self.each_sample and self._of_all_turns(made):
+            self._append_sample(made, new)
+            return
         count = self.length(made)
         if count is not None and count < LISTED:
             if not (made.many and made.kept):
@@ -267,6 +273,31 @@ class ItemParts(ContainerParts):
                 return
         self.collapse(made)
         self.heap.widen((made.number, ELEMENTS), new)
+
+    def _of_all_turns(self, made: Object) -> bool:
+        """Whether a list goes on from one turn of a loop to the next."""
+        at = (made.number, LENGTH)
+        counted = any(isinstance(a, Data) for a in self.heap.read(at) or NOTHING)
+        return made.kind == "list" and (counted or not self.heap.written_since(self.turns[-1], at))
+
+    def _times(self, made: Object) -> placements.Placement:
+        """How many items a list has that is given one more in a turn for each sample."""
+        at = (made.number, LENGTH)
+        held = [a for a in self.heap.read(at) or NOTHING if isinstance(a, Data)]
+        begun = self.heap.written_since(self.samples_since, at)
+        if held and begun and not self.heap.written_since(self.turns[-1], at):
+            return held[0].placement  # as many as in the turns before
+        return placements.size(0 if held else 1)
+
+    def _append_sample(self, made: Object, new: Value) -> None:
+        """One more item for each sample, or for some of them."""
+        if any(isinstance(k, int) for k, _ in self.heap.names(made.number)):
+            self.collapse(made)
+        node = made.node or ast.Pass()
+        self.heap.widen((made.number, ELEMENTS), samples.kept(new, node))
+        count = self._times(made) if self.parted is None else placements.SUM
+        origin = Origin(node, samples.COUNTED)
+        self.heap.write((made.number, LENGTH), value(Data("number", count, origin=origin)))
 
     def merge(self, made: Object, other: Value, node: ast.AST, frame: Frame) -> None:
         """``made.update(other)``, ``{**other}``."""

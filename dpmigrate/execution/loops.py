@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
-from dpmigrate.execution import divergence, placements
+from dpmigrate.execution import divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Delta, Location, Object
 from dpmigrate.execution.machine import PROCESS, Frame
@@ -20,6 +20,7 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NOTHING,
+    ONE_SAMPLE,
     SETTING,
     Const,
     Data,
@@ -56,6 +57,8 @@ class LoopParts(MatchParts):
         known = self.known_elements(iterable, UNROLLED_NAMES if _sets_names(node) else UNROLLED)
         generator = self._generator(iterable)
         parted = self.trips(iterable, node)
+        if known is None and parted is None and samples.through(self, iterable):
+            parted = Parting(Origin(node, ONE_SAMPLE), True, turns=True, samples=True)
         self.event("loop", node, frame, iterable=iterable)
         self.library.begun(self, iterable, node.iter, frame)
         self.passes.append(iterable)
@@ -72,12 +75,15 @@ class LoopParts(MatchParts):
         self, iterable: Value, node: ast.For | ast.AsyncFor, frame: Frame, parted: Parting | None
     ) -> bool:
         """A loop over what is not known one by one."""
-        fresh = self._fresh(iterable, set(ast.walk(node.iter)))
+        of_samples = parted is not None and parted.samples
+        # the first turn of a loop over samples is one like the others
+        fresh = frozenset() if of_samples else self._fresh(iterable, set(ast.walk(node.iter)))
 
         def take(turn: int) -> bool:
             before, self.fresh = self.fresh, fresh if turn == 0 else frozenset()
             element = self.elements(iterable, node.iter, frame)
             self.fresh = before
+            element = samples.element(element) if of_samples else element
             self.assign(node.target, element or SETTING, node, frame)
             return True
 
@@ -156,6 +162,8 @@ class LoopParts(MatchParts):
         self.control += [parted, None]
         self.heap.mark()
         level = self.heap.level
+        if parted is not None and parted.samples:
+            self.over_samples, self.samples_since = slot, level
         frame.loops.append((level, level, slot))
         alive, endless = True, False
         taken, left = 0, 0  # turns that came to their end, and breaks of the first
@@ -182,19 +190,21 @@ class LoopParts(MatchParts):
                     if doubt is not None:
                         self._mark(slot, doubt)
                     self.event("branch", node, frame, test=test)
-                together = self.control[slot] is None
+                together = self._together(slot)
                 changed = self._turn(node, frame, turn, element, known, take, tested)
                 if changed is None:
                     alive = known is None  # no turn ends: those before it do
                     break
                 taken += 1
-                if together and self.control[slot] is not None:
+                if together and not self._together(slot):
                     continue  # some ranks have left: the next turn is taken by the others alone
                 if known is None and turn and not changed:
                     break
             self.heap.apply([tested])
         finally:
             frame.loops.pop()
+            if self.over_samples == slot:
+                self.over_samples = None
             reason = self.control[slot]
             del self.control[slot:]
             breaks, (frame.breaks, frame.continues) = frame.breaks, outer
@@ -205,16 +215,24 @@ class LoopParts(MatchParts):
         if passed is not None:
             ends.append(passed)
         outcomes = [*self._otherwise(node, ends, frame, reason), *breaks]
-        self.heap.apply(outcomes, self.merging_turns(reason))
+        sums = parted is None or not parted.samples
+        self.heap.apply(outcomes, self.merging_turns(reason, sums=sums))
         return bool(outcomes)
 
-    def merging_turns(self, parted: Parting | None) -> Callable[[Value], Value] | None:
-        """What becomes of values of a loop with another number of turns on each rank: sums of the
-        rank's part stay what they are.
+    def _together(self, slot: int) -> bool:
+        """Whether no rank has left a loop before the others."""
+        reason = self.control[slot]
+        return reason is None or reason.alike
+
+    def merging_turns(
+        self, parted: Parting | None, *, sums: bool = True
+    ) -> Callable[[Value], Value] | None:
+        """What becomes of values of a loop with another number of turns on each rank: ``sums`` of
+        the rank's part stay what they are, but for those of some of its samples.
         """
         if parted is None:
             return None
-        return lambda v: divergence.differing(v, parted, keep_sums=True)
+        return lambda v: divergence.differing(v, parted, keep_sums=sums)
 
     def _otherwise(
         self, node: ast.For | ast.AsyncFor | ast.While, ends: list[Delta], frame: Frame,
@@ -249,8 +267,9 @@ class LoopParts(MatchParts):
         level, _, slot = frame.loops[-1]
         self.heap.mark()
         frame.loops[-1] = (level, self.heap.level, slot)
-        reason = self.control[slot]
-        if reason is not None and reason.turns:
+        reason, of_samples = self.control[slot], self.over_samples == slot
+        own = of_samples or (reason is not None and reason.turns)
+        if own:
             self.turns.append(self.heap.level)
         if isinstance(node, ast.While):
             self.heap.apply([tested])
@@ -260,12 +279,14 @@ class LoopParts(MatchParts):
         elif take is not None:
             take(turn)
         ends = self.block(node.body, frame)
-        if reason is not None and reason.turns:
+        if own:
             self.turns.pop()
         delta = self.heap.rollback()
         reason = self.control[slot + 1]
         self.control[slot + 1] = None
         outcomes = [*([delta] if ends else []), *frame.continues]
+        if of_samples:
+            outcomes = [samples.ended(o) for o in outcomes]
         if not outcomes:
             return None
         if known is not None or turn == 0:
@@ -346,7 +367,8 @@ class LoopParts(MatchParts):
         def widen(v: Value) -> Value:
             return counted(v) if turn < TURNS - 1 else widened(v, node)
 
-        return self.heap.apply(outcomes, self.merging_turns(parted), widen)
+        sums = parted is None or parted.turns or self.over_samples is None
+        return self.heap.apply(outcomes, self.merging_turns(parted, sums=sums), widen)
 
     def _break(self, node: ast.Break, frame: Frame) -> bool:
         if frame.loops:

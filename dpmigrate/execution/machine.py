@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Delta, Heap, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.scopes import Names
 from dpmigrate.execution.trace import Event, Parting, Trace
 from dpmigrate.execution.values import (
+    PLACE,
     Atom,
     Bound,
     Const,
@@ -182,6 +184,10 @@ class Machine(ABC):
         #: levels of the heap at which the turns under way of loops began of which each rank has its
         #: own turns
         self.turns: list[int] = []
+        #: the slot of the loop over the samples of a batch that is under way
+        self.over_samples: int | None = None
+        #: the level of the heap at which it began
+        self.samples_since = 0
         #: exceptions that only some ranks raise: how deep in ``control`` the reason stands
         self.raised: list[tuple[int, Parting]] = []
 
@@ -207,21 +213,26 @@ class Machine(ABC):
     @property
     def parted(self) -> Parting | None:
         """Why not all ranks may be at this point of the program."""
-        return next((p for p in self.control if p is not None), None)
+        return next((p for p in self.control if p is not None and not p.alike), None)
 
     @property
     def regime(self) -> str:
         """Which ranks are at this point: ``all``, each in a turn of its ``own``, or ``some``."""
-        reasons = [p for p in self.control if p is not None]
+        reasons = [p for p in self.control if p is not None and not p.alike]
         if not reasons:
-            return "all"
+            return "own" if self.turns else "all"
         return "own" if all(p.turns or p.in_turn for p in reasons) else "some"
+
+    @property
+    def each_sample(self) -> bool:
+        """Whether this is done in a turn for each sample of a batch."""
+        return self.over_samples is not None and len(self.turns) == 1
 
     def raises(self) -> None:
         """An exception is raised here: where only some ranks come here, only they raise it."""
         for depth in range(len(self.control) - 1, -1, -1):
             found = self.control[depth]
-            if found is not None:
+            if found is not None and not found.alike:
                 self.raised.append((depth, found))
                 return
 
@@ -230,6 +241,8 @@ class Machine(ABC):
         doubt: Parting | None = None
         for atom in condition:
             match atom:
+                case Data() if atom.turn and atom.placement.kind in placements.EQUAL:
+                    doubt = doubt or Parting(Origin(node, f"by {PLACE}"), True, placed=True)
                 case Data():
                     if atom.placement.kind in (Kind.ZERO, Kind.UNIFORM, Kind.SIZE):
                         continue
@@ -238,7 +251,8 @@ class Machine(ABC):
                         return Parting(origin, True, in_turn=atom.turn, sources=atom.sources)
                     doubt = Parting(origin, False, sources=atom.sources)
                 case Differs():
-                    return Parting(atom.origin or Origin(node, "condition"), True)
+                    origin = atom.origin or Origin(node, "condition")
+                    return Parting(origin, True, sources=atom.sources)
                 case Unknown():
                     doubt = Parting(Origin(atom.node or node, atom.word), False)
                 case Method():
@@ -309,6 +323,10 @@ class Machine(ABC):
     @abstractmethod
     def taken(self, iterable: Value, node: ast.AST, frame: Frame) -> Value:
         """What is taken from something that is gone through here, from its beginning."""
+
+    @abstractmethod
+    def contents(self, made: Object) -> Value:
+        """Anything that a container holds; of a dictionary its values."""
 
     @abstractmethod
     def known_elements(self, iterable: Value, limit: int = 64) -> list[Value] | None:

@@ -168,7 +168,7 @@ class NameParts(Machine):
                 self.heap.write((made.number, LENGTH), count)
         else:
             if before is not None:
-                self.collapse(made)
+                self.collapse(made, changed=False)
             if values:
                 self.heap.put((made.number, ELEMENTS), join(*values))
         return value(Ref(made.number))
@@ -182,8 +182,10 @@ class NameParts(Machine):
         return number
 
     @abstractmethod
-    def collapse(self, made: Object) -> None:
-        """From now on the items of a list are not kept one by one."""
+    def collapse(self, made: Object, *, changed: bool = True) -> None:
+        """From now on the items of a list are not kept one by one; ``changed``: nor is there one
+        for each sample.
+        """
 
     def scopes(self, frame: Frame) -> Iterator[tuple[int, Names]]:
         """The function scopes that a function defined here sees, the innermost first."""

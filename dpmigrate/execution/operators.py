@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
-from dpmigrate.execution import arithmetic, divergence, placements
+from dpmigrate.execution import arithmetic, divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Location
 from dpmigrate.execution.literals import LiteralParts
@@ -52,6 +52,11 @@ _COMPARED = {
 
 class OperatorParts(LiteralParts):
     """One method for each kind of operator."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        #: sums that are given to the variable that they add to, and which operand that is
+        self.adding: dict[ast.AST, ast.expr] = {}
 
     def _either(self, node: ast.IfExp, frame: Frame) -> Value:
         test = self.evaluate(node.test, frame)
@@ -259,7 +264,21 @@ class OperatorParts(LiteralParts):
     def _binary(self, node: ast.BinOp, frame: Frame) -> Value:
         left = self.evaluate(node.left, frame)
         right = self.evaluate(node.right, frame)
+        if self.each_sample:
+            return self._for_each_sample(node, left, right, frame)
         carries = not all(self.of_this_turn(v, frame) for v in (node.left, node.right))
+        return self.operate(node.op, left, right, node, frame, carries=carries)
+
+    def _for_each_sample(self, node: ast.BinOp, left: Value, right: Value, frame: Frame) -> Value:
+        """An operator in a turn for each sample: what was added up so far is added to and no more."""
+        total = self.adding.get(node)
+        if total is node.left:
+            right = samples.added(right, node)
+        elif total is node.right:
+            left = samples.added(left, node)
+        else:
+            left, right = (samples.so_far(v, node) for v in (left, right))
+        carries = total is not None and not self.of_this_turn(total, frame)
         return self.operate(node.op, left, right, node, frame, carries=carries)
 
     def of_this_turn(self, node: ast.expr, frame: Frame) -> bool:
@@ -387,6 +406,8 @@ def _size(d: Data) -> bool:
     kind = d.placement.kind
     if d.kind not in ("number", "shape", "text"):
         return False
+    if d.turn:
+        return False  # it depends on the place of a sample
     return kind in (*placements.EQUAL, Kind.SIZE) or (d.kind == "shape" and not d.placement.ragged)
 
 

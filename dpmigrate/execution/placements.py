@@ -67,6 +67,8 @@ ZERO = Placement(Kind.ZERO)
 UNIFORM = Placement(Kind.UNIFORM)
 RATIO = Placement(Kind.RATIO)
 TERM = Placement(Kind.TERM)
+#: such a value divided by the number of the rank's samples
+TERM_OF_MEAN = Placement(Kind.TERM, how="mean")
 PER_RANK = Placement(Kind.PER_RANK)
 UNKNOWN = Placement(Kind.UNKNOWN)
 SUM = Placement(Kind.PARTIAL, how="sum")
@@ -125,15 +127,18 @@ def join(a: Placement, b: Placement) -> Placement:
             segments=low.segments if low.segments == high.segments else 0,
             padded=low.padded or high.padded,
         )
-    if low.kind is Kind.SIZE and (high.kind is Kind.SIZE or high == SUM):
+    if low.kind is high.kind is Kind.SIZE:
+        return size(0)
+    if low.kind is Kind.SIZE and high == SUM:
         return SUM  # numbers of samples are added up over the ranks, whatever their factor
     return UNKNOWN
 
 
 def joined(placements: Iterable[Placement]) -> Placement:
     """The join of any number; of none it is ZERO, which lies below all."""
-    out = ZERO
-    for p in placements:
+    each = iter(placements)
+    out = next(each, ZERO)
+    for p in each:
         out = join(out, p)
     return out
 
@@ -154,8 +159,11 @@ def add(a: Placement, b: Placement) -> Placement:
         return b
     if b.kind is Kind.ZERO:
         return a
-    if Kind.TERM in (a.kind, b.kind) and any(p == SUM or p.kind is Kind.SIZE for p in (a, b)):
-        return SUM  # the rank adds up what its turns give
+    for p, q in ((a, b), (b, a)):
+        if p == TERM_OF_MEAN and q in (MEAN, TERM_OF_MEAN):
+            return q
+        if p == TERM and (q == SUM or q.kind is Kind.SIZE):
+            return SUM  # the rank adds up what its turns give
     if a.kind is b.kind is Kind.PARTIAL and a.how != b.how and "mean" in (a.how, b.how):
         return UNKNOWN
     if a.kind is b.kind is Kind.PARTIAL:
@@ -206,8 +214,8 @@ def divide(a: Placement, b: Placement) -> Placement:
         return ZERO
     if b.kind in EQUAL:
         return SUM if a.kind is Kind.SIZE else multiply(a, UNIFORM)
-    if b.kind is Kind.SIZE and a == SUM:
-        return MEAN  # every rank has as many samples
+    if b.kind is Kind.SIZE and a in (SUM, TERM):
+        return MEAN if a == SUM else TERM_OF_MEAN  # every rank has as many samples
     if a.kind is b.kind is Kind.SIZE:
         return UNIFORM
     parts = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
@@ -243,9 +251,10 @@ def in_turn(result: Placement, operands: Iterable[Placement], *, turn: bool) -> 
     """
     if turn:
         kept = (Kind.ROWS, Kind.SIZE, Kind.UNKNOWN, *EQUAL)
-        return result if result.kind in kept or result == SUM else TERM
+        return result if result.kind in kept or result in (SUM, TERM_OF_MEAN) else TERM
     if result.kind is Kind.TERM:
-        return SUM  # 0 + the value of a turn: the first of those that are added up
+        # 0 + the value of a turn: the first of those that are added up
+        return MEAN if result == TERM_OF_MEAN else SUM
     if result.kind is Kind.ROWS and any(p.kind is Kind.TERM for p in operands):
         return PER_RANK
     return result

@@ -6,13 +6,14 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable
 
-from dpmigrate.execution import arithmetic, divergence
+from dpmigrate.execution import arithmetic, divergence, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.exceptions import ExceptionParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.values import (
     NONE,
     UNBOUND,
+    Data,
     Value,
 )
 
@@ -37,12 +38,34 @@ class StatementParts(ExceptionParts):
         return bool(self.evaluate(node.value, frame))
 
     def _assignment(self, node: ast.Assign, frame: Frame) -> bool:
+        adds = self.each_sample and self._adds(node)
         new = self.evaluate(node.value, frame)
         if not new:
             return False
+        if self.each_sample and not adds:
+            new = samples.so_far(new, node)
         for target in node.targets:
             self.assign(target, new, node, frame)
         return True
+
+    def _adds(self, node: ast.Assign) -> bool:
+        """Whether a variable is given a sum of itself and more: ``total = total + a - b``."""
+        whole = node.value
+        if isinstance(whole, ast.BinOp) and whole not in self.adding and len(node.targets) == 1:
+            found: list[tuple[ast.BinOp, ast.expr]] = []
+            target = ast.unparse(node.targets[0])
+            part: ast.expr = whole
+            while isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
+                if isinstance(part.op, ast.Add) and ast.unparse(part.right) == target:
+                    found.append((part, part.right))
+                    self.adding.update(found)
+                    break
+                found.append((part, part.left))
+                part = part.left
+                if ast.unparse(part) == target:
+                    self.adding.update(found)
+                    break
+        return whole in self.adding
 
     def _annotated(self, node: ast.AnnAssign, frame: Frame) -> bool:
         if node.value is None:
@@ -71,11 +94,13 @@ class StatementParts(ExceptionParts):
                 self.container_method(made, word, Arguments([right]), node, frame)
             return True
         if isinstance(node.op, ast.Add | ast.Sub) and self.regime == "own":
-            right = divergence.added_in_turn(right, node)
+            right = self._added_in_turn(target, left, right, node, frame)
             if isinstance(target, ast.Subscript) and self._added_to_table(target, right, node, frame):
                 return True
         word = f"__i{arithmetic.word_of(node.op)}__"
         own = self.own_operator(left, word, [right], node, frame)
+        if self.each_sample and not isinstance(node.op, ast.Add | ast.Sub):
+            left, right = (samples.so_far(v, node) for v in (left, right))
         carries = not self.of_this_turn(target, frame)
         if own is None:
             own = self.operate(node.op, left, right, node, frame, carries=carries)
@@ -83,6 +108,18 @@ class StatementParts(ExceptionParts):
         self.event("augmented", node, frame, left=left, right=right, new=new)
         self.assign(target, new, node, frame)
         return True
+
+    def _added_in_turn(
+        self, target: ast.expr, left: Value, right: Value, node: ast.AugAssign, frame: Frame
+    ) -> Value:
+        """What is added to a sum in a turn that each rank has of its own."""
+        if not self.each_sample:
+            return divergence.added_in_turn(right, node)
+        total = any(isinstance(a, Data) and not a.turn for a in left)
+        if not total and self.of_this_turn(target, frame):
+            return right  # a sum of the turn's own
+        right = samples.added(right, node)
+        return divergence.added_in_turn(right, node, each=self.parted is None)
 
     def _added_to_table(
         self, target: ast.Subscript, right: Value, node: ast.AugAssign, frame: Frame

@@ -16,6 +16,7 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     SETTING,
     Const,
+    Data,
     Setting,
     Value,
     const,
@@ -135,6 +136,9 @@ class TextParts(ContainerMethodParts):
         moving = [(v, p) for v, p in lying if p.kind not in placements.EQUAL]
         if soft and not moving:
             guesses = [known(v) for v in parts]
+            placed = [v for v in parts if any(isinstance(a, Data) and a.turn for a in v)]
+            if placed:  # it depends on the place of a sample
+                return arithmetic.derived("text", placements.UNIFORM, placed, node, kind="text")
             if all(g is not None for g in guesses):
                 guess = Const("str", "".join(str(g) for g in guesses))
                 return value(Setting("", guess))

@@ -32,7 +32,9 @@ class Parting:
 
     ``turns``: the ranks go through a loop of which each has turns of its own. ``in_turn``: the
     data of such a turn decide, as they do on one process. ``sources``: where the data come from
-    that decide.
+    that decide. All ranks come to the place together (``alike``) in a loop over the ``samples`` of
+    a batch and where the place of a sample decides (``placed``); values differ from those of one
+    process there.
     """
 
     origin: Origin
@@ -40,6 +42,13 @@ class Parting:
     turns: bool = False
     in_turn: bool = False
     sources: frozenset[int] = frozenset()
+    samples: bool = False
+    placed: bool = False
+
+    @property
+    def alike(self) -> bool:
+        """Whether all ranks come there, each to do the same to samples of its own."""
+        return self.samples or self.placed
 
 
 @dataclass(frozen=True, slots=True)

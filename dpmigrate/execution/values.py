@@ -27,6 +27,10 @@ WIDTH = 64
 FEW = 6
 #: reasons that one value keeps
 REASONS = 2
+#: the operation that takes the samples of a batch one by one
+ONE_SAMPLE = "one sample"
+#: a number that counts the samples of a batch from its first
+PLACE = "the place of a sample"
 
 
 class Origin(NamedTuple):
@@ -79,7 +83,8 @@ class Data(NamedTuple):
     ``sources`` are the passes and the random streams that it is made of; ``reached`` the modules
     and parameters that a gradient comes to. ``axes`` is the number of its axes, where known.
     ``bare``: the number is not known, and the samples' axis may be the only one.
-    ``turn``: it is made of one turn of a loop over the rank's own batches.
+    ``turn``: it is made of one turn of a loop over the rank's own batches or samples; what is the
+    same on all ranks depends on the place of the turn's sample.
     """
 
     kind: str
@@ -143,9 +148,12 @@ class Unbound(NamedTuple):
 
 
 class Differs(NamedTuple):
-    """Which of the others it is differs between ranks."""
+    """Which of the others it is differs between ranks; ``sources``: where the data come from that
+    chose.
+    """
 
     origin: Origin | None
+    sources: frozenset[int] = frozenset()
     tag: str = "differs"
 
 
@@ -272,9 +280,13 @@ def data_join(a: Data, b: Data) -> Data:
         return a
     placement = placements.join(a.placement, b.placement)
     turn = a.turn and b.turn
+    if a.placement != b.placement and placements.TERM_OF_MEAN in (a.placement, b.placement):
+        turn, placement = False, placements.PER_RANK
     if turn and placements.UNKNOWN not in (a.placement, b.placement):
         placement = placements.in_turn(placement, (), turn=True)
         placement = placements.TERM if placement.kind is Kind.UNKNOWN else placement
+    if a.placement.kind in placements.EQUAL and b.placement.kind in placements.EQUAL:
+        turn = a.turn or b.turn  # either may depend on the place of a sample
     origin = a.origin if placement == a.placement else b.origin
     return Data(
         a.kind,

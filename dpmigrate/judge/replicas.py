@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Data, Value, const, data
+from dpmigrate.execution.values import Data, Differs, Origin, Value, const, data
+from dpmigrate.judge.notes import is_loader
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.library.runtime import divided
 
 NAME = "the replicas of a model stay the same"
 #: what is the same on every rank, or not known
@@ -36,11 +38,42 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if given and any(_replica(d, wrapped) for d in data(target)):
             words = f"each rank writes values of its own into a parameter: {trial.since(given[0])}"
             yield trial.fault(event.node, NAME, words)
+    for event in trial.result.trace.of("load state"):
+        yield from _loaded(trial, event)
     for event in trial.result.trace.of("step", "schedule"):
         given = _own(_steered(event))
         if given:
             words = f"each rank sets its optimizer by a number of its own: {trial.since(given[0])}"
             yield trial.fault(event.node, NAME, words)
+
+
+def _loaded(trial: Trial, event: Event) -> Iterator[Fault]:
+    """States that ranks have chosen by numbers of their own, or that some of them load alone."""
+    if trial.on_main(event):
+        return
+    given, parted = event.values["given"], event.parted
+    differs = (a for a in given if isinstance(a, Differs) and _divided(trial, a.sources))
+    chosen = next((a.origin for a in differs if a.origin), None)
+    own = next((d for d in _own(given) if _divided(trial, d.sources)), None)
+    since = _told(trial, chosen) if chosen is not None else trial.since(own) if own else ""
+    if since:
+        words = f"each rank loads a state that it has chosen for itself: {since}"
+        yield trial.fault(event.node, NAME, words)
+    elif parted is not None and parted.certain and _divided(trial, parted.sources):
+        words = f"some ranks load a state, others do not: {_told(trial, parted.origin)}"
+        yield trial.fault(event.node, NAME, words)
+
+
+def _divided(trial: Trial, sources: frozenset[int]) -> bool:
+    """Whether data differ between ranks: where they are made of batches alone, of those of a loader
+    that the ranks share. Of another loader each rank goes through all batches.
+    """
+    loaders = [o for n in sources if is_loader(trial.result, o := trial.result.heap.objects[n])]
+    return len(loaders) < len(sources) or not loaders or any(divided(trial.result, o) for o in loaders)
+
+
+def _told(trial: Trial, origin: Origin) -> str:
+    return f"{origin.word}, {trial.line(origin.node)}"
 
 
 def _own(v: Value) -> list[Data]:

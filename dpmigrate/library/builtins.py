@@ -30,7 +30,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library.effects import cut, none, number, plain, uniform, within
 from dpmigrate.library.layer_table import derives
 from dpmigrate.library.reductions import reduce
-from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed
+from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, rows_in_list
 
 _DOC = "https://docs.python.org/3/library/functions.html"
 
@@ -204,6 +204,12 @@ def total(site: Site) -> Value:
     source = site.get(0) or NOTHING
     if any(d.kind in ("tensor", "array") for d in data(source)):
         return reduce("sum", at=9, default=0)(site) or SETTING
+    each = rows_in_list(site)
+    if each is not None:
+        axes = each.axes - 1 if each.axes is not None else None
+        return arithmetic.derived(
+            "sum", placements.SUM, [(each,)], site.node, axes=axes, keep_axes=False
+        )
     listed = site.m.known_elements(source)
     parts = listed
     if parts is None:

@@ -12,6 +12,7 @@ from dpmigrate.execution.values import (
     const,
     data,
     join,
+    known,
     placement_of,
     value,
 )
@@ -194,6 +195,8 @@ def literal(site: Site) -> Value:
     given = site.get(first, "data") or site.get(first, "object") or ()
     found = site.flat(given)
     kind = "array" if site.name.startswith("numpy.") else "tensor"
+    if not found and _zero(site, given):
+        return value(Data(kind, placements.ZERO))
     if not found:
         return value(Data(kind, placements.UNIFORM, axes=None))
     listed = site.m.known_elements(given)
@@ -217,6 +220,13 @@ def literal(site: Site) -> Value:
         gradient="none",
         keep_axes=keep,
     )
+
+
+def _zero(site: Site, given: Value) -> bool:
+    """Whether it is the number 0, or a list of it."""
+    listed = site.m.known_elements(given)
+    held = [known(v) for v in (listed if listed is not None else [given])]
+    return bool(held) and all(type(h) in (int, float) and h == 0 for h in held)
 
 
 def literal_or_sizes(site: Site) -> Value:

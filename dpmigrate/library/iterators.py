@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.divergence import apart, in_no_order, some_order
 from dpmigrate.execution.heap import ELEMENTS, Object
@@ -16,12 +16,15 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    ONE_SAMPLE,
+    PLACE,
     SETTING,
     Const,
     Data,
     Items,
     Origin,
     Ref,
+    Setting,
     Value,
     const,
     data,
@@ -31,7 +34,7 @@ from dpmigrate.execution.values import (
     origins,
     value,
 )
-from dpmigrate.library.sites import LEAST, ONE_SAMPLE, Effect, Row, Site, examples, rows_of
+from dpmigrate.library.sites import LEAST, Effect, Row, Site, examples, rows_of
 from dpmigrate.library.sizes import is_shape, size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
@@ -69,7 +72,8 @@ def length(site: Site) -> Value:
         elif made is not None:
             held = site.m.heap.read((made.number, LENGTH))
             own = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
-            found.append(_samples_in(site, made) or held or own or SETTING)
+            of_all = held if samples.all_of_batch(site.m, made) else None
+            found.append(of_all or _samples_in(site, made) or held or own or SETTING)
         else:
             found.append(SETTING)
     return join(*found)
@@ -106,7 +110,8 @@ def range_(site: Site) -> Value:
     if len(given) == 2:
         site.m.heap.write((made.number, LEAST), given[0])
     site.m.heap.write((made.number, LENGTH), count)
-    site.m.heap.write((made.number, "*"), SETTING)
+    places = len(given) == 1 and samples.counts(count)
+    site.m.heap.write((made.number, "*"), value(Setting(PLACE)) if places else SETTING)
     site.m.heap.write((made.number, FIRST), given[0] if len(given) > 1 else const(0))
     return value(Ref(made.number))
 
@@ -193,7 +198,7 @@ def counted_by(site: Site, made: Object, sources: list[Value]) -> None:
         for atom in s:
             other = site.m.object(atom)
             count = site.m.heap.read((other.number, LENGTH)) if other is not None else None
-            if isinstance(atom, Data) and atom.placement.ragged:
+            if isinstance(atom, Data) and atom.placement.kind is Kind.ROWS:
                 count = size_of(site, atom, 0)
             if count and data(count):
                 site.m.heap.write((made.number, LENGTH), count)
@@ -232,6 +237,7 @@ def iterate(site: Site) -> Value | None:
         _index(site, made) if s == SETTING else site.m.elements(s, site.node, site.frame)
         for s in sources
     ]
+    each = [v if _in_order(site, made, s) else samples.loose(v) for v, s in zip(each, sources, strict=True)]
     order = next((o for v in each if (o := some_order(v)) is not None), None)
     if order is not None:  # a number that is given to each of a set's elements
         each = [apart(v, order) if s == SETTING else v for v, s in zip(each, sources, strict=True)]
@@ -244,11 +250,28 @@ def iterate(site: Site) -> Value | None:
     return each[0] if count == 1 and made.name != "zip" else items(each)
 
 
+def _in_order(site: Site, made: Object, source: Value) -> bool:
+    """Whether an iterator gives what its source has for each sample in the order of the batch."""
+    held = site.m.objects(source)
+    beside = made.name != "map" and made.extra > 1
+    whole = all(
+        o.kind not in ("list", "iterator") or samples.all_of_batch(site.m, o, one=beside)
+        for o in held
+    )
+    return whole and made.name not in _REORDERED
+
+
+#: iterators that give more, fewer or others than what their source has, or in another order
+_REORDERED = ("chain", "filter", "reversed", "cycle", "islice", "repeat", "tee")
+
+
 def _index(site: Site, made: Object) -> Value:
     """The number of a turn: where each rank has turns of its own, another one on each."""
     count = site.m.heap.read((made.number, LENGTH))
     if made.number in site.m.fresh:
         return site.m.heap.read((made.number, FIRST)) or SETTING
+    if samples.counts(count) and site.m.heap.read((made.number, FIRST)) == const(0):
+        return value(Setting(PLACE))
     if not count or all(d.placement.kind in _ALIKE for d in data(count)):
         return SETTING
     origin = Origin(site.node, "the rank's own turn")
@@ -289,7 +312,7 @@ def filtered(site: Site) -> Value:
     elements = site.m.taken(source, site.node, site.frame)
     if function != NONE:
         _call(site, function, [elements])
-    return site.m.listed([elements], site.node, site.frame, exact=False)
+    return site.m.listed([samples.loose(elements)], site.node, site.frame, exact=False)
 
 
 def collected(kind: str) -> Effect:
@@ -308,8 +331,8 @@ def collected(kind: str) -> Effect:
             exact = site.word not in ("set", "frozenset", "sorted")
             return site.m.listed(listed, site.node, site.frame, exact=exact, kind=kind)
         elements = site.m.taken(source, site.node, site.frame)
-        if site.word in ("set", "frozenset", "sorted"):
-            elements = in_no_order(elements)
+        if site.word not in ("list", "tuple"):
+            elements = samples.loose(in_no_order(elements) if site.word != "deque" else elements)
         made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
         counted_by(site, site.m.objects(made)[0], [source])
         least = [site.m.heap.read((o.number, LEAST)) for o in site.m.objects(source)]

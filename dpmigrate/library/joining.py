@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import Data, Differs, Unknown, Value, join, placement_of
-from dpmigrate.library.sites import PART, Effect, Site, on_axis, one_dim, rows_of
+from dpmigrate.execution.values import (
+    ONE_SAMPLE,
+    Data,
+    Differs,
+    Unknown,
+    Value,
+    const,
+    join,
+    placement_of,
+)
+from dpmigrate.library.sites import PART, Effect, Site, on_axis, one_dim, rows_in_list, rows_of
+from dpmigrate.library.sizes import size_of
 
 
 def parts_of(site: Site) -> tuple[list[Value], bool]:
@@ -47,6 +58,12 @@ def cat(at: int = 1, default: int = 0) -> Effect:
     def effect(site: Site) -> Value:
         parts, exact = parts_of(site)
         p, found = joined_rows(parts)
+        each = rows_in_list(site)
+        if each is not None and (at < 0 or site.get(at, "dim") in (None, const(default))) and not default:
+            # of each sample as many rows as it has
+            axes = each.axes - 1 if each.axes is not None else None
+            p = each.placement._replace(ragged=True)
+            return arithmetic.derived(site.word, p, [(each,)], site.node, axes=axes, keep_axes=False)
         if found is None:
             return arithmetic.derived(site.word, p, parts, site.node, keep_axes=False)
         try:
@@ -96,6 +113,14 @@ def stack(site: Site) -> Value:
         dim = one_dim(site, 1, 0)
     except LookupError:
         return site.unknown(f"the axis of {site.word}")
+    each = rows_in_list(site)
+    if each is not None:
+        axes = each.axes
+        dim += axes if dim < 0 and axes is not None else 0
+        if dim < 0:
+            return site.unknown(f"the axis of {site.word}")
+        p = each.placement._replace(axis=dim)
+        return arithmetic.derived(site.word, p, [(each,)], site.node, axes=axes)
     return _stacked(site, parts, -1 if site.word == "column_stack" else dim)
 
 
@@ -177,6 +202,18 @@ def unbind(site: Site) -> Value:
         axes = found.axes - 1 if found.axes is not None else None
         before = (dim >= 0 and dim < p.axis) or (found.axes is not None and 0 > dim >= -found.axes
                                               and dim + found.axes < p.axis)  # fmt: skip
-        p = placements.PER_RANK if hit else p._replace(axis=p.axis - int(before))
+        if hit:
+            return _one_by_one(site, found, axes)
+        p = p._replace(axis=p.axis - int(before))
     part = arithmetic.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False)
     return site.m.listed([part], site.node, site.frame, exact=False)
+
+
+def _one_by_one(site: Site, found: Data, axes: int | None) -> Value:
+    """The samples of a batch, one after the other."""
+    part = arithmetic.derived(
+        ONE_SAMPLE, placements.PER_RANK, [(found,)], site.node, axes=axes, keep_axes=False
+    )
+    out = site.m.listed([part], site.node, site.frame, exact=False)
+    site.m.heap.write((site.m.objects(out)[0].number, LENGTH), size_of(site, found, 0))
+    return out

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    ONE_SAMPLE,
     SETTING,
     Data,
     Items,
@@ -221,8 +222,23 @@ def _chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
         return site.unknown("whether samples are chosen by a mask or by their places")
     if lying.kind is Kind.UNKNOWN:
         return site.unknown("what a batch is indexed by")
+    if samples.is_place(own) and (p.times, p.segments, p.ragged) == (1, 1, False):
+        return _of_one_sample(site, owner, walk)
     word = SINGLE if kind == "one" else PART
     return arithmetic.derived(word, placements.PER_RANK, [owner], site.node, keep_axes=False)
+
+
+def _of_one_sample(site: Site, owner: Value, walk: Walk) -> Value:
+    """``x[i]``, ``x[i, j]`` in a turn for each sample: what the turn's own sample has."""
+    beside = join(*[site.flat(v) for v in walk.others]) if walk.others else NOTHING
+    own = all(
+        isinstance(a, Data) and (a.placement.kind is Kind.TERM or not a.turn) and
+        (a.turn or a.placement.kind in placements.EQUAL) for a in beside
+    )  # fmt: skip
+    made = arithmetic.derived(
+        ONE_SAMPLE, placements.PER_RANK, [owner], site.node, axes=walk.axes, keep_axes=False
+    )
+    return samples.element(made) if own else made
 
 
 def _first_of_each(site: Site, p: Placement, part: Value) -> bool:
@@ -530,6 +546,11 @@ def stored(site: Site) -> Value | None:
         given.kind in (Kind.ROWS, *placements.EQUAL) or _of_a_sample(site, new)
     ):
         placement = held
+    elif _at_own_place(site, owner, key, new):
+        placement = held
+        new = tuple(
+            a._replace(placement=held, turn=False) if isinstance(a, Data) else a for a in new
+        )
     elif at.kind in placements.EQUAL:
         rows = given.kind is Kind.ROWS
         placement = placements.PER_RANK if rows else placements.join(held, given)
@@ -540,6 +561,17 @@ def stored(site: Site) -> Value | None:
     made = arithmetic.derived("stored", placement, both, site.node, gradient=flows)
     site.m.assign(target, made, site.node, site.frame)  # type: ignore[arg-type]
     return NONE
+
+
+def _at_own_place(site: Site, owner: Value, key: Value, new: Value) -> bool:
+    """Whether a turn for each sample stores what is the sample's own at its place."""
+    found = rows_of(owner)
+    if found is None or not samples.of_turn(new):
+        return False
+    p, walk = found.placement, _walked(site, _key(key), found)
+    own = walk.own is not None and samples.is_place(walk.own.value)
+    beside = all(placement_of(site.flat(v)).kind in placements.EQUAL for v in walk.others)
+    return own and beside and (p.times, p.segments, p.ragged) == (1, 1, False)
 
 
 def _of_a_sample(site: Site, new: Value) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import UNSEEN, Object
@@ -16,6 +16,7 @@ from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    ONE_SAMPLE,
     SETTING,
     Atom,
     Const,
@@ -97,7 +98,8 @@ class Site:
                 found += [d for i in a.items for d in self.flat(i, depth)]
             made = self.m.object(a)
             if made is not None and made.kind in ("list", "dict", "set", "iterator") and depth:
-                found += self.flat(self.m.contents(made), depth - 1)
+                rows = samples.listed(self.m, made) if made.kind == "list" else None
+                found += rows or self.flat(self.m.contents(made), depth - 1)
             elif depth:
                 found += self.unseen(a, depth)
         return join(*[(a,) for a in found])
@@ -210,8 +212,6 @@ class Site:
         return self.m.heap.read(GRAD) != const(False)
 
 
-#: the operation that takes the samples of a batch one by one
-ONE_SAMPLE = "one sample"
 #: what a sample of a data set is made of, before it is part of a batch
 WHICH_SAMPLE = "which sample a rank has"
 PART, SINGLE = "part of a batch", "index of single samples"
@@ -338,6 +338,14 @@ def rows_of(v: Value) -> Data | None:
     rows = [d for d in data(found) if d.placement.kind is Kind.ROWS]
     axes = rows[0].axes if len({d.axes for d in rows}) == 1 else None
     return rows[0]._replace(placement=p, axes=axes, bare=axes is None and any(d.bare for d in rows))
+
+
+def rows_in_list(site: Site) -> Data | None:
+    """A list as first argument with an item for each sample, as the rows of one tensor."""
+    given = site.get(0, "tensors") or ()
+    made = site.m.object(given[0]) if len(given) == 1 else None
+    rows = samples.listed(site.m, made) if made is not None and made.kind == "list" else None
+    return rows_of(rows) if rows else None
 
 
 def is_rows(v: Value) -> bool:

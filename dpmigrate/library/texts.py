@@ -10,6 +10,7 @@ from dpmigrate.execution.values import (
     Setting,
     Value,
     const,
+    data,
     known,
     value,
 )
@@ -24,7 +25,8 @@ def text_method(site: Site) -> Value | None:
     if folded is not None:
         return folded
     if all(site.m.depends(v).kind in EQUAL for v in site.all()):
-        return SETTING
+        placed = any(d.turn for v in site.all() for d in data(v))
+        return site.m.text([*site.all()], site.node, site.frame) if placed else SETTING
     template = known(site.get(0) or NOTHING) if site.word == "format" else None
     if isinstance(template, str):
         made = site.m.filled_in(template, site.arguments, site.node, site.frame)

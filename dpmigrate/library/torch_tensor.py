@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.values import NONE, NOTHING, Value, placement_of
+from dpmigrate.execution.values import NONE, NOTHING, ONE_SAMPLE, Value, placement_of
 from dpmigrate.library.devices import placed
 from dpmigrate.library.effects import (
     as_mask,
@@ -20,7 +20,7 @@ from dpmigrate.library.effects import (
     uniform,
 )
 from dpmigrate.library.factories import drawn
-from dpmigrate.library.sites import ONE_SAMPLE, Row, Site, examples, rows_of
+from dpmigrate.library.sites import Row, Site, examples, rows_of
 from dpmigrate.library.sizes import axes_count, elements_count
 from dpmigrate.library.torch_math import both
 

@@ -122,6 +122,27 @@ def test_no_rank_steps_its_scheduler_by_itself(given: str, right: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("begin", "end", "right"),
+    [
+        pytest.param("", "if epoch:\n    net.load_state_dict(best)", True, id="by the epoch"),
+        pytest.param("", "if ddp.sum_all(total) > last:\n    best = copy.state_dict()\nnet.load_state_dict(best)", True, id="all"),
+        pytest.param("", "if total > last:\n    best = copy.state_dict()\nnet.load_state_dict(best)", False, id="chosen by some"),
+        pytest.param("", "if total > last:\n    net.load_state_dict(best)", False, id="loaded by some"),
+        pytest.param("", "if loss > last:\n    optimizer.load_state_dict(kept)", False, id="of an optimizer"),
+        pytest.param("", "net.load_state_dict({'weight': best['weight'], 'bias': best['bias'] * loss.item()})", True, id="numbers in a dictionary"),
+        pytest.param("", "if ddp.is_main():\n    copy.load_state_dict(best)", True, id="on rank 0"),
+        pytest.param("others", "if seen > last:\n    best = copy.state_dict()\nnet.load_state_dict(best)", True, id="all batches of another loader"),
+        pytest.param("ddp.shard(others)", "if seen > last:\n    best = copy.state_dict()\nnet.load_state_dict(best)", False, id="some of them"),
+    ],
+)
+def test_no_rank_loads_a_state_by_itself(begin: str, end: str, right: bool) -> None:
+    others = f"seen = 0.0\nfor a, _ in {begin or 'others'}:\n    seen += copy(a).sum().item()\n{end}"
+    made = "others = DataLoader(TensorDataset(torch.randn(64, 2), torch.zeros(64)), batch_size=16)\n"
+    found = told(begin=made, epoch="best = copy.state_dict()\nkept = optimizer.state_dict()", end=others.replace("\n", "\n    "))
+    assert ((replicas.NAME, True) in found) is not right
+
+
+@pytest.mark.parametrize(
     ("names", "epoch", "known"),
     [
         pytest.param("[n for n in range(99) if hash(str(n)) % 3]", "", True, id="by the hash of a text"),

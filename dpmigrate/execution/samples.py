@@ -1,0 +1,247 @@
+"""Loops over the samples of a batch: ``for i in range(len(x))``, ``for a, b in zip(x, y)``.
+
+Each rank has as many turns as it has samples, and a turn does to one sample what the others do to
+theirs. What a turn makes of its sample alone is a TERM: added up over the turns it is the rank's
+part of the sum over the global batch, and put into a list it is a row for each sample. The place
+of a sample (``i``) is the same number on all ranks and that of another sample on one process:
+what depends on it otherwise than by taking that sample differs from what one process has.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.heap import Delta, Object
+from dpmigrate.execution.names import LENGTH
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import (
+    NOTHING,
+    ONE_SAMPLE,
+    PLACE,
+    Atom,
+    Const,
+    Data,
+    Items,
+    Origin,
+    Setting,
+    Unbound,
+    Value,
+    normal,
+)
+
+if TYPE_CHECKING:
+    from dpmigrate.execution.machine import Machine
+
+#: since when a number is how many turns there were
+COUNTED = "counted"
+#: data whose rows are no samples, or not in the order of the batch
+_OTHERS = ("order", "places", "shape", "packed")
+
+
+def counts(n: Value | None) -> bool:
+    """Whether a number is that of the samples of one batch."""
+    return bool(n) and all(isinstance(a, Data) and a.placement == placements.size(1) for a in n or ())
+
+
+def through(m: Machine, iterable: Value) -> bool:
+    """Whether a loop has a turn for each sample of a batch, in their order.
+
+    Loops in turns that each rank has of its own have no need of this: whatever such a turn makes
+    is the turn's.
+    """
+    if m.turns or m.parted is not None or len(iterable) != 1:
+        return False
+    atom, made = iterable[0], m.object(iterable[0])
+    if isinstance(atom, Data):
+        p = atom.placement
+        return p.kind is Kind.ROWS and not (p.axis or p.ragged) and atom.kind not in _OTHERS
+    return made is not None and made.kind in ("list", "iterator") and all_of_batch(m, made)
+
+
+def all_of_batch(m: Machine, made: Object, *, one: bool = False) -> bool:
+    """Whether a list or an iterator has items for each sample of a batch; ``one``: one of each."""
+    held = m.heap.read((made.number, LENGTH)) or NOTHING
+    sized = [a for a in held if isinstance(a, Data)]
+    return (
+        bool(sized)
+        and all(a.placement.kind is Kind.SIZE for a in sized)
+        and (not one or all(a.placement == placements.size(1) for a in sized))
+        and all(isinstance(a, Data) or _zero(a) for a in held)
+    )
+
+
+def element(v: Value) -> Value:
+    """What a turn takes: of what has an item for each sample that of its own sample, of anything
+    else one that depends on the sample's place.
+    """
+    return normal(tuple(_element(a) for a in v))
+
+
+def _element(a: Atom) -> Atom:
+    match a:
+        case Items():
+            return Items(tuple(element(v) for v in a.items))
+        case Data() if is_one(a):
+            return a._replace(placement=placements.TERM, turn=True)
+        case Data() if a.placement.kind in placements.EQUAL:
+            return a._replace(turn=True)
+        case Setting():
+            word = a.word if a.word == PLACE else "beside a sample"
+            return Data("number", placements.UNIFORM, origin=Origin(ast.Pass(), word), turn=True)
+    return a
+
+
+def is_place(v: Value) -> bool:
+    """Whether a value is the place of the turn's own sample."""
+    return bool(v) and all(
+        isinstance(a, Data) and a.turn and a.origin is not None and a.origin.word == PLACE for a in v
+    )
+
+
+def of_turn(v: Value) -> bool:
+    """Whether a value is made of the turn's own sample alone."""
+    return bool(v) and all(
+        isinstance(a, Data) and a.turn and a.placement.kind is Kind.TERM for a in v
+    )
+
+
+def is_one(a: Atom) -> bool:
+    """Whether it is one item of what has an item for each sample."""
+    return (
+        isinstance(a, Data)
+        and a.placement.kind is Kind.PER_RANK
+        and a.origin is not None
+        and a.origin.word == ONE_SAMPLE
+    )
+
+
+def kept(v: Value, node: ast.AST) -> Value:
+    """What a list holds of what each turn appends: an item for each sample."""
+    out: list[Atom] = []
+    for a in added(v, node):
+        if isinstance(a, Const) and a.type in ("int", "float"):
+            a = Data("number", placements.TERM, turn=True)
+        if isinstance(a, Data) and a.turn and a.placement == placements.TERM:
+            origin = Origin(node, ONE_SAMPLE, a.origin)
+            a = a._replace(placement=placements.PER_RANK, origin=origin, turn=False)
+        out.append(a)
+    return normal(tuple(out))
+
+
+def added(v: Value, node: ast.AST) -> Value:
+    """What each turn adds to a sum: its own, or the same in each; what belongs to all samples is
+    added as often as a rank has some.
+    """
+    return normal(tuple(
+        a._replace(placement=placements.TERM, turn=True, origin=Origin(node, "in each turn"))
+        if isinstance(a, Data) and not a.turn and a.placement.kind is Kind.UNIFORM
+        else _so_far(a, node, placements.EQUAL)
+        for a in v
+    ))  # fmt: skip
+
+
+def so_far(v: Value, node: ast.AST) -> Value:
+    """A value in a turn for each sample where it is used for more than adding to it: a sum is that
+    of the samples so far.
+    """
+    return normal(tuple(_so_far(a, node, _WHOLE) for a in v))
+
+
+#: what a turn may read of all samples: the batch, and how many there are
+_WHOLE = (*placements.EQUAL, Kind.ROWS, Kind.SIZE)
+
+
+def _so_far(a: Atom, node: ast.AST, fine: tuple[Kind, ...]) -> Atom:
+    if not isinstance(a, Data) or a.turn or a.placement.kind in (Kind.UNKNOWN, Kind.PER_RANK):
+        return a
+    counted = a.placement.kind is Kind.SIZE and a.origin is not None and a.origin.word == COUNTED
+    if a.placement.kind in fine and not counted:
+        return a
+    return a._replace(placement=placements.PER_RANK, origin=Origin(node, "a sum of some turns"))
+
+
+def loose(v: Value) -> Value:
+    """Samples, and places of samples, of which it is not known any more which turn has which."""
+    out: list[Atom] = []
+    for a in v:
+        if isinstance(a, Data) and is_one(a) and a.origin is not None:
+            a = a._replace(origin=Origin(a.origin.node, "some samples", a.origin))
+        elif isinstance(a, Setting) and a.word == PLACE:
+            a = Setting()
+        elif isinstance(a, Items):
+            a = Items(tuple(loose(v) for v in a.items))
+        out.append(a)
+    return tuple(out)
+
+
+def listed(m: Machine, made: Object) -> Value | None:
+    """A list with an item for each sample as a tensor of rows; None where it is not one."""
+    held = m.contents(made)
+    if not held or not all(map(is_one, held)):
+        return None
+    count = m.heap.read((made.number, LENGTH)) or NOTHING
+    sized = [a for a in count if isinstance(a, Data)]
+    if not sized or not all(isinstance(a, Data) or _zero(a) for a in count):
+        return None
+    ragged = any(a.placement == placements.SUM for a in sized)
+    if not all(a.placement == placements.SUM or a.placement.kind is Kind.SIZE for a in sized):
+        return None
+    lying = placements.rows(ragged=ragged, times=0)
+    out: list[Atom] = []
+    for a in held:
+        if isinstance(a, Data):
+            inner = 0 if a.kind == "number" else a.axes
+            out.append(a._replace(placement=lying, axes=None if inner is None else inner + 1))
+    return tuple(out)
+
+
+def _zero(a: Atom) -> bool:
+    return isinstance(a, Const) and a.value == 0
+
+
+def after_turn(v: Value) -> Value:
+    """A value after the turn that made it: what is the next turn's own is no longer this one's."""
+    if not any(_of_a_turn(a) for a in v):
+        return v
+    return normal(tuple(_after(a) for a in v))
+
+
+def _of_a_turn(a: Atom) -> bool:
+    return isinstance(a, Items) or (isinstance(a, Data) and a.turn)
+
+
+def _after(a: Atom) -> Atom:
+    if isinstance(a, Items):
+        return Items(tuple(after_turn(v) for v in a.items))
+    if not isinstance(a, Data) or not a.turn:
+        return a
+    if a.placement.kind in (*placements.EQUAL, Kind.UNKNOWN):
+        return a._replace(turn=False)
+    return a._replace(placement=placements.PER_RANK, turn=False)
+
+
+def ended(outcome: Delta) -> Delta:
+    """What a turn leaves behind."""
+    return {at: after_turn(v) if v is not None else None for at, v in outcome.items()}
+
+
+def by_place(v: Value, origin: Origin) -> Value:
+    """What the place of a sample has chosen, or how many turns there were before it."""
+    out: list[Atom] = []
+    for a in v:
+        match a:
+            case Data() if a.placement.kind in placements.EQUAL:
+                out.append(a._replace(turn=True, origin=a.origin or origin))
+            case Data() if a.placement.kind is not Kind.UNKNOWN:
+                out.append(a._replace(placement=placements.PER_RANK, origin=origin, turn=False))
+            case Const(type="NoneType") | Unbound():
+                out.append(a)
+            case Const() | Setting():
+                text = isinstance(a, Const) and isinstance(a.value, str)
+                kind = "text" if text else "number"
+                out.append(Data(kind, placements.UNIFORM, origin=origin, turn=True))
+            case _:
+                out.append(a)
+    return normal(tuple(out))
