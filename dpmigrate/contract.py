@@ -44,6 +44,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "sync_buffers": ("*models",),
     "save": ("obj", "f", "*args", "**kwargs"),
     "main_first": (),
+    "main_folder": ("folder",),
     "main_only": ("factory", "*args", "**kwargs"),
     "main_path": ("path", "new"),
     "main_settings": ("settings",),
@@ -73,6 +74,7 @@ COLLECTIVE: Final = frozenset(
         "barrier",
         "sync_buffers",
         "main_first",
+        "main_folder",
     }
     | {"seed_ranks", "same_stream", "own_streams"}
 )

@@ -38,11 +38,28 @@ def clocks(script: Script) -> Iterator[ast.Call]:
 
 def listings(script: Script) -> Iterator[tuple[ast.Call, bool]]:
     """The listings of directories that are counted, or whose highest number is taken, for a path; with whether it gives a list."""
-    found = [(c, True) for c in script.calls(*_LISTS)] + [(c, False) for c in script.calls(*_LAZY_LISTS)]
-    for call, lists in found + [(c, False) for c, _ in script.methods(*_LAZY_METHODS)]:
+    lists_of = set(script.calls(*_LISTS))
+    for call in found_in_directories(script):
+        lists = call in lists_of
         around = [a for a in script.names.ancestors(call) if isinstance(a, Loop)]
         if all(isinstance(a, ast.For) and script.names.is_inside(call, a.iter) for a in around) and _Flow(script, True).into_path(call, 6):
             yield call, lists
+
+
+def found_in_directories(script: Script) -> list[ast.Call]:
+    """The calls that list directories."""
+    return [*script.calls(*_LISTS), *script.calls(*_LAZY_LISTS), *(c for c, _ in script.methods(*_LAZY_METHODS))]
+
+
+def own_folders(script: Script) -> Iterator[ast.Call]:
+    """The temporary directories of ``with`` statements in which a checkpoint is saved: ``with TemporaryDirectory() as folder:``."""
+    saves = list(script.calls("torch.save"))
+    for call in script.calls("tempfile.TemporaryDirectory") if saves else ():
+        block = next((a for a in script.names.ancestors(call) if isinstance(a, ast.stmt)), None)
+        if isinstance(block, ast.With) and any(i.context_expr is call and i.optional_vars is not None for i in block.items):
+            entered = script.roles.all_entered(block)
+            if any(script.names.is_inside(s, block) or script.names.function(s) in entered for s in saves):
+                yield call
 
 
 def free_names(script: Script) -> Iterator[ast.expr]:

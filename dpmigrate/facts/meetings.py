@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.fresh import found_in_directories
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import waits_for_somebody
-from dpmigrate.facts.ranks import run_by_all
+from dpmigrate.facts.ranks import left_to_main, run_apart, run_by_all
 from dpmigrate.facts.readback import read_backs, waits_at
 
 if TYPE_CHECKING:
@@ -35,9 +36,19 @@ def late_loads(script: Script) -> Iterator[ast.Call]:
         yield from (c for c in script.calls("torch.load") if after_training(script, c, frozenset()))
 
 
+def late_listings(script: Script) -> Iterator[ast.Call]:
+    """The listings after training, by which all ranks look for a checkpoint that rank 0 may still be writing: ``sorted(glob("*.pt"))[-1]``."""
+    roles = script.roles
+    loads = list(late_loads(script))
+    for call in found_in_directories(script) if loads else ():
+        apart = run_apart(roles, call) or left_to_main(roles, call) or roles.region(call) != "outside"
+        if not apart and run_by_all(roles, call) and after_training(script, call, frozenset()):
+            yield call
+
+
 def waits_for_files(script: Script) -> Iterator[tuple[ast.Call, ast.stmt]]:
     """The calls that read what rank 0 may just have written, with the statement before which the ranks wait for it."""
-    for call in late_loads(script):
+    for call in (*late_listings(script), *late_loads(script)):
         yield call, script.names.statement(call)
     for call in read_backs(script):
         yield call, waits_at(script, call)

@@ -6,7 +6,7 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.machine import PROCESS
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import NONE, SETTING, Data, Origin, Value, const, value
-from dpmigrate.library.effects import plain, switched
+from dpmigrate.library.effects import plain, switched, uniform
 from dpmigrate.library.sites import Row, Site, methods
 
 _DOC = "https://docs.python.org/3/library/os.html"
@@ -43,6 +43,20 @@ def folder_made(site: Site) -> Value:
     return NONE
 
 
+def main_folder(site: Site) -> Value:
+    """``ddp.main_folder(TemporaryDirectory())``: the path of rank 0's, on every rank; all wait at
+    the end.
+    """
+    site.event("collective", name=const(site.word))
+    return site.ref("main folder")
+
+
+def main_folder_left(site: Site) -> Value:
+    """The end of ``with ddp.main_folder(…):``."""
+    site.event("collective", name=const("barrier"))
+    return NONE
+
+
 first, entered, left = switched("main first", FIRST, const(True))
 
 
@@ -59,4 +73,7 @@ exists is_file is_dir glob rglob iterdir stat
     Row("dpmigrate_runtime.main_first", first, source=_RUNTIME),
     Row("<main_first>.__enter__", entered, source=_RUNTIME),
     Row("<main_first>.__exit__", left, source=_RUNTIME),
+    Row("dpmigrate_runtime.main_folder", main_folder, source=_RUNTIME),
+    Row("<main_folder>.__enter__", uniform, source=_RUNTIME),
+    Row("<main_folder>.__exit__", main_folder_left, source=_RUNTIME),
 )  # fmt: skip

@@ -24,6 +24,13 @@ while ddp.from_main(os.path.exists(f"runs/{i}")):
 ```
 so that all ranks take the name that rank 0 finds.
 
+A checkpoint in a temporary directory is saved and read in rank 0's:
+```python
+with ddp.main_folder(TemporaryDirectory()) as folder:
+    path = os.path.join(folder, "best.pt")
+```
+At the end of the block all ranks wait before it is removed.
+
 ## When it is not fixed
 Names whose use as a path cannot be seen in this program, and files that only rank 0 writes (`plt.savefig(…)`).
 """
@@ -34,7 +41,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
-from dpmigrate.facts.fresh import clocks, file_tests, free_names, listings
+from dpmigrate.facts.fresh import clocks, file_tests, free_names, listings, own_folders
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.ranks import left_to_main, parted, run_by_all
 from dpmigrate.facts.script import Script
@@ -54,6 +61,10 @@ def path_differs_per_rank(script: Script) -> Iterator[Hit]:
     for call in clocks(script):
         if run_by_all(script.roles, call) and not left_to_main(script.roles, call) and not script.made_once(call):
             yield _told(script, call, "each rank would make a path of its own", "{}")
+    for call in own_folders(script):
+        message = "each rank would make a directory of its own, and look there for what rank 0 has saved in another one"
+        if run_by_all(script.roles, call) and not parted(script.roles, call):
+            yield Hit(call, message, (Wrap(script.span(call), f"{script.ddp}.main_folder({{}})"), AddImport(script.import_line)))
     for call, lists in listings(script):
         if run_by_all(script.roles, call) and not left_to_main(script.roles, call) and not script.made_once(call):
             above = script.names.parent[call]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ._checkpoint import save
 from ._data import distribute, local_batch, next_epoch, shard, whole
-from ._exchange import any_rank, barrier, from_main, main_settings
+from ._exchange import any_rank, barrier, from_main, main_folder, main_settings
 from ._gather import gather_all
 from ._hash import same_hash
 from ._losses import mean_count, sum_loss, weight_of, weighted_mean
@@ -38,6 +38,7 @@ __all__ = [
     "local_batch",
     "local_rank",
     "main_first",
+    "main_folder",
     "main_only",
     "main_path",
     "main_settings",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -44,6 +45,18 @@ def from_main(value: Any) -> Any:
     with meeting("ddp.from_main"):
         packed = packed_from_main(to_bytes(value) if rank() == 0 else b"")
     return value if rank() == 0 else from_bytes(packed)
+
+
+@contextmanager
+def main_folder(folder: Any) -> Iterator[Any]:
+    """Rank 0's temporary directory, on every rank: ``with main_folder(TemporaryDirectory()) as path``. A collective at both ends.
+
+    ``folder`` is a context manager that makes a directory and gives its path. At the end of the body all ranks wait for each other before rank 0's
+    directory is removed; a rank that leaves the body by an exception waits for nobody. The directories of the other ranks stay empty.
+    """
+    with folder as own:
+        yield from_main(own)
+        barrier()
 
 
 class Settings(dict[str, Any]):

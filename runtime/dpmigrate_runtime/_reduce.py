@@ -6,6 +6,7 @@ import copy
 import functools
 import pickle
 import sys
+from collections import deque
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -39,8 +40,8 @@ def sum_all(*values: Any, over: Any = None) -> Any:
     Takes numbers, tensors and numpy arrays of any shape. An int (or bool) gives an int, summed in int64; a float a float, summed in
     float64; a tensor or array one of its own dtype, shape and device (bool: int64). A rank whose shard was empty may hold a plain 0
     where the others hold a float, a tensor or an array: it gets what they get. A list of numbers, or of tensors and arrays without dimensions,
-    gives a list of the same length, element by element; a dict of numbers gives one of its own kind with the keys of all ranks. In one
-    process the values are returned unchanged.
+    gives a list of the same length, element by element, and a deque a deque with the same maxlen; a dict of numbers gives one of its own
+    kind with the keys of all ranks. In one process the values are returned unchanged.
 
     ``over`` names the loader whose loop made the values, where one loop serves divided and undivided loaders: nothing is summed when
     every rank went through all of it.
@@ -64,13 +65,13 @@ def mean_all(*values: Any, over: Any = None) -> Any:
     # one process makes no note
     with meeting("ddp.mean_all") if world > 1 else nullcontext():
         sums = sum_all(*values, over=over)
-    means = [[x / world for x in one] if isinstance(one, list) else one / world for one in ([sums] if len(values) == 1 else sums)]
+    means = [_like(one, [x / world for x in one]) if isinstance(one, list | deque) else one / world for one in ([sums] if len(values) == 1 else sums)]
     return means[0] if len(values) == 1 else tuple(means)
 
 
 def _packed(value: Any) -> Any:
-    """A list of numbers, or of tensors and numpy arrays without dimensions, as one tensor; anything else as it is."""
-    if not isinstance(value, list) or not all(map(_is_scalar, value)):
+    """A list or deque of numbers, or of tensors and numpy arrays without dimensions, as one tensor; anything else as it is."""
+    if not isinstance(value, list | deque) or not all(map(_is_scalar, value)):
         return value
     tensors = [x for x in value if isinstance(x, torch.Tensor)]
     if tensors:
@@ -82,11 +83,15 @@ def _packed(value: Any) -> Any:
 
 
 def _unpacked(total: Any, value: Any) -> Any:
-    if not isinstance(value, list):
+    if not isinstance(value, list | deque):
         return total
     if any(isinstance(x, torch.Tensor) for x in value):
-        return list(total.unbind())
-    return list(total.numpy()) if any(map(_is_numpy, value)) else total.tolist()
+        return _like(value, list(total.unbind()))
+    return _like(value, list(total.numpy()) if any(map(_is_numpy, value)) else total.tolist())
+
+
+def _like(value: list[Any] | deque[Any], items: list[Any]) -> list[Any] | deque[Any]:
+    return deque(items, value.maxlen) if isinstance(value, deque) else items
 
 
 def _is_scalar(value: Any) -> bool:

@@ -262,3 +262,24 @@ def test_a_path_that_functions_are_given(paths: tuple[str, str], waits: int) -> 
     parts = {"imports": _FILES, "defs": defs, "end": f"keep({paths[0]}, 3)\nprint(value({paths[1]}))"}
     assert len(found("DPM402", **parts)) == waits
     assert whole(**parts).count("ddp.barrier()") == waits
+
+
+@pytest.mark.parametrize(
+    ("find", "imports"),
+    [
+        pytest.param("latest = max(glob.glob('*.pt'), key=os.path.getmtime)", "import glob", id="glob"),
+        pytest.param("latest = sorted(os.listdir('.'))[-1]", "import glob", id="listdir"),
+        pytest.param("latest = sorted(Path('.').glob('*.pt'))[-1]", "from pathlib import Path", id="a method"),
+    ],
+)
+def test_ranks_list_checkpoints_when_all_are_there(find: str, imports: str) -> None:
+    """A rank that lists before rank 0 has written would load another file."""
+    end = f"{find}\nx = torch.load(latest, map_location='cpu')"
+    lines = [one.strip() for one in whole(imports=imports, epoch_end=_SAVE, end=end).splitlines()]
+    assert lines[lines.index(find) - 1] == "ddp.barrier()"
+    before = [one.strip() for one in whole(imports=imports, before=end, end=_SAVE).splitlines()]
+    assert "ddp.barrier()" not in before
+
+
+def test_a_listing_without_a_checkpoint_is_not_waited_for() -> None:
+    assert "ddp.barrier()" not in whole(imports="import glob", epoch_end=_SAVE, end="print(len(glob.glob('*.png')))")

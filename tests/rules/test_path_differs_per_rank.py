@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.model import Severity
-from tests.rules.program import STEP, after, found, hits
+from tests.rules.program import STEP, after, found, hits, whole
 
 _IMPORTS = "import datetime, shutil, tempfile, time, uuid\nimport matplotlib.pyplot as plt"
 
@@ -209,3 +209,24 @@ def test_a_time_that_is_one_of_several_arguments() -> None:
 
 def test_a_time_in_a_test() -> None:
     assert found("DPM506", imports=_IMPORTS, setup="if time.strftime('x') > 'y':\n    print(3)") == []
+
+
+_FOLDER = "import tempfile\nfrom tempfile import TemporaryDirectory"
+_INSIDE = "    p = os.path.join(d, 'best.pt')\n    torch.save(model.state_dict(), p)\n    model.load_state_dict(torch.load(p))"
+
+
+@pytest.mark.parametrize("made", ["tempfile.TemporaryDirectory()", "TemporaryDirectory(prefix='run')"])
+def test_a_checkpoint_in_a_temporary_directory_is_in_that_of_rank_0(made: str) -> None:
+    text = whole(imports=_FOLDER, end=f"with {made} as d:\n{_INSIDE}")
+    assert f"with ddp.main_folder({made}) as d:" in text
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("with tempfile.TemporaryDirectory() as d:\n    print(d)", id="nothing is saved"),
+        pytest.param("with tempfile.TemporaryDirectory():\n    torch.save(1, 'a.pt')", id="without a name"),
+    ],
+)
+def test_other_temporary_directories(end: str) -> None:
+    assert "main_folder" not in whole(imports=_FOLDER, end=end)

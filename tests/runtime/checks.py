@@ -290,6 +290,20 @@ def main_goes_first() -> None:
 
 
 @check
+def one_temporary_folder() -> None:
+    with ddp.main_folder(tempfile.TemporaryDirectory()) as folder:
+        assert ddp.from_main(folder) == folder
+        if ddp.is_main():
+            Path(folder, "best.pt").write_text("3")
+        ddp.barrier()
+        assert Path(folder, "best.pt").read_text() == "3"
+    ddp.barrier()
+    assert not Path(folder).exists()
+    with suppress(KeyError), ddp.main_folder(tempfile.TemporaryDirectory()):
+        raise KeyError  # nobody waits
+
+
+@check
 def what_main_draws_first_is_drawn_for_all() -> None:
     """A split that follows must be the same on all ranks, though one alone made the file that needed random numbers."""
     random.seed(3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,6 +43,9 @@ def sums_of_lists() -> None:
     assert mixed == ([0, 0.5, 1.0] if world == 1 else [0, 0.5 * world, world])
     first, second = ddp.mean_all([torch.tensor(1.5, requires_grad=True), torch.tensor(2.5)])
     assert (first.item(), second.item()) == (1.5, 2.5)
+    window = ddp.mean_all(deque([float(ddp.rank()), 4.0], maxlen=2))
+    assert window == deque([(world - 1) / 2, 4.0]) and window.maxlen == 2
+    assert ddp.sum_all(deque([1])) == deque([world]) and ddp.sum_all(deque()).maxlen is None
 
 
 @check
