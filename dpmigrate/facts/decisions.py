@@ -85,7 +85,14 @@ def _parts(script: Script, test: ast.expr, known: frozenset[ast.expr], number: b
     if isinstance(test, ast.BoolOp):
         return _joined(test, [_parts(script, v, known, False) for v in test.values], data)
     if not data:
-        return [Part(test, By.MAIN if number or _by_main(script, test) else By.ANY)]
+        setting = [] if drawn(script.roles, test) else _flag_setters(script, test, known)
+        if not setting:
+            return [Part(test, By.MAIN if number or _by_main(script, test) else By.ANY)]
+        # the flag is that of all ranks where they set it together; they take the turns of these loops together, too (DPM322, DPM610)
+        loops = (*script.repeating_loops, *(b.node for b in script.roles.train_loops))
+        known |= {a.test for a in loops if isinstance(a, ast.While)}
+        decided_there = [_parts(script, t, known, False) for t in setting]
+        return None if None in decided_there else [p for parts in decided_there for p in parts or ()]
     finite = _asks_finite(test)
     if finite is not None:
         return [Part(test, finite)]
@@ -103,6 +110,16 @@ def _parts(script: Script, test: ast.expr, known: frozenset[ast.expr], number: b
     found = [_parts(script, n, known, not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))) for n in inner]
     flat = [p for f in found if f is not None for p in f]
     return flat if inner and None not in found else None
+
+
+def _flag_setters(script: Script, test: ast.expr, known: frozenset[ast.expr]) -> list[ast.expr]:
+    """The tests of a batch's numbers under which a flag is set that ``test`` reads: ``if loss.item() < target: done = True``."""
+    names, found = script.names, dict[ast.expr, None]()
+    for n, _ in origins(script.roles, test, returned=True):
+        if not names.is_inside(n, test) and in_training(script, n):
+            around = (a.test for a in names.ancestors(n) if isinstance(a, ast.If | ast.While))
+            found.update((t, None) for t in around if t not in known and of_data(script.roles, t) and not uniform(names, t, known))
+    return list(found)
 
 
 def _by_main(script: Script, test: ast.expr) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.contract import COLLECTIVE
+from dpmigrate.facts.control import uniform
 from dpmigrate.facts.exits import exits
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.reaching import reaching
@@ -61,7 +62,12 @@ def _leaves(m: Migrated, loop: ast.For | ast.AsyncFor | ast.While) -> ast.expr |
     """The test by which one rank may leave the loop, or a turn of it, alone."""
     tests = [loop.test] if isinstance(loop, ast.While) else []
     tests += [e.test for e in exits(m.after.names, m.after.roles, loop) if e.test is not None]
-    return next((t for t in tests if not m.after.shares.alike(t) and not _decided(m, t)), None)
+    apart = [t for t in tests if not m.after.shares.alike(t) and not _decided(m, t)]
+    if not apart:
+        return None
+    nodes = m.after.names.nodes
+    agreed = [n.test for n in nodes if isinstance(n, ast.If | ast.While) and _decided(m, n.test)]
+    return next((t for t in apart if not uniform(m.after.names, t, agreed)), None)
 
 
 def _decided(m: Migrated, test: ast.expr) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, found, refused, whole
+from tests.rules.program import STEP, after, found, refused, whole
 
 
 @pytest.mark.parametrize(
@@ -359,3 +359,22 @@ def test_a_handler_that_ends_the_program_has_a_rule_of_its_own() -> None:
 def test_a_file_that_asks_to_stop() -> None:
     """It may come between two ranks' questions."""
     assert "if ddp.from_main(os.path.exists('STOP')):" in whole(step=f"{STEP}\nif os.path.exists('STOP'):\n    break")
+
+
+@pytest.mark.parametrize(
+    ("setting", "there"),
+    [
+        pytest.param("if loss.item() < 0.4:\n    done = True", "if ddp.mean_all(loss.item()) < 0.4:", id="a mean"),
+        pytest.param("if loss.item() < 0.4 and seen > 9:\n    done = True", "if ddp.mean_all(loss.item()) < 0.4 and seen > 9:", id="a mean and a counter"),
+        pytest.param("if torch.isnan(loss):\n    done = True", "if ddp.any_rank(torch.isnan(loss)):", id="not finite"),
+    ],
+)
+def test_a_flag_is_set_by_all_ranks_where_its_test_stands(setting: str, there: str) -> None:
+    """Rank 0's flag would follow its part of the batch alone: the others would not be asked."""
+    lines = after(before="done, seen = False, 0", step=f"{STEP}\nseen += 1\n{setting}\nif done:\n    break", epoch_end="if done:\n    break")
+    assert there in lines
+
+
+def test_a_flag_that_nobody_can_set_for_the_whole_batch() -> None:
+    step = f"{STEP}\nif model(x).max().item() > 3:\n    done = True\nif done:\n    break"
+    assert refused("DPM322", before="done = False", step=step) != []
