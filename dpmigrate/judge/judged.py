@@ -56,7 +56,8 @@ from dpmigrate.judge.notes import (
 from dpmigrate.library.files import FIRST, MADE_BEFORE
 from dpmigrate.library.layers import foreign_name
 from dpmigrate.library.modules import owned
-from dpmigrate.library.streams import OWN, SHARED
+from dpmigrate.library.sites import GRAD
+from dpmigrate.library.streams import OWN, SEEDED, SHARED
 from dpmigrate.library.torch_optim import DONE, MADE_WITH
 from dpmigrate.program import Program
 
@@ -101,10 +102,15 @@ class Judged(Execution):
     def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
         if kind in ("draw", "forward"):
             begun = const(True)[0] in (self.heap.read(BEGUN) or NOTHING)
-            alike = begun and const(False)[0] in (self.heap.read(OWN) or const(False))
+            own = self.heap.read(OWN) or const(False)
+            # an evaluation may draw the same on all ranks
+            again = SEEDED[0] in own and self.heap.read(GRAD) != const(False)
+            alike = begun and (const(False)[0] in own or again)
             if kind == "forward":
                 graded = values["grad"] != const(False)
                 alike = alike and graded and const(True)[0] in values["training"]
+            if "same" in values:  # drawn from a generator of the program
+                alike = begun and values["same"] == const(True)
             values["alike"] = const(alike)
             values["of a sample"] = const(self._in_sample())
         elif kind == "backward":

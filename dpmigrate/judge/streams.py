@@ -27,7 +27,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, SEEDS, words, established=known)
     for event in trial.result.trace.of("draw", "forward"):
         if const(True)[0] in event.values["alike"] and _draws(trial, event):
-            words = "the ranks draw the same random numbers here"
+            seeded = " from a generator that has one seed on all ranks" if "same" in event.values else ""
+            words = f"the ranks draw the same random numbers here{seeded}"
             # a rule says so where it leaves the streams equal on purpose
             yield trial.fault(event.node, NAME, words, established=False)
     for event in trial.backwards:
@@ -42,6 +43,8 @@ def _draws(trial: Trial, event: Event) -> bool:
     decide what all ranks do; what a data set draws is about the sample alone.
     """
     if event.kind == "draw":
+        if "same" in event.values:
+            return True
         return const("torch") == event.values["stream"] or const(True) == event.values["of a sample"]
     names = (
         trial.result.heap.objects[a.object].name

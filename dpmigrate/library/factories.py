@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
+    NONE,
     NOTHING,
     Data,
     Items,
@@ -124,9 +125,15 @@ def drawn(effect: Effect, stream: str = "torch") -> Effect:
 
     def draw(site: Site) -> Value | None:
         name = "numpy" if site.name.startswith("numpy.") else stream
-        name = "a generator" if "generator" in site.arguments.keywords else name
-        site.event("draw", stream=const(name))
+        generator = site.arguments.keywords.get("generator")
+        if generator is None or generator == NONE:
+            site.event("draw", stream=const(name))
+            made = effect(site)
+            return streams.drawn(site, made) if made else made
         made = effect(site)
+        of_samples = bool(made) and rows_of(made or NOTHING) is not None
+        same = of_samples and streams.same_seed(site, generator)
+        site.event("draw", stream=const("a generator"), same=const(same))
         return streams.drawn(site, made) if made else made
 
     return draw
@@ -198,7 +205,7 @@ def literal(site: Site) -> Value:
     if not found and _zero(site, given):
         return value(Data(kind, placements.ZERO))
     if not found:
-        return value(Data(kind, placements.UNIFORM, axes=None))
+        return value(Data(kind, placements.UNIFORM, axes=_nested(site, given)))
     listed = site.m.known_elements(given)
     keep = listed is None and bool(data(given))
     lying = placement_of(found)
@@ -220,6 +227,17 @@ def literal(site: Site) -> Value:
         gradient="none",
         keep_axes=keep,
     )
+
+
+def _nested(site: Site, given: Value, depth: int = 4) -> int | None:
+    """How many lists of numbers stand in each other; 0 for a number."""
+    held = known(given)
+    if isinstance(held, int | float):
+        return 0
+    listed = site.m.known_elements(given) if depth else None
+    inner = {_nested(site, v, depth - 1) for v in listed or ()}
+    first = inner.pop() if len(inner) == 1 else None
+    return first + 1 if first is not None else None
 
 
 def _zero(site: Site, given: Value) -> bool:

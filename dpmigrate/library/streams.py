@@ -17,6 +17,8 @@ _YES, _NO = const(True), const(False)
 DRAW = "a draw of each rank's own"
 #: they draw the same on purpose: the body of ``with ddp.same_stream():``
 SHARED = const("same stream")
+#: they draw the same again, since the program has seeded them alike
+SEEDED = const("seeded")
 
 
 def own(site: Site) -> bool:
@@ -29,12 +31,25 @@ def parted(site: Site) -> None:
     site.m.heap.write(OWN, _YES)
 
 
+def rejoined(site: Site) -> None:
+    """From here on all ranks draw the same again."""
+    site.m.heap.write(OWN, SEEDED)
+
+
 def drawn(site: Site, v: Value) -> Value:
     """What is drawn: the same on all ranks as long as the stream is that it is drawn from."""
     generator = site.arguments.keywords.get("generator") or value(site.receiver or NONE[0])
     seeds = [site.m.heap.read((o.number, "seed")) or NONE for o in site.m.objects(generator)]
     apart = any(placement_of(s).kind not in placements.EQUAL for s in seeds)
     return of_ranks(site, v) if (apart if seeds else own(site)) else v
+
+
+def same_seed(site: Site, generator: Value) -> bool:
+    """Whether a generator has been given a seed that is the same on all ranks."""
+    seeds = [site.m.heap.read((o.number, "seed")) or NONE for o in site.m.objects(generator)]
+    return bool(seeds) and all(
+        s != NONE and placement_of(s).kind in placements.EQUAL for s in seeds
+    )
 
 
 def of_ranks(site: Site, v: Value) -> Value:

@@ -73,11 +73,15 @@ def mode_left(site: Site) -> Value:
 
 
 def seeded(site: Site) -> Value:
-    """``torch.manual_seed(s)``: of a number of its own each rank draws its own."""
+    """``torch.manual_seed(s)``: of a number of its own each rank draws its own, of one that all ranks
+    have the same.
+    """
     given = site.get(0) or NONE
     site.event("seed", stream=const("torch"), given=given, own=const(streams.own(site)))
     if placement_of(given).kind not in placements.EQUAL:
         streams.parted(site)
+    elif site.name.startswith("torch") and "manual_seed" in site.word and streams.own(site):
+        streams.rejoined(site)
     return site.ref("generator_of_numbers", seed=given)
 
 

@@ -27,6 +27,8 @@ with ddp.own_streams():
         train(epoch)
 ```
 
+A seed for each epoch makes the streams equal again: `set_seed(seed + epoch)` at the beginning of a turn is followed by `ddp.seed_ranks()`.
+
 ## When it is not fixed
 When the model is built in the loop over the batches, or by what it calls, and when the loop stands in a generator: the streams stay equal.
 Data that are drawn inside the loop are DPM222's.
@@ -37,13 +39,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from dpmigrate.edit import AddImport, Before, Enclose
+from dpmigrate.edit import AddImport, After, Before, Enclose
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.redrawn import repeated
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+
+_SEEDS = ("torch.manual_seed", "torch.random.manual_seed", "random.seed", "?.random.seed", "numpy.random.seed")
 
 
 @rule("DPM210", severity=Severity.WARNING, fix=Fix.SAFE)
@@ -66,6 +70,10 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
     for loop in outer:
         if loop in apart:
             yield Hit(loop, message, (Before(script.span(loop), f"{script.ddp}.seed_ranks()"),))
+            last = _seeded_again(script, loop)
+            if last is not None:
+                again = "this seeds all ranks alike: they would draw the same augmentation and dropout from here on"
+                yield Hit(last, again, (After(script.span(last), f"{script.ddp}.seed_ranks()"), AddImport(script.import_line)))
             continue
         alone = _alone(script, loop, loops, built)
         for inner in alone:
@@ -78,6 +86,21 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
                 "so augmentation and dropout are the same on every rank",
                 severity=Severity.NOTE,
             )
+
+
+def _seeded_again(script: Script, loop: Loop) -> ast.stmt | None:
+    """The last statement of a turn, before it trains, that seeds the process: ``set_seed(seed + epoch)``."""
+    seeding = {script.names.function(c): c for c in script.calls(*_SEEDS)}
+    found = None
+    for stmt in loop.body:
+        if script.roles.reaches_backward(stmt):
+            break
+        if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
+            call = stmt.value
+            called = any(call in script.values.callers.get(f, []) for f in seeding if isinstance(f, FunctionNode))
+            if called or script.names.dotted(call.func) in _SEEDS:
+                found = stmt
+    return found
 
 
 def _beside(script: Script, loops: Sequence[Loop], outer: Sequence[Loop], apart: Sequence[Loop]) -> Iterator[ast.Call]:

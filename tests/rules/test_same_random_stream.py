@@ -210,3 +210,31 @@ def test_a_function_that_trains_in_a_loop_and_beside_it(otherwise: str, seeded: 
     lines = [line.strip() for line in whole(**parts).splitlines()]
     after = [lines[i + 1] for i, line in enumerate(lines) if line == "ddp.seed_ranks()"]
     assert after == seeded
+
+
+_SEED = "def set_seed(seed):\n    np.random.seed(seed)\n    torch.manual_seed(seed)"
+
+
+@pytest.mark.parametrize(
+    ("start", "last"),
+    [
+        pytest.param("torch.manual_seed(7 + epoch)", "torch.manual_seed(7 + epoch)", id="a call"),
+        pytest.param("set_seed(epoch)", "set_seed(epoch)", id="a function"),
+        pytest.param("torch.manual_seed(epoch)\nnp.random.seed(epoch)\nprint(epoch)", "np.random.seed(epoch)", id="the last of several"),
+    ],
+)
+def test_the_streams_part_again_where_each_epoch_is_seeded(start: str, last: str) -> None:
+    lines = [one.strip() for one in whole(imports="import numpy as np", defs=_SEED, epoch_start=start).splitlines()]
+    assert lines[lines.index(last) + 1] == "ddp.seed_ranks()" and lines.count("ddp.seed_ranks()") == 2
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"before": "set_seed(0)"}, id="before the loop"),
+        pytest.param({"epoch_end": "torch.manual_seed(epoch)"}, id="after the training of a turn"),
+        pytest.param({"epoch_start": "print(torch.initial_seed())"}, id="asked"),
+    ],
+)
+def test_other_seeds(parts: dict[str, str]) -> None:
+    assert whole(imports="import numpy as np", defs=_SEED, **parts).count("ddp.seed_ranks()") == 1
