@@ -23,6 +23,7 @@ from dpmigrate.execution.values import (
     Unbound,
     Value,
     join,
+    one_value,
     same,
     value,
 )
@@ -320,7 +321,7 @@ class Heap:
                 if not private[at[0]]:
                     self._reads[-1][at] = old  # an outcome leaves it as it was
             first = found[0]
-            if all(f is first or same(f, first) for f in found[1:]):
+            if all(f is first or (same(f, first) and (merged is None or one_value(f))) for f in found[1:]):
                 new = first
             else:
                 new = join(*self._found(at, found, outcomes))

@@ -26,6 +26,7 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     join,
+    one_value,
     unknown,
     value,
 )
@@ -255,8 +256,9 @@ class SummaryParts(FrameParts):
         finally:
             parted = self._end()
             delta = heap.rollback()
-        result = join(*results, *[v for v, _ in inner.returns])
-        if parted is not None and len({*results, *(v for v, _ in inner.returns)}) > 1:
+        given_back = [*results, *(v for v, _ in inner.returns)]
+        result = join(*given_back)
+        if parted is not None and len(given_back) > 1 and not one_value(result):
             result = divergence.differing(result, parted)
         outcomes = [*([delta] if alive else []), *(d for _, d in inner.returns)]
         for outcome in outcomes:

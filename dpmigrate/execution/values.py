@@ -217,6 +217,19 @@ def same(a: Value | None, b: Value | None) -> bool:
     return a is not None and b is not None and len(a) == len(b) > 1 and _within(a, b)
 
 
+def one_value(v: Value | None) -> bool:
+    """Whether equal atoms are one and the same value when the program runs: two means may be equal
+    on paper and be means of different things.
+    """
+    return v is None or (len(v) < 2 and all(map(_is_one, v)))
+
+
+def _is_one(a: Atom) -> bool:
+    if isinstance(a, Items):
+        return all(one_value(v) for v in a.items)
+    return not isinstance(a, Data | Setting)
+
+
 def _within(v: Value, other: Value) -> bool:
     """Whether the other has all the atoms of a value."""
     if len(v) > len(other):

@@ -1,0 +1,45 @@
+"""What a branch that ranks take differently leaves: equal on paper is not one value."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+
+from dpmigrate.execution.values import placement_of
+from tests.execution.paper import executed, module_of
+
+_HEAD = """
+from torch.utils.data import DataLoader, TensorDataset
+loader = DataLoader(TensorDataset(torch.randn(16, 3), torch.randn(16)), batch_size=8)
+"""
+
+
+def placed(body: str, defs: str = "") -> str:
+    """How ``found`` lies that is made of a batch."""
+    ex = executed(f"{_HEAD}{defs}\nfor x, y in loader:\n{indent(body, '    ')}\n")
+    held = ex.heap.read((module_of(ex).number, "found"))
+    assert held
+    return str(placement_of(ex.bound(held)))
+
+
+_MEANS = "m = x.mean()\nif {test}:\n    found = m\nelse:\n    found = m + y.mean()"
+_RETURNS = "def f(x, y):\n    m = x.mean()\n    if {test}:\n        return m\n    return m + y.mean()\n"
+
+
+@pytest.mark.parametrize("test", ["m > 1.0", "m.item() > 1.0", "y.max() > 0"])
+def test_a_mean_that_each_rank_has_chosen_is_no_mean(test: str) -> None:
+    assert placed(_MEANS.format(test=test)) == "per rank"
+    assert placed("found = f(x, y)", _RETURNS.format(test=test)) == "per rank"
+
+
+@pytest.mark.parametrize("test", ["len(loader) > 1", "loader.batch_size > 2"])
+def test_what_all_ranks_choose_alike_is_what_it_is(test: str) -> None:
+    assert placed(_MEANS.format(test=test)) == "partial(mean)"
+    assert placed("found = f(x, y)", _RETURNS.format(test=test)) == "partial(mean)"
+
+
+def test_what_no_branch_writes_stays() -> None:
+    assert placed("found = x.mean()\nif found > 1:\n    other = 3") == "partial(mean)"
+    assert placed("if x.max() > 1:\n    found = 3\nelse:\n    found = 3") == "uniform"
+    assert placed("def_ = 1\nif x.max() > 1:\n    found = (1, 2)\nelse:\n    found = (1, 2)") == "uniform"
