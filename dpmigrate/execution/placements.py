@@ -70,6 +70,8 @@ TERM = Placement(Kind.TERM)
 #: such a value divided by the number of the rank's samples
 TERM_OF_MEAN = Placement(Kind.TERM, how="mean")
 PER_RANK = Placement(Kind.PER_RANK)
+#: a number divided by the number of the rank's samples: ``100 / x.size(0)``
+INVERSE = Placement(Kind.PER_RANK, how="1 / size")
 UNKNOWN = Placement(Kind.UNKNOWN)
 SUM = Placement(Kind.PARTIAL, how="sum")
 MEAN = Placement(Kind.PARTIAL, how="mean")
@@ -112,7 +114,7 @@ def join(a: Placement, b: Placement) -> Placement:
     if low.kind is Kind.ZERO:
         return size(0) if high.kind is Kind.SIZE else high
     if high.kind is Kind.PER_RANK and low.kind is not Kind.UNKNOWN:
-        return high
+        return PER_RANK
     if high.kind is Kind.TERM:
         return PER_RANK if low.kind in EQUAL else UNKNOWN
     if low.kind is Kind.UNIFORM and high in (MEAN, MAX, MIN):
@@ -203,8 +205,11 @@ def multiply(a: Placement, b: Placement) -> Placement:
             if q.kind is Kind.SIZE:
                 return size(0)  # the factor is not known here
             return PER_RANK if q in (MAX, MIN) else q
-        if p.kind is Kind.SIZE and q == MEAN:
-            return SUM  # a mean over the rank's samples times their number is their sum
+        if p.kind is Kind.SIZE and q in (MEAN, INVERSE):
+            # a mean over the rank's samples times their number is their sum
+            return SUM if q == MEAN else UNIFORM
+        if p == INVERSE and q in (SUM, TERM):
+            return divide(q, size())
     return elementwise((a, b))
 
 
@@ -216,8 +221,8 @@ def divide(a: Placement, b: Placement) -> Placement:
         return SUM if a.kind is Kind.SIZE else multiply(a, UNIFORM)
     if b.kind is Kind.SIZE and a in (SUM, TERM):
         return MEAN if a == SUM else TERM_OF_MEAN  # every rank has as many samples
-    if a.kind is b.kind is Kind.SIZE:
-        return UNIFORM
+    if b.kind is Kind.SIZE and a.kind in (Kind.SIZE, Kind.UNIFORM):
+        return UNIFORM if a.kind is Kind.SIZE else INVERSE
     parts = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
     if a.kind in parts and b.kind in parts and not {MAX, MIN} & {a, b}:
         return RATIO

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -30,6 +32,8 @@ from dpmigrate.library.sites import WHICH_SAMPLE, Row, Site
 _DOC = "https://docs.pytorch.org/docs/stable/data.html"
 #: how a loader deals its batches: a part of each, whole ones in turn, all of them to every rank
 SHARED, BLOCKS, WHOLE = "shared", "blocks", "whole"
+#: the samplers that give each rank a part of the samples
+SAMPLERS = ("DistributedSampler", "shard_sampler")
 
 
 def batches(site: Site) -> Value:
@@ -144,6 +148,15 @@ def _unbatched(v: Value) -> Value:
         else:
             found.append(a)
     return tuple(found)
+
+
+def divided(m: Machine, made: Object) -> bool:
+    """Whether each rank goes through its share of a loader only."""
+    how = m.heap.read((made.number, "dealt"))
+    if how:
+        return const(WHOLE)[0] not in how
+    held = m.heap.read((made.number, "sampler")) or m.heap.read((made.number, "batch_sampler"))
+    return any(o.name in SAMPLERS for o in m.objects(held or NOTHING))
 
 
 def _batch(site: Site, kind: str, loader: int, axes: int | None) -> Data:

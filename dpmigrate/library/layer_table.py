@@ -13,7 +13,7 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, NOTHING, Value, const, items, known, placement_of
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, Value, const, items, known, placement_of
 from dpmigrate.library.effects import cut, elementwise
 from dpmigrate.library.factories import drawn
 from dpmigrate.library.grids import beside_first, grid
@@ -96,11 +96,13 @@ def _softmax(site: Site, made: Object) -> Value | None:
 
 def implicit(site: Site, dim: Value | None) -> Value:
     """The axis of a softmax that is not told one: the second, but of one or three axes the
-    first.
+    first. A setting where the number of axes is not known.
     """
     if dim and dim != NONE:
         return dim
     found = rows_of(site.flat(site.arguments.get(0, "input") or NOTHING))
+    if found is not None and found.axes is None:
+        return SETTING
     return const(0 if found is not None and found.axes in (1, 3) else 1)
 
 

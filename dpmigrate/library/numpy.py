@@ -79,12 +79,17 @@ def added_at(site: Site) -> Value:
     held = placement_of(table)
     moving = [v for v in (places, new) if placement_of(v).kind not in placements.EQUAL]
     target = next(iter(getattr(site.node, "args", ())), None)
-    if moving and type(target).__name__ in ("Name", "Attribute"):
+    if type(target).__name__ not in ("Name", "Attribute"):
+        return NONE
+    assert target is not None
+    if not moving and held.kind is Kind.ZERO:
+        made = value(Data("array", placements.UNIFORM))
+        site.m.assign(target, made, site.node, site.frame)
+    elif moving:
         rows = all(placement_of(v).kind is Kind.ROWS for v in moving)
         sums = rows and (held.kind is Kind.ZERO or held == placements.SUM)
         lying = placements.SUM if sums else placements.UNKNOWN
         made = arithmetic.derived("added", lying, [table, *moving], site.node, gradient="none")
-        assert target is not None
         site.m.assign(target, made, site.node, site.frame)
     return NONE
 

@@ -50,6 +50,17 @@ def _product(site: Site, operands: list[Value]) -> Value:
     return site.data(placements.PER_RANK, keep_axes=False)
 
 
+def _axes_of_plain(site: Site, operands: list[Value]) -> int | None:
+    """How many axes a product has of tensors that have no rows."""
+    if site.word.strip("._") not in ("matmul", "mm", "bmm", "mv"):
+        return None
+    counts = [{d.axes for d in data(v)} for v in operands]
+    first, second = (c.pop() if len(c) == 1 else None for c in counts)
+    if not first or not second:
+        return None
+    return max(first, second) - (first == 1) - (second == 1) if max(first, second) > 1 else 0
+
+
 def _one_sided(site: Site, operands: list[Value], a: Data | None, b: Data | None) -> Value:
     """A product in which one operand at most is rows."""
     left, right = (placement_of(v) for v in operands)
@@ -59,7 +70,10 @@ def _one_sided(site: Site, operands: list[Value], a: Data | None, b: Data | None
         if placements.ZERO not in (left, right) and Kind.SIZE in (left.kind, right.kind):
             p = placements.SUM
         kind = "" if any(data(v) for v in operands) else site.kind
-        return arithmetic.derived(site.word, p, operands, site.node, kind=kind, keep_axes=False)
+        axes = _axes_of_plain(site, operands)
+        return arithmetic.derived(
+            site.word, p, operands, site.node, kind=kind, axes=axes, keep_axes=False
+        )
     if other.kind not in placements.EQUAL:
         lost = other.kind is Kind.UNKNOWN
         p = placements.UNKNOWN if lost else placements.PER_RANK

@@ -33,7 +33,7 @@ def reduce(how: str, at: int = 1, keep: int = 2, default: int | None = None) -> 
             dims = [default]
         found = rows_of(first)
         if found is None:
-            return _pair(site, dims, _not_rows(site, first, how))
+            return _pair(site, dims, _not_rows(site, first, how, _left(site, first, dims, keep)))
         if dims is None:
             return site.data(_over(found.placement, how), axes=0)
         hits = [on_axis(d, found) for d in dims]
@@ -56,7 +56,10 @@ def reduce(how: str, at: int = 1, keep: int = 2, default: int | None = None) -> 
         if not kept:
             before = [d for d in dims if _place(d, found) < placement.axis]
             placement = placement._replace(axis=placement.axis - len(before))
-        return _pair(site, dims, site.data(placement, axes=left, keep_axes=False))
+        made = site.data(placement, axes=left, keep_axes=False)
+        if left is None and not kept:  # the samples' axis may be the only one that is left
+            made = tuple(a._replace(bare=True) if isinstance(a, Data) else a for a in made)
+        return _pair(site, dims, made)
 
     return effect
 
@@ -120,7 +123,17 @@ def _over(p: Placement, how: str) -> Placement:
             return placements.PER_RANK
 
 
-def _not_rows(site: Site, first: Value, how: str) -> Value:
+def _left(site: Site, first: Value, dims: list[int] | None, keep: int) -> int | None:
+    """How many axes a reduction leaves."""
+    counts = {d.axes for d in data(first)}
+    axes = counts.pop() if len(counts) == 1 else None
+    kept = _keeps(site, keep)
+    if axes is None or kept is None or (kept and dims is None):
+        return axes if kept else None
+    return axes if kept else max(axes - len(dims), 0) if dims is not None else 0
+
+
+def _not_rows(site: Site, first: Value, how: str, axes: int | None = None) -> Value:
     """A reduction of what has no rows: sums and means of parts are parts, and so on."""
     p = placement_of(first)
     if p.kind is Kind.PARTIAL:
@@ -132,7 +145,7 @@ def _not_rows(site: Site, first: Value, how: str) -> Value:
         p = placements.PER_RANK
     elif p.kind is Kind.ZERO and not how:
         p = placements.UNIFORM
-    return arithmetic.derived(site.word, p, [first], site.node, keep_axes=False)
+    return arithmetic.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False)
 
 
 def several(*effects: Effect) -> Effect:
@@ -174,6 +187,8 @@ def along(at: int = 1, default: int | None = -1) -> Effect:
         try:
             dims = dims_of(site, at)
         except LookupError:
+            if found.turn:  # whichever axis it is, they are the rows of the turn's batch
+                return _with_places(site, site.data(found.placement, axes=found.axes, keep_axes=False))
             return site.unknown(f"the axis of {site.word}")
         if dims is None and default is None:
             return site.data(placements.PER_RANK, keep_axes=False)

@@ -35,7 +35,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import modules, streams, torch_data
-from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE
+from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE, divided
 from dpmigrate.library.effects import same, world_size
 from dpmigrate.library.modules import taken_for_model
 from dpmigrate.library.sites import SHARE_OF_BATCHES, Effect, Row, Site
@@ -176,6 +176,8 @@ def next_epoch(site: Site) -> Value:
 
 # ---------------------------------------------------------------- numbers
 
+_TOTALS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
+
 
 def reduced(wanted: placements.Placement) -> Effect:
     """``ddp.sum_all``, ``ddp.mean_all``: parts become the whole."""
@@ -187,7 +189,8 @@ def reduced(wanted: placements.Placement) -> Effect:
             given.append(site.arguments.star)
         over = site.arguments.keywords.get("over")
         if over and not any(divided(site.m, o) for o in site.m.objects(over)):
-            return given[0] if len(given) == 1 else items(given)
+            whole = [_of_all_batches(site, v, over) for v in given]
+            return whole[0] if len(whole) == 1 else items(whole)
         for v in given:
             flat = site.flat(v)
             if flat:
@@ -198,13 +201,17 @@ def reduced(wanted: placements.Placement) -> Effect:
     return effect
 
 
-def divided(m: Machine, made: Object) -> bool:
-    """Whether each rank goes through its share of a loader only."""
-    how = m.heap.read((made.number, "dealt"))
-    if how:
-        return const(WHOLE)[0] not in how
-    held = m.heap.read((made.number, "sampler")) or m.heap.read((made.number, "batch_sampler"))
-    return any(o.name in torch_data.SAMPLERS for o in m.objects(held or NOTHING))
+def _of_all_batches(site: Site, v: Value, over: Value) -> Value:
+    """What a rank has added up over all batches of loaders that are not divided: the same on every
+    rank, whatever the order of the batches.
+    """
+    loaders = {o.number for o in site.m.objects(over)}
+    return tuple(
+        a._replace(placement=placements.UNIFORM)
+        if isinstance(a, Data) and a.placement.kind in _TOTALS and a.sources <= loaders
+        else a
+        for a in v
+    )
 
 
 def _whole(site: Site, v: Value, wanted: placements.Placement) -> Value:
@@ -297,6 +304,8 @@ def decided(site: Site) -> Value:
     """``ddp.any_rank(flag)``, ``ddp.from_main(v)``: the same on all ranks."""
     met(site)
     given = site.get(0) or NOTHING
+    if site.word == "from_main":
+        site.event("rank 0 decides", given=given)
     found = _uniform_in(site, given, longer=False)
     kept = tuple(a for a in found if not isinstance(a, Data) or a.kind != "number")
     # a number that was another one on each rank is some number now, beside what else it may be

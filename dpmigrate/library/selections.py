@@ -13,6 +13,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     ONE_SAMPLE,
     SETTING,
+    Const,
     Data,
     Items,
     Value,
@@ -349,7 +350,8 @@ def _table(site: Site, owner: Value, parts: list[Value]) -> Value:
         return _lying(site, owner, placements.UNKNOWN, None, *parts)
     if not rows:
         moving = any(placement_of(v).kind not in placements.EQUAL for v in flat)
-        return _lying(site, owner, placements.PER_RANK if moving else p, None, *flat)
+        lying = placements.PER_RANK if moving else p
+        return _lying(site, owner, lying, _axes_left(site, owner, parts), *flat)
     kinds = [_part(site, v) for v in parts]
     if (
         p.kind not in placements.EQUAL
@@ -370,6 +372,18 @@ def _table(site: Site, owner: Value, parts: list[Value]) -> Value:
         used = sum(1 for k in kinds if k in ("many", "one"))
         left = axes - used + found.axes + kinds.count("none")
     return _lying(site, owner, moved._replace(axis=moved.axis + before), left, *parts)
+
+
+def _axes_left(site: Site, owner: Value, parts: list[Value]) -> int | None:
+    """How many axes a part of a table has that plain places and slices choose."""
+    counts = {d.axes for d in data(owner)}
+    axes = counts.pop() if len(counts) == 1 else None
+    kinds = [_part(site, v) for v in parts]
+    # of a setting it is not known whether it is one place
+    open_ = [a for k, v in zip(kinds, parts, strict=True) if k == "one" for a in v if not isinstance(a, Const | Data)]
+    if axes is None or open_ or "many" in kinds or "order" in kinds:
+        return None
+    return max(axes - kinds.count("one") + kinds.count("none"), 0)
 
 
 def _bounds(site: Site, part: Value) -> Value:

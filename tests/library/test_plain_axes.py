@@ -1,0 +1,111 @@
+"""The number of axes of tensors that all ranks share: data sets are made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from dpmigrate.execution.values import Data, placement_of
+from tests.execution.paper import executed, module_of
+
+_HEAD = """
+import numpy as np
+from torch.utils.data import DataLoader, TensorDataset
+f = torch.ones(4, 8)
+w = torch.ones(8, 3)
+v = torch.ones(8)
+n = np.ones((4, 8))
+"""
+MADE = [
+    "f @ w", "f @ v", "v @ w", "v @ v", "torch.mm(f, w)", "torch.mv(f, v)", "torch.bmm(f[None], w[None])",
+    "f[0]", "f[:, 0]", "f[1:]", "f[None]", "f[0, 1:]", "n[:, 0]", "n[2:]",
+    "f.sum(1)", "f.sum(1, keepdim=True)", "f.sum()", "f.mean((0, 1))", "f.max(1)[0]", "n.sum(1)", "n.mean(axis=0)",
+    "torch.tensor([1., 2.])", "torch.tensor([[1], [2]])", "torch.tensor(3)", "np.array([[1, 2], [3, 4]])", "torch.linspace(0, 1, 5)",
+]  # fmt: skip
+
+
+def _axes(expression: str) -> int | None:
+    ex = executed(f"{_HEAD}found = {expression}\n")
+    held = ex.heap.read((module_of(ex).number, "found")) or ()
+    (found,) = [a for a in held if isinstance(a, Data)]
+    return found.axes
+
+
+@pytest.mark.parametrize("expression", MADE)
+def test_axes(expression: str) -> None:
+    scope: dict[str, Any] = {}
+    exec(f"import torch\n{_HEAD}found = {expression}\n", scope)
+    assert _axes(expression) == scope["found"].ndim
+
+
+@pytest.mark.parametrize("expression", ["f[i]", "f[[0, 1]]", "torch.inner(f, f)", "torch.tensor(data)", "f.sum(dims)"])
+def test_not_known(expression: str) -> None:
+    ex = executed(f"{_HEAD}import unseen\ni, data, dims = unseen.i, unseen.data, unseen.dims\nfound = {expression}\n")
+    held = ex.heap.read((module_of(ex).number, "found")) or ()
+    assert not any(isinstance(a, Data) and a.axes is not None for a in held)
+
+
+_LOSS = """
+x = torch.randn(16, 3)
+loader = DataLoader(TensorDataset(x, {target}), batch_size=8)
+model = torch.nn.Linear(3, 1)
+for a, b in loader:
+    found = {loss}
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "loss", "lies"),
+    [
+        ("x @ torch.ones(3)", "torch.nn.functional.mse_loss(model(a), b)", "per rank"),
+        ("x @ torch.ones(3)", "((model(a) - b) ** 2).mean()", "per rank"),
+        ("x @ torch.ones(3)", "torch.nn.functional.mse_loss(model(a).squeeze(1), b)", "partial(mean)"),
+        ("x @ torch.ones(3, 1)", "torch.nn.functional.mse_loss(model(a), b)", "partial(mean)"),
+    ],
+)
+def test_a_column_beside_a_vector_meets_all_samples(target: str, loss: str, lies: str) -> None:
+    ex = executed(_HEAD + _LOSS.format(target=target, loss=loss))
+    held = ex.heap.read((module_of(ex).number, "found")) or ()
+    assert str(placement_of(ex.bound(held))) == lies
+    pred, truth = torch.randn(4, 1), torch.randn(4)
+    assert ((pred - truth) ** 2).shape == (4, 4)
+
+
+_UNSEEN = "import unseen\nfor a, b in DataLoader(unseen.data(), batch_size=8):\n    found = {}\n"
+
+
+@pytest.mark.parametrize(
+    ("expression", "lies"),
+    [
+        ("torch.nn.functional.softmax(a)", "unknown"),
+        ("torch.nn.Softmax()(a)", "unknown"),
+        ("torch.nn.functional.softmax(a, dim=1)", "rows(axis 0)"),
+        ("a.mean(1).topk(2)[0]", "unknown"),
+        ("a.topk(2, dim=1)[0]", "rows(axis 0)"),
+    ],
+)
+def test_an_axis_that_depends_on_their_number(expression: str, lies: str) -> None:
+    ex = executed(_HEAD + _UNSEEN.format(expression))
+    held = ex.heap.read((module_of(ex).number, "found")) or ()
+    assert str(placement_of(ex.bound(held))) == lies
+
+
+_SIZES = "for a, b in DataLoader(TensorDataset(f, f), batch_size=2):\n    found = {}\n"
+
+
+@pytest.mark.parametrize(
+    ("expression", "lies"),
+    [
+        ("(a > 1).float().sum() * (100.0 / a.size(0))", "partial(mean)"),
+        ("(a > 1).float().sum().mul_(1 / len(a))", "partial(mean)"),
+        ("len(a) * (1 / len(a))", "uniform"),
+        ("1 / len(a)", "per rank"),
+        ("a.max() * (1 / len(a))", "per rank"),
+    ],
+)
+def test_a_number_divided_by_that_of_the_samples(expression: str, lies: str) -> None:
+    ex = executed(_HEAD + _SIZES.format(expression))
+    held = ex.heap.read((module_of(ex).number, "found")) or ()
+    assert str(placement_of(ex.bound(held))) == lies
