@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
+from collections.abc import Iterator
 
 from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.arguments import Arguments
@@ -167,12 +168,19 @@ class ContainerParts(AttributeParts):
 
     def depends(self, v: Value) -> placements.Placement:
         """How a value lies, with all that its containers hold."""
-        out, seen, waiting = placements.ZERO, set[int](), [v]
-        while waiting:
-            held = waiting.pop()
+        out = placements.ZERO
+        for held in self.held_in(v):
             out = placements.join(out, placement_of(held))
             if out.kind is Kind.UNKNOWN:
-                return out
+                break
+        return out
+
+    def held_in(self, v: Value) -> Iterator[Value]:
+        """A value, and all that its containers hold."""
+        seen, waiting = set[int](), [v]
+        while waiting:
+            held = waiting.pop()
+            yield held
             for atom in held:
                 made = self.object(atom)
                 if made is not None and made.number not in seen and made.kind not in _CODE:
@@ -180,4 +188,3 @@ class ContainerParts(AttributeParts):
                     waiting.append(self.contents(made))
                 elif isinstance(atom, Method) and atom.receiver != atom:
                     waiting.append(value(atom.receiver))
-        return out

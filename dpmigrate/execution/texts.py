@@ -143,7 +143,7 @@ class TextParts(ContainerMethodParts):
                 guess = Const("str", "".join(str(g) for g in guesses))
                 return value(Setting("", guess))
             return SETTING
-        made = [v for v, _ in moving]
+        made = [held for v, _ in moving for held in self.held_in(v)]
         if len(moving) == 1:
             return arithmetic.derived("text", moving[0][1], made, node, kind="text")
         numbers = [p for _, p in moving]
@@ -154,4 +154,4 @@ class TextParts(ContainerMethodParts):
         if any(placement_of(v) != p for v, p in moving):  # objects, by what they hold
             together = placements.elementwise(p for _, p in moving)
             return arithmetic.derived("text", together, made, node, kind="text")
-        return arithmetic.elementwise("text", made, node, kind="text")
+        return arithmetic.elementwise("text", [v for v, _ in moving], node, kind="text")

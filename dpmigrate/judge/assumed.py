@@ -12,12 +12,14 @@ from dpmigrate.execution.values import const, data
 from dpmigrate.judge import normalised, totals
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
-from dpmigrate.library.runtime import divided
+from dpmigrate.library.batches import divided
 
 
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
-    found = (normalised.sentences, _models, _squeezed, _scaled, _means, _parts, _devices, _partners)
+    found = (
+        normalised.sentences, _models, _squeezed, _scaled, _means, _parts, _mixed, _decided, _devices, _partners,
+    )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
 
@@ -85,6 +87,29 @@ def _parts(trial: Trial) -> Iterator[str]:
         yield (
             f"{_first(nodes)} tells a sum over rank 0's samples divided by a number of all ranks: as "
             "many times too small as there are ranks. Put it together first, with ddp.sum_all."
+        )
+
+
+def _mixed(trial: Trial) -> Iterator[str]:
+    """Totals of numbers that are no sums or means over the samples: the first place."""
+    for event, d in islice(totals.of_no_sums(trial), 1):
+        since = f" since {d.origin.word}, {trial.line(d.origin.node)}" if d.origin is not None else ""
+        yield (
+            f"{_first([event.node])} puts numbers together that each rank makes of its part of a batch, "
+            f"and that are no sums or means over the samples{since}: they are not those of the whole batch."
+        )
+
+
+def _decided(trial: Trial) -> Iterator[str]:
+    """Decisions that follow rank 0's part of the samples of the training: the first place."""
+    found = dict(reversed(list(totals.decided_by_part(trial))))
+    if found:
+        nodes = list(reversed(found))
+        origin = found[nodes[0]]
+        since = f" ({origin.word}, {trial.line(origin.node)})" if origin is not None else ""
+        yield (
+            f"{_first(nodes)} goes by numbers of rank 0's part of the training's samples{since}, the original "
+            "by those of all: put them together before they decide, with ddp.mean_all or ddp.sum_all."
         )
 
 

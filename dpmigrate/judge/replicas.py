@@ -15,7 +15,7 @@ from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, Differs, Origin, Value, const, data
 from dpmigrate.judge.notes import is_loader
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.runtime import divided
+from dpmigrate.library.batches import divided
 
 NAME = "the replicas of a model stay the same"
 #: what is the same on every rank, or not known

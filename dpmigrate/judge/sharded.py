@@ -9,9 +9,8 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, Const, Data, Setting, Unknown, const
 from dpmigrate.judge.redrawn import LENGTHS, NUMBERS
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.batches import SHARED
+from dpmigrate.library.batches import SAMPLERS, SHARED
 from dpmigrate.library.streams import DRAW
-from dpmigrate.library.torch_data import SAMPLERS
 
 NAME = "training passes are sharded"
 #: by what each rank has certainly put a data set together for itself

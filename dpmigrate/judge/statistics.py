@@ -15,7 +15,7 @@ from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import Data, Ref, const, data
 from dpmigrate.judge.notes import SHARE, is_loader
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.runtime import divided
+from dpmigrate.library.batches import divided
 
 NAME = "a divided evaluation uses one set of running statistics"
 

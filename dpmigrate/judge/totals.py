@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arithmetic import PART_BY_WHOLE, WEIGHTED_AGAIN, WHOLE_BY_PART
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Data, Ref, Value, data, placement_of
+from dpmigrate.execution.values import Data, Origin, Ref, Value, const, data, placement_of
 from dpmigrate.judge.notes import SHARE, TOLD_OF, is_loader
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.runtime import divided
+from dpmigrate.library.batches import divided
 from dpmigrate.library.sites import OF_SAMPLES
 from dpmigrate.library.streams import DRAW
 
@@ -19,6 +20,10 @@ from dpmigrate.library.streams import DRAW
 _PARTS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
 #: what is added up over batches; a mean may be that of the last batch, which is no total
 _ADDED_UP = (placements.SUM, placements.RATIO)
+#: what a number becomes where it is told
+_SHOWN = ("number", "any", "text")
+#: what is the same on all ranks, or not known
+_AGREED = (*placements.EQUAL, Kind.UNKNOWN)
 NAME = "losses and totals are those of all samples"
 COUPLED = "a loss takes each sample by itself"
 
@@ -123,7 +128,7 @@ def of_training(trial: Trial) -> Iterator[Event]:
     for event, d, over in _numbers(trial):
         mean = d.placement == placements.MEAN
         beside = d.kind == "text" and d.placement.kind is Kind.PER_RANK and not _of_samples(d)
-        other = d.kind in ("number", "any") and (d.placement in _ADDED_UP or _of_samples(d))
+        other = d.kind in _SHOWN and (d.placement in _ADDED_UP or _of_samples(d))
         told = mean or beside or (other and d.sources & over and not _divided_part(d))
         if told and event.kind != "schedule" and _trained(trial, d):
             yield event
@@ -136,6 +141,30 @@ def of_parts(trial: Trial) -> Iterator[Event]:
     for event, d, _ in _numbers(trial):
         if _divided_part(d) and event.kind != "schedule" and _trained(trial, d):
             yield event
+
+
+def of_no_sums(trial: Trial) -> Iterator[tuple[Event, Data]]:
+    """Where the ranks put numbers of training batches together that are no sums or means over
+    samples: a root or a quotient of those of a rank's part is not that of the batch.
+    """
+    for event in trial.result.trace.of("reduce"):
+        for d in data(event.values["given"]):
+            if event.values["how"] != const("rows") and _of_samples(d) and _trained(trial, d):
+                yield event, d
+
+
+def decided_by_part(trial: Trial) -> Iterator[tuple[ast.AST, Origin | None]]:
+    """Where numbers of rank 0's part of the training's samples decide, and where these come from:
+    what all ranks do, or whether something is saved.
+    """
+    for event in trial.result.trace.of("rank 0 decides", "save by rank 0"):
+        if event.kind == "rank 0 decides":
+            for d in data(event.values["given"]):
+                if d.placement.kind not in _AGREED and _trained(trial, d):
+                    yield event.node, d.origin
+        elif event.parted is not None and event.parted.certain:
+            if _divided_loaders(trial, event.parted.sources):
+                yield event.node, event.parted.origin
 
 
 def _divided_part(d: Data) -> bool:
@@ -164,9 +193,13 @@ def _of_samples(d: Data) -> bool:
 
 def _trained(trial: Trial, d: Data) -> set[int]:
     """The divided loaders of training batches that data come from."""
+    return _divided_loaders(trial, d.sources)
+
+
+def _divided_loaders(trial: Trial, sources: frozenset[int]) -> set[int]:
     objects = trial.result.heap.objects
     return {
-        n for n in d.sources & trial.sources
+        n for n in sources & trial.sources
         if is_loader(trial.result, objects[n]) and divided(trial.result, objects[n])
     }  # fmt: skip
 

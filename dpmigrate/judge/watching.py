@@ -43,8 +43,8 @@ from dpmigrate.judge.notes import (
     wrappers,
 )
 from dpmigrate.judge.redrawn import redrawn
+from dpmigrate.library.batches import divided
 from dpmigrate.library.modules import MODULES, each_data, owned, reaching
-from dpmigrate.library.runtime import divided
 from dpmigrate.library.sites import GRAD, Site
 from dpmigrate.library.streams import OWN
 from dpmigrate.library.tables import Tables
