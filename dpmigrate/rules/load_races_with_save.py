@@ -3,7 +3,7 @@
 ## What it finds
 `torch.load` that runs after training: the best checkpoint for the final test. Other files that the program itself has written: `np.load`, `imread`, `open`,
 `read_csv` of a path of the same form as one that it has saved, plotted or opened for writing before, or after a command of the
-shell in the same function.
+shell in the same function. Where checkpoints are loaded after training, also the listings by which the program looks for one: `max(glob.glob("*.pt"))`.
 
 ## Why it matters
 The other ranks may read before rank 0 has written: the file of an earlier epoch, or none.

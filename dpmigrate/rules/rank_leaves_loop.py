@@ -27,6 +27,8 @@ still says and saves what it did.
 A draw (`if random.random() < 0.5:`) is rank 0's, `ddp.from_main(…)`: that any of several ranks draws a yes is likelier than that one does. A loss that is a
 mean over the batch is averaged, `if ddp.mean_all(loss.item()) > 9:`, which is the loss of the whole batch, and compared with what is made of such losses.
 
+A flag that such a test sets is that of all ranks where the test stands: `if ddp.mean_all(loss.item()) < 0.1: done = True`.
+
 A test on the size of a batch as a loader gives it (`if x.size(0) != batch_size: continue`), or on the number of batches (`i == self.len_epoch`), falls out
 alike on all ranks, which have equal shares.
 
