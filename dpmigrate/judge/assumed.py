@@ -108,8 +108,8 @@ def _decided(trial: Trial) -> Iterator[str]:
         origin = found[nodes[0]]
         since = f" ({origin.word}, {trial.line(origin.node)})" if origin is not None else ""
         yield (
-            f"{_first(nodes)} goes by numbers of rank 0's part of the training's samples{since}, the original "
-            "by those of all: put them together before they decide, with ddp.mean_all or ddp.sum_all."
+            f"{_first(nodes)} goes by numbers of rank 0's part of the training's samples{since}, where the "
+            "original goes by those of all: put them together first, with ddp.mean_all or ddp.sum_all."
         )
 
 
