@@ -8,6 +8,7 @@ It lies in the folder of the servers, with a first line that starts it by ``pyth
 little: it is started for every process of every proof.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -47,7 +48,7 @@ def main() -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.connect(place)
         for number in PASSED_ON:
-            signal.signal(number, lambda n, _: server.send(bytes([n])))
+            signal.signal(number, lambda n, _: _pass_on(server, n))
         socket.send_fds(server, [struct.pack("!I", len(data))], [0, 1, 2])
         server.sendall(data)
         status = server.recv(4)
@@ -59,6 +60,12 @@ def main() -> None:
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
+
+
+def _pass_on(server: socket.socket, number: int) -> None:
+    """A signal for the process; one that has ended is not reached any more, and its status is still to be read."""
+    with contextlib.suppress(OSError):
+        server.send(bytes([number]))
 
 
 def _is_read_at_the_start(name: str) -> bool:
