@@ -39,17 +39,22 @@ def rejoined(site: Site) -> None:
 def drawn(site: Site, v: Value) -> Value:
     """What is drawn: the same on all ranks as long as the stream is that it is drawn from."""
     generator = site.arguments.keywords.get("generator") or value(site.receiver or NONE[0])
-    seeds = [site.m.heap.read((o.number, "seed")) or NONE for o in site.m.objects(generator)]
+    seeds = _seeds(site, generator)
     apart = any(placement_of(s).kind not in placements.EQUAL for s in seeds)
     return of_ranks(site, v) if (apart if seeds else own(site)) else v
 
 
 def same_seed(site: Site, generator: Value) -> bool:
     """Whether a generator has been given a seed that is the same on all ranks."""
-    seeds = [site.m.heap.read((o.number, "seed")) or NONE for o in site.m.objects(generator)]
+    seeds = _seeds(site, generator)
     return bool(seeds) and all(
         s != NONE and placement_of(s).kind in placements.EQUAL for s in seeds
     )
+
+
+def _seeds(site: Site, generator: Value) -> list[Value]:
+    """The seeds that a generator may have; None where it has none."""
+    return [site.m.heap.read((o.number, "seed")) or NONE for o in site.m.objects(generator)]
 
 
 def of_ranks(site: Site, v: Value) -> Value:

@@ -23,7 +23,7 @@ from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 
 _DOC = "https://docs.pytorch.org/docs/stable/data.html"
 _VISION = "https://docs.pytorch.org/vision/stable/datasets.html"
-#: samplers that give each rank its share
+#: the mark of samplers that the runtime makes
 _OF_RUNTIME = "sampler of the runtime"
 _FIELDS = (
     "dataset",

@@ -42,4 +42,4 @@ def test_what_all_ranks_choose_alike_is_what_it_is(test: str) -> None:
 def test_what_no_branch_writes_stays() -> None:
     assert placed("found = x.mean()\nif found > 1:\n    other = 3") == "partial(mean)"
     assert placed("if x.max() > 1:\n    found = 3\nelse:\n    found = 3") == "uniform"
-    assert placed("def_ = 1\nif x.max() > 1:\n    found = (1, 2)\nelse:\n    found = (1, 2)") == "uniform"
+    assert placed("if x.max() > 1:\n    found = (1, 2)\nelse:\n    found = (1, 2)") == "uniform"

@@ -172,9 +172,7 @@ _BY_CHANCE = ("half of them", "a running mean")
 
 @pytest.mark.parametrize("body", OTHER.values(), ids=OTHER)
 def test_what_is_not_that_of_the_whole_batch(body: str) -> None:
-    claim = claimed(body)
-    assert holds(body, claim)
-    assert claim in ("per rank", "unknown", "ratio")
+    assert claimed(body) in ("per rank", "unknown", "ratio")
 
 
 @pytest.mark.parametrize("body", [b for n, b in OTHER.items() if n not in _BY_CHANCE])
