@@ -143,6 +143,7 @@ def binary(
                 said = BY_COUNT_OF_ALL
         case _:
             placement = placements.elementwise((a, b))
+    said = CROSSED if crossed([left, right], (a, b)) else said
     made = derived(
         said, placement, [left, right], node, axes=axes_of([left, right]), keep_axes=False,
         alone=bare([left, right]), carries=carries and word in ("add", "sub"),
@@ -165,6 +166,8 @@ PART_BY_WHOLE = "one rank's part of a total divided by a number of all ranks"
 COUNT_OF_ALL = "mean_count"
 BY_COUNT_OF_ALL = "divided by the count of all ranks"
 WEIGHTED_AGAIN = "divided by the count of all ranks, and multiplied by a rank's own"
+#: since when a value is made of pairs of samples
+CROSSED = "every sample meets every other one, as a column (B, 1) and a vector (B,) do"
 _WORDS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@"}
 
 
@@ -193,7 +196,9 @@ def elementwise(word: str, operands: list[Value], node: ast.AST, *, kind: str = 
     """A function of each element."""
     if cases := _alternatives(operands):
         return join(*[elementwise(word, case, node, kind=kind) for case in cases])
-    placement = placements.elementwise(aligned(operands))
+    lying = aligned(operands)
+    placement = placements.elementwise(lying)
+    word = CROSSED if crossed(operands, lying) else word
     return derived(
         word, placement, operands, node, kind=kind, axes=axes_of(operands), keep_axes=False,
         alone=bare(operands),
@@ -233,6 +238,14 @@ def aligned(operands: Iterable[Value]) -> list[Placement]:
     if len(known_rows) > 1:
         return [placements.PER_RANK if p.kind is Kind.ROWS else p for p in found]
     return found
+
+
+def crossed(operands: Iterable[Value], lying: Iterable[Placement]) -> bool:
+    """Whether the samples of operands meet each other in what is made of them element by element,
+    where they lie as ``aligned`` says.
+    """
+    pairs = zip(operands, lying, strict=True)
+    return any(p == placements.PER_RANK and placement_of(v).kind is Kind.ROWS for v, p in pairs)
 
 
 def axes_of(operands: Iterable[Value]) -> int | None:

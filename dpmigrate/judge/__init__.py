@@ -43,14 +43,16 @@ _INVARIANTS = (
 @dataclass(frozen=True)
 class Judgement:
     """What is known of a migrated program: its faults; in sentences what is taken for granted of
-    it, and where it tells totals of rank 0's own batches; and whether every loss is established to
-    be a mean over the samples, without a model whose code is not seen.
+    it, and where it tells totals of rank 0's own batches; whether every loss is established to
+    be a mean over the samples, without a model whose code is not seen; and the text of a draw of
+    random numbers for the samples of a divided evaluation, if there is one.
     """
 
     faults: tuple[Fault, ...]
     assumed: tuple[str, ...]
     own_totals: tuple[str, ...]
     means: bool
+    drawn: str = ""
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -88,7 +90,8 @@ def judged(
         return Judgement((wrapped.not_understood(case, ended),), (), (), False)
     every = (f for invariant in _INVARIANTS for f in invariant.faults(case))
     found = tuple(f for f in every if f.invariant not in settled)
-    return Judgement(found, assumed.sentences(case), assumed.own_totals(case), _means(case))
+    told = (assumed.sentences(case), assumed.own_totals(case))
+    return Judgement(found, *told, _means(case), assumed.drawn(case))
 
 
 def faults(

@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.values import const, data
-from dpmigrate.judge import normalised, totals
+from dpmigrate.judge import normalised, streams, totals
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
 from dpmigrate.library.batches import divided
@@ -18,7 +18,7 @@ from dpmigrate.library.batches import divided
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
-        normalised.sentences, _models, _squeezed, _scaled, _means, _parts, _mixed, _decided, _devices, _partners,
+        normalised.sentences, _models, _axes, _squeezed, _scaled, _means, _parts, _mixed, _decided, _devices, _partners,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
@@ -36,6 +36,12 @@ def own_totals(trial: Trial) -> tuple[str, ...]:
                 "first, with ddp.sum_all (sums, counts) or ddp.mean_all (means of batches)."
             )
     return tuple(out)
+
+
+def drawn(trial: Trial) -> str:
+    """The first draw for the samples of an evaluation that is divided, and how many more there are."""
+    nodes = list(dict.fromkeys(streams.in_evaluation(trial)))
+    return _first(nodes) if nodes else ""
 
 
 def _first(nodes: list[ast.AST]) -> str:
@@ -64,6 +70,16 @@ def _models(trial: Trial) -> Iterator[str]:
         yield (
             f"The code of {name} is not seen: it is taken for a model that treats each sample of a "
             "batch by itself."
+        )
+
+
+def _axes(trial: Trial) -> Iterator[str]:
+    """Losses of which it is not known whether they compare tensors of one shape: the first place."""
+    nodes = list(dict.fromkeys(e.node for e in trial.result.trace.of("axes taken for equal")))
+    if nodes:
+        yield (
+            f"{_first(nodes)} is taken to compare tensors of one shape, as is not seen: where a column "
+            "(B, 1) meets a vector (B,), of which torch warns, each rank compares its own samples alone."
         )
 
 

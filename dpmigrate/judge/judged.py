@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Frame, Library
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event, Parting
 from dpmigrate.execution.values import (
     NONE,
@@ -26,6 +27,7 @@ from dpmigrate.execution.values import (
     const,
     data,
     join,
+    known,
     value,
 )
 from dpmigrate.judge.notes import (
@@ -53,11 +55,12 @@ from dpmigrate.judge.notes import (
     one_of,
     wrappers,
 )
+from dpmigrate.library.batches import divided
 from dpmigrate.library.files import FIRST, MADE_BEFORE
 from dpmigrate.library.layers import foreign_name
 from dpmigrate.library.modules import owned
 from dpmigrate.library.sites import GRAD
-from dpmigrate.library.streams import OWN, SEEDED, SHARED
+from dpmigrate.library.streams import GENERATOR, OWN, SEEDED, SHARED
 from dpmigrate.library.torch_optim import DONE, MADE_WITH
 from dpmigrate.program import Program
 
@@ -101,22 +104,14 @@ class Judged(Execution):
 
     def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
         if kind in ("draw", "forward"):
-            begun = const(True)[0] in (self.heap.read(BEGUN) or NOTHING)
-            own = self.heap.read(OWN) or const(False)
-            # an evaluation may draw the same on all ranks
-            again = SEEDED[0] in own and self.heap.read(GRAD) != const(False)
-            alike = begun and (const(False)[0] in own or again)
-            if kind == "forward":
-                graded = values["grad"] != const(False)
-                alike = alike and graded and const(True)[0] in values["training"]
-            if "same" in values:  # drawn from a generator of the program
-                alike = begun and values["same"] == const(True)
-            values["alike"] = const(alike)
-            values["of a sample"] = const(self._in_sample())
+            values["alike"] = const(self._draws_alike(values))
+            values["over"] = self._over()
+            values["of a sample"] = const(self._in_sample() or self._for_samples(values))
         elif kind == "backward":
-            values["alike"] = const(self.heap.read(OWN) == SHARED)
+            values["alike"] = const(self.heap.read(OWN["torch"]) == SHARED)
             self.heap.write(BEGUN, const(True))
-            self.heap.widen(OWN_IN_TRAINING, self.heap.read(OWN) or const(False))
+            for stream, at in OWN_IN_TRAINING.items():
+                self.heap.widen(at, self.heap.read(OWN[stream]) or const(False))
         elif kind == "streams joined":  # what is drawn now is for the next training
             self.heap.write(BEGUN, const(False))
         elif kind in ("collective", "backward"):  # rank 0 has come here as well
@@ -160,6 +155,29 @@ class Judged(Execution):
         elif kind == "attribute" and values["name"] == const("requires_grad"):
             self._wanted(values["owner"], values["new"], node, frame)
         return happened
+
+    def _draws_alike(self, values: Mapping[str, Value]) -> bool:
+        """Whether a draw, or a layer that drops, gives the same numbers on all ranks in training."""
+        if const(True)[0] not in (self.heap.read(BEGUN) or NOTHING):
+            return False
+        trains = self.heap.read(GRAD) != const(False)  # an evaluation may draw the same
+        if "training" in values and not (trains and const(True)[0] in values["training"]):
+            return False
+        stream = str(known(values.get("stream", const("torch"))))
+        if stream == GENERATOR:
+            return trains and values.get("same") == const(True)
+        own = self.heap.read(OWN[stream]) or const(False)
+        return const(False)[0] in own or (trains and SEEDED[0] in own)
+
+    def _for_samples(self, values: Mapping[str, Value]) -> bool:
+        """Whether numbers are drawn for the samples of a batch: as many as these, or several while the
+        rank goes through its own batches. A single number may be for all samples together.
+        """
+        drawn = data(values.get("made", NOTHING))
+        if any(d.placement.kind is Kind.ROWS for d in drawn):
+            return True
+        own = any(o.name == SHARE or divided(self, o) for o in self.objects(values["over"]))
+        return own and any(d.kind != "number" and d.axes != 0 for d in drawn)
 
     def parting(self, condition: Value, node: ast.AST) -> Parting | None:
         """Why ranks may decide differently; what they find in their turns is for these alone."""
@@ -316,11 +334,12 @@ class Judged(Execution):
         """Workers, transforms, hooks and handlers are called while the program trains: the group is
         up then, and the ranks draw as they do in training.
         """
-        before = {at: self.heap.read(at) for at in (GROUP, OWN)}
+        before = {at: self.heap.read(at) for at in (GROUP, *OWN.values())}
         if before[GROUP] == DOWN:
             self.heap.write(GROUP, UP)
-        if own := self.heap.read(OWN_IN_TRAINING):
-            self.heap.write(OWN, own)
+        for stream, at in OWN_IN_TRAINING.items():
+            if own := self.heap.read(at):
+                self.heap.write(OWN[stream], own)
         self.of_samples = frozenset(self._transforms())
         super().call_back()
         for at, held in before.items():

@@ -10,6 +10,7 @@ from dpmigrate.execution.values import (
     Value,
     const,
 )
+from dpmigrate.library.streams import OWN
 
 #: a field of a sampler: whether it was told which epoch comes, since its last pass began
 TOLD = "judge told"
@@ -45,8 +46,9 @@ THROUGH = frozenset({"wrapper", "through"})
 #: whether something was differentiated: from the second step on it is said of draws that they
 #: are made in training
 BEGUN = (PROCESS, "judge begun")
-#: a field of the process: whether the ranks drew their own numbers where something was differentiated
-OWN_IN_TRAINING = (PROCESS, "judge own in training")
+#: fields of the process: whether the ranks drew numbers of their own from its streams where something
+#: was differentiated
+OWN_IN_TRAINING: dict[str, Location] = {s: (PROCESS, f"judge {s} stream in training") for s in OWN}
 #: calls of libraries, and their parameters, that are given functions for each sample
 GIVEN_SAMPLES = ("Lambda", "transform", "transforms", "target_transform", "collate_fn")
 BEFORE, UP, DOWN = const("before"), const("up"), const("down")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Ref, const, data, placement_of
+from dpmigrate.judge.notes import is_loader
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.library.batches import divided
+from dpmigrate.library.streams import GENERATOR
 
 NAME = "each rank draws its own random numbers while it trains"
 SEEDS = "until training begins all ranks draw the same random numbers"
@@ -27,7 +31,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, SEEDS, words, established=known)
     for event in trial.result.trace.of("draw", "forward"):
         if const(True)[0] in event.values["alike"] and _draws(trial, event):
-            seeded = " from a generator that has one seed on all ranks" if "same" in event.values else ""
+            generator = const(GENERATOR) == event.values.get("stream")
+            seeded = " from a generator that has one seed on all ranks" if generator else ""
             words = f"the ranks draw the same random numbers here{seeded}"
             # a rule says so where it leaves the streams equal on purpose
             yield trial.fault(event.node, NAME, words, established=False)
@@ -37,15 +42,27 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, words)
 
 
+def in_evaluation(trial: Trial) -> Iterator[ast.AST]:
+    """Where numbers are drawn for the samples of an evaluation that is divided over the ranks: the
+    ranks draw others than one process does.
+    """
+    for event in trial.result.trace.of("draw"):
+        over = {a.object for a in event.values["over"] if isinstance(a, Ref)}
+        loaders = [o for n in over if is_loader(trial.result, o := trial.result.heap.objects[n])]
+        evaluates = loaders and all(o.number not in trial.sources for o in loaders)
+        own = any(divided(trial.result, o) for o in loaders)
+        if evaluates and own and const(True)[0] in event.values["of a sample"]:
+            yield event.node
+
+
 def _draws(trial: Trial, event: Event) -> bool:
-    """Whether numbers are drawn that the ranks should not share: by a function, or by a layer that
-    drops while it trains. What the program itself draws from Python's and NumPy's streams may
-    decide what all ranks do; what a data set draws is about the sample alone.
+    """Whether numbers are drawn that the ranks should not share: by torch, for samples, or by a layer
+    that drops while it trains. Single numbers that the program draws from Python's and NumPy's
+    streams, or from its own generators, may decide what all ranks do.
     """
     if event.kind == "draw":
-        if "same" in event.values:
-            return True
-        return const("torch") == event.values["stream"] or const(True) == event.values["of a sample"]
+        torch = const("torch") == event.values["stream"]
+        return torch or const(True)[0] in event.values["of a sample"]
     names = (
         trial.result.heap.objects[a.object].name
         for a in event.values["module"]

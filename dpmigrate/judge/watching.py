@@ -176,7 +176,7 @@ def _order_of_its_own(m: Machine, made: Object) -> bool:
     if m.heap.read((made.number, "dealt")) or m.heap.read((made.number, "generator")):
         return False
     drawn = m.heap.read((made.number, "shuffle")) or const(False)
-    return drawn not in (const(False), NONE) and const(True)[0] in (m.heap.read(OWN) or NONE)
+    return drawn not in (const(False), NONE) and const(True)[0] in (m.heap.read(OWN["torch"]) or NONE)
 
 
 def bare(m: Machine, v: Value, made: Object, node: ast.AST, frame: Frame) -> Value:

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.values import NONE, NOTHING, Data, Value, const, placement_of
-from dpmigrate.library import streams
+from dpmigrate.execution.values import NONE, NOTHING, Data, Value, placement_of
 from dpmigrate.library.effects import (
     batched,
     coupled,
@@ -28,6 +27,7 @@ from dpmigrate.library.reductions import along, reduce
 from dpmigrate.library.shapes import permute
 from dpmigrate.library.sites import Effect, Row, Site, examples, methods, prefixed, rows_of
 from dpmigrate.library.sizes import shape
+from dpmigrate.library.streams import drawing
 
 _DOC = "https://numpy.org/doc/stable/reference/"
 #: draws by the number of parameters before their size
@@ -52,7 +52,6 @@ def sized(before: int) -> Effect:
     """``numpy.random.gamma(a, b, size)``: numbers of a size; without one of the parameters'."""
 
     def effect(site: Site) -> Value | None:
-        site.event("draw", stream=const("numpy"))
         at = before + (site.receiver is not None)
         size = site.get(at, "size")
         given = [v for n, v in site.arguments.keywords.items() if n != "size"]
@@ -62,15 +61,11 @@ def sized(before: int) -> Effect:
             return site.unknown(f"the parameters of {site.word}")
         if not size or size == NONE:
             kind = "number" if all(scalar(v) for v in given) else "array"
-            made: Value | None = site.data(placements.UNIFORM, kind=kind, keep_axes=False)
-        else:
-            inner = replace(
-                site, name="numpy.zeros_of", receiver=None, arguments=Arguments([size])
-            )
-            made = factory(inner)
-        return streams.drawn(site, made) if made else made
+            return site.data(placements.UNIFORM, kind=kind, keep_axes=False)
+        inner = replace(site, name="numpy.zeros_of", receiver=None, arguments=Arguments([size]))
+        return factory(inner)
 
-    return effect
+    return drawing("numpy", effect)
 
 
 def copied_into(site: Site) -> Value:
@@ -120,12 +115,11 @@ ROWS = (
         Row(methods("random_stream", names), array(sized(n)), (), _DOC)
         for n, names in _DRAWS.items()
     ),
-    Row(methods("random_stream", "permuted multivariate_hypergeometric bytes"), array(chosen),
-        source=_DOC),
+    Row(methods("random_stream", "permuted multivariate_hypergeometric bytes"),
+        array(drawing("numpy", chosen)), source=_DOC),
     Row(methods("random_stream", "spawn get_state bit_generator"), computed, source=_DOC),
     Row("<random_stream>.set_state", none, source=_DOC),
-    Row(prefixed("numpy.random.", "SeedSequence PCG64 MT19937 Philox SFC64 get_bit_generator"),
-        computed, source=_DOC),
+    Row("numpy.random.SeedSequence numpy.random.get_bit_generator", computed, source=_DOC),
     Row(prefixed("numpy.", "zeros_like ones_like empty_like full_like"), array(like), examples("""
 np.zeros_like(x.numpy())
 np.ones_like(x.numpy()[:, 0])

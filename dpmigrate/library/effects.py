@@ -14,10 +14,12 @@ from dpmigrate.execution.values import (
     SETTING,
     Const,
     Data,
+    Ref,
     Setting,
     Value,
     const,
     placement_of,
+    value,
 )
 from dpmigrate.library.sites import Effect, Site, rows_of
 
@@ -244,22 +246,30 @@ def unestablished(word: str) -> Effect:
     return effect
 
 
-def switched(kind: str, at: Location, inside: Value) -> tuple[Effect, Effect, Effect]:
-    """A manager of the runtime that all ranks come to, and in whose body a field of the process has
+def switched(
+    kind: str, fields: Iterable[Location], inside: Value
+) -> tuple[Effect, Effect, Effect]:
+    """A manager of the runtime that all ranks come to, and in whose body fields of the process have
     another value: how it is made, entered and left.
     """
 
     def made(site: Site) -> Value:
         site.event("collective", name=const(site.word))
-        return site.ref(kind, before=site.m.heap.read(at) or const(False))
+        manager = site.made(kind)
+        for at in fields:
+            before = site.m.heap.read(at) or const(False)
+            site.m.heap.write((manager.number, ("before", at)), before)
+        return value(Ref(manager.number))
 
     def entered(site: Site) -> Value:
-        site.m.heap.write(at, inside)
+        for at in fields:
+            site.m.heap.write(at, inside)
         return NONE
 
     def left(site: Site) -> Value:
         assert site.object is not None
-        site.m.heap.write(at, site.m.heap.read((site.object.number, "before")))
+        for at in fields:
+            site.m.heap.write(at, site.m.heap.read((site.object.number, ("before", at))))
         return NONE
 
     return made, entered, left

@@ -5,20 +5,17 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
-    NONE,
     NOTHING,
     Data,
     Items,
     Value,
-    const,
     data,
     join,
     known,
     placement_of,
     value,
 )
-from dpmigrate.library import streams
-from dpmigrate.library.sites import Effect, Site, rows_of
+from dpmigrate.library.sites import Site, rows_of
 
 
 def factory(site: Site) -> Value:
@@ -120,25 +117,6 @@ def _given_sizes(site: Site) -> tuple[list[Value], list[Value]]:
     return found, filled
 
 
-def drawn(effect: Effect, stream: str = "torch") -> Effect:
-    """A draw from a stream of random numbers."""
-
-    def draw(site: Site) -> Value | None:
-        name = "numpy" if site.name.startswith("numpy.") else stream
-        generator = site.arguments.keywords.get("generator")
-        if generator is None or generator == NONE:
-            site.event("draw", stream=const(name))
-            made = effect(site)
-            return streams.drawn(site, made) if made else made
-        made = effect(site)
-        of_samples = bool(made) and rows_of(made or NOTHING) is not None
-        same = of_samples and streams.same_seed(site, generator)
-        site.event("draw", stream=const("a generator"), same=const(same))
-        return streams.drawn(site, made) if made else made
-
-    return draw
-
-
 def like(site: Site) -> Value:
     """A tensor of the shape of another one."""
     given = site.flat(site.get(0) or ())
@@ -225,16 +203,26 @@ def literal(site: Site) -> Value:
         site.node,
         kind=kind,
         gradient="none",
+        axes=None if keep else _nested(site, given),
         keep_axes=keep,
     )
 
 
 def _nested(site: Site, given: Value, depth: int = 4) -> int | None:
-    """How many lists of numbers stand in each other; 0 for a number."""
+    """How many axes data have that are made of a value: one for each list, and those of what is in
+    it; 0 for a number.
+    """
     held = known(given)
     if isinstance(held, int | float):
         return 0
-    listed = site.m.known_elements(given) if depth else None
+    counts = {0 if d.kind == "number" else d.axes for d in data(given)}
+    if len(counts) == len(given) == 1:
+        return counts.pop()
+    if not depth or not all(o.kind in ("list", "tuple") for o in site.m.objects(given)):
+        return None
+    listed = site.m.known_elements(given)
+    if listed is None and site.m.objects(given):
+        listed = [site.m.elements(given, site.node, site.frame)]
     inner = {_nested(site, v, depth - 1) for v in listed or ()}
     first = inner.pop() if len(inner) == 1 else None
     return first + 1 if first is not None else None

@@ -57,7 +57,7 @@ def main_folder_left(site: Site) -> Value:
     return NONE
 
 
-first, entered, left = switched("main first", FIRST, const(True))
+first, entered, left = switched("main first", (FIRST,), const(True))
 
 
 ROWS = (

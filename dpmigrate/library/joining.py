@@ -15,6 +15,7 @@ from dpmigrate.execution.values import (
     join,
     placement_of,
 )
+from dpmigrate.library.shapes import axes_of
 from dpmigrate.library.sites import PART, Effect, Site, on_axis, one_dim, rows_in_list, rows_of
 from dpmigrate.library.sizes import size_of
 
@@ -65,7 +66,8 @@ def cat(at: int = 1, default: int = 0) -> Effect:
             p = each.placement._replace(ragged=True)
             return arithmetic.derived(site.word, p, [(each,)], site.node, axes=axes, keep_axes=False)
         if found is None:
-            return arithmetic.derived(site.word, p, parts, site.node, keep_axes=False)
+            axes = _joined_axes(site.word, axes_of(join(*parts)))
+            return arithmetic.derived(site.word, p, parts, site.node, axes=axes, keep_axes=False)
         try:
             dim = one_dim(site, at, default) if at >= 0 else default
         except LookupError:
@@ -88,6 +90,12 @@ def cat(at: int = 1, default: int = 0) -> Effect:
         return arithmetic.derived(site.word, p, parts, site.node, axes=found.axes)
 
     return effect
+
+
+def _joined_axes(word: str, axes: int | None) -> int | None:
+    """How many axes tensors have that are put end to end, each of so many."""
+    least = {"vstack": 2, "row_stack": 2, "column_stack": 2, "hstack": 1}.get(word, 0)
+    return max(axes, least) if axes is not None else None
 
 
 def _end_to_end(site: Site, parts: list[Value], exact: bool, found: Data) -> Value:
@@ -127,7 +135,9 @@ def stack(site: Site) -> Value:
 def _stacked(site: Site, parts: list[Value], dim: int) -> Value:
     p, found = joined_rows(parts)
     if found is None or p.kind is not Kind.ROWS:
-        return arithmetic.derived(site.word, p, parts, site.node, keep_axes=False)
+        plain = axes_of(join(*parts)) if found is None else None
+        stacked = plain + 1 if plain is not None else None
+        return arithmetic.derived(site.word, p, parts, site.node, axes=stacked, keep_axes=False)
     axes = found.axes + 1 if found.axes is not None else None
     if dim < 0:
         if axes is None and dim != -1:

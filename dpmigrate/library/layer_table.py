@@ -15,12 +15,12 @@ from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, NOTHING, SETTING, Value, const, items, known, placement_of
 from dpmigrate.library.effects import cut, elementwise
-from dpmigrate.library.factories import drawn
 from dpmigrate.library.grids import beside_first, grid
 from dpmigrate.library.reductions import along, compared_rows
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT
 from dpmigrate.library.shapes import flatten, unflatten
 from dpmigrate.library.sites import Effect, Site, rows_of, words
+from dpmigrate.library.streams import drawing
 
 Layer = Callable[[Site, Object], "Value | None"]
 
@@ -46,7 +46,7 @@ def dropping(effect: Effect) -> Layer:
 
     def called(site: Site, made: Object) -> Value | None:
         whole = site.m.heap.read((made.number, "mode training")) == const(False)
-        return effect(site) if whole else drawn(effect)(site)
+        return effect(site) if whole else drawing("torch", effect)(site)
 
     return called
 

@@ -13,6 +13,7 @@ from dpmigrate.execution.values import (
     Value,
     const,
     data,
+    join,
     known,
     placement_of,
     value,
@@ -41,6 +42,11 @@ _BY_ROW = (
     *_WEIGHTED, "CosineEmbeddingLoss", "cosine_embedding_loss", "MultiMarginLoss",
     "multi_margin_loss", "TripletMarginLoss", "triplet_margin_loss", "GaussianNLLLoss",
     "gaussian_nll_loss",
+)  # fmt: skip
+#: losses of the differences of two tensors, which are broadcast
+_OF_DIFFERENCES = (
+    "MSELoss", "mse_loss", "L1Loss", "l1_loss", "SmoothL1Loss", "smooth_l1_loss", "HuberLoss",
+    "huber_loss",
 )  # fmt: skip
 _CTC = ("CTCLoss", "ctc_loss")
 #: the first argument of a loss, where it is not ``size_average``
@@ -73,6 +79,8 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     scores = rows_of(operands[0]) if operands else None
     if name in _WEIGHTED and scores is not None and scores.bare:
         return site.unknown("whether the classes are those of a sample after squeeze()")
+    if name in _OF_DIFFERENCES and _of_unknown_axes(operands):
+        site.event("axes taken for equal", given=join(*operands))
     p = _over_rows(operands, name)
     weight = fields.get("weight")
     skewed = name in _WEIGHTED and weight is not None and weight != NONE
@@ -93,9 +101,18 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
             case _:
                 return site.unknown("the reduction of a loss")
     axes = 0 if reduction != "none" else elements
+    each = name not in (*_BY_ROW, *_CTC)
+    met = each and arithmetic.crossed(operands, arithmetic.aligned(operands))
     return arithmetic.derived(
-        name, p, operands, site.node, kind="tensor", axes=axes, keep_axes=False
+        arithmetic.CROSSED if met else name, p, operands, site.node, kind="tensor", axes=axes, keep_axes=False
     )
+
+
+def _of_unknown_axes(operands: list[Value]) -> bool:
+    """Whether rows of a batch meet of which it is not known whether they are columns or vectors."""
+    rows = [r for v in operands[:2] if (r := rows_of(v)) is not None]
+    known_axes = [r.axes for r in rows if r.axes is not None]
+    return len(rows) > max(1, len(known_axes)) and all(n < 3 for n in known_axes)
 
 
 def _over_rows(operands: list[Value], name: str) -> Placement:

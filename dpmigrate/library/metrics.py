@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import divergence, placements
-from dpmigrate.execution.values import NONE, SETTING, Origin, Value, const, items, placement_of
+from dpmigrate.execution import placements
+from dpmigrate.execution.values import NONE, SETTING, Value, const, items, placement_of
 from dpmigrate.library import streams
 from dpmigrate.library.effects import coupled, elementwise, uniform
 from dpmigrate.library.reductions import along
@@ -30,20 +30,13 @@ def divided(site: Site) -> Value:
         found += [part, part]
     if _seeded(site):
         return items(found)
-    site.event("draw", stream=const("numpy"))
-    return items(_drawn(site, part) for part in found)
+    return items(streams.drawn(site, "numpy", part) or part for part in found)
 
 
 def _seeded(site: Site) -> bool:
     """Whether the order is given, by a seed or because nothing is shuffled."""
     given = site.arguments.keywords
     return given.get("random_state", NONE) != NONE or given.get("shuffle") == const(False)
-
-
-def _drawn(site: Site, part: Value) -> Value:
-    if not streams.own(site):
-        return part
-    return divergence.apart(part, Origin(site.node, "a draw of each rank's own"))
 
 
 def folds(site: Site) -> Value:
@@ -59,8 +52,7 @@ def fold(site: Site) -> Value:
         part = site.data(placements.PER_RANK, kind="array", keep_axes=False)
     assert site.object is not None
     if site.m.heap.read((site.object.number, "seeded")) == const(False):
-        site.event("draw", stream=const("numpy"))
-        part = _drawn(site, part)
+        part = streams.drawn(site, "numpy", part) or part
     return site.m.listed([items([part, part])], site.node, site.frame, exact=False)
 
 

@@ -204,9 +204,7 @@ def drawn_again(site: Site) -> Value:
     made = site.object
     assert made is not None
     weights = value(Data("tensor", placements.UNIFORM, "whole", reached=frozenset([made.number])))
-    site.event("draw", stream=const("torch"))
-    new = streams.of_ranks(site, weights) if streams.own(site) else weights
-    site.event("in place", target=weights, new=new)
+    site.event("in place", target=weights, new=streams.drawn(site, "torch", weights) or weights)
     return NONE
 
 

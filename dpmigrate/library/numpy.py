@@ -5,15 +5,17 @@ What numpy calls as torch does has torch's rows; the rest is written here.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    Const,
     Data,
     Value,
     cast_kind,
-    const,
     join,
     placement_of,
     value,
@@ -28,13 +30,14 @@ from dpmigrate.library.effects import (
     unestablished,
     uniform,
 )
-from dpmigrate.library.factories import counted, drawn, factory, literal, permuted
+from dpmigrate.library.factories import counted, factory, literal, permuted
 from dpmigrate.library.joining import cat, stack
 from dpmigrate.library.products import matmul
 from dpmigrate.library.reductions import along, quantile, reduce
-from dpmigrate.library.sites import Effect, Row, Site, examples, methods, prefixed, table
+from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, table
 from dpmigrate.library.sizes import elements_count, repeat, repeat_interleave
 from dpmigrate.library.stdlib import loaded
+from dpmigrate.library.streams import drawing
 
 _DOC = "https://numpy.org/doc/stable/reference/"
 #: functions that have another name in torch, with torch's meaning
@@ -62,15 +65,23 @@ def array(effect: Effect) -> Effect:
     return made
 
 
+def function(effect: Effect) -> Effect:
+    """A method that does what a function of the same arguments does."""
+    return lambda site: effect(replace(site, name=f"numpy.{site.word}", receiver=None))
+
+
 def chosen(site: Site) -> Value:
-    """``numpy.random.choice(xs)``: a draw from numpy's stream."""
-    site.event("draw", stream=const("numpy"))
+    """``numpy.random.choice(xs)``."""
     lying = [site.m.depends(v).kind for v in site.arguments.all()]
     if any(k not in placements.EQUAL for k in lying):
         unknown = Kind.UNKNOWN in lying
         p = placements.UNKNOWN if unknown else placements.PER_RANK
         return site.data(p, kind="array", keep_axes=False)
-    return streams.drawn(site, value(Data("array", placements.UNIFORM)))
+    size = site.get(1, "size") or NONE
+    listed = site.m.known_elements(size)
+    plain = isinstance(size[0], Const) and size != NONE
+    axes = len(listed) if listed is not None else 1 if plain else None
+    return value(Data("array", placements.UNIFORM, axes=axes))
 
 
 def added_at(site: Site) -> Value:
@@ -113,8 +124,11 @@ def array_saved(site: Site) -> Value:
 
 
 def generator(site: Site) -> Value:
-    """``numpy.random.default_rng(seed)``."""
-    return site.ref("random_stream", seed=site.get(0, "seed"))
+    """``numpy.random.default_rng(seed)``: without a seed one that the system gives."""
+    given = site.get(0, "seed") or site.get(0, "bit_generator") or NONE
+    if any(o.kind == "random_stream" for o in site.m.objects(given)):
+        return given
+    return streams.generator(site, "random_stream", streams.entropy(site) if given == NONE else given)
 
 
 ROWS = (
@@ -128,16 +142,18 @@ numpy.set_printoptions numpy.seterr numpy.random.set_state
 numpy.testing.assert_allclose numpy.testing.assert_array_equal numpy.fill_diagonal
 """, none, source=_DOC),
     Row("numpy.add.at", added_at, source=_DOC),
-    Row("numpy.random.choice", chosen, source=_DOC),
-    Row("numpy.random.RandomState numpy.random.default_rng", generator, source=_DOC),
+    Row("numpy.random.choice", drawing("numpy", chosen), ("np.random.choice(4, 2)",), _DOC),
+    Row(prefixed("numpy.random.", """
+RandomState default_rng Generator PCG64 PCG64DXSM MT19937 Philox SFC64
+"""), generator, source=_DOC),
     Row(prefixed("numpy.random.", """
 rand randn
-"""), array(drawn(filled_or_one)), ("np.random.rand(3)",), _DOC),
-    Row("numpy.random.permutation", array(drawn(permuted)), ("np.random.permutation(4)",), _DOC),
-    Row(methods("random_stream", """
-rand randn choice permutation
-"""), array(chosen), source=_DOC),
-    Row("<random_stream>.seed", none, source=_DOC),
+"""), array(drawing("numpy", filled_or_one)), ("np.random.rand(3)",), _DOC),
+    Row("numpy.random.permutation", array(drawing("numpy", permuted)), ("np.random.permutation(4)",), _DOC),
+    Row("<random_stream>.rand <random_stream>.randn", array(drawing("numpy", filled_or_one)),
+        source=_DOC),
+    Row("<random_stream>.permutation", array(drawing("numpy", function(permuted))), source=_DOC),
+    Row("<random_stream>.choice", array(drawing("numpy", function(chosen))), source=_DOC),
     Row("""
 numpy.iinfo numpy.finfo numpy.dtype numpy.random.get_state numpy.frombuffer numpy.isscalar
 numpy.version numpy.shares_memory numpy.result_type numpy.ndindex numpy.errstate numpy.issubdtype

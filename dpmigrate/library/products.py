@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import Data, Value, data, placement_of
+from dpmigrate.library.shapes import axes_of
 from dpmigrate.library.sites import Site, rows_of
 
 
@@ -52,11 +53,11 @@ def _product(site: Site, operands: list[Value]) -> Value:
 
 def _axes_of_plain(site: Site, operands: list[Value]) -> int | None:
     """How many axes a product has of tensors that have no rows."""
-    if site.word.strip("._") not in ("matmul", "mm", "bmm", "mv"):
+    word = site.word.strip("._")
+    if word not in ("matmul", "mm", "bmm", "mv", "dot"):
         return None
-    counts = [{d.axes for d in data(v)} for v in operands]
-    first, second = (c.pop() if len(c) == 1 else None for c in counts)
-    if not first or not second:
+    first, second = map(axes_of, operands)
+    if not first or not second or (word == "dot" and max(first, second) > 2):
         return None
     return max(first, second) - (first == 1) - (second == 1) if max(first, second) > 1 else 0
 

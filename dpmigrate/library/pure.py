@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpmigrate.execution import arithmetic, divergence, placements
+from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import ELEMENTS
 from dpmigrate.execution.placements import Kind
@@ -25,9 +25,7 @@ from dpmigrate.execution.values import (
     Bound,
     Data,
     Method,
-    Origin,
     Value,
-    const,
     join,
     value,
 )
@@ -204,13 +202,8 @@ def drawing(stream: str, effect: Effect = computed) -> Effect:
     """A function that draws from a stream of the process, unless it has a seed of its own."""
 
     def drawn(site: Site) -> Value | None:
-        if _seeded(site):
-            return effect(site)
-        site.event("draw", stream=const(stream))
         made = effect(site)
-        if not made or not streams.own(site):
-            return made
-        return divergence.apart(made, Origin(site.node, "a draw of each rank's own"))
+        return made if _seeded(site) else streams.drawn(site, stream, made)
 
     return drawn
 

@@ -34,7 +34,7 @@ from dpmigrate.library.python_effects import (
     unbound,
 )
 from dpmigrate.library.sites import Row, examples, methods, prefixed
-from dpmigrate.library.stdlib import files_changed, opaque, per_rank, random_number
+from dpmigrate.library.stdlib import files_changed, opaque, per_rank
 
 _DOC = "https://docs.python.org/3/library/"
 #: methods of classes of Python that make something, and need no object
@@ -108,9 +108,6 @@ socket.socket socket.create_connection threading.current_thread multiprocessing.
 multiprocessing.parent_process asyncio.get_event_loop psutil.Process tracemalloc.take_snapshot
 """, own_object("an object of the process"), source=_DOC),
     Row("timeit.timeit timeit.repeat", timed, source=_DOC),
-    Row(prefixed("random.", """
-gammavariate lognormvariate paretovariate randbytes vonmisesvariate weibullvariate binomialvariate
-"""), random_number, source=_DOC),
     Row("random.getstate", uniform, source=_DOC),
     Row("random.setstate", none, source=_DOC),
     Row("""

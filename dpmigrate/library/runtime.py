@@ -389,7 +389,7 @@ def seeded(site: Site) -> Value:
 
 def own_generator(site: Site) -> Value:
     """``ddp.rank_generator(g)``: a generator with a seed of the rank's own."""
-    return site.ref("context", seed=own("the seed of the rank")(site))
+    return streams.generator(site, "generator_of_numbers", own("the seed of the rank")(site) or NONE)
 
 
 def set_up(site: Site) -> Value:

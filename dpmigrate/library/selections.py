@@ -15,6 +15,7 @@ from dpmigrate.execution.values import (
     SETTING,
     Const,
     Data,
+    Foreign,
     Items,
     Value,
     const,
@@ -28,6 +29,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.factories import DRAWN_ORDER
+from dpmigrate.library.shapes import axes_of
 from dpmigrate.library.sites import PART, SINGLE, WHICH_SAMPLE, Site, on_axis, one_dim, rows_of
 from dpmigrate.library.sizes import size_of
 from dpmigrate.library.streams import DRAW
@@ -287,9 +289,13 @@ def _key(key: Value) -> list[Value]:
     return [key]
 
 
+#: other names of None
+_NEW_AXIS = (value(Foreign("numpy.newaxis")), value(Foreign("torch.newaxis")))
+
+
 def _part(site: Site, part: Value) -> str:
     """What one part of an index is."""
-    if part == NONE:
+    if part == NONE or part in _NEW_AXIS:
         return "none"
     if part == const(...):
         return "ellipsis"
@@ -376,14 +382,15 @@ def _table(site: Site, owner: Value, parts: list[Value]) -> Value:
 
 def _axes_left(site: Site, owner: Value, parts: list[Value]) -> int | None:
     """How many axes a part of a table has that plain places and slices choose."""
-    counts = {d.axes for d in data(owner)}
-    axes = counts.pop() if len(counts) == 1 else None
+    axes = axes_of(owner)
     kinds = [_part(site, v) for v in parts]
     # of a setting it is not known whether it is one place
     open_ = [a for k, v in zip(kinds, parts, strict=True) if k == "one" for a in v if not isinstance(a, Const | Data)]
-    if axes is None or open_ or "many" in kinds or "order" in kinds:
+    by_places = [v for k, v in zip(kinds, parts, strict=True) if k in ("many", "order")]
+    chosen = axes_of(join(*by_places)) if by_places else 0
+    if axes is None or open_ or chosen is None or any(d.kind == "mask" for d in data(join(*by_places))):
         return None
-    return max(axes - kinds.count("one") + kinds.count("none"), 0)
+    return max(axes - kinds.count("one") - len(by_places) + chosen + kinds.count("none"), 0)
 
 
 def _bounds(site: Site, part: Value) -> Value:

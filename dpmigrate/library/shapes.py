@@ -14,18 +14,32 @@ from dpmigrate.execution.values import (
     Data,
     Value,
     const,
+    data,
     placement_of,
     value,
 )
 from dpmigrate.library.sites import Effect, Site, dims_of, on_axis, one_dim, rows_of
 
 
-def plain(site: Site) -> Value:
+def plain(site: Site, axes: int | None = None) -> Value:
     """The result of a change of shape where no axis runs over samples: it lies as before."""
     first = site.flat(site.get(0) or ())
     if not first:
         return value(Data(site.kind, placements.UNIFORM))
-    return arithmetic.derived(site.word, placement_of(first), [first], site.node, keep_axes=False)
+    p = placement_of(first)
+    return arithmetic.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False)
+
+
+def axes_of(v: Value) -> int | None:
+    """The number of axes of tensors, where it is known and one."""
+    counts = {d.axes for d in data(v)}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _changed(site: Site, more: int) -> int | None:
+    """The number of axes of the first operand, with some more."""
+    axes = axes_of(site.get(0) or ())
+    return axes + more if axes is not None and axes + more >= 0 else None
 
 
 def sizes_of(site: Site) -> list[Value] | None:
@@ -48,9 +62,10 @@ def sizes_of(site: Site) -> list[Value] | None:
 def reshape(site: Site) -> Value:
     """``view``, ``reshape``: the rows stay where a size is their number, or the first one is -1."""
     found = rows_of(site.get(0) or ())
-    if found is None:
-        return plain(site)
     sizes = sizes_of(site)
+    if found is None:
+        one_by_one = sizes is not None and (len(sizes) > 1 or isinstance(sizes[0][0], Const))
+        return plain(site, len(sizes) if sizes is not None and one_by_one else None)
     given = site.arguments.positional[0 if site.receiver is not None else 1 :]
     if sizes is None and given and placement_of(site.arguments.star).kind in placements.EQUAL:
         made = _viewed(found.placement, [*given, SETTING]) if site.arguments.star else None
@@ -203,7 +218,7 @@ def unsqueeze(site: Site) -> Value:
     """``unsqueeze(dim)``: an axis of one element more."""
     found = rows_of(site.get(0) or ())
     if found is None:
-        return plain(site)
+        return plain(site, _changed(site, 1))
     try:
         dim = one_dim(site, 1, 0)
     except LookupError:
@@ -220,13 +235,13 @@ def unsqueeze(site: Site) -> Value:
 def squeeze(site: Site) -> Value:
     """``squeeze(dim)``: an axis of one element less; a batch is not taken to be one sample."""
     found = rows_of(site.get(0) or ())
-    if found is None:
-        return plain(site)
-    p = found.placement
     try:
         dims = dims_of(site, 1)
     except LookupError:
         return site.unknown(f"the axis of {site.word}")
+    if found is None:
+        return plain(site, _changed(site, -len(dims)) if dims is not None else None)
+    p = found.placement
     if dims is None:
         if p.axis:
             return site.unknown("which axes have one element")
@@ -245,14 +260,14 @@ def squeeze(site: Site) -> Value:
 def flatten(site: Site) -> Value:
     """``flatten(start_dim, end_dim)``: axes made one."""
     found = rows_of(site.get(0) or ())
-    if found is None:
-        return plain(site)
-    p, axes = found.placement, found.axes
     try:
         start = _bound(site, 1, "start_dim", 0)
         end = _bound(site, 2, "end_dim", -1)
     except LookupError:
         return site.unknown("which axes are flattened")
+    if found is None:
+        return plain(site, 1 if (start, end) == (0, -1) else None)
+    p, axes = found.placement, found.axes
     if axes is not None:
         start, end = start % axes, end % axes
     if start < 0 or (end < -1 and p.axis > start):

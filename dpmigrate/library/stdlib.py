@@ -31,6 +31,12 @@ from dpmigrate.library.effects import coupled, none, number, plain, same, unifor
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 
 _DOC = "https://docs.python.org/3/library/"
+#: functions of ``random``, and methods of ``random.Random``, that draw
+PYTHON_DRAWS = """
+random randint uniform gauss choice choices sample randrange normalvariate getrandbits
+betavariate expovariate triangular gammavariate lognormvariate paretovariate randbytes
+vonmisesvariate weibullvariate binomialvariate
+"""
 
 
 def per_rank(word: str) -> Effect:
@@ -44,17 +50,22 @@ def per_rank(word: str) -> Effect:
 
 
 def random_number(site: Site) -> Value:
-    """A draw from Python's stream: the same on all ranks as long as they draw together (see
-    seeds).
-    """
-    site.event("draw", stream=const("random"))
-    chosen = site.get(0) if site.word in ("choice", "choices", "sample") else None
-    if chosen:
-        elements = streams.drawn(site, site.m.elements(chosen, site.node, site.frame))
-        if site.word == "choice":
-            return elements
-        return site.m.listed([elements], site.node, site.frame, exact=False)
-    return streams.drawn(site, SETTING)
+    """A draw from Python's stream, or from a ``random.Random``."""
+    first = 0 if site.receiver is None else 1
+    chosen = site.get(first) if site.word in ("choice", "choices", "sample") else None
+    if not chosen:
+        return streams.drawn(site, "random", SETTING) or SETTING
+    elements = site.m.elements(chosen, site.node, site.frame)
+    elements = streams.drawn(site, "random", elements) or elements
+    if site.word == "choice":
+        return elements
+    return site.m.listed([elements], site.node, site.frame, exact=False)
+
+
+def python_stream(site: Site) -> Value:
+    """``random.Random(seed)``: without a seed one that the system gives."""
+    given = site.get(0, "x") or NONE
+    return streams.generator(site, "python_stream", streams.entropy(site) if given == NONE else given)
 
 
 def loaded(site: Site) -> Value:
@@ -256,7 +267,7 @@ string.ascii_letters getpass.getuser dataclasses.field os.path.sep os.getlogin
 os.chdir os.system os.environ.setdefault os.environ.update os.putenv logging.disable
 logging.captureWarnings warnings.filterwarnings warnings.simplefilter time.sleep gc.collect
 gc.disable gc.enable signal.signal atexit.register sys.path.append sys.path.insert
-sys.stdout.flush sys.stderr.flush sys.setrecursionlimit random.seed faulthandler.enable
+sys.stdout.flush sys.stderr.flush sys.setrecursionlimit faulthandler.enable
 multiprocessing.freeze_support multiprocessing.set_start_method resource.setrlimit
 os.environ.__setitem__ csv.field_size_limit sys.stdout.close readline.parse_and_bind os.kill
 """, none, source=_DOC),
@@ -282,16 +293,16 @@ os.urandom uuid.uuid4 uuid.uuid1 secrets.token_hex socket.gethostname time.gmtim
 sqrt exp log log2 log10 ceil floor pow sin cos tan fabs isnan isinf isfinite tanh atan2
 radians degrees hypot gcd erf fmod trunc log1p expm1 copysign
 """), number, ("math.sqrt(4.0)", "math.exp(x.mean().item())"), _DOC),
-    Row(prefixed("random.", """
-random randint uniform gauss choice choices sample randrange normalvariate getrandbits
-betavariate expovariate triangular
-"""), random_number, source=_DOC),
+    Row(prefixed("random.", PYTHON_DRAWS), random_number, source=_DOC),
     Row("""
 tempfile.NamedTemporaryFile tempfile.TemporaryFile tempfile.SpooledTemporaryFile
 """, temporary, source=_DOC),
     Row("io.open gzip.open bz2.open lzma.open", opened, source=_DOC),
     Row("zipfile.ZipFile tarfile.open", archive, source=_DOC),
-    Row("random.Random", uniform, source=_DOC),
+    Row("random.Random", python_stream, source=_DOC),
+    Row(methods("python_stream", PYTHON_DRAWS), random_number, source=_DOC),
+    Row("<python_stream>.getstate", uniform, source=_DOC),
+    Row("<python_stream>.setstate", none, source=_DOC),
     Row("sys.exit os._exit os.abort", ended, source=_DOC),
     Row("os.environ.get os.getenv os.environ.__getitem__", environment, source=_DOC),
     Row("""

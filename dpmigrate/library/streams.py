@@ -1,18 +1,37 @@
-"""Random streams: all ranks draw the same numbers until ``ddp.seed_ranks`` gives each its own."""
+"""Random streams: all ranks draw the same numbers until ``ddp.seed_ranks`` gives each its own.
+
+torch, NumPy and Python have a stream of the process each. A generator that the program makes has a
+stream of its own, which is the same on all ranks if its seed is.
+"""
 
 from __future__ import annotations
 
 from dpmigrate.execution import divergence, placements
-from dpmigrate.execution.heap import ELEMENTS
+from dpmigrate.execution.heap import ELEMENTS, Location
 from dpmigrate.execution.machine import PROCESS
-from dpmigrate.execution.values import NONE, Origin, Value, const, placement_of, value
+from dpmigrate.execution.values import (
+    NONE,
+    Data,
+    Origin,
+    Ref,
+    Value,
+    const,
+    placement_of,
+    value,
+)
 from dpmigrate.library.effects import switched
-from dpmigrate.library.sites import Row, Site
+from dpmigrate.library.sites import Effect, Row, Site, methods
 
 _DOC = "README.md#the-runtime"
-#: a field of the process: whether each rank draws numbers of its own
-OWN = (PROCESS, "own streams")
+#: fields of the process: whether each rank draws numbers of its own from one of its streams
+OWN: dict[str, Location] = {s: (PROCESS, f"own {s} stream") for s in ("torch", "numpy", "random")}
 _YES, _NO = const(True), const(False)
+#: the stream of an event that draws from a generator of the program
+GENERATOR = "a generator"
+#: objects that have a stream of their own: of torch, NumPy and Python
+GENERATORS = ("generator_of_numbers", "random_stream", "python_stream")
+#: a field of a generator
+_SEED = "seed of the stream"
 #: since what a value differs that is made of such a draw
 DRAW = "a draw of each rank's own"
 #: they draw the same on purpose: the body of ``with ddp.same_stream():``
@@ -21,40 +40,65 @@ SHARED = const("same stream")
 SEEDED = const("seeded")
 
 
-def own(site: Site) -> bool:
-    """Whether each rank may draw numbers of its own here, from the streams of the process."""
-    return _YES[0] in (site.m.heap.read(OWN) or _NO)
+def own(site: Site, stream: str) -> bool:
+    """Whether each rank may draw numbers of its own here, from a stream of the process."""
+    return _YES[0] in (site.m.heap.read(OWN[stream]) or _NO)
 
 
-def parted(site: Site) -> None:
+def parted(site: Site, *streams: str) -> None:
     """From here on each rank has streams of its own."""
-    site.m.heap.write(OWN, _YES)
+    for stream in streams or OWN:
+        site.m.heap.write(OWN[stream], _YES)
 
 
-def rejoined(site: Site) -> None:
-    """From here on all ranks draw the same again."""
-    site.m.heap.write(OWN, SEEDED)
+def rejoined(site: Site, *streams: str) -> None:
+    """From here on all ranks draw the same again, where each had its own."""
+    for stream in streams or OWN:
+        if own(site, stream):
+            site.m.heap.write(OWN[stream], SEEDED)
 
 
-def drawn(site: Site, v: Value) -> Value:
-    """What is drawn: the same on all ranks as long as the stream is that it is drawn from."""
-    generator = site.arguments.keywords.get("generator") or value(site.receiver or NONE[0])
-    seeds = _seeds(site, generator)
-    apart = any(placement_of(s).kind not in placements.EQUAL for s in seeds)
-    return of_ranks(site, v) if (apart if seeds else own(site)) else v
+def entropy(site: Site) -> Value:
+    """A seed that the system gives: each process has another one."""
+    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, DRAW)))
 
 
-def same_seed(site: Site, generator: Value) -> bool:
-    """Whether a generator has been given a seed that is the same on all ranks."""
-    seeds = _seeds(site, generator)
-    return bool(seeds) and all(
-        s != NONE and placement_of(s).kind in placements.EQUAL for s in seeds
-    )
+def generator(site: Site, kind: str, seed: Value) -> Value:
+    """A generator of the program, with the seed that it is given."""
+    made = site.made(kind)
+    site.m.heap.write((made.number, _SEED), seed)
+    return value(Ref(made.number))
 
 
-def _seeds(site: Site, generator: Value) -> list[Value]:
-    """The seeds that a generator may have; None where it has none."""
-    return [site.m.heap.read((o.number, "seed")) or NONE for o in site.m.objects(generator)]
+def drawn(site: Site, stream: str, made: Value | None) -> Value | None:
+    """What is drawn, and the event: from the generator that is given, or whose method this is; else
+    from a stream of the process. It is the same on all ranks as long as their streams are.
+    """
+    seeds = _seeds(site)
+    alike = all(placement_of(s).kind in placements.EQUAL for s in seeds)
+    if seeds:
+        site.event("draw", stream=const(GENERATOR), same=const(alike), made=made or NONE)
+    else:
+        site.event("draw", stream=const(stream), made=made or NONE)
+        alike = not own(site, stream)
+    return made if alike or not made else of_ranks(site, made)
+
+
+def drawing(stream: str, effect: Effect) -> Effect:
+    """A draw from a stream of random numbers."""
+
+    def draw(site: Site) -> Value | None:
+        return drawn(site, stream, effect(site))
+
+    return draw
+
+
+def _seeds(site: Site) -> list[Value]:
+    """The seeds of the generators that numbers may be drawn from; empty for the process's own."""
+    generator = site.arguments.keywords.get("generator") or NONE
+    given = (*generator, *([site.receiver] if site.receiver is not None else ()))
+    found = [o for o in site.m.objects(tuple(given)) if o.kind in GENERATORS]
+    return [site.m.heap.read((o.number, _SEED)) or NONE for o in found]
 
 
 def of_ranks(site: Site, v: Value) -> Value:
@@ -62,20 +106,31 @@ def of_ranks(site: Site, v: Value) -> Value:
     return divergence.apart(v, Origin(site.node, DRAW))
 
 
+def seeded_by(site: Site) -> Value:
+    """``generator.manual_seed(s)``, ``random.Random().seed(s)``."""
+    if site.object is not None:
+        seed = site.get(1, "seed") or site.get(1, "a") or entropy(site)
+        site.m.heap.write((site.object.number, _SEED), seed)
+    return site.get(0) or NONE
+
+
 def shuffled(site: Site) -> Value:
     """``random.shuffle(xs)``: in place."""
-    site.event("draw", stream=const("numpy" if site.name.startswith("numpy.") else "random"))
-    for made in site.m.objects(site.get(0) or ()):
+    stream = "numpy" if site.name.startswith("numpy.") else "random"
+    listed = site.get(1 if site.object is not None else 0) or ()
+    for made in site.m.objects(listed):
         if made.kind == "list":
             site.m.collapse(made)  # which item is where is not known any more
             held = site.m.heap.read((made.number, ELEMENTS))
             if held:
-                site.m.heap.write((made.number, ELEMENTS), drawn(site, held))
+                site.m.heap.write((made.number, ELEMENTS), drawn(site, stream, held) or held)
+                return NONE
+    drawn(site, stream, None)
     return NONE
 
 
-shared, entered, left = switched("same stream", OWN, SHARED)
-each_own, each_entered, _left = switched("own streams", OWN, _YES)
+shared, entered, left = switched("same stream", OWN.values(), SHARED)
+each_own, each_entered, _left = switched("own streams", OWN.values(), _YES)
 
 
 def each_left(site: Site) -> Value:
@@ -91,5 +146,7 @@ ROWS = (
     Row("dpmigrate_runtime.own_streams", each_own, source=_DOC),
     Row("<own_streams>.__enter__", each_entered, source=_DOC),
     Row("<own_streams>.__exit__", each_left, source=_DOC),
-    Row("random.shuffle numpy.random.shuffle <random_stream>.shuffle", shuffled),
-)
+    Row("random.shuffle numpy.random.shuffle <random_stream|python_stream>.shuffle", shuffled),
+    Row(methods("generator_of_numbers|random_stream|python_stream", "manual_seed seed"), seeded_by,
+        source=_DOC),
+)  # fmt: skip

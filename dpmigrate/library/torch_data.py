@@ -17,6 +17,7 @@ from dpmigrate.execution.values import (
     items,
     value,
 )
+from dpmigrate.library import streams
 from dpmigrate.library.batches import sample
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
@@ -91,8 +92,7 @@ def subset(site: Site) -> Value:
 
 def split(site: Site) -> Value:
     """``random_split(dataset, lengths)``."""
-    own = site.get(2, "generator") is not None
-    site.event("draw", stream=const("a generator" if own else "torch"))
+    site.event("draw", stream=const("torch" if site.get(2, "generator") is None else streams.GENERATOR))
     given = site.get(0, "dataset")
     lengths = site.get(1, "lengths")
     listed = site.m.known_elements(lengths) if lengths else None

@@ -22,8 +22,8 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.distribution_shapes import BY_ELEMENT, ELEMENT, VECTOR, Shape
 from dpmigrate.library.effects import cut, uniform
-from dpmigrate.library.factories import drawn
 from dpmigrate.library.sites import Row, Site, examples, methods, prefixed
+from dpmigrate.library.streams import drawing
 
 _DOC = "https://docs.pytorch.org/docs/stable/distributions.html"
 #: arguments that are no parameters of the elements
@@ -225,7 +225,7 @@ logits=x), torch.distributions.Categorical(logits=y))
 torch.distributions.kl_divergence(torch.distributions.Normal(\
 0.0, 1.0), torch.distributions.Normal(0.0, 2.0))
 """), _DOC),
-    Row("<distribution>.rsample <distribution>.sample", drawn(_sampled), source=_DOC),
+    Row("<distribution>.rsample <distribution>.sample", drawing("torch", _sampled), source=_DOC),
     Row(methods("distribution", "log_prob cdf icdf"), probability, source=_DOC),
     Row(methods("distribution", "entropy perplexity"), statistic, source=_DOC),
     Row("<distribution>.expand", expanded, source=_DOC),

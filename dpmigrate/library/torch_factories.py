@@ -6,7 +6,6 @@ from dpmigrate.library.effects import elementwise
 from dpmigrate.library.factories import (
     converted,
     counted,
-    drawn,
     factory,
     like,
     literal,
@@ -14,6 +13,7 @@ from dpmigrate.library.factories import (
     permuted,
 )
 from dpmigrate.library.sites import Row, examples
+from dpmigrate.library.streams import drawing
 from dpmigrate.library.torch_math import both
 
 _DOC = "https://docs.pytorch.org/docs/stable/torch.html#creation-ops"
@@ -33,13 +33,13 @@ torch.ones(2 * x.size(0))
 torch.zeros(int((x > 0).sum()))
 torch.ones(4) + x
 """), _DOC),
-    Row("torch.rand torch.randn torch.randint torch.normal", drawn(factory), examples("""
+    Row("torch.rand torch.randn torch.randint torch.normal", drawing("torch", factory), examples("""
 torch.randn(x.size(0), 3)
 torch.randint(0, 5, (x.size(0),))
 torch.rand(3)
 torch.normal(0.0, 1.0, (x.size(0), 2))
 """), _DOC),
-    Row("torch.randperm", drawn(permuted), examples("""
+    Row("torch.randperm", drawing("torch", permuted), examples("""
 torch.randperm(4)
 torch.randperm(x.size(0))
 """), _DOC),
@@ -61,10 +61,10 @@ torch.full_like(x, 2.0)
 torch.ones_like(x @ x.t())
 torch.ones_like(x.sum(0))
 """), _DOC),
-    Row(both("rand_like randn_like randint_like bernoulli"), drawn(like), examples("""
+    Row(both("rand_like randn_like randint_like bernoulli"), drawing("torch", like), examples("""
 torch.randn_like(x)
 """), _DOC),
-    Row(both("poisson"), drawn(elementwise), ("torch.poisson(x.abs())",), _DOC),
+    Row(both("poisson"), drawing("torch", elementwise), ("torch.poisson(x.abs())",), _DOC),
     Row("torch.tensor .new_tensor", literal, examples("""
 torch.tensor([1, 2])
 torch.tensor([x.mean().item(), y.mean().item()])

@@ -15,9 +15,9 @@ from dpmigrate.library.effects import (
     operator,
     unestablished,
 )
-from dpmigrate.library.factories import drawn
 from dpmigrate.library.reductions import along, compared_rows, norm, quantile, reduce, several
 from dpmigrate.library.sites import Effect, Row, Site, examples, on_axis, rows_of
+from dpmigrate.library.streams import drawing
 
 _DOC = "https://docs.pytorch.org/docs/stable/torch.html"
 
@@ -270,7 +270,7 @@ torch.cosine_similarity(x, y, dim=0)
 torch.cosine_similarity(x, y, dim=-1)
 torch.cosine_similarity(x[:, None], y[None], dim=2)
 """), _DOC),
-    Row(both("multinomial"), drawn(coupled), examples("""
+    Row(both("multinomial"), drawing("torch", coupled), examples("""
 torch.multinomial(x.softmax(1), 2)
 torch.multinomial(torch.ones(4), 2)
 """), _DOC),

@@ -16,7 +16,7 @@ from dpmigrate.library.effects import (
     unestablished,
     uniform,
 )
-from dpmigrate.library.factories import counted, drawn, literal
+from dpmigrate.library.factories import counted, literal
 from dpmigrate.library.joining import chunk
 from dpmigrate.library.products import matmul
 from dpmigrate.library.reductions import along, compared_rows
@@ -33,6 +33,7 @@ from dpmigrate.library.slices import (
     split_sizes,
     vectors,
 )
+from dpmigrate.library.streams import drawing
 from dpmigrate.library.torch_math import both
 
 _DOC = "https://docs.pytorch.org/docs/stable/torch.html"
@@ -55,7 +56,7 @@ torch.complex(x, y).abs()
 torch.polar(x.abs(), y).abs()
 """), _DOC),
     Row(both("rrelu dropout alpha_dropout feature_dropout feature_alpha_dropout binomial"),
-        drawn(elementwise), ("torch.dropout(x, 0.5, False)",), _DOC),
+        drawing("torch", elementwise), ("torch.dropout(x, 0.5, False)",), _DOC),
     Row(both("select"), select, examples("""
 x.select(1, 0)
 x.select(0, 0)

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.values import NONE, NOTHING, Value, const
+from dpmigrate.execution.values import NONE, NOTHING, Value
 from dpmigrate.library import streams
 from dpmigrate.library.effects import elementwise, same, unestablished
-from dpmigrate.library.factories import drawn
 from dpmigrate.library.grids import grid, normalised, pooled, prelu, sampled, weighted
 from dpmigrate.library.layer_examples import LAYER_EXAMPLES
 from dpmigrate.library.layer_table import BASES, LAYERS
@@ -42,8 +41,8 @@ def weights_drawn(site: Site) -> Value:
     """``nn.init.xavier_uniform_(w)``: weights from torch's stream, but where all are given."""
     weights = site.get(0) or NOTHING
     if site.word.rstrip("_") not in _GIVEN:
-        site.event("draw", stream=const("torch"))
-        site.event("in place", target=weights, new=streams.drawn(site, weights))
+        new = streams.drawn(site, "torch", weights) or weights
+        site.event("in place", target=weights, new=new)
     return weights or NONE
 
 
@@ -115,7 +114,7 @@ tanhshrink rrelu selu_ celu_ threshold_ hardtanh_ rrelu_
 """), elementwise, ("F.relu(x)", "F.softplus(x)", "F.relu(x.mean())"), _FUNCTIONAL),
     Row(prefixed("torch.nn.functional.", """
 dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout
-"""), drawn(elementwise), ("F.dropout(x, 0.5)",), _FUNCTIONAL),
+"""), streams.drawing("torch", elementwise), ("F.dropout(x, 0.5)",), _FUNCTIONAL),
     *_on_grids(),
     Row(prefixed("torch.nn.functional.", "interpolate upsample upsample_nearest upsample_bilinear"),
         grid(), ("F.interpolate(x.view(-1, 1, 2, 2), scale_factor=2)",), _FUNCTIONAL),
@@ -177,7 +176,7 @@ F.softmax(x, dim=1)
 F.softmax(x, 0)
 F.log_softmax(x, dim=-1)
 """), _FUNCTIONAL),
-    Row("torch.nn.functional.gumbel_softmax", drawn(along(4)), examples("""
+    Row("torch.nn.functional.gumbel_softmax", streams.drawing("torch", along(4)), examples("""
 F.gumbel_softmax(x)
 """), _FUNCTIONAL),
     Row("torch.nn.functional.normalize", along(2, 1), examples("""

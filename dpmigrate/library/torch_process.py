@@ -18,6 +18,8 @@ from dpmigrate.library import streams
 from dpmigrate.library.effects import none, uniform
 from dpmigrate.library.sites import GRAD, Row, Site, methods
 
+#: the seed with which torch's generators begin
+_FIRST_SEED = 67280421310721
 _DOC = "https://docs.pytorch.org/docs/stable/"
 
 
@@ -76,20 +78,28 @@ def seeded(site: Site) -> Value:
     """``torch.manual_seed(s)``: of a number of its own each rank draws its own, of one that all ranks
     have the same.
     """
-    given = site.get(0) or NONE
-    site.event("seed", stream=const("torch"), given=given, own=const(streams.own(site)))
+    given = site.get(0, "seed") or NONE
+    own = _SEEDED.get(site.name, ("torch",))
+    site.event("seed", given=given, own=const(all(streams.own(site, s) for s in own)))
     if placement_of(given).kind not in placements.EQUAL:
-        streams.parted(site)
-    elif site.name.startswith("torch") and "manual_seed" in site.word and streams.own(site):
-        streams.rejoined(site)
-    return site.ref("generator_of_numbers", seed=given)
+        streams.parted(site, *own)
+    elif given != NONE:
+        streams.rejoined(site, *own)
+    return streams.generator(site, "generator_of_numbers", given)
 
 
-def seeded_by(site: Site) -> Value:
-    """``generator.manual_seed(s)``."""
-    if site.object is not None:
-        site.m.heap.write((site.object.number, "seed"), site.get(1, "seed") or NONE)
-    return site.get(0) or NONE
+#: the streams of the process that functions seed; others seed torch's
+_SEEDED = {
+    "numpy.random.seed": ("numpy",),
+    "random.seed": ("random",),
+    "pytorch_lightning.seed_everything": tuple(streams.OWN),
+    "transformers.set_seed": tuple(streams.OWN),
+}
+
+
+def generator(site: Site) -> Value:
+    """``torch.Generator()``: all of them begin with one seed."""
+    return streams.generator(site, "generator_of_numbers", const(_FIRST_SEED))
 
 
 def context(site: Site) -> Value:
@@ -140,8 +150,9 @@ torch.cuda.reset_max_memory_allocated torch.cuda.set_rng_state torch.cuda.set_rn
 torch.cuda.ipc_collect torch.set_warn_always
 """, none, source=_DOC + "cuda.html"),
     Row("""
-torch.Generator torch.cuda.Stream torch.cuda.Event torch.cuda.stream
+torch.cuda.Stream torch.cuda.Event torch.cuda.stream
 """, context, source=_DOC),
+    Row("torch.Generator", generator, source=_DOC + "generated/torch.Generator.html"),
     Row("""
 torch.profiler.profile torch.autograd.profiler.profile torch.profiler.record_function
 torch.autograd.profiler.record_function torch.autograd.detect_anomaly torch.random.fork_rng
@@ -154,7 +165,6 @@ torch.hub.load_state_dict_from_url torch.utils.model_zoo.load_url
     Row("<grad_mode>.__enter__", mode_entered, source=_DOC),
     Row("<grad_mode>.__exit__", mode_left, source=_DOC),
     Row("<grad_mode>.__call__", mode_called, source=_DOC),
-    Row("<generator_of_numbers|context>.manual_seed", seeded_by, source=_DOC),
     Row(methods("context", """
 record step synchronize wait_stream close update export_chrome_trace
 """), none, source=_DOC),

@@ -19,9 +19,9 @@ from dpmigrate.library.effects import (
     same,
     uniform,
 )
-from dpmigrate.library.factories import drawn
 from dpmigrate.library.sites import Row, Site, examples, rows_of
 from dpmigrate.library.sizes import axes_count, elements_count
+from dpmigrate.library.streams import drawing
 from dpmigrate.library.torch_math import both
 
 _DOC = "https://docs.pytorch.org/docs/stable/tensors.html"
@@ -103,7 +103,7 @@ x.long()
 """, filled, ("x.clone().fill_(1.0)", "torch.zeros_like(x).copy_(y)", "x.clone().zero_()"), _DOC),
     Row("""
 .normal_ .uniform_ .random_ .bernoulli_ .exponential_ .cauchy_ .log_normal_ .geometric_
-""", drawn(filled), ("x.clone().normal_()", "torch.empty_like(w).uniform_(0, 1)"), _DOC),
+""", drawing("torch", filled), ("x.clone().normal_()", "torch.empty_like(w).uniform_(0, 1)"), _DOC),
     Row(".item", host("number"), ("x.mean().item()", "x.sum().item()", "x.max().item()"), _DOC),
     Row(".numpy", host("array"), ("x.numpy()", "x.mean(0).numpy()"), _DOC),
     Row(".tolist", list_of, ("x.mean(0).tolist()",), _DOC),

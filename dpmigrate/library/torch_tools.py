@@ -167,7 +167,7 @@ torch.utils.checkpoint.set_checkpoint_debug_enabled torch.autograd.graph.increme
 torch.autograd.graph.register_multi_grad_hook .register_post_accumulate_grad_hook
 torch.utils.swap_tensors torch.backends.cudnn.set_flags
 """, none, source=_DOC),
-    Row(methods("generator_of_numbers", "get_state initial_seed seed device get_offset"), uniform,
+    Row(methods("generator_of_numbers", "get_state initial_seed device get_offset"), uniform,
         source=_DOC),
     Row(methods("generator_of_numbers", "set_state set_offset"), none, source=_DOC),
     Row(methods("optimizer", """

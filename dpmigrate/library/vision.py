@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import divergence, placements
+from dpmigrate.execution import placements
 from dpmigrate.execution.values import (
     SETTING,
     Data,
-    Origin,
     Ref,
     Value,
     const,
@@ -57,20 +56,18 @@ def transformed(site: Site) -> Value:
         moving = any(rows_of(v) for v in site.operands())
         return of_axes(site.each(kind="tensor"), None if moving else axes)
     found = value(Data("tensor", placements.UNIFORM, axes=axes))
-    if site.object is not None and "random" in site.object.marks and streams.own(site):
-        return divergence.apart(found, Origin(site.node, "a draw of each rank's own"))
+    if site.object is not None and "random" in site.object.marks and streams.own(site, "torch"):
+        return streams.of_ranks(site, found)
     return found
 
 
 def transformed_sample(site: Site) -> Value:
     """albumentations gives a dictionary: ``transform(image=x)["image"]``."""
-    site.event("draw", stream=const("random"))
     made = site.made("dict")
     for name, held in site.arguments.keywords.items():
         p = site.flat(held)
         found = site.each(kind="tensor") if p else value(Data("tensor", placements.UNIFORM))
-        if streams.own(site):
-            found = divergence.apart(found, Origin(site.node, "a draw of each rank's own"))
+        found = streams.drawn(site, "random", found) or found
         site.m.set_item(value(Ref(made.number)), const(name), found, site.node, site.frame)
     return value(Ref(made.number))
 

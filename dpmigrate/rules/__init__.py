@@ -64,8 +64,10 @@ def check(script: Script) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda f: (f.span, f.code, f.message)))
 
 
-def notes(script: Script) -> tuple[str, ...]:
-    """What the migration changes in meaning, for the end of the report."""
+def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
+    """What the migration changes in meaning, for the end of the report; ``drawn`` is the text of a draw of random numbers for the samples of a split
+    evaluation.
+    """
     s = script.settings
     out = []
     if s.batch == "global":
@@ -80,7 +82,10 @@ def notes(script: Script) -> tuple[str, ...]:
     evaluated = [e for e in script.evaluations if e.loop.evaluates]
     split = sum(e.split for e in evaluated)
     if split:
-        out.append(f"Evaluation: {split} of {len(evaluated)} loops are split over the ranks and put together again; the numbers equal those of one process.")
+        equal = "the numbers equal those of one process"
+        if drawn:
+            equal = f"{drawn} draws random numbers for the samples, others than on one process, so the results equal those of one process on average only"
+        out.append(f"Evaluation: {split} of {len(evaluated)} loops are split over the ranks and put together again; {equal}.")
     if len(evaluated) > split:
         out.append(f"Evaluation: {len(evaluated) - split} of {len(evaluated)} loops run in full on every rank: not faster, but exact.")
     saved = [func.value for _, func in script.methods("state_dict")]

@@ -1,75 +1,15 @@
-"""What rank 0's part of the samples decides or is told as, and random numbers that ranks draw alike again."""
+"""What rank 0's part of the samples decides or is told as."""
 
 from __future__ import annotations
 
-from textwrap import indent
-
 import pytest
 
-from dpmigrate.judge import judged, streams, totals
-from dpmigrate.program import Program
-from dpmigrate.source import Source, parse
-
-_TRAINED = """\
-import numpy as np
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-import dpmigrate_runtime as ddp
-
-
-class Meter:
-    def __init__(self):
-        self.sum, self.count, self.avg = 0, 0, 0
-
-    def update(self, val, n=1):
-        self.sum += val * n
-        self.count += n
-        self.avg = self.sum / self.count
-
-    def __str__(self):
-        return ('{{avg' + ':.3f' + '}}').format(**self.__dict__)
-
-
-ddp.setup()
-data = TensorDataset(torch.randn(64, 2), torch.randint(0, 2, (64,)))
-loader = DataLoader(data, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(data, seed=0))
-val_loader = DataLoader(data, batch_size=16, shuffle=True)
-net = nn.Linear(2, 2)
-model = ddp.wrap(net)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
-generator = torch.Generator().manual_seed(3)
-ddp.seed_ranks()
-best = 9.0
-for epoch in range(4):
-    loader.sampler.set_epoch(epoch)
-{epoch}
-    total, meter = 0.0, Meter()
-    for i, (x, y) in enumerate(loader):
-        optimizer.zero_grad()
-{step}
-        out = model(x)
-        loss = nn.functional.cross_entropy(out, y)
-        loss.backward()
-        optimizer.step()
-        total += loss.item()
-        accuracy = (out.argmax(1) == y).float().sum() * (100.0 / x.size(0))
-{turn}
-{end}
-ddp.cleanup()
-"""
-
-
-def _result(epoch: str = "", step: str = "", turn: str = "", end: str = "") -> Program:
-    parts = {"epoch": indent(epoch, " " * 4), "step": indent(step, " " * 8), "turn": indent(turn, " " * 8), "end": indent(end, " " * 4)}
-    source = parse(_TRAINED.format(**parts).replace("\n\n    total", "\n    total").encode(), "train.py")
-    assert isinstance(source, Source)
-    return Program.of(source)
+from dpmigrate.judge import judged, totals
+from tests.judge.trained import result
 
 
 def said(word: str, **parts: str) -> list[str]:
-    return [s for s in judged(_result(**parts)).assumed if word in s]
+    return [s for s in judged(result(**parts)).assumed if word in s]
 
 
 _SAVE = "ddp.save(net.state_dict(), 'best.pt')"
@@ -121,25 +61,5 @@ def test_totals_of_what_is_no_mean_over_the_samples(value: str, told: bool) -> N
 def test_totals_over_all_batches_are_those_of_all_ranks() -> None:
     loop = "seen = 0.0\nfor x, y in val_loader:\n    seen += nn.functional.cross_entropy(net(x), y).item() * len(x)\nseen = ddp.sum_all(seen, over={0})\n"
     step = "scheduler.step(ddp.mean_all(seen / len(data)))"
-    known = judged(_result(end=loop.format("val_loader") + step)).faults
+    known = judged(result(end=loop.format("val_loader") + step)).faults
     assert not [f for f in known if f.invariant == totals.NAME]
-
-
-_NOISE = "x = x + torch.randn(x.shape)"
-
-
-@pytest.mark.parametrize(
-    ("parts", "alike"),
-    [
-        pytest.param({"step": _NOISE}, False, id="own streams"),
-        pytest.param({"epoch": "torch.manual_seed(7 + epoch)", "step": _NOISE}, True, id="seeded anew"),
-        pytest.param({"epoch": "torch.manual_seed(7 + epoch)\nddp.seed_ranks()", "step": _NOISE}, False, id="and parted again"),
-        pytest.param({"epoch": "np.random.seed(epoch)", "step": _NOISE}, False, id="another stream"),
-        pytest.param({"end": "torch.manual_seed(1)\nwith torch.no_grad():\n    z = torch.randn(4, 2)\nddp.seed_ranks()", "step": _NOISE}, False, id="in an evaluation"),
-        pytest.param({"step": "x = x + torch.randn(x.shape, generator=generator)"}, True, id="a generator with one seed"),
-        pytest.param({"step": "z = torch.randn(4, 2, generator=generator)"}, False, id="not for samples"),
-    ],
-)
-def test_random_numbers_of_training(parts: dict[str, str], alike: bool) -> None:
-    found = [f for f in judged(_result(**parts)).faults if f.invariant == streams.NAME]
-    assert bool(found) is alike

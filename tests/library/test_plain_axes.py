@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from dpmigrate.execution.values import Data, placement_of
+from dpmigrate.execution.arithmetic import CROSSED
+from dpmigrate.execution.values import Data, origins, placement_of
 from tests.execution.paper import executed, module_of
 
 _HEAD = """
@@ -17,11 +18,17 @@ f = torch.ones(4, 8)
 w = torch.ones(8, 3)
 v = torch.ones(8)
 n = np.ones((4, 8))
+rng = np.random.RandomState(0)
 """
 MADE = [
     "f @ w", "f @ v", "v @ w", "v @ v", "torch.mm(f, w)", "torch.mv(f, v)", "torch.bmm(f[None], w[None])",
     "f[0]", "f[:, 0]", "f[1:]", "f[None]", "f[0, 1:]", "n[:, 0]", "n[2:]",
     "f.sum(1)", "f.sum(1, keepdim=True)", "f.sum()", "f.mean((0, 1))", "f.max(1)[0]", "n.sum(1)", "n.mean(axis=0)",
+    "f.reshape(2, 16)", "f.view(-1)", "f.reshape((2, 2, 8))", "f[0].view(-1, 1)", "f.flatten()", "n.ravel()", "n.flatten('F')", "f.unsqueeze(1)", "f[:1].squeeze(0)",
+    "np.expand_dims(n, 1)", "n[:, np.newaxis]", "f[:, torch.newaxis, 0]", "torch.stack([v, v])", "torch.cat([f, f])", "np.hstack([n, n])", "np.vstack([n[0], n[0]])",
+    "np.column_stack([n[0], n[0]])", "n.dot(n[0])", "np.dot(n[0], n[0])", "n[np.arange(2)]", "np.eye(3)[np.random.randint(0, 3, 5)]", "f[torch.arange(2), 0]",
+    "rng.randn(4, 2)", "rng.rand(4)", "rng.permutation(4)", "rng.choice(4, 2)", "rng.normal(size=(4, 2))", "np.random.choice(4, (2, 2))", "np.linspace(0, 1, 8).reshape(4, 2)",
+    "np.array([n[0] for _ in range(3)])", "np.array([n[0].sum(), 1.0])", "torch.tensor([[1., 2.], [3., 4.]])", "torch.from_numpy(n)", "torch.FloatTensor(n)",
     "torch.tensor([1., 2.])", "torch.tensor([[1], [2]])", "torch.tensor(3)", "np.array([[1, 2], [3, 4]])", "torch.linspace(0, 1, 5)",
 ]  # fmt: skip
 
@@ -40,7 +47,7 @@ def test_axes(expression: str) -> None:
     assert _axes(expression) == scope["found"].ndim
 
 
-@pytest.mark.parametrize("expression", ["f[i]", "f[[0, 1]]", "torch.inner(f, f)", "torch.tensor(data)", "f.sum(dims)"])
+@pytest.mark.parametrize("expression", ["f[i]", "f[[0, 1]]", "f[f > 0]", "f.view(dims)", "f.squeeze()", "f.flatten(1)", "n.dot(np.ones((2, 8, 3)))", "np.random.choice(4, dims)", "np.array(unseen.rows)", "torch.inner(f, f)", "torch.tensor(data)", "f.sum(dims)"])
 def test_not_known(expression: str) -> None:
     ex = executed(f"{_HEAD}import unseen\ni, data, dims = unseen.i, unseen.data, unseen.dims\nfound = {expression}\n")
     held = ex.heap.read((module_of(ex).number, "found")) or ()
@@ -63,6 +70,9 @@ for a, b in loader:
         ("x @ torch.ones(3)", "((model(a) - b) ** 2).mean()", "per rank"),
         ("x @ torch.ones(3)", "torch.nn.functional.mse_loss(model(a).squeeze(1), b)", "partial(mean)"),
         ("x @ torch.ones(3, 1)", "torch.nn.functional.mse_loss(model(a), b)", "partial(mean)"),
+        ("torch.from_numpy(rng.randn(16))", "torch.nn.functional.l1_loss(model(a), b)", "per rank"),
+        ("torch.tensor(np.sin(rng.rand(16, 2))[:, 0])", "torch.nn.MSELoss()(model(a), b)", "per rank"),
+        ("torch.tensor(np.sin(rng.rand(16, 2))[:, :1])", "torch.nn.MSELoss()(model(a), b)", "partial(mean)"),
     ],
 )
 def test_a_column_beside_a_vector_meets_all_samples(target: str, loss: str, lies: str) -> None:
@@ -109,3 +119,35 @@ def test_a_number_divided_by_that_of_the_samples(expression: str, lies: str) -> 
     ex = executed(_HEAD + _SIZES.format(expression))
     held = ex.heap.read((module_of(ex).number, "found")) or ()
     assert str(placement_of(ex.bound(held))) == lies
+
+
+_UNKNOWN = """
+import pandas as pd
+table = pd.read_csv("table.csv")
+a, b = torch.tensor({rows}).float(), torch.tensor(table["y"].values).float()
+model = torch.nn.Linear(3, 1)
+for x, y in DataLoader(TensorDataset(a, b), batch_size=8):
+    found = {loss}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "loss", "said"),
+    [
+        ("table.values[:, :3]", "torch.nn.functional.mse_loss(model(x), y)", True),
+        ("n", "torch.nn.MSELoss()(model(x), y)", True),
+        ("n", "torch.nn.functional.mse_loss(model(x)[:, 0], x[:, 0])", False),
+        ("n[None, None]", "torch.nn.functional.mse_loss(model(x), y)", False),
+        ("n", "torch.nn.functional.cross_entropy(model(x), y)", False),
+    ],
+)
+def test_axes_that_are_taken_for_equal(rows: str, loss: str, said: bool) -> None:
+    ex = executed(_HEAD + _UNKNOWN.format(rows=rows, loss=loss))
+    assert bool(list(ex.trace.of("axes taken for equal"))) is said
+
+
+def test_the_reason_is_that_samples_meet() -> None:
+    ex = executed(_HEAD + _LOSS.format(target="x @ torch.ones(3)", loss="((model(a) - b) ** 2).mean()"))
+    (found,) = (a for a in ex.heap.read((module_of(ex).number, "found")) or () if isinstance(a, Data))
+    words = [o.word for o in origins(found.origin)]
+    assert CROSSED in words
