@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import TRANSPARENT, gone_through
 from dpmigrate.facts.looked import looked_at, measured
-from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.names import FunctionNode, Loop, Names
 from dpmigrate.facts.names import last as last
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.reaching import reaching
@@ -137,20 +137,31 @@ def source(roles: Roles, node: ast.expr) -> ast.expr:
         elif isinstance(node, ast.Call) and (given := roles.values.returned.handed_on(node)) is not None:
             node = given
         elif isinstance(node, ast.Name):
-            bound = [b for b in names.bindings(names.scope_of[node], node.id) if b.how != "aug"]
-            last_one = reaching(names, node) if len(bound) > 1 else None
-            bound = [last_one] if last_one is not None else bound
-            value = bound[0].value if len(bound) == 1 and bound[0].how in ("assign", "with") else None
-            for part in bound[0].path if value is not None else ():  # total, bar = 0.0, tqdm(loader)
-                value = value.elts[part] if isinstance(value, ast.Tuple) and isinstance(part, int) and part < len(value.elts) else None
-            if isinstance(value, ast.IfExp):  # bar = tqdm(loader) if verbose else loader
-                sides = [source(roles, side) for side in (value.body, value.orelse)]
-                return sides[0] if ast.dump(sides[0]) == ast.dump(sides[1]) else node
-            if not _hands_over(roles, value):
+            values = _bound_to(names, node)
+            sides = [s for v in values for s in ([v.body, v.orelse] if isinstance(v, ast.IfExp) else [v])]  # bar = tqdm(loader) if verbose else loader
+            if len(sides) > 1 and not any(n.id == node.id for s in sides for n in walk(s) if isinstance(n, ast.Name)):
+                found = [source(roles, s) for s in sides]
+                return found[0] if len({ast.dump(f) for f in found}) == 1 else node
+            if len(sides) != 1 or not _hands_over(roles, sides[0]):
                 return node
-            node = value  # type: ignore[assignment]
+            node = sides[0]
         else:
             return node
+
+
+def _bound_to(names: Names, node: ast.Name) -> list[ast.expr]:
+    """What a name is bound to: on several ways several expressions; none where one of them is not seen."""
+    bound = [b for b in names.bindings(names.scope_of[node], node.id) if b.how != "aug"]
+    last_one = reaching(names, node) if len(bound) > 1 else None
+    values: list[ast.expr] = []
+    for b in [last_one] if last_one is not None else bound:
+        value = b.value if b.how in ("assign", "with") else None
+        for part in b.path if value is not None else ():  # total, bar = 0.0, tqdm(loader)
+            value = value.elts[part] if isinstance(value, ast.Tuple) and isinstance(part, int) and part < len(value.elts) else None
+        if not isinstance(value, ast.expr):
+            return []
+        values.append(value)
+    return values
 
 
 def _hands_over(roles: Roles, value: ast.AST | None) -> bool:

@@ -12,6 +12,7 @@ from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.facts import builds, counters, division, evaluation, launch, layers, losses, precision, ranks
 from dpmigrate.facts.dormant import take_out
 from dpmigrate.facts.entry import Entry, find_entry
+from dpmigrate.facts.executed import training_side
 from dpmigrate.facts.inputs import InputGradient, input_gradients
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
@@ -338,7 +339,9 @@ class Script:
     def phases(self, loop: BatchLoop) -> Phases | None:
         """The training side of a training loop; None where it cannot be told from its evaluating side."""
         if loop not in self._phases:
-            self._phases[loop] = phases(self.roles, loop)
+            known = phases(self.roles, loop)
+            asked = known is None or (len(loop.loaders) > 1 and not loop.branches)
+            self._phases[loop] = (training_side(self.program, self.roles, loop) if asked else None) or known
         return self._phases[loop]
 
     def epoch_places(self, loop: BatchLoop) -> list[EpochPlace]:
@@ -356,8 +359,16 @@ class Script:
             # if epoch < 10: loader = …: what stands before the statement has no loader yet
             lost = gone_through or any(self.names.is_inside(w, stmt) for w in writes)
             loader = None if lost else spelled_by_caller(self.roles, side.source, repeat, side.calls, node, self.names.function(loop.node))
+            if loader is not None and self._bound_in(loader, repeat):  # for phase, loader in loaders.items()
+                loader = None
             out.setdefault((repeat, loader), EpochPlace(repeat, stmt, loader, made))
         return list(out.values())
+
+    def _bound_in(self, text: str, repeat: Loop) -> bool:
+        """Whether a variable of an expression gets its values from a loop in the body of another one."""
+        words = {n.id for n in walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
+        found = (b for w in words for b in self.names.bindings(self.names.scope_of[repeat], w) if b.how == "for")
+        return any(self.names.is_inside(b.target, s) for b in found for s in repeat.body)
 
     def _bound_by_for(self, expr: ast.expr) -> Iterator[Binding]:
         for n in walk(expr):

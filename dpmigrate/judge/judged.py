@@ -109,6 +109,7 @@ class Judged(Execution):
             values["of a sample"] = const(self._in_sample() or self._for_samples(values))
         elif kind == "backward":
             values["alike"] = const(self.heap.read(OWN["torch"]) == SHARED)
+            values["over"] = self._over()
             self.heap.write(BEGUN, const(True))
             for stream, at in OWN_IN_TRAINING.items():
                 self.heap.widen(at, self.heap.read(OWN[stream]) or const(False))
@@ -117,6 +118,8 @@ class Judged(Execution):
         elif kind in ("collective", "backward"):  # rank 0 has come here as well
             self.heap.write(WRITTEN, NONE)
             self.removing = False
+        elif kind == "loop":
+            values["over"] = tuple(Ref(n) for n in sorted(self._gone_through(values["iterable"])))
         elif kind == "judge statistics":
             values["over"] = self._over()
         elif kind == "step":

@@ -56,6 +56,11 @@ def mode_called(site: Site) -> Value:
     return decorated(site, site.get(1) or NOTHING, flag)
 
 
+def mode_asked(site: Site) -> Value:
+    """``torch.is_grad_enabled()``."""
+    return site.m.heap.read(GRAD) or const(True)
+
+
 def mode_entered(site: Site) -> Value:
     """``with torch.no_grad():``."""
     owner = site.object
@@ -162,6 +167,7 @@ torch.profiler.schedule torch.profiler.tensorboard_trace_handler
     Row("""
 torch.hub.load_state_dict_from_url torch.utils.model_zoo.load_url
 """, state_loaded, source=_DOC + "hub.html"),
+    Row("torch.is_grad_enabled", mode_asked, source=_DOC + "generated/torch.is_grad_enabled.html"),
     Row("<grad_mode>.__enter__", mode_entered, source=_DOC),
     Row("<grad_mode>.__exit__", mode_left, source=_DOC),
     Row("<grad_mode>.__call__", mode_called, source=_DOC),

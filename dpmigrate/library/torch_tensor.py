@@ -117,7 +117,7 @@ torch.multiprocessing.set_start_method torch.set_num_interop_threads
 torch.set_deterministic torch.set_flush_denormal torch.jit.save
 """, none),
     Row("""
-torch.is_tensor torch.is_grad_enabled torch.get_default_dtype torch.finfo
+torch.is_tensor torch.get_default_dtype torch.finfo
 torch.iinfo torch.typename torch.is_floating_point torch.dtype torch.get_num_threads
 torch.broadcast_shapes torch.Size torch.is_complex torch.result_type torch.is_inference
 """, uniform),

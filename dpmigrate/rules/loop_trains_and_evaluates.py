@@ -1,8 +1,9 @@
 """One loop serves training and evaluation, and which loader trains cannot be told.
 
 ## What it finds
-A loop over a DataLoader in which `backward()` stands under a test on the phase that is not known from the calls of the function (`run_epoch(loader,
-optimizer)`) or from a loop over literals (`for phase in ("train", "val")`).
+A loop over a DataLoader in which `backward()` stands under a test on the phase, and over which of its loaders it comes is known neither from the calls of
+the function (`run_epoch(loader, optimizer)`), nor from a loop over literals (`for phase in ("train", "val")`), nor from an execution of the program on
+paper (`if model.training:`).
 
 ## Why it matters
 The training loader is divided over the ranks with padding, so that all take the same number of steps; an evaluation must see every sample
@@ -12,7 +13,7 @@ exactly once. One loop over one variable cannot be told apart safely.
 ```python
 for x, y in loaders[phase]:
     loss = criterion(model(x), y)
-    if state.learning:
+    if settings[phase]["learning"]:  # read from a file
         loss.backward()
 ```
 can be migrated after it is split into a training loop and an evaluation loop.

@@ -1,0 +1,67 @@
+"""Which loaders a loop trains on, by the execution of the program on paper.
+
+A test on the phase may ask for anything: the mode of the model, an attribute, what another function decided. The execution follows them all: it
+knows the loops that are under way at each ``backward()``. Nodes are known by their places, since the facts may be about another copy of the tree.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.trace import Event
+from dpmigrate.execution.values import Const, Ref
+from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.phases import Phases
+from dpmigrate.facts.roles import Roles
+from dpmigrate.judge import before
+from dpmigrate.program import Program
+
+#: the line and the column of a node
+Place = tuple[int, int]
+
+
+def training_side(program: Program, roles: Roles, loop: BatchLoop) -> Phases | None:
+    """The training side of a loop that has an evaluating one: the loaders over which a ``backward()`` may come. None where that is all of them, and
+    where the loop may go over more than is known.
+    """
+    result = before(program)
+    passes = [e for e in result.trace.of("loop") if _place(e.node) == _place(loop.node)]
+    if result.trace.ended is not None or not passes or not all(e.values["over"] for e in passes):
+        return None
+    found = list(_backwards(result, loop.node))
+    numbers = {a.object for e in found for a in e.values["over"] if isinstance(a, Ref)}
+    made = {n: _place(node) for n in numbers if (node := result.heap.objects[n].node) is not None}
+    loaders = frozenset(v for v in loop.loaders if _place(v.node) in made.values())
+    if not loaders or loaders == loop.loaders:
+        return None
+    ways = {_place(c.node) for e in found for c in result.trace.chain(e.context) if c.node is not None}
+    calls = [c for c in roles.values.callers.get(roles.names.function(loop.node), []) if _place(c) in ways]
+    return Phases(loaders, {c: {} for c in calls}, _with_key(result, made, loop.source))
+
+
+def _backwards(result: Execution, loop: ast.stmt) -> Iterator[Event]:
+    """The backward passes of a loop, also those of functions that it calls."""
+    inside = {_place(n) for n in walk(loop) if isinstance(n, ast.Call)}
+    for event in result.trace.of("backward"):
+        ways = (event.node, *(c.node for c in result.trace.chain(event.context)))
+        if any(n is not None and _place(n) in inside for n in ways):
+            yield event
+
+
+def _with_key(result: Execution, made: dict[int, Place], source: ast.expr) -> ast.expr:
+    """``loaders[phase]`` with the key under which the dictionary has the loader that is trained on."""
+    if not isinstance(source, ast.Subscript) or isinstance(source.slice, ast.Constant):
+        return source
+    keys = {
+        name.value
+        for number, o in result.heap.objects.items() if o.kind == "dict"
+        for name, held in result.heap.names(number) if isinstance(name, Const) and any(isinstance(a, Ref) and a.object in made for a in held)
+    }  # fmt: skip
+    return ast.Subscript(source.value, ast.Constant(keys.pop()), ast.Load()) if len(keys) == 1 else source
+
+
+def _place(node: ast.AST) -> Place:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
