@@ -93,7 +93,7 @@ def test_core_rules_cannot_be_left_out() -> None:
 def test_the_notes_say_what_changes_in_meaning() -> None:
     text = program(end=COUNTING + "for x, y in val_loader:\n    print(model(x))\n")
     said = " ".join(notes(script(text)))
-    assert "stays the global batch" in said and "1 of 2 loops are split" in said and "1 of 2 loops run in full" in said and "autocast" not in said
+    assert "stays the global batch" in said and "1 loop is split" in said and "1 loop runs in full" in said and "autocast" not in said
     said = " ".join(notes(script(text, Settings(amp=True, batch="per-rank"))))
     assert "the global batch grows" in said and "autocast (float16) with a GradScaler" in said
     assert "(bfloat16)." in " ".join(notes(script(text, Settings(amp=True, amp_dtype="bfloat16"))))

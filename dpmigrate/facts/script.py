@@ -344,6 +344,11 @@ class Script:
             self._phases[loop] = (training_side(self.program, self.roles, loop) if asked else None) or known
         return self._phases[loop]
 
+    def evaluates_too(self, loop: BatchLoop) -> bool:
+        """Whether a training loop goes over loaders as well that are not trained on."""
+        side = self.phases(loop)
+        return side is not None and bool(loop.loaders - side.loaders)
+
     def epoch_places(self, loop: BatchLoop) -> list[EpochPlace]:
         """The loops that repeat a training loop, with the loader's expression there: for each way that leads from one to the other, a place."""
         side = self.phases(loop)

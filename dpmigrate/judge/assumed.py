@@ -8,7 +8,7 @@ from itertools import islice
 from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
-from dpmigrate.execution.values import const, data
+from dpmigrate.execution.values import Const, Data, const, data
 from dpmigrate.judge import normalised, streams, totals
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
@@ -18,7 +18,7 @@ from dpmigrate.library.batches import divided
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
-        normalised.sentences, _models, _axes, _squeezed, _scaled, _means, _parts, _mixed, _decided, _devices, _partners,
+        normalised.sentences, _models, _axes, _squeezed, _single, _scaled, _means, _parts, _mixed, _decided, _devices, _partners,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
@@ -151,18 +151,35 @@ def _partners(trial: Trial) -> Iterator[str]:
         )
 
 
+def _single(trial: Trial) -> Iterator[str]:
+    """``x[3]``: a sample by its place, which a rank's part of a batch may not have: the first such."""
+    for event in trial.result.trace.of("one of the samples"):
+        if any(_may_be_short(trial, d) for d in data(event.values["given"])):
+            (place,) = event.values["place"]
+            assert isinstance(place, Const)
+            least = place.value + 1 if place.value >= 0 else -place.value
+            yield (
+                f"{_first([event.node])} needs at least {least} samples in a rank's part of a batch, and "
+                "fails in a last batch with fewer: set drop_last=True, or ask for len() first."
+            )
+            return
+
+
+def _may_be_short(trial: Trial, d: Data) -> bool:
+    """Whether data come from a divided loader whose last batch may be short."""
+    objects = trial.result.heap.objects
+    loaders = [objects[n] for n in d.sources if is_loader(trial.result, objects[n])]
+    return any(
+        divided(trial.result, o) and trial.held(o.number, "drop_last") != const(True) for o in loaders
+    )
+
+
 def _squeezed(trial: Trial) -> Iterator[str]:
     """``x.squeeze()`` takes the axis of the batch away as well, where it has one sample: more
     often so in the part of a rank.
     """
-    objects = trial.result.heap.objects
     for event in trial.result.trace.of("squeeze"):
-        sources = {n for d in data(event.values["given"]) for n in d.sources}
-        loaders = [objects[n] for n in sources if is_loader(trial.result, objects[n])]
-        if any(
-            divided(trial.result, o) and trial.held(o.number, "drop_last") != const(True)
-            for o in loaders
-        ):
+        if any(_may_be_short(trial, d) for d in data(event.values["given"])):
             yield (
                 f"{ast.unparse(event.node)} also drops the axis of the batch where a rank's part "
                 "of the last batch is one sample: name the axis, or set drop_last=True."

@@ -1,4 +1,4 @@
-"""Each rank works on a GPU of its own: no GPU is named by its number."""
+"""Each rank works on a GPU of its own: no GPU is named by its number, and no device that only one process can use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ NAME = "each rank has a GPU of its own"
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
-    """Devices with a number, written out or by default: every rank would use that GPU."""
+    """Devices with a number, written out or by default: every rank would use that GPU. Devices that
+    DistributedDataParallel does not support.
+    """
+    for event in trial.result.trace.of("unsupported device"):
+        words = "DistributedDataParallel does not support the device 'mps': choose it by what there is, or use 'cuda' or 'cpu'"
+        yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("numbered device"):
         found = event.values["device"][0]
         held = found.default if isinstance(found, Setting) else found

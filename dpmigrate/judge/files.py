@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, Const, Ref, Setting, Value, atom_placement, const
+from dpmigrate.execution.values import NONE, Const, Ref, Setting, Value, atom_placement, const, data
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.modules import MODULES
@@ -28,6 +28,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
     yield from _after_turns(trial)
     for event in trial.result.trace.of("load"):
         if not trial.on_main(event):
+            for d in data(event.values["path"]):
+                if d.placement.kind is Kind.PER_RANK and event.values["of a sample"] == const(False):
+                    yield trial.fault(event.node, ALONE, f"each rank reads a file of another name here: {trial.since(d)}")
             found = _the_same_file(event.values["path"], event.values["written"])
             # a data set reads its samples, of which it is not known that they are what is saved
             if found or (found is False and event.values["of a sample"] == const(False)):

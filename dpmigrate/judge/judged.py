@@ -80,6 +80,12 @@ class Judged(Execution):
         super().__init__(program, library)
         #: tests of what the ranks have found in their turns, where these are over
         self.late: dict[ast.AST, None] = {}
+        #: whether each rank has drawn numbers of its own since samples were asked for
+        self.drew = False
+        #: the loaders for whose samples each rank draws numbers of its own
+        self.drawn_for: set[int] = set()
+        #: the data that texts were made of, by the node of the text
+        self.in_texts: dict[ast.AST, dict[Data, None]] = {}
         #: whether rank 0 may still be removing a folder
         self.removing = False
 
@@ -118,6 +124,8 @@ class Judged(Execution):
         elif kind in ("collective", "backward"):  # rank 0 has come here as well
             self.heap.write(WRITTEN, NONE)
             self.removing = False
+        elif kind == "drawn apart":
+            self.drew = True
         elif kind == "loop":
             values["over"] = tuple(Ref(n) for n in sorted(self._gone_through(values["iterable"])))
         elif kind == "judge statistics":
@@ -181,6 +189,13 @@ class Judged(Execution):
             return True
         own = any(o.name == SHARE or divided(self, o) for o in self.objects(values["over"]))
         return own and any(d.kind != "number" and d.axes != 0 for d in drawn)
+
+    def text(self, parts: list[Value], node: ast.AST, frame: Frame) -> Value:
+        made = super().text(parts, node, frame)
+        if data(made):
+            held = self.in_texts.setdefault(node, {})
+            held |= {d: None for v in parts for d in data(self.shown(v, node, frame), deep=True)}
+        return made
 
     def parting(self, condition: Value, node: ast.AST) -> Parting | None:
         """Why ranks may decide differently; what they find in their turns is for these alone."""
@@ -251,12 +266,22 @@ class Judged(Execution):
         return found
 
     def _numbers(self, v: Value, seen: set[int]) -> Iterator[Data]:
-        """The data in a value, with those in lists and dictionaries."""
-        yield from data(v, deep=True)
+        """The data in a value, with those in lists, dictionaries and texts."""
+        for d in data(v, deep=True):
+            yield from self._in_text(d)
         for made in self.objects(v):
             if made.kind in ("list", "dict") and made.number not in seen:
                 seen.add(made.number)
                 yield from self._numbers(self.contents(made), seen)
+
+    def _in_text(self, d: Data, depth: int = 4) -> Iterator[Data]:
+        """The data that a text is made of; what is no text, or more than so many in each other, itself."""
+        held = self.in_texts.get(d.origin.node) if d.kind == "text" and d.origin is not None else None
+        if not held or not depth:
+            yield d
+            return
+        for part in held:
+            yield from self._in_text(part, depth - 1)
 
     def _wrapped(self, wrapper: Value, model: Value) -> None:
         """Keeps which layers are frozen when DDP looks for parameters that get gradients: none

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution.heap import Object
-from dpmigrate.execution.values import Data, Ref, const, data
-from dpmigrate.judge.notes import SHARE, is_loader
+from dpmigrate.execution.values import Data, Ref, const, data, origins
+from dpmigrate.judge.notes import OWN_STATISTICS, SHARE, is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
 
@@ -30,6 +30,12 @@ def faults(trial: Trial) -> Iterator[Fault]:
             words = "each rank evaluates with running statistics of its own: sync_buffers() is missing"
             known = const(False)[0] not in own
             yield trial.fault(event.node, NAME, words, established=known)
+    for event in trial.result.trace.of("reduce"):
+        found = (o for d in data(event.values["given"]) for o in origins(d.origin))
+        own_of = next((o for o in found if o.word == OWN_STATISTICS), None)
+        if own_of is not None:
+            words = "each rank has evaluated with running statistics of its own: sync_buffers() is missing"
+            yield trial.fault(own_of.node, NAME, words)
 
 
 def _of_a_part(trial: Trial, d: Data, over: set[int]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import lru_cache
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
@@ -15,6 +15,8 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     Atom,
+    Data,
+    Origin,
     Ref,
     Value,
     const,
@@ -29,6 +31,7 @@ from dpmigrate.judge.notes import (
     FRESH,
     GROUP,
     INSIDE,
+    OWN_STATISTICS,
     RUNTIME,
     SET,
     STATISTICS,
@@ -46,9 +49,12 @@ from dpmigrate.judge.redrawn import redrawn
 from dpmigrate.library.batches import divided
 from dpmigrate.library.modules import MODULES, each_data, owned, reaching
 from dpmigrate.library.sites import GRAD, Site
-from dpmigrate.library.streams import OWN
+from dpmigrate.library.streams import DRAW, OWN
 from dpmigrate.library.tables import Tables
 from dpmigrate.program import Program
+
+if TYPE_CHECKING:
+    from dpmigrate.judge.judged import Judged
 
 
 class Watching(Tables):
@@ -111,14 +117,15 @@ class Watching(Tables):
         through = bool(kinds & THROUGH)
         if made is None or not (through or kinds & MODULES) or m.heap.read(INSIDE) == const(True):
             return super().called(m, receiver, arguments, node, frame)
-        if not through:
-            _evaluated(m, made, arguments, node, frame)
+        own = NOTHING if through else _evaluated(m, made, arguments, node, frame)
         mode = m.heap.read((made.number, "mode training")) or const(True)
         if const(True)[0] in mode and m.heap.read(GRAD) != const(False):
             m.event(CALLED, node, frame, module=value(Ref(made.number)))
         m.heap.write(INSIDE, const(True))
         result = super().called(m, receiver, arguments, node, frame)
         m.heap.write(INSIDE, const(False))
+        if const(True)[0] in own and result:
+            result = each_data(m, result, lambda d: _by_own_statistics(d, node))
         return result if through or result is None else bare(m, result, made, node, frame)
 
     def _about(
@@ -134,25 +141,38 @@ class Watching(Tables):
             )
             for at in () if node in peeks(cast("Execution", m).program) else samplers(m, atom):
                 m.heap.write(at, USED)
+        judged = cast("Judged", m)
+        judged.drew = False
         found = super()._about(m, atom, name, node, frame)
         if name == "__iter__" and found and made is not None and is_loader(m, made):
             if not divided(m, made) and not _order_of_its_own(m, made):
-                return alike(m, found)  # every rank goes through all of it
+                # every rank goes through all of it
+                if judged.drew:  # an execution that is known already does not say so again
+                    judged.drawn_for.add(made.number)
+                return alike(m, found, node, drawn=made.number in judged.drawn_for)
         return found
 
 
 def _evaluated(
     m: Machine, made: Object, arguments: Arguments, node: ast.AST, frame: Frame
-) -> None:
+) -> Value:
     """A model is called past its wrapper and does not train: whether its running statistics are
     each rank's own.
     """
     if m.heap.read((made.number, "mode training")) != const(False):
-        return
+        return NOTHING
     own = [m.heap.read((n, STATISTICS)) or NOTHING for n in wrappers(m) if made.number in owned(m, n)]
     if own:
         given = Site(cast("Execution", m), "", arguments, node, frame).flat(arguments.joined())
         m.event("judge statistics", node, frame, given=given, own=join(*own))
+    return join(*own)
+
+
+def _by_own_statistics(d: Data, node: ast.AST) -> Data:
+    """What a model gives whose running statistics are each rank's own, of what all ranks have."""
+    if d.placement.kind not in placements.EQUAL:
+        return d
+    return d._replace(placement=placements.PER_RANK, origin=Origin(node, OWN_STATISTICS))
 
 
 @lru_cache(maxsize=2)
@@ -185,6 +205,8 @@ def bare(m: Machine, v: Value, made: Object, node: ast.AST, frame: Frame) -> Val
     return each_data(m, v, lambda d: d if d.gradient == "none" else reaching(d, mark.number))
 
 
-def alike(m: Machine, v: Value) -> Value:
-    """The same batch on every rank."""
-    return each_data(m, v, lambda d: d._replace(placement=placements.UNIFORM, origin=None))
+def alike(m: Machine, v: Value, node: ast.AST, *, drawn: bool) -> Value:
+    """The same batch on every rank, but for what each has drawn for itself."""
+    lying = placements.PER_RANK if drawn else placements.UNIFORM
+    origin = Origin(node, f"{DRAW} for the samples") if drawn else None
+    return each_data(m, v, lambda d: d._replace(placement=lying, origin=origin))

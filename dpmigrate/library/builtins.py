@@ -273,8 +273,9 @@ _NUMBERS = ("int", "float", "bool", "complex")
 
 def opened(site: Site) -> Value:
     """``open(path, mode)``: a file of the process."""
-    made = site.ref("file", path=site.get(0), mode=site.get(1, "mode"))
-    site.event("open", path=site.get(0) or NOTHING, mode=site.get(1, "mode") or NOTHING)
+    path, mode = site.get(0, "file") or site.get(0, "filename"), site.get(1, "mode")
+    made = site.ref("file", path=path, mode=mode)
+    site.event("open", path=path or NOTHING, mode=mode or NOTHING)
     return made
 
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 
-from dpmigrate.execution.values import NONE, NOTHING, Atom, Const, Setting, Value
+from dpmigrate.execution.values import NONE, NOTHING, Atom, Const, Setting, Value, const, value
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.pytorch.org/docs/stable/"
+#: ``torch.device("mps")``
+_MPS = Setting("the device mps", Const("str", "mps"))
 _NUMBERED = re.compile(r"(cuda|hip):\d+")
 
 
 def device(site: Site) -> Value:
     """``torch.device(...)``."""
     placed(site)
-    if any(not isinstance(a, Const) for a in site.arguments.joined()):
+    given = site.arguments.joined()
+    if any(not isinstance(a, Const) for a in given):
         site.event("device of a setting")
-    return uniform(site)
+    return value(_MPS) if given == const("mps") else uniform(site)
 
 
 def current(site: Site) -> Value:
@@ -38,8 +41,11 @@ def placed(site: Site) -> None:
 def model_placed(site: Site) -> None:
     """``model.to(device)``: a numbered GPU, or one that the user may name so, by an option."""
     placed(site)
-    if any(isinstance(a, Setting) and a.word for a in site.arguments.joined() or NOTHING):
+    given = site.arguments.joined() or NOTHING
+    if any(isinstance(a, Setting) and a.word and a != _MPS for a in given):
         site.event("device of a setting")
+    if given and all(a in (_MPS, *const("mps")) for a in given):
+        site.event("unsupported device", device=const("mps"))
 
 
 def _is_numbered(atom: Atom) -> bool:

@@ -15,7 +15,7 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library.sites import Site, rows_of
+from dpmigrate.library.sites import SINGLE, Site, rows_of
 
 
 def factory(site: Site) -> Value:
@@ -121,7 +121,9 @@ def like(site: Site) -> Value:
     """A tensor of the shape of another one."""
     given = site.flat(site.get(0) or ())
     p = placement_of(given)
-    if p.kind not in (Kind.ROWS, Kind.PER_RANK, Kind.UNKNOWN):
+    # of a single sample the rank has another one, of the same form
+    formed = any(d.origin is not None and d.origin.word == SINGLE for d in data(given))
+    if p.kind not in (Kind.ROWS, Kind.PER_RANK, Kind.UNKNOWN) or (p.kind is Kind.PER_RANK and formed and site.word.endswith("_like")):
         p = placements.ZERO if site.word == "zeros_like" else placements.UNIFORM
     fill = site.get(1, "fill_value") if site.word == "full_like" else None
     if fill and placement_of(fill).kind not in placements.EQUAL:

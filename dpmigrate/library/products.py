@@ -129,10 +129,9 @@ def einsum(site: Site) -> Value:
     if len(operands) == 1:
         listed = site.m.known_elements(site.arguments.positional[1])
         operands = [site.flat(v) for v in listed] if listed is not None else operands
-    if not isinstance(rule, str) or "->" not in rule:
+    if not isinstance(rule, str):
         return site.unknown("the rule of einsum")
-    left, right = rule.replace(" ", "").split("->")
-    words = left.split(",")
+    words, right = _spelled_out(rule.replace(" ", ""), [_axes(v) for v in operands])
     rows = [(w, r) for w, v in zip(words, operands, strict=False) if (r := rows_of(v))]
     others = [placement_of(v) for v in operands if rows_of(v) is None]
     if len(words) != len(operands) or any(p.kind is Kind.UNKNOWN for p in others):
@@ -157,6 +156,38 @@ def einsum(site: Site) -> Value:
         return site.unknown("the rule of einsum")
     axes = None if "." in right else len(right)
     return site.data(p._replace(axis=right.index(letter)), axes=axes, keep_axes=False)
+
+
+def _spelled_out(rule: str, axes: list[int | None]) -> tuple[list[str], str]:
+    """The letters of the operands and of the result of an einsum: also where the rule leaves the
+    result out, and for the axes under ``...``, as far as the numbers of axes are known. These are
+    aligned from the last one (https://docs.pytorch.org/docs/stable/generated/torch.einsum.html).
+    """
+    left, arrow, right = rule.partition("->")
+    words = left.split(",")
+    if not arrow:
+        once = sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1)
+        right = ("..." if "..." in left else "") + "".join(once)
+    if len(words) != len(axes) or "..." not in left:
+        return words, right
+    wide = [n - len(w) + 3 if n is not None else None for w, n in zip(words, axes, strict=True) if "..." in w]
+    known_wide = [n for n in wide if n is not None]
+    free = [c for c in _LETTERS if c not in rule]
+    if len(known_wide) < len(wide) or not 0 <= min(known_wide) <= max(known_wide) <= len(free):
+        return words, right
+    letters = "".join(free[: max(known_wide)])
+    counts = iter(known_wide)
+    words = [w.replace("...", letters[len(letters) - next(counts) :]) if "..." in w else w for w in words]
+    return words, right.replace("...", letters)
+
+
+def _axes(v: Value) -> int | None:
+    found = rows_of(v)
+    return found.axes if found is not None else axes_of(v)
+
+
+#: letters for the axes under ``...``
+_LETTERS = "ZYXWVUTSRQPONMLKJIHGFEDCBA"
 
 
 def _letter(word: str, axis: int) -> str:

@@ -330,6 +330,10 @@ def made_of(wanted: Callable[[Placement], bool], what: str, gives: Placement) ->
     return effect
 
 
+#: since when a mean has the value of all ranks, though its gradients are those of a rank's part
+WHOLE_MEAN = "ddp.weighted_mean"
+
+
 def weighted_mean(site: Site) -> Value | None:
     """``ddp.weighted_mean(loss, count)``: a mean over what is counted. One over chosen samples stays
     what it is where all samples are counted.
@@ -338,7 +342,10 @@ def weighted_mean(site: Site) -> Value | None:
     count = placement_of(site.flat(site.get(1, "weight") or NOTHING))
     if p.kind is Kind.RATIO and count.kind is Kind.SIZE:
         return site.get(0)
-    return made_of(_mean, "mean", placements.MEAN)(site)
+    made = made_of(_mean, "mean", placements.MEAN)(site) or NOTHING
+    return tuple(
+        a._replace(origin=Origin(site.node, WHOLE_MEAN, a.origin)) if isinstance(a, Data) else a for a in made
+    )
 
 
 def collective(effect: Effect) -> Effect:

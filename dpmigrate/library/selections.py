@@ -227,6 +227,8 @@ def _chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
         return site.unknown("what a batch is indexed by")
     if samples.is_place(own) and (p.times, p.segments, p.ragged) == (1, 1, False):
         return _of_one_sample(site, owner, walk)
+    if kind == "one" and (place := site.m.constant(own)) and type(place.value) is int and place.value not in (0, -1):
+        site.event("one of the samples", given=value(found), place=own)
     word = SINGLE if kind == "one" else PART
     return arithmetic.derived(word, placements.PER_RANK, [owner], site.node, keep_axes=False)
 

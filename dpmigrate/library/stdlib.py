@@ -72,13 +72,13 @@ def loaded(site: Site) -> Value:
     """``json.load``, ``yaml.safe_load``: plain data from a file, the same on every rank where that
     is; of another file, or another text, on each rank they differ.
     """
-    site.event("read", path=site.get(0) or NOTHING)
+    site.event("read", path=site.get(0, "fp") or NOTHING)
     return plain(site)
 
 
 def saved(site: Site) -> Value:
     """``json.dump``, ``pickle.dump``: a file is written."""
-    site.event("save", what=site.get(0) or NOTHING, path=site.get(1) or NOTHING)
+    site.event("save", what=site.get(0, "obj") or NOTHING, path=site.get(1, "fp") or NOTHING)
     return NONE
 
 

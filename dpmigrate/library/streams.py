@@ -81,6 +81,8 @@ def drawn(site: Site, stream: str, made: Value | None) -> Value | None:
     else:
         site.event("draw", stream=const(stream), made=made or NONE)
         alike = not own(site, stream)
+    if not alike:
+        site.event("drawn apart")
     return made if alike or not made else of_ranks(site, made)
 
 

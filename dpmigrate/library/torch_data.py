@@ -18,7 +18,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import streams
-from dpmigrate.library.batches import sample
+from dpmigrate.library.batches import divided, sample
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 
@@ -70,6 +70,13 @@ def keep(site: Site, number: int, first: int) -> None:
 def loader_length(site: Site) -> Value:
     """``len(loader)``: a number of batches, the same on every rank."""
     return SETTING
+
+
+def batch_size(site: Site) -> Value:
+    """``loader.batch_size``: of a loader that is divided over the ranks that of a rank's part."""
+    if site.object is None or not divided(site.m, site.object):
+        return SETTING
+    return value(Data("number", placements.size(1), origin=Origin(site.node, "a rank's batch size")))
 
 
 def tensor_dataset(site: Site) -> Value:
@@ -217,7 +224,8 @@ HMDB51
 )  # fmt: skip
 ATTRIBUTES = (
     Row("<loader>.dataset", held("dataset"), source=_DOC),
-    Row(methods("loader", "batch_size num_workers drop_last pin_memory"), uniform, source=_DOC),
+    Row("<loader>.batch_size", batch_size, source=_DOC),
+    Row(methods("loader", "num_workers drop_last pin_memory"), uniform, source=_DOC),
     Row(
         methods(
             "dataset",

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from dpmigrate.execution import arithmetic
+from dpmigrate.execution.values import Value, placement_of
 from dpmigrate.library.effects import batched
 from dpmigrate.library.products import einsum, matmul, tensordot
 from dpmigrate.library.reductions import along
-from dpmigrate.library.sites import Row, examples
+from dpmigrate.library.shapes import axes_of
+from dpmigrate.library.sites import Effect, Row, Site, examples
 from dpmigrate.library.torch_math import both
 
 _DOC = "https://docs.pytorch.org/docs/stable/torch.html"
+
+def spectrum_of_images(site: Site) -> Value | None:
+    """``torch.fft.fft2(x, s, dim)``: along two axes, the last ones where none are named."""
+    return along(2)(site) if site.get(2, "dim") else batched(2)(site)
+
+
+def parts_of_complex(change: int) -> Effect:
+    """``torch.view_as_real(z)``: an axis more at the end, for the real and the imaginary part."""
+
+    def effect(site: Site) -> Value:
+        first = site.flat(site.get(0) or ())
+        axes = axes_of(first)
+        left = axes + change if axes is not None and axes + change >= 0 else None
+        return arithmetic.derived(site.word, placement_of(first), [first], site.node, axes=left, keep_axes=False)
+
+    return effect
+
 
 ROWS = (
     Row(f"""
@@ -50,11 +70,15 @@ torch.fft.fft(x, dim=1).abs()
 torch.fft.fft(x, dim=0).abs()
 torch.fft.rfft(x).abs()
 """), "https://docs.pytorch.org/docs/stable/fft.html"),
+    Row("torch.view_as_real", parts_of_complex(1), ("torch.view_as_real(torch.fft.fft(x))",), _DOC),
+    Row("torch.view_as_complex", parts_of_complex(-1), ("torch.view_as_complex(torch.stack([x, x], -1)).abs()",), _DOC),
     Row("""
 torch.fft.fft2 torch.fft.ifft2 torch.fft.rfft2 torch.fft.irfft2
-""", batched(2), examples("""
+""", spectrum_of_images, examples("""
 torch.fft.fft2(x.view(-1, 2, 2)).abs()
 torch.fft.fft2(x).abs()
+torch.fft.fft2(x[:, None], dim=(1, 2)).abs()
+torch.fft.fft2(x[None], dim=(0, 1)).abs()
 """), "https://docs.pytorch.org/docs/stable/fft.html"),
     Row("""
 torch.fft.fftn torch.fft.ifftn torch.fft.fftshift torch.fft.ifftshift

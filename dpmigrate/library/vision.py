@@ -57,6 +57,7 @@ def transformed(site: Site) -> Value:
         return of_axes(site.each(kind="tensor"), None if moving else axes)
     found = value(Data("tensor", placements.UNIFORM, axes=axes))
     if site.object is not None and "random" in site.object.marks and streams.own(site, "torch"):
+        site.event("drawn apart")
         return streams.of_ranks(site, found)
     return found
 

@@ -81,13 +81,14 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
         out.append("The model computes a statistic over the batch: each rank takes it from its part of the batch, other numbers than on one GPU.")
     evaluated = [e for e in script.evaluations if e.loop.evaluates]
     split = sum(e.split for e in evaluated)
+    whole = len(evaluated) - split + sum(script.evaluates_too(b) for b in script.roles.train_loops)
     if split:
         equal = "the numbers equal those of one process"
         if drawn:
             equal = f"{drawn} draws random numbers for the samples, others than on one process, so the results equal those of one process on average only"
-        out.append(f"Evaluation: {split} of {len(evaluated)} loops are split over the ranks and put together again; {equal}.")
-    if len(evaluated) > split:
-        out.append(f"Evaluation: {len(evaluated) - split} of {len(evaluated)} loops run in full on every rank: not faster, but exact.")
+        out.append(f"Evaluation: {_loops(split, 'is', 'are')} split over the ranks and put together again; {equal}.")
+    if whole:
+        out.append(f"Evaluation: {_loops(whole, 'runs', 'run')} in full on every rank: not faster, but exact.")
     saved = [func.value for _, func in script.methods("state_dict")]
     if script.from_data_parallel and any(v.kind == "wrapped" for e in saved if not _taken_off(script, e, saved) for v in script.roles.model_vals(e)):
         out.append("Checkpoints: the keys have no module. any more. Old files can be loaded; the program as it was, under DataParallel, cannot load new ones.")
@@ -103,6 +104,10 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
     if s.amp:
         out.append(f"Mixed precision: forward and loss run under autocast ({s.amp_dtype})" + (" with a GradScaler." if s.amp_dtype == "float16" else "."))
     return tuple(out)
+
+
+def _loops(count: int, one: str, several: str) -> str:
+    return f"1 loop {one}" if count == 1 else f"{count} loops {several}"
 
 
 def _taken_off(script: Script, saved: ast.expr, others: Sequence[ast.expr]) -> bool:

@@ -28,7 +28,8 @@ except StopIteration:
     it = iter(ddp.next_epoch(loader))
     batch = next(it)
 ```
-So it does where the loop over epochs has no counter, or does not see the loader.
+So it does where the loop over epochs has no counter, or does not see the loader; also where a bar round the loader is made before each pass
+(`with tqdm(ddp.next_epoch(loader)) as bar:`).
 
 Where two training loops go through one loader in an epoch, each pass is counted by `ddp.next_epoch(loader)`. So it is in a file that scripts import which stay
 as they are: their loaders have no such sampler.
@@ -45,7 +46,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Before, Edit, First, Wrap
 from dpmigrate.facts.loops import BatchLoop, endless, last, restarts
-from dpmigrate.facts.names import Loop
+from dpmigrate.facts.names import Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import EpochPlace, Script
 from dpmigrate.model import Fix, Severity
@@ -108,13 +109,21 @@ def _again(script: Script, loop: BatchLoop) -> bool:
 
 def _counted_by_itself(script: Script, loop: BatchLoop) -> Hit:
     """Where the loop over epochs has no counter or does not see the loader: the passes are counted where they begin."""
-    if not script.names.is_inside(loop.source, loop.node):
+    if not script.names.is_inside(loop.source, loop.node) and not _before_each_pass(script, loop):
         return Hit(
             loop.node, "set_epoch is needed for each pass, but the loop over epochs has no counter or does not see the loader", severity=Severity.BLOCKER,
             advice="count the epochs in a variable of the loop, and keep the training loader in a variable that it sees",
         )  # fmt: skip
     edit = Wrap(script.span(loop.source), f"{script.ddp}.next_epoch({{}})")
     return Hit(loop.node, "the sampler is not told that each loop here is a new pass", (edit, AddImport(script.import_line)))
+
+
+def _before_each_pass(script: Script, loop: BatchLoop) -> bool:
+    """Whether what the loop goes over is made for this pass: ``with tqdm(loader) as bar: for batch in bar``."""
+    names = script.names
+    if names.function(loop.source) is not names.function(loop.node) or position(loop.source) > position(loop.node):
+        return False
+    return all(names.is_inside(loop.source, a) for a in names.ancestors(loop.node) if isinstance(a, ast.For | ast.AsyncFor | ast.While))
 
 
 def _drawn(script: Script, loop: BatchLoop) -> Iterator[Hit]:

@@ -61,7 +61,11 @@ class DistributedSampler(torch.utils.data.DistributedSampler[T_co]):
     have orders of their own (``Passes``). ``num_replicas`` and ``rank`` are those of the job, also
     without a process group. A pass begins when the first of its indices is asked for: with workers
     in ``iter(loader)``, without them at the first batch.
-    Errors are those of torch. (torch.utils.data.distributed.DistributedSampler)
+    Errors are those of torch. (torch.utils.data.distributed.DistributedSampler) An empty data set
+    in random order is one too, as for the ``RandomSampler`` that it stands for.
+
+    Raises:
+        ValueError: there is nothing to draw from.
     """
 
     def __init__(
@@ -73,6 +77,8 @@ class DistributedSampler(torch.utils.data.DistributedSampler[T_co]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
+        if shuffle and len(dataset) == 0:  # type: ignore[arg-type]
+            raise ValueError("num_samples should be a positive integer value, but got num_samples=0")
         self._passes = Passes()
         world = world_size() if num_replicas is None else num_replicas
         mine = own_rank() if rank is None else rank
