@@ -30,6 +30,7 @@ from dpmigrate.execution.values import (
     known,
     value,
 )
+from dpmigrate.judge.batch_norms import layers
 from dpmigrate.judge.notes import (
     AT_WRAP,
     AWAY,
@@ -57,7 +58,6 @@ from dpmigrate.judge.notes import (
 )
 from dpmigrate.library.batches import divided
 from dpmigrate.library.files import FIRST, MADE_BEFORE
-from dpmigrate.library.layers import foreign_name
 from dpmigrate.library.modules import owned
 from dpmigrate.library.sites import GRAD
 from dpmigrate.library.streams import GENERATOR, OWN, SEEDED, SHARED
@@ -328,9 +328,10 @@ class Judged(Execution):
         it trains.
         """
         own = training == const(True) and self.heap.read((wrapper.number, "sync_bn")) is None
-        names = (foreign_name(self, self.heap.objects[n]) for n in owned(self, wrapper.number))
-        kept = own and any(n.startswith("BatchNorm") for n in names)
-        self.heap.write((wrapper.number, STATISTICS), const(kept))
+        known = {k for _, k in layers(self, {wrapper.number})} if own else set()
+        # of a model whose code is not seen it may be so
+        kept = const(True in known) if known != {False} else join(const(True), const(False))
+        self.heap.write((wrapper.number, STATISTICS), kept)
 
     def _differentiated(self, loss: Value, node: ast.AST, frame: Frame) -> None:
         """Notes of each wrapper, by its number, that a backward goes through whether another one

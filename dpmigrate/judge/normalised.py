@@ -5,27 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import UNSEEN, Object
+from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import NOTHING, const
+from dpmigrate.judge.batch_norms import layers
 from dpmigrate.judge.notes import CALLED, SYNCHRONISED
 from dpmigrate.judge.trial import Trial
-from dpmigrate.library.layers import foreign_name
-from dpmigrate.library.modules import MODEL, owned
-
-#: families of ready-made models without BatchNorm, and such that have it
-#: (https://docs.pytorch.org/vision/stable/models.html)
-_WITHOUT = ("alexnet", "vgg", "squeezenet", "vit", "swin", "convnext", "maxvit")
-_WITH = (
-    "BatchNorm", "LazyBatchNorm", "resnet", "resnext", "wide_resnet", "densenet", "mobilenet",
-    "efficientnet", "inception", "googlenet", "regnet", "shufflenet", "mnasnet", "deeplab",
-)  # fmt: skip
 
 
 def sentences(trial: Trial) -> Iterator[str]:
     """That BatchNorm takes other statistics, where a trained model has it, or may have it, and was
     given whole batches before.
     """
-    found = _layers(trial.result, set(_wrappers(trial.result))) if trial.divided else []
+    found = layers(trial.result, set(_wrappers(trial.result))) if trial.divided else []
     if not found or not (trial.original is None or _whole_batches(trial.original)):
         return
     which = "BatchNorm" if any(known for _, known in found) else "BatchNorm, if the model has any,"
@@ -49,31 +40,6 @@ def _wrappers(result: Execution) -> Iterator[int]:
                 yield made.number
 
 
-def _layers(execution: Execution, called: set[int]) -> list[tuple[str, bool]]:
-    """The layers of modules that normalise over the batch, and the models whose code is not seen,
-    each with whether it is known to normalise.
-    """
-    parts = {n for number in called for n in owned(execution, number)}
-    objects = [execution.heap.objects[n] for n in sorted(parts)]
-    named = [(_word(foreign_name(execution, o)), o) for o in objects]
-    return [
-        (name, name.startswith(_WITH) or name.endswith("_bn")) for name, o in named
-        if name.startswith(_WITH[:2]) or (_unseen(o) and not _without(name))
-    ]  # fmt: skip
-
-
-def _word(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
-def _unseen(made: Object) -> bool:
-    return made.kind in UNSEEN or made.extra == MODEL
-
-
-def _without(name: str) -> bool:
-    return name.lower().startswith(_WITHOUT) and not name.endswith("_bn")
-
-
 def _whole_batches(original: Execution) -> bool:
     """Whether the original gave whole batches to a model that normalises: one that was not in
     DataParallel, or in one of a single GPU. Of unseen code it is not known whether it is called.
@@ -81,7 +47,7 @@ def _whole_batches(original: Execution) -> bool:
     events = original.trace.of(CALLED)
     called = [made for event in events for made in original.objects(event.values["module"])]
     whole = [made for made in called if not _divides(original, made)]
-    return len(whole) == len(called) or any(_layers(original, {made.number}) for made in whole)
+    return len(whole) == len(called) or any(layers(original, {made.number}) for made in whole)
 
 
 def _divides(execution: Execution, made: Object) -> bool:

@@ -161,7 +161,8 @@ def _evaluated(
     """
     if m.heap.read((made.number, "mode training")) != const(False):
         return NOTHING
-    own = [m.heap.read((n, STATISTICS)) or NOTHING for n in wrappers(m) if made.number in owned(m, n)]
+    parts = {made.number, *owned(m, made.number)}
+    own = [m.heap.read((n, STATISTICS)) or NOTHING for n in wrappers(m) if parts & owned(m, n)]
     if own:
         given = Site(cast("Execution", m), "", arguments, node, frame).flat(arguments.joined())
         m.event("judge statistics", node, frame, given=given, own=join(*own))

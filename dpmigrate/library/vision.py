@@ -51,15 +51,15 @@ def transformed(site: Site) -> Value:
     """A transform is called with a sample, or with a batch."""
     if site.object is not None and site.object.extra == "albumentations":
         return transformed_sample(site)
+    apart = site.object is not None and "random" in site.object.marks and streams.own(site, "torch")
+    if apart:
+        site.event("drawn apart")
     axes = 3 if site.object is not None and site.object.name in ("ToTensor", "ToTensorV2") else None
     if any(placement_of(v).kind not in placements.EQUAL for v in site.operands()):
         moving = any(rows_of(v) for v in site.operands())
         return of_axes(site.each(kind="tensor"), None if moving else axes)
     found = value(Data("tensor", placements.UNIFORM, axes=axes))
-    if site.object is not None and "random" in site.object.marks and streams.own(site, "torch"):
-        site.event("drawn apart")
-        return streams.of_ranks(site, found)
-    return found
+    return streams.of_ranks(site, found) if apart else found
 
 
 def transformed_sample(site: Site) -> Value:

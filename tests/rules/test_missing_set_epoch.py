@@ -134,6 +134,20 @@ def test_a_bar_that_is_made_once_cannot_count() -> None:
     assert refused("DPM205", **parts) == ["for x, y in bar:"]
 
 
+def test_a_bar_that_is_made_for_each_pass_counts() -> None:
+    step = "with tqdm(loader) as bar:\n    for x, y in bar:\n" + "".join(f"        {s}\n" for s in STEP.splitlines())
+    text = whole(imports="from tqdm import tqdm", epochs="while True:", batches="if True:", step=step, epoch_end="break")
+    assert "with tqdm(ddp.next_epoch(loader)) as bar:" in text
+
+
+def test_a_bar_that_another_function_goes_through() -> None:
+    """The second pass would have the order of the first."""
+    inner = "".join(f"            {s}\n" for s in STEP.splitlines())
+    step = f"with tqdm(loader) as bar:\n    def turn():\n        for x, y in bar:\n{inner}    turn()\n"
+    parts = {"imports": "from tqdm import tqdm", "epochs": "while True:", "batches": "if True:", "step": step, "epoch_end": "break"}
+    assert refused("DPM205", **parts) == ["for x, y in bar:"]
+
+
 def test_a_loader_without_a_name_there_counts_its_passes() -> None:
     body = "".join(f"        {s}\n" for s in STEP.splitlines())
     defs = f"def turn(model, data, optimizer):\n    loader = DataLoader(data, batch_size=4)\n    for x, y in loader:\n{body}"

@@ -57,6 +57,14 @@ def orders_without_set_epoch() -> None:
 
 
 @check
+def an_empty_data_set_is_an_error_where_it_is_shuffled() -> None:
+    """As it is for the RandomSampler before: no model is saved that has seen nothing."""
+    raises(ValueError, "num_samples should be a positive integer value", lambda: RandomSampler([]))
+    raises(ValueError, "num_samples should be a positive integer value", lambda: ddp.DistributedSampler([]))  # type: ignore[arg-type]
+    assert list(ddp.DistributedSampler([], shuffle=False)) == []  # type: ignore[arg-type]
+
+
+@check
 def orders_with_a_late_set_epoch() -> None:
     for sampler in samplers():
         orders = []

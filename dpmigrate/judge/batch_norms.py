@@ -1,0 +1,43 @@
+"""Which models normalise over the batch, and so keep running statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.heap import UNSEEN, Object
+from dpmigrate.library.layers import foreign_name
+from dpmigrate.library.modules import MODEL, owned
+
+#: families of ready-made models without BatchNorm, and such that have it
+#: (https://docs.pytorch.org/vision/stable/models.html)
+_WITHOUT = ("alexnet", "vgg", "squeezenet", "vit", "swin", "convnext", "maxvit")
+_WITH = (
+    "BatchNorm", "LazyBatchNorm", "resnet", "resnext", "wide_resnet", "densenet", "mobilenet",
+    "efficientnet", "inception", "googlenet", "regnet", "shufflenet", "mnasnet", "deeplab",
+)  # fmt: skip
+
+
+def layers(execution: Execution, called: Collection[int]) -> list[tuple[str, bool]]:
+    """The layers of modules that normalise over the batch, and the models whose code is not seen,
+    each with whether it is known to normalise.
+    """
+    parts = {n for number in called for n in owned(execution, number)}
+    objects = [execution.heap.objects[n] for n in sorted(parts)]
+    named = [(_word(foreign_name(execution, o)), o) for o in objects]
+    return [
+        (name, name.startswith(_WITH) or name.endswith("_bn")) for name, o in named
+        if name.startswith(_WITH[:2]) or (_unseen(o) and not _without(name))
+    ]  # fmt: skip
+
+
+def _word(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _unseen(made: Object) -> bool:
+    return made.kind in UNSEEN or made.extra == MODEL
+
+
+def _without(name: str) -> bool:
+    return name.lower().startswith(_WITHOUT) and not name.endswith("_bn")

@@ -1,0 +1,62 @@
+"""Numbers that are told: what is in a text counts one by one, a part's batch size, losses that have the value of all ranks already, samples by their place."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.judge import devices, judged, totals
+from tests.judge.test_decided import said
+from tests.judge.trained import result
+
+_MEAN = "total = ddp.mean_all(total)\n"
+
+
+@pytest.mark.parametrize(
+    ("end", "wrong"),
+    [
+        pytest.param(_MEAN + "print(total / loader.batch_size)", True, id="a part's batch size"),
+        pytest.param(_MEAN + "print(f'{epoch} {total:.2f} {total / loader.batch_size:.2f}')", True, id="in a text with others"),
+        pytest.param(_MEAN + "print('%d %f' % (epoch, total / loader.batch_size), loss.item())", True, id="in a text of another kind"),
+        pytest.param(_MEAN + "print(f'{total:.2f} {total / len(loader):.2f} {total / val_loader.batch_size:.2f}')", False, id="that of a loader that is not divided"),
+        pytest.param(_MEAN + "print(f'{epoch} {total / 64:.2f}')", False, id="a number of all ranks"),
+    ],
+)
+def test_a_number_of_all_ranks_divided_by_that_of_one(end: str, wrong: bool) -> None:
+    found = [f for f in judged(result(end=end)).faults if f.invariant == totals.NAME and "as many times too great" in f.words]
+    assert bool(found) is wrong
+
+
+def test_a_weighted_mean_is_that_of_all_ranks() -> None:
+    step = "w = (y > 0).sum()\n"
+    mean = "loss = ddp.weighted_mean(nn.functional.cross_entropy(model(x), y, ignore_index=0), (y > 0).sum())\nprint(loss.item())"
+    assert not said("tells numbers of rank 0's part", turn=mean)
+    assert said("tells numbers of rank 0's part", turn=step + "print(loss.item())")
+
+
+@pytest.mark.parametrize(
+    ("turn", "least"),
+    [
+        pytest.param("print(out[1].detach())", 2, id="the second"),
+        pytest.param("print(out.detach()[-3, 0])", 3, id="the third from the end"),
+        pytest.param("print(out[0].detach(), out[-1].detach())", None, id="the first and the last"),
+        pytest.param("print(out[:, 1].detach())", None, id="a column"),
+    ],
+)
+def test_a_sample_by_its_place(turn: str, least: int | None) -> None:
+    words = said("samples in a rank's part of a batch", turn=turn)
+    assert (f"needs at least {least} samples" in words[0] if least else not words), words
+
+
+@pytest.mark.parametrize(
+    ("end", "wrong"),
+    [
+        pytest.param("net.to('mps')", True, id="a name"),
+        pytest.param("net.to(torch.device('mps'))", True, id="a device"),
+        pytest.param("net.to('mps' if torch.backends.mps.is_available() else 'cpu')", False, id="if there is one"),
+        pytest.param("place = torch.device('mps') if torch.backends.mps.is_available() else torch.device('cuda')\nnet.to(place)", False, id="devices"),
+        pytest.param("net.to('cpu')", False, id="another one"),
+    ],
+)
+def test_a_device_that_ddp_does_not_support(end: str, wrong: bool) -> None:
+    found = [f for f in judged(result(end=end)).faults if f.invariant == devices.NAME]
+    assert bool(found) is wrong
