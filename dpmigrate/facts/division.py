@@ -47,8 +47,9 @@ def distributed_at(script: Script, call: ast.Call) -> list[ast.expr]:
 
 def _finished(script: Script, call: ast.Call) -> list[tuple[ast.expr, ast.stmt | None]]:
     """For a factory's loader: the calls that give it to training, and the targets that it is unpacked to, with their statements."""
-    fed = [b.source for b in script.roles.train_feeds if any(v.node is call for v in b.loaders)]
-    return list(dict.fromkeys(r for source in fed for r in _results(script, source)))
+    fed = [(b, script.phases(b)) for b in script.roles.train_feeds if any(v.node is call for v in b.loaders)]
+    sources = [b.source if side is None else side.source for b, side in fed]
+    return list(dict.fromkeys(r for source in sources for r in _results(script, source)))
 
 
 def _results(script: Script, source: ast.expr) -> Iterator[tuple[ast.expr, ast.stmt | None]]:
@@ -56,11 +57,15 @@ def _results(script: Script, source: ast.expr) -> Iterator[tuple[ast.expr, ast.s
 
     The call, or its item: ``get(args)[1]``; of ``data, loader = get(args)`` the target ``loader``, with the statement.
     """
-    todo, seen = [source], set()
+    todo: list[ast.expr] = [source]
+    seen: set[ast.expr] = set()
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Call) or (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call) and isinstance(node.slice, ast.Constant)):
             yield node, None
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node not in seen:
+            seen.add(node)
+            todo += _under_key(script, node.value, node.slice.value)
         elif isinstance(node, ast.Name | ast.Attribute) and node not in seen:
             seen.add(node)
             unpacked = {w.value: (script.roles.leaf(w, key), w) for key in script.values.keys(node) for w in script.roles.writes(key) if _unpacks(w)}
@@ -68,6 +73,13 @@ def _results(script: Script, source: ast.expr) -> Iterator[tuple[ast.expr, ast.s
             # (data, loader), (_, v) = get(args), get(other): a part of a part has no line of its own
             deep = {element(b.value, b.path) for b in _bound(script, node) if len(b.path) > 1 and isinstance(b.value, ast.expr)}
             todo += [e for e in script.roles.given(node) if e not in unpacked and e not in deep]
+
+
+def _under_key(script: Script, held: ast.expr, key: object) -> Iterator[ast.expr]:
+    """What stands under a key of the dictionaries that an expression means: ``loader`` of ``self.loaders = {"train": loader}``."""
+    for given in script.roles.given(held) if isinstance(held, ast.Name | ast.Attribute) else [held]:
+        if isinstance(given, ast.Dict):
+            yield from (v for k, v in zip(given.keys, given.values, strict=True) if isinstance(k, ast.Constant) and k.value == key)
 
 
 def _bound(script: Script, node: ast.Name | ast.Attribute) -> Sequence[Binding]:

@@ -7,7 +7,7 @@ knows the loops that are under way at each ``backward()``. Nodes are known by th
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.trace import Event
@@ -24,22 +24,31 @@ Place = tuple[int, int]
 
 
 def training_side(program: Program, roles: Roles, loop: BatchLoop) -> Phases | None:
-    """The training side of a loop that has an evaluating one: the loaders over which a ``backward()`` may come. None where that is all of them, and
-    where the loop may go over more than is known.
+    """The training side of a loop that has an evaluating one: the loaders over which a ``backward()`` may come. None where that is all of them, where
+    the loop may go over more than is known, and where it is not seen to go over one of its loaders.
     """
     result = before(program)
     passes = [e for e in result.trace.of("loop") if _place(e.node) == _place(loop.node)]
     if result.trace.ended is not None or not passes or not all(e.values["over"] for e in passes):
         return None
     found = list(_backwards(result, loop.node))
-    numbers = {a.object for e in found for a in e.values["over"] if isinstance(a, Ref)}
-    made = {n: _place(node) for n in numbers if (node := result.heap.objects[n].node) is not None}
-    loaders = frozenset(v for v in loop.loaders if _place(v.node) in made.values())
-    if not loaders or loaders == loop.loaders:
+    trained, gone_through = (_loaders(events) for events in (found, passes))
+    made = {n: _place(node) for n in trained | gone_through if (node := result.heap.objects[n].node) is not None}
+    loaders = frozenset(v for v in loop.loaders if _place(v.node) in {made[n] for n in trained if n in made})
+    # the execution leaves out branches that it takes for dead: of their loaders it knows nothing
+    unseen = any(_place(v.node) not in made.values() for v in loop.loaders)
+    if not loaders or unseen or not trained & gone_through < gone_through:
         return None
     ways = {_place(c.node) for e in found for c in result.trace.chain(e.context) if c.node is not None}
     calls = [c for c in roles.values.callers.get(roles.names.function(loop.node), []) if _place(c) in ways]
-    return Phases(loaders, {c: {} for c in calls}, _with_key(result, made, loop.source))
+    source = _with_key(result, trained, loop.source)
+    # loaders that one call makes are told apart by their key alone
+    return Phases(loaders, {c: {} for c in calls}, source) if loaders < loop.loaders or source is not loop.source else None
+
+
+def _loaders(events: Iterable[Event]) -> set[int]:
+    """The loaders that are gone through where something happens."""
+    return {a.object for e in events for a in e.values["over"] if isinstance(a, Ref)}
 
 
 def _backwards(result: Execution, loop: ast.stmt) -> Iterator[Event]:
@@ -51,7 +60,7 @@ def _backwards(result: Execution, loop: ast.stmt) -> Iterator[Event]:
             yield event
 
 
-def _with_key(result: Execution, made: dict[int, Place], source: ast.expr) -> ast.expr:
+def _with_key(result: Execution, made: set[int], source: ast.expr) -> ast.expr:
     """``loaders[phase]`` with the key under which the dictionary has the loader that is trained on."""
     if not isinstance(source, ast.Subscript) or isinstance(source.slice, ast.Constant):
         return source

@@ -136,12 +136,14 @@ def source(roles: Roles, node: ast.expr) -> ast.expr:
             node = through
         elif isinstance(node, ast.Call) and (given := roles.values.returned.handed_on(node)) is not None:
             node = given
-        elif isinstance(node, ast.Name):
-            values = _bound_to(names, node)
+        elif isinstance(node, ast.Name | ast.IfExp):
+            values = _bound_to(names, node) if isinstance(node, ast.Name) else [node]
             sides = [s for v in values for s in ([v.body, v.orelse] if isinstance(v, ast.IfExp) else [v])]  # bar = tqdm(loader) if verbose else loader
-            if len(sides) > 1 and not any(n.id == node.id for s in sides for n in walk(s) if isinstance(n, ast.Name)):
+            own = node.id if isinstance(node, ast.Name) else ""
+            if len(sides) > 1 and not any(n.id == own for s in sides for n in walk(s) if isinstance(n, ast.Name)):
                 found = [source(roles, s) for s in sides]
-                return found[0] if len({ast.dump(f) for f in found}) == 1 else node
+                one = len({ast.dump(f) for f in found}) == 1 and isinstance(found[0], ast.Name | ast.Attribute | ast.Subscript)
+                return found[0] if one else node
             if len(sides) != 1 or not _hands_over(roles, sides[0]):
                 return node
             node = sides[0]

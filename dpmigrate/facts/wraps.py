@@ -257,12 +257,27 @@ class Wrapping:
                     self._after_move(key, block, last)
                 continue
             roots = roles.roots(p.model)
-            if not roots:
+            given = self._made_in_call(p.model) if not roots else None
+            if given is not None and (key := next(self.values.keys(given))) not in done:
+                done.add(key)
+                self._inside_function(key, given)
+            elif not roots and given is None:
                 self._problem(p.call, f"the model that {ast.unparse(p.model)} means cannot be traced to one variable")
             for key, node in roots:
                 if key not in done:
                     done.add(key)
                     self._place(key, node)
+
+    def _made_in_call(self, node: ast.expr) -> ast.Name | None:
+        """The parameter for which every call of its function makes a model: ``train(Net(), loader)``; None where it is another thing."""
+        if not isinstance(node, ast.Name) or self.names.owner(scope := self.names.scope_of[node], node.id) is not scope:
+            return None
+        function = scope.node
+        if not isinstance(function, FunctionNode) or any(b.how != "param" for b in scope.bindings[node.id]):
+            return None
+        given = [self.roles.passed(c, function, node.id) for c in self.values.callers.get(function, [])]
+        made = [a for a in given if isinstance(a, ast.Call) and self.values.eval(a) & self.roles.models]
+        return node if made and len(made) == len(given) else None
 
     def _place(self, key: Key, node: ast.AST) -> None:
         writes = [w for w in self.roles.writes(key) if self._gives_model(w) and not self._reaches_loop(w)]

@@ -11,6 +11,7 @@ from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, Ref, Value
 from dpmigrate.judge.notes import one_of, samplers, told_of
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.judge.watching import peeks
 
 NAME = "every pass has an order of its own"
 
@@ -22,7 +23,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     told: dict[ast.AST, set[str]] = {}
     for event in trial.result.trace.of("judge pass"):
         those = training & {o.number for o in trial.objects(event.values["loader"])}
-        if those:
+        if those and event.node not in peeks(trial.result.program):
             said = [a for n in those for a in event.values[told_of(n)]]
             words = {a.value for a in said if isinstance(a, Const)}
             if event.values["told"] == _whichever(trial, event):

@@ -216,6 +216,8 @@ ROWS = (
         " torchvision.models.get_weight torchvision.models.get_model_weights"
         " efficientnet_pytorch.EfficientNet.get_image_size timm.data.IMAGENET_DEFAULT_MEAN",
         computed, source=_VISION),
+    Row("timm.models.register_model timm.models.registry.register_model"
+        " timm.models._registry.register_model", same, source=_TIMM),
     Row("torchvision.models.get_model timm.create_model timm.models.create_model"
         " timm.models.factory.create_model timm.models.registry.create_model"
         " open_clip.create_model",
@@ -299,7 +301,8 @@ def _network(head: str, word: str) -> bool:
         case "efficientnet_pytorch" | "pretrainedmodels" | "resnest" | "vit_pytorch":
             return not word.startswith("get_")
         case "timm":
-            return parts[1:2] == ["models"] and not word.startswith(("is_", "list_", "load_"))
+            layer = parts[1:2] == ["layers"] and word[:1].isupper()
+            return layer or (parts[1:2] == ["models"] and not word.startswith(("is_", "list_", "load_")))
         case "monai":
             return parts[1:3] == ["networks", "nets"] or parts[1:] == ["networks"]
         case "facenet_pytorch":

@@ -136,7 +136,9 @@ def dealt(how: str) -> Effect:
             if other is not None:
                 _taken_over(site, made, other)
                 kept = site.get(1, "keep_batch_size") or const(False)
-                if how == SHARED and kept == const(False) and other.kind == "loader":
+                # a loader with a batch sampler has batches of that one's size
+                plain = other.kind == "loader" and (site.m.heap.read((other.number, "batch_sampler")) or NONE) == NONE
+                if how == SHARED and kept == const(False) and plain:
                     site.event("batch divided", size=_size_of(site.m, other.number))
             site.m.heap.write((made.number, "dealt"), const(how))
             if how == SHARED:

@@ -60,6 +60,10 @@ torch.zeros_like(w)
 torch.full_like(x, 2.0)
 torch.ones_like(x @ x.t())
 torch.ones_like(x.sum(0))
+torch.ones_like(x[0])
+torch.full_like(x[0], 2.0)
+x + torch.zeros_like(x[-1])
+torch.ones_like(x[x[:, 0] > 0])
 """), _DOC),
     Row(both("rand_like randn_like randint_like bernoulli"), drawing("torch", like), examples("""
 torch.randn_like(x)

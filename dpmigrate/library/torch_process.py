@@ -167,7 +167,7 @@ torch.profiler.schedule torch.profiler.tensorboard_trace_handler
     Row("""
 torch.hub.load_state_dict_from_url torch.utils.model_zoo.load_url
 """, state_loaded, source=_DOC + "hub.html"),
-    Row("torch.is_grad_enabled", mode_asked, source=_DOC + "generated/torch.is_grad_enabled.html"),
+    Row("torch.is_grad_enabled", mode_asked, ("x * torch.is_grad_enabled()",), source=_DOC + "generated/torch.is_grad_enabled.html"),
     Row("<grad_mode>.__enter__", mode_entered, source=_DOC),
     Row("<grad_mode>.__exit__", mode_left, source=_DOC),
     Row("<grad_mode>.__call__", mode_called, source=_DOC),

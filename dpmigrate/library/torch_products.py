@@ -13,6 +13,7 @@ from dpmigrate.library.torch_math import both
 
 _DOC = "https://docs.pytorch.org/docs/stable/torch.html"
 
+
 def spectrum_of_images(site: Site) -> Value | None:
     """``torch.fft.fft2(x, s, dim)``: along two axes, the last ones where none are named."""
     return along(2)(site) if site.get(2, "dim") else batched(2)(site)
@@ -62,6 +63,11 @@ torch.einsum('nf,mf->nm', x, y)
 torch.einsum('fg,nf->gn', w, x)
 torch.einsum('f,fg->g', x.mean(0), w)
 torch.einsum('...f,fg->...g', x, w)
+torch.einsum('...bi,bio->...bo', x.view(-1, 2, 2), w.view(2, 2, 4))
+torch.einsum('...f,...f->...', x, y)
+torch.einsum('...f,n...->f', w, x)
+torch.einsum('nf,fg', x, w)
+torch.einsum('nf,nf', x, y)
 """), _DOC),
     Row("""
 torch.fft.fft torch.fft.rfft torch.fft.irfft torch.fft.ifft torch.fft.hfft

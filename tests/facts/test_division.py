@@ -34,6 +34,31 @@ def test_a_factory_of_both_is_divided_where_training_gets_it() -> None:
     assert [ast.unparse(e) for e in distributed_at(found, call)] == ["make(train_set, shuffle=True)"]
 
 
+_TRAINER = """\
+class Trainer:
+    def __init__(self, net, train, val):
+        self.net, self.loaders = net, {{'train': train, 'val': val}}
+    def fit(self, optimizer):
+        for epoch in range(3):
+            for phase in {phases}:
+                for x, y in self.loaders[phase]:
+                    loss = F.cross_entropy(self.net(x), y)
+                    if phase == 'train':
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("phases", ["('train', 'val')", "self.loaders", "list(self.loaders.keys())"])
+def test_a_factory_of_both_whose_loaders_a_dictionary_holds(phases: str) -> None:
+    defs = "def make(data, shuffle=False):\n    return DataLoader(data, batch_size=16, shuffle=shuffle)\n" + _TRAINER.format(phases=phases)
+    parts = {"defs": defs, "loader": "", "epochs": "if True:", "batches": "if True:", "step": "Trainer(model, make(train_set, True), make(val_set)).fit(optimizer)"}
+    text = whole(**parts)
+    assert "Trainer(model, ddp.distribute(make(train_set, True)), make(val_set))" in text
+    assert "self.loaders['train'].sampler.set_epoch(epoch)" in text or "in ddp.next_epoch(self.loaders[phase]):" in text
+
+
 def test_one_of_several_loaders_is_divided_after_their_statement() -> None:
     loader = "loaders = {w: DataLoader(d, batch_size=16) for w, d in (('train', train_set), ('val', val_set))}"
     found = script(program(loader=loader, batches="for x, y in loaders['train']:"))

@@ -396,3 +396,32 @@ def test_a_model_that_is_moved_and_handed_on() -> None:
     step = "def step(net, x, y):\n    loss = F.mse_loss(net(x), y)\n    loss.backward()\n"
     text = _FIT.format(more="", made="", call=_CALL, move="net.to(place)").replace("            loss = F.mse_loss(net(x), y)\n            loss.backward()", "            step(net, x, y)")
     assert _plan(_TOP + step + text)[0] == [("after", "net.to(place)", "net")]
+
+
+_GIVEN = """\
+def fit(net, batches):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for x, y in batches:
+            loss = F.mse_loss(net(x), y)
+            loss.backward()
+            opt.step()
+"""
+_FIRST = ("before", "opt = torch.optim.SGD(net.parameters(), lr=0.1)", "net")
+
+
+@pytest.mark.parametrize(
+    ("calls", "wrap"),
+    [
+        pytest.param("fit(nn.Linear(3, 2), loader)", _FIRST, id="made in the call"),
+        pytest.param("fit(nn.Linear(3, 2), loader)\nfit(nn.Linear(3, 1), loader)", _FIRST, id="another one in each call"),
+        pytest.param("def build():\n    return nn.Linear(3, 2)\nfit(build(), loader)", _FIRST, id="by a function"),
+        pytest.param("def run(net):\n    fit(net, loader)\nrun(nn.Linear(3, 2))", None, id="handed on"),
+        pytest.param("import unseen\nfit(nn.Linear(3, 2), loader)\nfit(unseen.models[0], loader)", None, id="another one that is not seen"),
+        pytest.param("nets = [nn.Linear(3, 2)]\nfit(nets[0], loader)", None, id="in a list"),
+    ],
+)
+def test_a_model_that_is_made_in_the_call(calls: str, wrap: tuple[str, str, str] | None) -> None:
+    wraps, _, problems = _plan(f"{_TOP}{_GIVEN}{calls}\n")
+    assert wraps == ([wrap] if wrap is not None else [])
+    assert bool(problems) is (wrap is None)

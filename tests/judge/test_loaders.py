@@ -1,0 +1,43 @@
+"""Loaders: batch samplers, batches that are looked at beside the training, files by keyword."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.judge import epochs, files, judged, sharded
+from tests.judge.trained import result
+
+_MADE = "batches = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(data), 8, False)\nother = ddp.distribute(DataLoader(data, {}))\nfor x, y in other:\n    nn.functional.cross_entropy(model(x), y).backward()\n    optimizer.step()"
+
+
+@pytest.mark.parametrize(
+    ("options", "one"),
+    [
+        pytest.param("batch_size=1, batch_sampler=batches", False, id="the batches of a sampler"),
+        pytest.param("batch_size=1", True, id="one sample"),
+        pytest.param("batch_size=8", False, id="several"),
+    ],
+)
+def test_batches_of_one_sample(options: str, one: bool) -> None:
+    found = [f for f in judged(result(end=_MADE.format(options))).faults if f.invariant == sharded.NAME and "one sample" in f.words]
+    assert bool(found) is one
+
+
+def test_a_batch_that_is_looked_at() -> None:
+    """It begins a pass of its own, which the sampler counts."""
+    look = "with torch.no_grad():\n    shown = net(next(iter(loader))[0])"
+    assert not [f for f in judged(result(end=look)).faults if f.invariant == epochs.NAME]
+    again = "for x, y in loader:\n    nn.functional.cross_entropy(model(x), y).backward()"
+    assert [f for f in judged(result(end=again)).faults if f.invariant == epochs.NAME]
+
+
+@pytest.mark.parametrize(
+    ("end", "every"),
+    [
+        pytest.param("with open(file='log.txt', mode='a') as f:\n    f.write('x')", True, id="by keyword"),
+        pytest.param("with open(file=ddp.main_path('log.txt'), mode='a') as f:\n    f.write('x')", False, id="rank 0's path"),
+        pytest.param("with open('log.txt', 'a') as f:\n    f.write('x')", True, id="by place"),
+    ],
+)
+def test_a_file_that_every_rank_writes(end: str, every: bool) -> None:
+    assert bool([f for f in judged(result(end=end)).faults if f.invariant == files.ALONE]) is every
