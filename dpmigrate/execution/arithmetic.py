@@ -168,6 +168,8 @@ BY_COUNT_OF_ALL = "divided by the count of all ranks"
 WEIGHTED_AGAIN = "divided by the count of all ranks, and multiplied by a rank's own"
 #: since when a value is made of pairs of samples
 CROSSED = "every sample meets every other one, as a column (B, 1) and a vector (B,) do"
+#: since when a value depends on how long the longest sample of a rank's part is
+FILLED_UP = "a loss over what fills the samples up to the longest of a rank's part"
 _WORDS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@"}
 
 

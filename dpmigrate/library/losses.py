@@ -86,6 +86,7 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     skewed = name in _WEIGHTED and weight is not None and weight != NONE
     ignoring = name in _WEIGHTED and fields.get("ignore_index") is not None
     elements = _elements(operands, name)
+    filled_up = p.kind is Kind.ROWS and p.padded and reduction != "none"
     if p.kind is Kind.ROWS:
         match reduction:
             case "mean":
@@ -103,8 +104,9 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     axes = 0 if reduction != "none" else elements
     each = name not in (*_BY_ROW, *_CTC)
     met = each and arithmetic.crossed(operands, arithmetic.aligned(operands))
+    word = arithmetic.CROSSED if met else arithmetic.FILLED_UP if filled_up else name
     return arithmetic.derived(
-        arithmetic.CROSSED if met else name, p, operands, site.node, kind="tensor", axes=axes, keep_axes=False
+        word, p, operands, site.node, kind="tensor", axes=axes, keep_axes=False
     )
 
 

@@ -15,6 +15,7 @@ from dpmigrate.library.effects import (
     filled,
     host,
     none,
+    plain,
     rounded,
     same,
     uniform,
@@ -34,10 +35,11 @@ def saved(site: Site) -> Value:
 
 
 def loaded(site: Site) -> Value:
-    """``torch.load(path)``."""
+    """``torch.load(path)``: of another file for each sample another value."""
     placed(site)
-    site.event("load", path=site.get(0, "f") or NOTHING)
-    return site.ref("opaque")
+    path = site.get(0, "f") or NOTHING
+    site.event("load", path=path)
+    return site.ref("opaque") if site.m.depends(path).kind in placements.EQUAL else plain(site)
 
 
 def moved(site: Site) -> Value | None:

@@ -151,3 +151,34 @@ def test_the_reason_is_that_samples_meet() -> None:
     (found,) = (a for a in ex.heap.read((module_of(ex).number, "found")) or () if isinstance(a, Data))
     words = [o.word for o in origins(found.origin)]
     assert CROSSED in words
+
+
+_COLLATED = """
+from torch.utils.data import Dataset
+
+class Clips(Dataset):
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, i):
+        return {sample}, torch.tensor(i % 2)
+
+def pad(batch):
+    clips, labels = zip(*batch)
+    out = torch.zeros(len(clips), max(len(c) for c in clips), 3)
+    return out, torch.stack(labels)
+
+for x, y in DataLoader(Clips(), batch_size=4, collate_fn=pad):
+    found = x
+"""
+
+
+@pytest.mark.parametrize(
+    ("sample", "padded"),
+    [("torch.load(f'clips/{i}.pt')", True), ("np.load(f'clips/{i}.npy')", True), ("[1.0] * i", True), ("torch.load('clips.pt')[0]", False), ("torch.randn(5, 3)", False)],
+)
+def test_samples_of_other_lengths_are_filled_up(sample: str, padded: bool) -> None:
+    """To the longest of a rank's part of the batch."""
+    ex = executed(_HEAD + _COLLATED.format(sample=sample))
+    found = [a for a in ex.heap.read((module_of(ex).number, "found")) or () if isinstance(a, Data)]
+    assert [a.placement.padded for a in found] == [padded]
