@@ -255,7 +255,9 @@ class OperatorParts(LiteralParts):
         parted = self.parting(found, node)
         if parted is not None and parted.certain:
             return divergence.differing(SETTING, parted)
-        if parted is None and self.depends(found).kind is not Kind.UNKNOWN:
+        if parted is not None:  # why it is not known of what it is made of
+            return value(Unknown(parted.origin.word, parted.origin.node))
+        if self.depends(found).kind is not Kind.UNKNOWN:
             apart = (a for a in atoms(found) if atom_placement(a).kind not in placements.EQUAL)
             before = next((a.origin for a in apart if isinstance(a, Data | Differs)), None)
             return divergence.differing(SETTING, Parting(Origin(node, word, before), True))
