@@ -171,14 +171,19 @@ def _commands(text: str, *, shell: bool) -> Iterator[tuple[int, str]]:
         held = ""
 
 
+_NUMBERED = re.compile(r"\bcuda:\d+\b")
+
+
 def _rewritten(line: str, program: _Program, devices: str) -> str | None:
-    """The line with its starts of the program turned into torchrun's; None where it has none. Everything else stays as it is written."""
+    """The line with its starts of the program turned into torchrun's; None where it has none. Everything else stays as it is written, but for the number
+    of a GPU among the arguments (``--device cuda:1``): each rank has one of its own.
+    """
     out, at = "", 0
     for match in _PYTHON.finditer(line):
         if match.start() >= at and (found := _start(line, match, program, devices)) is not None:
             out += line[at : match.start()] + found[0]
             at = found[1]
-    return out + line[at:] if at else None
+    return out + _NUMBERED.sub("cuda", line[at:]) if at else None
 
 
 def _start(line: str, python: re.Match[str], program: _Program, devices: str) -> tuple[str, int] | None:

@@ -91,6 +91,10 @@ def test_lines_become_torchruns_own(repository: Path, line: str, command: str) -
     assert found(repository, line) == [command]
 
 
+def test_no_rank_is_given_the_number_of_a_gpu(repository: Path) -> None:
+    assert found(repository, "python train.py --device cuda:1 --out cuda_1") == [f"{RUN}=NUMBER_OF_GPUS train.py --device cuda --out cuda_1"]
+
+
 def test_a_makefile_has_a_shell_for_each_line(repository: Path) -> None:
     text = "PY = python\nall:\n\t@cd src && python train.py\n\t-cd src && $(PYTHON) train.py $(ARGS)\n"
     assert found(repository, text, "Makefile", "src/train.py") == [
