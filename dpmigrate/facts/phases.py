@@ -1,7 +1,8 @@
 """Which loaders a loop trains on when one loop serves training and evaluation.
 
 ``run_epoch(model, loader, optimizer=None)`` and ``for phase in ("train", "val")`` decide by an argument or a loop variable. Where its value
-is known at every call or turn, so is the loader that meets ``backward()``; where it is not, the answer is None.
+is known at every call or turn, so is the loader that meets ``backward()``; where it is not, the answer is None, and the execution on paper is asked
+(``executed``).
 """
 
 from __future__ import annotations

@@ -340,6 +340,7 @@ class Script:
         """The training side of a training loop; None where it cannot be told from its evaluating side."""
         if loop not in self._phases:
             known = phases(self.roles, loop)
+            # a test of words that are none of a phase may choose as well: if state.on
             asked = known is None or (len(loop.loaders) > 1 and not loop.branches)
             self._phases[loop] = (training_side(self.program, self.roles, loop) if asked else None) or known
         return self._phases[loop]

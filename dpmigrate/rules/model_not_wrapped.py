@@ -5,7 +5,8 @@ Every model whose parameters go to an optimizer and that no DataParallel call wr
 
 ## Why it matters
 Without the wrap each rank trains a model of its own on its part of the data; nothing reports it. The wrap is put after the
-statements that still need the bare model (moved, initialised, frozen, loaded), so weights are loaded first and wrapped then.
+statements that still need the bare model (moved, initialised, frozen, loaded), so weights are loaded first and wrapped then. A model that
+is made in the call (`train(Net(), loader)`) is wrapped at the top of the function that trains it.
 
 ## Example
 ```python
