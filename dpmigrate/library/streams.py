@@ -16,6 +16,7 @@ from dpmigrate.execution.values import (
     Ref,
     Value,
     const,
+    data,
     placement_of,
     value,
 )
@@ -76,12 +77,15 @@ def drawn(site: Site, stream: str, made: Value | None) -> Value | None:
     """
     seeds = _seeds(site)
     alike = all(placement_of(s).kind in placements.EQUAL for s in seeds)
+    # of a seed that belongs to the sample every rank draws the same for it
+    apart = any(d.origin and d.origin.word == DRAW for s in seeds for d in data(s))
     if seeds:
         site.event("draw", stream=const(GENERATOR), same=const(alike), made=made or NONE)
     else:
         site.event("draw", stream=const(stream), made=made or NONE)
         alike = not own(site, stream)
-    if not alike:
+        apart = not alike
+    if apart:
         site.event("drawn apart")
     return made if alike or not made else of_ranks(site, made)
 
