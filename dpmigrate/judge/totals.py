@@ -88,6 +88,8 @@ def _told(trial: Trial) -> Iterator[Fault]:
             continue
         if (main or event.parted is None) and d.sources & shares - over:
             words = "this is read before the ranks add up their parts"
+        elif d.placement.kind is Kind.PER_RANK and not _of_samples(d):
+            continue  # a time, or a draw
         elif (main or _by_all(event, d)) and d.gradient == "none" and _evaluated(trial, d):
             words = "rank 0 tells the number of its own part"
         else:
