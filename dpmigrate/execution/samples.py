@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 #: since when a number is how many turns there were
 COUNTED = "counted"
-#: data whose rows are no samples, or not in the order of the batch
-_OTHERS = ("order", "places", "shape", "packed")
+#: data whose rows are no samples, or not in the order of the batch; what is gone through of a batch of
+#: unknown form may be its fields, each of all samples (``x, y = (t.to(device) for t in batch)``)
+_OTHERS = ("order", "places", "shape", "packed", "batch")
 
 
 def counts(n: Value | None) -> bool:

@@ -178,3 +178,21 @@ def test_what_is_not_that_of_the_whole_batch(body: str) -> None:
 @pytest.mark.parametrize("body", [b for n, b in OTHER.items() if n not in _BY_CHANCE])
 def test_two_ranks_would_get_it_wrong(body: str) -> None:
     assert not any(holds(body, c) for c in ("partial(sum)", "partial(mean)", "uniform"))
+
+
+_FIELDS = """
+import torchvision
+from torch.utils.data import DataLoader
+pictures = torchvision.datasets.CIFAR10("pictures", transform=torchvision.transforms.ToTensor())
+for batch in DataLoader(pictures, batch_size=4):
+    x, y = (t.to("cpu") for t in batch)
+    both = [t.to("cpu") for t in batch]
+    z = both[0]
+"""
+
+
+def test_the_fields_of_a_batch_of_unknown_form_are_no_samples() -> None:
+    ex = executed(_FIELDS)
+    for name in "xyz":
+        held = ex.bound(ex.heap.read((module_of(ex).number, name)) or ())
+        assert str(placement_of(held)) == "rows(axis 0)"
