@@ -181,7 +181,7 @@ def _rewritten(line: str, program: _Program, devices: str) -> str | None:
     out, at = "", 0
     for match in _PYTHON.finditer(line):
         if match.start() >= at and (found := _start(line, match, program, devices)) is not None:
-            out += line[at : match.start()] + found[0]
+            out += (_NUMBERED.sub("cuda", line[at : match.start()]) if at else line[: match.start()]) + found[0]
             at = found[1]
     return out + _NUMBERED.sub("cuda", line[at:]) if at else None
 

@@ -93,6 +93,8 @@ def test_lines_become_torchruns_own(repository: Path, line: str, command: str) -
 
 def test_no_rank_is_given_the_number_of_a_gpu(repository: Path) -> None:
     assert found(repository, "python train.py --device cuda:1 --out cuda_1") == [f"{RUN}=NUMBER_OF_GPUS train.py --device cuda --out cuda_1"]
+    both = "python train.py --device cuda:0 && python train.py --device cuda:1"
+    assert found(repository, both) == [f"{RUN}=NUMBER_OF_GPUS train.py --device cuda && {RUN}=NUMBER_OF_GPUS train.py --device cuda"]
 
 
 def test_a_makefile_has_a_shell_for_each_line(repository: Path) -> None:

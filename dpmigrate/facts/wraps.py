@@ -276,8 +276,13 @@ class Wrapping:
         if not isinstance(function, FunctionNode) or any(b.how != "param" for b in scope.bindings[node.id]):
             return None
         given = [self.roles.passed(c, function, node.id) for c in self.values.callers.get(function, [])]
-        made = [a for a in given if isinstance(a, ast.Call) and self.values.eval(a) & self.roles.models]
+        made = [a for a in given if isinstance(a, ast.Call) and self._makes_anew(a)]
         return node if made and len(made) == len(given) else None
+
+    def _makes_anew(self, call: ast.Call) -> bool:
+        """Whether each call makes another model, by itself or in a function that keeps none of them: one that is kept would be wrapped twice."""
+        models = frozenset(x for v in self.values.eval(call) for x in self.values.inner(v)) & self.roles.models
+        return bool(models) and (all(self.names.is_inside(v.node, call) for v in models) or any(True for _ in self._factories(call, models)))
 
     def _place(self, key: Key, node: ast.AST) -> None:
         writes = [w for w in self.roles.writes(key) if self._gives_model(w) and not self._reaches_loop(w)]

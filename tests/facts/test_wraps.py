@@ -416,6 +416,8 @@ _FIRST = ("before", "opt = torch.optim.SGD(net.parameters(), lr=0.1)", "net")
         pytest.param("fit(nn.Linear(3, 2), loader)", _FIRST, id="made in the call"),
         pytest.param("fit(nn.Linear(3, 2), loader)\nfit(nn.Linear(3, 1), loader)", _FIRST, id="another one in each call"),
         pytest.param("def build():\n    return nn.Linear(3, 2)\nfit(build(), loader)", _FIRST, id="by a function"),
+        pytest.param("kept = nn.Linear(3, 2)\ndef get():\n    return kept\nfor k in range(2):\n    fit(get(), loader)", None, id="one that is kept"),
+        pytest.param("nets = {}\ndef get():\n    net = nn.Linear(3, 2)\n    nets[0] = net\n    return net\nfit(get(), loader)", None, id="by a function that keeps it"),
         pytest.param("def run(net):\n    fit(net, loader)\nrun(nn.Linear(3, 2))", None, id="handed on"),
         pytest.param("import unseen\nfit(nn.Linear(3, 2), loader)\nfit(unseen.models[0], loader)", None, id="another one that is not seen"),
         pytest.param("nets = [nn.Linear(3, 2)]\nfit(nets[0], loader)", None, id="in a list"),
