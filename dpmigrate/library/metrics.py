@@ -30,7 +30,7 @@ def divided(site: Site) -> Value:
         found += [part, part]
     if _seeded(site):
         return items(found)
-    return items(streams.drawn(site, "numpy", part) or part for part in found)
+    return items(streams.drawn(site, "numpy", part) for part in found)
 
 
 def _seeded(site: Site) -> bool:
@@ -52,7 +52,7 @@ def fold(site: Site) -> Value:
         part = site.data(placements.PER_RANK, kind="array", keep_axes=False)
     assert site.object is not None
     if site.m.heap.read((site.object.number, "seeded")) == const(False):
-        part = streams.drawn(site, "numpy", part) or part
+        part = streams.drawn(site, "numpy", part)
     return site.m.listed([items([part, part])], site.node, site.frame, exact=False)
 
 

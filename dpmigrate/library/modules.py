@@ -204,7 +204,7 @@ def drawn_again(site: Site) -> Value:
     made = site.object
     assert made is not None
     weights = value(Data("tensor", placements.UNIFORM, "whole", reached=frozenset([made.number])))
-    site.event("in place", target=weights, new=streams.drawn(site, "torch", weights) or weights)
+    site.event("in place", target=weights, new=streams.drawn(site, "torch", weights))
     return NONE
 
 

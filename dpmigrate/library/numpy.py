@@ -128,7 +128,7 @@ def generator(site: Site) -> Value:
     given = site.get(0, "seed") or site.get(0, "bit_generator") or NONE
     if any(o.kind == "random_stream" for o in site.m.objects(given)):
         return given
-    return streams.generator(site, "random_stream", streams.entropy(site) if given == NONE else given)
+    return streams.generator(site, "random_stream", given)
 
 
 ROWS = (

@@ -203,7 +203,7 @@ def drawing(stream: str, effect: Effect = computed) -> Effect:
 
     def drawn(site: Site) -> Value | None:
         made = effect(site)
-        return made if _seeded(site) else streams.drawn(site, stream, made)
+        return streams.drawn(site, stream, made) if made and not _seeded(site) else made
 
     return drawn
 

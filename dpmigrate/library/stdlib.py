@@ -54,9 +54,9 @@ def random_number(site: Site) -> Value:
     first = 0 if site.receiver is None else 1
     chosen = site.get(first) if site.word in ("choice", "choices", "sample") else None
     if not chosen:
-        return streams.drawn(site, "random", SETTING) or SETTING
+        return streams.drawn(site, "random", SETTING)
     elements = site.m.elements(chosen, site.node, site.frame)
-    elements = streams.drawn(site, "random", elements) or elements
+    elements = streams.drawn(site, "random", elements)
     if site.word == "choice":
         return elements
     return site.m.listed([elements], site.node, site.frame, exact=False)
@@ -65,7 +65,7 @@ def random_number(site: Site) -> Value:
 def python_stream(site: Site) -> Value:
     """``random.Random(seed)``: without a seed one that the system gives."""
     given = site.get(0, "x") or NONE
-    return streams.generator(site, "python_stream", streams.entropy(site) if given == NONE else given)
+    return streams.generator(site, "python_stream", given)
 
 
 def loaded(site: Site) -> Value:

@@ -11,6 +11,7 @@ from dpmigrate.execution.heap import ELEMENTS, Location
 from dpmigrate.execution.machine import PROCESS
 from dpmigrate.execution.values import (
     NONE,
+    NOTHING,
     Data,
     Origin,
     Ref,
@@ -65,13 +66,13 @@ def entropy(site: Site) -> Value:
 
 
 def generator(site: Site, kind: str, seed: Value) -> Value:
-    """A generator of the program, with the seed that it is given."""
+    """A generator of the program, with the seed that it is given, or one that the system gives."""
     made = site.made(kind)
-    site.m.heap.write((made.number, _SEED), seed)
+    site.m.heap.write((made.number, _SEED), entropy(site) if seed == NONE else seed)
     return value(Ref(made.number))
 
 
-def drawn(site: Site, stream: str, made: Value | None) -> Value | None:
+def drawn(site: Site, stream: str, made: Value) -> Value:
     """What is drawn, and the event: from the generator that is given, or whose method this is; else
     from a stream of the process. It is the same on all ranks as long as their streams are.
     """
@@ -94,7 +95,9 @@ def drawing(stream: str, effect: Effect) -> Effect:
     """A draw from a stream of random numbers."""
 
     def draw(site: Site) -> Value | None:
-        return drawn(site, stream, effect(site))
+        made = effect(site)
+        found = drawn(site, stream, made or NOTHING)
+        return found if made else made
 
     return draw
 
@@ -129,9 +132,9 @@ def shuffled(site: Site) -> Value:
             site.m.collapse(made)  # which item is where is not known any more
             held = site.m.heap.read((made.number, ELEMENTS))
             if held:
-                site.m.heap.write((made.number, ELEMENTS), drawn(site, stream, held) or held)
+                site.m.heap.write((made.number, ELEMENTS), drawn(site, stream, held))
                 return NONE
-    drawn(site, stream, None)
+    drawn(site, stream, NOTHING)
     return NONE
 
 

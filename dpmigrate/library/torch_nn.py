@@ -41,7 +41,7 @@ def weights_drawn(site: Site) -> Value:
     """``nn.init.xavier_uniform_(w)``: weights from torch's stream, but where all are given."""
     weights = site.get(0) or NOTHING
     if site.word.rstrip("_") not in _GIVEN:
-        new = streams.drawn(site, "torch", weights) or weights
+        new = streams.drawn(site, "torch", weights)
         site.event("in place", target=weights, new=new)
     return weights or NONE
 

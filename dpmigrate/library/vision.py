@@ -68,7 +68,7 @@ def transformed_sample(site: Site) -> Value:
     for name, held in site.arguments.keywords.items():
         p = site.flat(held)
         found = site.each(kind="tensor") if p else value(Data("tensor", placements.UNIFORM))
-        found = streams.drawn(site, "random", found) or found
+        found = streams.drawn(site, "random", found)
         site.m.set_item(value(Ref(made.number)), const(name), found, site.node, site.frame)
     return value(Ref(made.number))
 
