@@ -153,16 +153,17 @@ def _partners(trial: Trial) -> Iterator[str]:
 
 def _single(trial: Trial) -> Iterator[str]:
     """``x[3]``: a sample by its place, which a rank's part of a batch may not have: the first such."""
+    places: dict[ast.AST, list[int]] = {}
     for event in trial.result.trace.of("one of the samples"):
         if any(_may_be_short(trial, d) for d in data(event.values["given"])):
-            (place,) = event.values["place"]
-            assert isinstance(place, Const)
-            least = place.value + 1 if place.value >= 0 else -place.value
-            yield (
-                f"{_first([event.node])} needs at least {least} samples in a rank's part of a batch, and "
-                "fails in a last batch with fewer: set drop_last=True, or ask for len() first."
-            )
-            return
+            known = [a.value for a in event.values["place"] if isinstance(a, Const)]
+            places.setdefault(event.node, []).extend(known)
+    for node, found in islice(places.items(), 1):
+        least = max(at + 1 if at >= 0 else -at for at in found)
+        yield (
+            f"{_first([node])} needs at least {least} samples in a rank's part of a batch, and "
+            "fails in a last batch with fewer: set drop_last=True, or ask for len() first."
+        )
 
 
 def _may_be_short(trial: Trial, d: Data) -> bool:

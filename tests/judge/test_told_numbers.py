@@ -38,6 +38,7 @@ def test_a_weighted_mean_is_that_of_all_ranks() -> None:
     [
         pytest.param("print(out[1].detach())", 2, id="the second"),
         pytest.param("print(out.detach()[-3, 0])", 3, id="the third from the end"),
+        pytest.param("for i in (1, 3, 2):\n    print(out[i].detach())", 4, id="several"),
         pytest.param("print(out[0].detach(), out[-1].detach())", None, id="the first and the last"),
         pytest.param("print(out[:, 1].detach())", None, id="a column"),
     ],
