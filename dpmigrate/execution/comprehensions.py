@@ -38,9 +38,9 @@ class Partial:
 
     def and_(self, other: Partial) -> Partial:
         """Both together."""
-        return Partial(
-            self.exact and other.exact, self.parted or other.parted, self.samples or other.samples
-        )
+        reasons = [p for p in (self.parted, other.parted) if p is not None]
+        worse = next((p for p in reasons if not p.in_turn), reasons[0] if reasons else None)
+        return Partial(self.exact and other.exact, worse, self.samples or other.samples)
 
 
 class ComprehensionParts(OperatorParts):
@@ -73,7 +73,9 @@ class ComprehensionParts(OperatorParts):
             count = value(Data("number", number, origin=Origin(node, samples.COUNTED)))
             self.heap.write((self.objects(listed)[0].number, LENGTH), count)
         elif how.parted is not None:
-            count = value(Data("number", placements.PER_RANK, origin=how.parted.origin))
+            placement = placements.TERM if how.parted.in_turn else placements.PER_RANK
+            origin, own = how.parted.origin, how.parted.in_turn
+            count = value(Data("number", placement, origin=origin, turn=own))
             self.heap.write((self.objects(listed)[0].number, LENGTH), count)
         return listed
 
@@ -142,7 +144,7 @@ class ComprehensionParts(OperatorParts):
             delta = self.heap.rollback()
             if of_samples:
                 self.turns.pop()
-                delta = samples.ended(delta)
+                (delta,) = samples.ended(self, [delta], found)
             late = turn >= TURNS - 1
             merged = (lambda v: widened(v, generator.iter)) if late else counted
             if not self.heap.apply([delta, {}], merged):

@@ -61,13 +61,15 @@ class Object:
     many: bool = False
     #: something other than a local variable holds it, so that an earlier one may be alive
     kept: bool = False
+    #: what held earlier ones holds what is made of them instead: those are held no more
+    let_go: bool = False
     #: an iterator that only local variables hold: what it goes over is held as long as they live
     passing: bool = False
     marks: set[str] = field(default_factory=set)
 
 
 #: objects that are scopes: what they hold, names hold
-_SCOPES = ("function", "pymodule")
+SCOPES = ("function", "pymodule")
 #: objects of which several made at one place are told apart by their fields
 _WEAK = ("instance", "list", "dict", "set", "any")
 #: objects of code that is not seen: a call of any method may change any field
@@ -126,9 +128,10 @@ class Heap:
         made.kept = made.kept or stays
         for f in [f for f in self.fields.get(number, ()) if (number, f) in self._store]:
             if not stays or (isinstance(f, str) and f.startswith("mode ")):
-                if weak:
+                if weak and not made.let_go:
                     self.write((-number, f), self._store[(number, f)])
                 self.write((number, f), None)
+        made.let_go = False
         self.write((number, EXISTS), _EXISTING)
         return made
 
@@ -148,6 +151,11 @@ class Heap:
         for one in found:
             found += sorted(self._over.get(one, set()) - set(found))
         return [Ref(n) for n in found]
+
+    def let_go(self, number: int) -> None:
+        """Only a local variable holds an object any more."""
+        made = self.objects[number]
+        made.kept, made.let_go = False, True
 
     def keep(self, v: Value) -> None:
         """The objects of a value are held by more than local variables."""
@@ -226,7 +234,7 @@ class Heap:
                 for atom in new:
                     if isinstance(atom, Ref):
                         self._over.setdefault(atom.object, set()).add(owner)
-            elif holder is not None and holder.kind not in _SCOPES:
+            elif holder is not None and holder.kind not in SCOPES:
                 self.keep(new)
         known = self.fields.setdefault(owner, {})
         if name not in known:

@@ -7,7 +7,7 @@ import ast
 from dpmigrate.execution import divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, ContainerParts
-from dpmigrate.execution.heap import ELEMENTS, KEYS, UNSEEN, Object
+from dpmigrate.execution.heap import ELEMENTS, EXISTS, KEYS, UNSEEN, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LENGTH, LISTED
 from dpmigrate.execution.values import (
@@ -276,9 +276,8 @@ class ItemParts(ContainerParts):
 
     def _of_all_turns(self, made: Object) -> bool:
         """Whether a list goes on from one turn of a loop to the next."""
-        at = (made.number, LENGTH)
-        counted = any(isinstance(a, Data) for a in self.heap.read(at) or NOTHING)
-        return made.kind == "list" and (counted or not self.heap.written_since(self.turns[-1], at))
+        at = (made.number, EXISTS)
+        return made.kind == "list" and not self.heap.written_since(self.turns[-1], at)
 
     def _times(self, made: Object) -> placements.Placement:
         """How many items a list has that is given one more in a turn for each sample."""

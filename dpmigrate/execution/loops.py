@@ -286,7 +286,7 @@ class LoopParts(MatchParts):
         self.control[slot + 1] = None
         outcomes = [*([delta] if ends else []), *frame.continues]
         if of_samples:
-            outcomes = [samples.ended(o) for o in outcomes]
+            outcomes = samples.ended(self, outcomes)
         if not outcomes:
             return None
         if known is not None or turn == 0:

@@ -153,7 +153,19 @@ class OperatorParts(LiteralParts):
             if all(_size(d) for v in operands for d in data(v)):
                 return SETTING
             return arithmetic.elementwise("comparison", operands, node)
-        return self.plain(operands, "comparison", node, frame)
+        return self._of_turn(operands, node) or self.plain(operands, "comparison", node, frame)
+
+    def _of_turn(self, operands: list[Value], node: ast.AST) -> Value:
+        """The answer that a turn's own samples give, also those that lists hold; nothing where the
+        operands hold anything else that is not the same on all ranks.
+        """
+        held = [h for v in operands for h in self.held_in(v)]
+        differ = [a for v in held for a in v if atom_placement(a).kind not in placements.EQUAL]
+        if not differ or not samples.of_turn(tuple(differ)):
+            return NOTHING
+        return arithmetic.derived(
+            "comparison", placements.TERM, held, node, kind="mask", gradient="none", axes=0
+        )
 
     def _comparison(
         self, op: ast.cmpop, left: Value, right: Value, node: ast.AST, frame: Frame

@@ -10,10 +10,11 @@ what depends on it otherwise than by taking that sample differs from what one pr
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.heap import Delta, Object
+from dpmigrate.execution.heap import ELEMENTS, EXISTS, SCOPES, Delta, Location, Object
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -25,10 +26,13 @@ from dpmigrate.execution.values import (
     Data,
     Items,
     Origin,
+    Ref,
     Setting,
     Unbound,
     Value,
+    join,
     normal,
+    value,
 )
 
 if TYPE_CHECKING:
@@ -223,9 +227,69 @@ def _after(a: Atom) -> Atom:
     return a._replace(placement=placements.PER_RANK, turn=False)
 
 
-def ended(outcome: Delta) -> Delta:
-    """What a turn leaves behind."""
-    return {at: after_turn(v) if v is not None else None for at, v in outcome.items()}
+def ended(m: Machine, outcomes: list[Delta], found: list[Value] | None = None) -> list[Delta]:
+    """What a turn leaves behind on each of its ways to its end.
+
+    ``found``: what a comprehension lists.
+    """
+    left: list[Delta] = []
+    for outcome in outcomes:
+        own = _own_lists(m, outcome)
+        left.append({at: v and after_turn(_listing(m, at, v, own)) for at, v in outcome.items()})
+        if found:
+            found[:] = [_as_items(v, own) for v in found]
+        for n in own:
+            m.heap.let_go(n)
+    return left
+
+
+def _own_lists(m: Machine, outcome: Delta) -> dict[int, Value]:
+    """Lists that a turn makes of its own sample, if nothing but names and older lists holds them:
+    what each is as one item.
+    """
+    objects = m.heap.objects
+    made = {n for n, name in outcome if name == EXISTS and n in objects and objects[n].kind == "list"}
+    if not made:
+        return {}
+    for (owner, name), v in outcome.items():
+        if v and owner in objects and objects[owner].kind not in SCOPES:
+            listed = name == ELEMENTS and owner not in made
+            made -= {n for a in v for n in _held(a) if not (listed and isinstance(a, Ref))}
+    return {n: item for n in made if (item := _item(outcome, n))}
+
+
+def _held(a: Atom) -> Iterator[int]:
+    if isinstance(a, Ref):
+        yield a.object
+    elif isinstance(a, Items):
+        for v in a.items:
+            for inner in v:
+                yield from _held(inner)
+
+
+def _listing(m: Machine, at: Location, v: Value, own: dict[int, Value]) -> Value:
+    if at[1] != ELEMENTS or not any(isinstance(a, Ref) and a.object in own for a in v):
+        return v
+    return kept(_as_items(v, own), m.heap.objects[at[0]].node or ast.Pass())
+
+
+def _as_items(v: Value, own: dict[int, Value]) -> Value:
+    return join(*(own.get(a.object, (a,)) if isinstance(a, Ref) else (a,) for a in v))
+
+
+def _item(outcome: Delta, number: int) -> Value:
+    """A list as one item of the turn's own sample; nothing where it holds anything else."""
+    fields = {name: v for (n, name), v in outcome.items() if n == number and v}
+    held = join(*(v for name, v in fields.items() if name == ELEMENTS or isinstance(name, int)))
+    own = [a for a in held if isinstance(a, Data) and a.turn and a.placement == placements.TERM]
+    plain = all(a in own or isinstance(a, Const | Unbound) for a in held)
+    counted = all(
+        isinstance(a, Const | Setting) or (isinstance(a, Data) and a.turn)
+        for a in fields.get(LENGTH, NOTHING)
+    )
+    if not own or not plain or not counted:
+        return NOTHING
+    return value(own[0]._replace(kind="tensor", axes=None, sources=frozenset().union(*(a.sources for a in own))))
 
 
 def by_place(v: Value, origin: Origin) -> Value:

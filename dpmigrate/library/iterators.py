@@ -58,8 +58,10 @@ def length(site: Site) -> Value:
             if rows is not None:
                 found.append(size_of(site, rows, 0))
                 continue
+            # a sample's own sequence may be as long as no other one
+            own = atom.turn and atom.placement.kind is Kind.TERM
             lost = atom.placement.kind in (Kind.UNKNOWN, Kind.PER_RANK)
-            p = atom.placement if lost else placements.UNIFORM
+            p = placements.TERM if own else atom.placement if lost else placements.UNIFORM
             found.append(
                 arithmetic.derived(
                     "len", p, [(atom,)], site.node, kind="number", gradient="none", keep_axes=False
@@ -71,9 +73,9 @@ def length(site: Site) -> Value:
             found.append(site.m.call(value(method), Arguments(), site.node, site.frame))
         elif made is not None:
             held = site.m.heap.read((made.number, LENGTH))
-            own = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
+            said = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
             of_all = held if samples.all_of_batch(site.m, made) else None
-            found.append(of_all or _samples_in(site, made) or held or own or SETTING)
+            found.append(of_all or _samples_in(site, made) or held or said or SETTING)
         else:
             found.append(SETTING)
     return join(*found)
