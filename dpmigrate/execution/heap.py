@@ -319,6 +319,8 @@ class Heap:
                 if new is not old and not same(new, old):
                     changed = True
                     self.write(at, new)
+                elif new and at[1] == EXISTS:
+                    self.write(at, new)  # made once more
             return changed
         for at in dict.fromkeys(at for d in outcomes for at in d):
             old = self._store.get(at)

@@ -67,6 +67,8 @@ def holds(body: str, claim: str) -> bool:
 
 _SUM, _MEAN, _ROWS, _SIZE = "partial(sum)", "partial(mean)", "rows(axis 0)", "size(0)"
 
+_SEQUENCES = "all = []\nfor a in x:\n    out = []\n    for v in a.tolist():\n        if v > 0:\n            out.append(v)\n    all.append(out)\n"
+
 UNDERSTOOD = {
     "added up": (_SUM, "found = 0.\nfor i in range(len(x)):\n    found += (x[i] - y[i]).abs().sum()"),
     "added up again": (_SUM, "found = 0\nfor i in range(x.size(0)):\n    found = found + x[i, 1] * y[i]"),
@@ -103,6 +105,10 @@ UNDERSTOOD = {
     "two lists": (_MEAN, "one, two = [], []\nfor a, b in zip(x, y):\n    one.append(a.norm())\n    two.append(b.abs())\nfound = torch.stack(one).mean() + torch.stack(two).mean()"),
     "the same weights": (_SUM, "found = 0\nfor a in x:\n    found += (a * weight).norm()"),
     "the same place of each": (_SUM, "found = 0\nfor i in range(len(x)):\n    for k in range(3):\n        found += x[i, k].abs()"),
+    "lists of each": (_SUM, _SEQUENCES + "found = 0\nfor s, b in zip(all, y):\n    found += len(s) * b"),
+    "lists compared": (_MEAN, _SEQUENCES + "found = sum(s == t for s, t in zip(all, [[v for v in b.tolist() if v < 0.5] for b in x])) / len(all)"),
+    "lists of each in a function": (_SUM, "def one(a):\n    out = []\n    for v in a.tolist():\n        out.append(v * 2)\n    return out\nall = [one(a) for a in x]\nfound = 0.\nfor s in all:\n    found += max(s)"),
+    "a length of each": (_SUM, "found = 0\nfor a in x:\n    n = (a > 0).sum()\n    found += len(a[: int(n)])"),
     "a progress said": (_SUM, "found = 0\nfor i, a in enumerate(x):\n    if i == 0:\n        print(i)\n    found += a.norm()"),
 }  # fmt: skip
 
@@ -162,6 +168,9 @@ OTHER = {
     "samples of two views": "z = torch.cat([x, x * 2])\nfound = 0\nfor i in range(len(x)):\n    found += (z[i] - x[i]).norm() + (z[2 * i] - x[i]).norm()",
     "an attribute of the turn before": "class S:\n    a = None\ns = S()\nfound = 0\nfor a in x:\n    if s.a is not None:\n        found += (s.a * a).sum().abs()\n    s.a = a",
     "a list of the turn before": "seen = []\nfound = 0\nfor a in x:\n    for b in seen:\n        found += (a * b).sum().abs()\n    seen.append(a)",
+    "a list of the turn before that grows": "all, last = [], None\nfor a in x:\n    out = [a[0].item()]\n    all.append(out)\n    if last is not None:\n        last.append(a[1].item())\n    last = out\nfound = 0.\nfor s in all:\n    found += sum(s)",
+    "a list that takes the place of another": "all, last = [], [0.]\nfor a in x:\n    out = [a[0].item()]\n    all.append(last)\n    last = out\nfound = 0.\nfor s in all:\n    found += sum(s)",
+    "lists as long as the longest": "most = max(int(a.abs().sum() * 9) for a in x)\nall = []\nfor a in x:\n    out = [a[0].item()]\n    while len(out) < most:\n        out.append(1.)\n    all.append(out)\nfound = 0.\nfor s in all:\n    found += sum(s)",
     "the last of a list": "seen = [x[0]]\nfound = 0\nfor a in x:\n    found += (seen[-1] * a).sum().abs()\n    seen.append(a)",
 }  # fmt: skip
 
