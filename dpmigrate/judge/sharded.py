@@ -9,7 +9,7 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, Const, Data, Setting, Unknown, const
 from dpmigrate.judge.redrawn import LENGTHS, NUMBERS
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.batches import SAMPLERS, SHARED
+from dpmigrate.library.batches import OWN_ORDER, SAMPLERS, SHARED, divided
 from dpmigrate.library.streams import DRAW
 
 NAME = "training passes are sharded"
@@ -32,6 +32,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
             how = known or ("drawn numbers" if NUMBERS in why else "the order of a set")
             words = f"each rank has put the data set together for itself, by {how}: the shares do not fit"
             yield trial.fault(event.node, NAME, words, established=known is not None)
+    for event in trial.result.trace.of(OWN_ORDER):
+        if any(divided(trial.result, o) for o in trial.objects(event.values["loader"])):
+            words = "the data set gives its next sample, whichever it is asked for: a sampler cannot divide it"
+            yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("batch divided"):
         if event.values["size"] == const(1):
             words = "batches of one sample cannot be divided: apply with --batch per-rank"

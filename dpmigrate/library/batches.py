@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.heap import EXISTS, Delta, Object
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
@@ -13,6 +15,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     Atom,
+    Bound,
     Const,
     Data,
     Items,
@@ -32,6 +35,10 @@ from dpmigrate.library.sites import WHICH_SAMPLE, Row, Site
 _DOC = "https://docs.pytorch.org/docs/stable/data.html"
 #: how a loader deals its batches: a part of each, whole ones in turn, all of them to every rank
 SHARED, BLOCKS, WHOLE = "shared", "blocks", "whole"
+#: the event of a data set that gives its samples in an order of its own
+OWN_ORDER = "order of its own"
+#: objects of the program that keep what a sample leaves for the next one
+_STATE = ("instance", "list", "dict", "set")
 #: the samplers that give each rank a part of the samples
 SAMPLERS = ("DistributedSampler", "shard_sampler")
 
@@ -81,6 +88,8 @@ def sample(site: Site, dataset: Value, index: Value) -> Value:
         if made.kind == "instance" and method is not None:
             found.append(_item_of(site, method, index))
             continue
+        if site.m.heap.read((made.number, "dealing")):
+            own_order(site)
         inner = site.m.heap.read((made.number, "dataset"))
         tensors = site.m.heap.read((made.number, "tensors"))
         if tensors:
@@ -104,9 +113,40 @@ def _item_of(site: Site, method: Atom, index: Value) -> Value:
     result = site.m.call(value(method), Arguments([index]), site.node, site.frame)
     result = site.m.elements(result, site.node, site.frame) if _generator(site, result) else result
     frozen = _frozen(site, result, 4)
-    site.m.heap.rollback()
+    delta = site.m.heap.rollback()
     site.m.trace.missed = missed
+    if not _asks_which(site, method) and _leaves_state(site, delta):
+        own_order(site)
     return frozen or SETTING
+
+
+def own_order(site: Site) -> None:
+    """Samples come in an order of the data set's own, whichever is asked for."""
+    if site.object is not None and site.object.kind == "loader":
+        site.event(OWN_ORDER, loader=value(Ref(site.object.number)))
+
+
+def _asks_which(site: Site, method: Atom) -> bool:
+    """Whether ``__getitem__`` reads the index that it is given."""
+    assert isinstance(method, Bound)
+    node = site.m.heap.objects[method.function].extra.node
+    if node.name != "__getitem__" or node.args.vararg or len(node.args.args) < 2:
+        return True
+    index = node.args.args[1].arg
+    return any(
+        isinstance(n, ast.Name) and n.id == index and isinstance(n.ctx, ast.Load)
+        for n in ast.walk(node)
+    )
+
+
+def _leaves_state(site: Site, delta: Delta) -> bool:
+    """Whether a sample changes what was there before it: what the next one finds depends on it."""
+    objects = site.m.heap.objects
+    made = {n for n, name in delta if name == EXISTS}
+    return any(
+        n in objects and n not in made and objects[n].kind in _STATE and not str(name).startswith("#")
+        for n, name in delta
+    )
 
 
 def _generator(site: Site, v: Value) -> bool:

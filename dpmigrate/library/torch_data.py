@@ -18,7 +18,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import streams
-from dpmigrate.library.batches import divided, sample
+from dpmigrate.library.batches import OWN_ORDER, divided, sample
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 
@@ -115,6 +115,11 @@ def split(site: Site) -> Value:
 def dataset(site: Site) -> Value:
     """A data set of a library."""
     return site.ref("dataset", transform=site.get(-1, "transform"))
+
+
+def queue(site: Site) -> Value:
+    """A queue of samples, filled by a loader of its own: what it gives is the next, whichever is asked for."""
+    return site.ref("dataset", dealing=const(OWN_ORDER))
 
 
 def dataset_item(site: Site) -> Value:
@@ -214,6 +219,7 @@ HMDB51
         dataset,
         source=_VISION,
     ),
+    Row("torchio.Queue torchio.data.Queue", queue, source="https://docs.torchio.org/patches/patch_training.html"),
     Row("<loader>.__init__", constructed, source=_DOC),
     Row("<loader>.__len__", loader_length, source=_DOC),
     Row("<dataset>.__len__", uniform, source=_DOC),

@@ -41,3 +41,43 @@ def test_a_batch_that_is_looked_at() -> None:
 )
 def test_a_file_that_every_rank_writes(end: str, every: bool) -> None:
     assert bool([f for f in judged(result(end=end)).faults if f.invariant == files.ALONE]) is every
+
+
+_DATA_SET = """\
+class Own(torch.utils.data.Dataset):
+    def __init__(self):
+        self.x, self.at, self.held = torch.randn(64, 2), 0, {{}}
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        {}
+
+
+own = Own()
+for x in DataLoader(own, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(own)):
+    nn.functional.cross_entropy(model(x), x.argmax(1)).backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("item", "own"),
+    [
+        pytest.param("self.at += 1; return self.x[self.at % 64]", True, id="the next one"),
+        pytest.param("self.held[self.at] = 1; return self.x[len(self.held) % 64]", True, id="as many as are held"),
+        pytest.param("self.at += 1; return self.x[i]", False, id="counted"),
+        pytest.param("self.held[i] = self.x[i]; return self.held[i]", False, id="kept"),
+        pytest.param("return torch.randn(2)", False, id="drawn"),
+        pytest.param("return self.x[0] + torch.randn(2)", False, id="one, changed by chance"),
+    ],
+)
+def test_a_data_set_that_is_asked_for_a_sample(item: str, own: bool) -> None:
+    program = result(end=_DATA_SET.format(item))
+    assert bool([f for f in judged(program).faults if f.invariant == sharded.NAME and "its next sample" in f.words]) is own
+
+
+def test_a_queue_of_a_library() -> None:
+    made = "import torchio\nqueue = torchio.Queue(data, 8, 2)\nfor x in DataLoader(queue, batch_size=ddp.local_batch(4), sampler=ddp.DistributedSampler(queue)):\n    model(x)"
+    assert [f for f in judged(result(end=made)).faults if "its next sample" in f.words]
+    assert not [f for f in judged(result(end=made.replace("torchio.Queue(data, 8, 2)", "TensorDataset(data[:8][0])"))).faults if "its next sample" in f.words]
