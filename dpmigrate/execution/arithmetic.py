@@ -304,6 +304,9 @@ def derived(
         scaled = any(d.placement == placements.TERM_OF_MEAN for d in moving)
         turn = turn and not scaled and all(d.turn for d in moving)
     turn = turn and not (carries and any(_begins(v) for v in operands))
+    whole = bool(moving) and all(d.whole for d in moving)
+    if whole and placement == placements.PER_RANK:
+        placement = placements.MEAN  # whatever is made of numbers of all ranks is one
     placement = placements.in_turn(placement, (d.placement for d in moving), turn=turn)
     if placed and moving and placement.kind is not Kind.UNKNOWN:
         placement = placements.PER_RANK  # on one process its samples have other places
@@ -326,6 +329,7 @@ def derived(
         origin,
         turn,
         alone and axes is None,
+        whole and placement == placements.MEAN,
     )
     return value(made)
 

@@ -84,7 +84,8 @@ class Data(NamedTuple):
     and parameters that a gradient comes to. ``axes`` is the number of its axes, where known.
     ``bare``: the number is not known, and the samples' axis may be the only one.
     ``turn``: it is made of one turn of a loop over the rank's own batches or samples; what is the
-    same on all ranks depends on the place of the turn's sample.
+    same on all ranks depends on the place of the turn's sample. ``whole``: a mean whose value is
+    that of all ranks, though the gradients of it are those of a rank's part.
     """
 
     kind: str
@@ -96,6 +97,7 @@ class Data(NamedTuple):
     origin: Origin | None = None
     turn: bool = False
     bare: bool = False
+    whole: bool = False
     tag: str = "data"
 
 
@@ -310,6 +312,7 @@ def data_join(a: Data, b: Data) -> Data:
         a.axes if a.axes == b.axes else None,
         origin or a.origin or b.origin,
         turn,
+        whole=a.whole and b.whole,
     )
 
 

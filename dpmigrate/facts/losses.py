@@ -47,6 +47,8 @@ class Loss:
 _FUNCTIONAL = "torch.nn.functional."
 #: losses with class weights and an ignored index
 _CROSS = frozenset({"CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss"})
+#: functions of which the mean of two values is not the value of their mean
+_CURVED = frozenset({"sqrt", "rsqrt", "square", "pow", "log", "log2", "log10", "log1p", "exp", "exp2", "expm1", "reciprocal", "tanh", "sigmoid"})
 _SELECTED = "over what is selected of the batch, of which every rank has another number"
 _CHOICE = "the loss is a mean or a sum, by which function the program chooses"
 _FIXED = frozenset({"torch.tensor", "torch.as_tensor", "torch.zeros", "torch.ones", "torch.Tensor", "torch.FloatTensor"})
@@ -248,7 +250,23 @@ class Losses:
             if left.norm is Norm.CONST or self.numbers.plain(node.left):
                 return right
             return left if right.norm is Norm.CONST or self.numbers.plain(node.right) else Loss(Norm.UNKNOWN, node, left.why or right.why)
+        if isinstance(node.op, ast.Pow) and right.norm is Norm.CONST:
+            return self._curved(node, node.left)
         return left if right.norm is Norm.CONST and left.norm is Norm.CONST else Loss(Norm.UNKNOWN, node)
+
+    def _curved(self, node: ast.expr, inner: ast.expr) -> Loss:
+        """A function of a mean, such as its root: right of the mean over all ranks, and of it alone."""
+        found = self.norm(inner)
+        if found.norm is not Norm.MEAN:
+            return found if found.norm is Norm.CONST else Loss(Norm.UNKNOWN, node, found.why)
+        means = list(self._means.values()) if id(inner) not in self._known else list(self._known[id(inner)].means.values())
+        counted = [weights.of_samples(self.roles, m) for m in means]
+        if not counted or None in counted:
+            return Loss(Norm.WEIGHTED, node, "a function of a mean, which each rank would have of its own mean")
+        for part in counted:
+            assert part is not None
+            self._weighted[id(part.value)] = part
+        return Loss(Norm.MEAN, node)
 
     def _is_share(self, node: ast.expr) -> TypeGuard[ast.BinOp]:
         """``1.0 / n``: a number over the size of the batch."""
@@ -262,6 +280,8 @@ class Losses:
                 return self._mean(node, func.value)
             if func.attr == "sum":
                 return self._summed(node, func.value, bool(node.args or node.keywords))
+            if func.attr in _CURVED:
+                return self._curved(node, func.value)
             if func.attr in _KEEP:
                 return self.norm(node.args[0]) if func.attr == "scale" and node.args else self.norm(func.value)
             if func.attr == "item":
@@ -274,6 +294,8 @@ class Losses:
             return _join(node, [self.norm(a) for a in node.args])
         if dotted.startswith(_FUNCTIONAL) and dotted.removeprefix(_FUNCTIONAL) in criteria.FUNCTIONS:
             return self._reduction(node, node, dotted.removeprefix(_FUNCTIONAL), call=True)
+        if dotted.startswith("torch.") and dotted.removeprefix("torch.") in _CURVED and node.args:
+            return self._curved(node, node.args[0])
         if dotted == "torch.mean" and node.args:
             return self._mean(node, node.args[0])
         if dotted == "?.sum" and node.args:

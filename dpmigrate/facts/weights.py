@@ -14,6 +14,7 @@ from dpmigrate.facts.origins import of_data
 from dpmigrate.facts.phases import phases
 from dpmigrate.facts.ranks import leading_to
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.rows import Rows
 from dpmigrate.facts.selections import chosen, listed
 
 _PURE_METHODS = frozenset(
@@ -37,6 +38,7 @@ class Weighted:
     elements: bool = False  # every element of the targets counts, whatever it is
     count: ast.expr | None = None
     guards: tuple[ast.expr, ...] = ()
+    inner: bool = False  # a mean over all samples, of which a function is taken
 
 
 def of_targets(roles: Roles, call: ast.Call, made: ast.Call | None) -> Weighted | None:
@@ -72,6 +74,18 @@ def of_chosen(roles: Roles, mean: ast.Call, what: ast.expr) -> Weighted | None:
     outer = [n for t, n in parts.items() if t not in inner]
     written = len(outer) == 1 and not listed(roles, outer[0]) and _trained_here(roles, mean)
     return Weighted(mean, outer[0], elements=True) if written else None
+
+
+def of_samples(roles: Roles, mean: ast.Call) -> Weighted | None:
+    """The weight of a mean over all samples, of which a function is taken: how many elements there are of what it is made of. None where nothing
+    of it has a row for each sample.
+    """
+    rows = Rows(roles)
+    named = [n for n in walk(mean) if isinstance(n, ast.Name) and rows.samples(n)]
+    # model(x) may have another number of elements for each sample than x
+    plain = [n for n in named if not any(isinstance(a, ast.Call) for a in takewhile(lambda a: a is not mean, roles.names.ancestors(n)))]
+    made = next(iter([*plain, *named]), None)
+    return Weighted(mean, made, elements=True, inner=True) if made is not None and _trained_here(roles, mean) else None
 
 
 def of_count(roles: Roles, node: ast.BinOp) -> Weighted | None:

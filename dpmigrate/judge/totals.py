@@ -13,7 +13,6 @@ from dpmigrate.execution.values import Data, Origin, Ref, Value, const, data, pl
 from dpmigrate.judge.notes import SHARE, TOLD_OF, is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
-from dpmigrate.library.runtime import WHOLE_MEAN
 from dpmigrate.library.sites import OF_SAMPLES
 from dpmigrate.library.streams import DRAW
 
@@ -129,7 +128,7 @@ def of_training(trial: Trial) -> Iterator[Event]:
     text that holds a time beside it; and other numbers of the batch that is being trained on.
     """
     for event, d, over in _numbers(trial):
-        mean = d.placement == placements.MEAN and not (d.origin and d.origin.word == WHOLE_MEAN)
+        mean = d.placement == placements.MEAN and not d.whole
         beside = d.kind == "text" and d.placement.kind is Kind.PER_RANK and not _of_samples(d)
         other = d.kind in _SHOWN and (d.placement in _ADDED_UP or _of_samples(d))
         told = mean or beside or (other and d.sources & over and not _divided_part(d))

@@ -38,7 +38,7 @@ from dpmigrate.library import modules, streams, torch_data
 from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE, divided
 from dpmigrate.library.effects import same, world_size
 from dpmigrate.library.modules import taken_for_model
-from dpmigrate.library.sites import SHARE_OF_BATCHES, Effect, Row, Site
+from dpmigrate.library.sites import GRAD, SHARE_OF_BATCHES, Effect, Row, Site
 
 _DOC = "README.md#the-runtime"
 #: what a batch size is that was divided by the number of ranks
@@ -332,10 +332,6 @@ def made_of(wanted: Callable[[Placement], bool], what: str, gives: Placement) ->
     return effect
 
 
-#: since when a mean has the value of all ranks, though its gradients are those of a rank's part
-WHOLE_MEAN = "ddp.weighted_mean"
-
-
 def weighted_mean(site: Site) -> Value | None:
     """``ddp.weighted_mean(loss, count)``: a mean over what is counted. One over chosen samples stays
     what it is where all samples are counted.
@@ -345,8 +341,10 @@ def weighted_mean(site: Site) -> Value | None:
     if p.kind is Kind.RATIO and count.kind is Kind.SIZE:
         return site.get(0)
     made = made_of(_mean, "mean", placements.MEAN)(site) or NOTHING
+    if const(False)[0] in (site.m.heap.read(GRAD) or NOTHING):
+        return made  # nothing is exchanged
     return tuple(
-        a._replace(origin=Origin(site.node, WHOLE_MEAN, a.origin)) if isinstance(a, Data) else a for a in made
+        a._replace(whole=True) if isinstance(a, Data) and a.placement == placements.MEAN else a for a in made
     )
 
 

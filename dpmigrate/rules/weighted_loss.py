@@ -1,8 +1,9 @@
-"""The loss is averaged over something else than the samples.
+"""The loss is averaged over something else than the samples, or is a function of their mean.
 
 ## What it finds
 Cross entropy with class weights or `ignore_index`, sums divided by a mask or a count of valid targets, and means over what is chosen of the batch by what
-is in it: by a comparison, a mask that the loader or a function gives, a list of places or of losses that a test has filled.
+is in it: by a comparison, a mask that the loader or a function gives, a list of places or of losses that a test has filled. Roots, logarithms, exponentials and powers
+of a mean over the samples, as in the root of a mean squared error.
 
 ## Why it matters
 The mean of the ranks' means is not the global mean when the ranks have different weights to divide by: gradients off by 1 % with class weights and up to
@@ -12,11 +13,13 @@ The mean of the ranks' means is not the global mean when the ranks have differen
 ```python
 loss = criterion(out, y)  # nn.CrossEntropyLoss(ignore_index=255)
 loss = (errors * mask).sum() / mask.sum()
+loss = torch.sqrt(F.mse_loss(out, y))
 ```
 becomes
 ```python
 loss = ddp.weighted_mean(criterion(out, y), ddp.weight_of(y, criterion.weight, criterion.ignore_index))
 loss = (errors * mask).sum() / ddp.mean_count(mask.sum())
+loss = torch.sqrt(ddp.weighted_mean(F.mse_loss(out, y), y.numel()))
 ```
 whose gradients, averaged over the ranks, are those of the mean over the global batch. Each costs an exchange of one or two numbers a step; without gradients,
 as in an evaluation under `no_grad`, nothing is exchanged.
@@ -56,9 +59,10 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
         for part in script.losses.weighted_in(call):
             if id(part.value) not in done:
                 done.add(id(part.value))
-                yield Hit(part.value, _MESSAGE, tuple(_edits(script, part)))
+                yield Hit(part.value, _FUNCTION if part.inner else _MESSAGE, tuple(_edits(script, part)))
 
 
+_FUNCTION = "a function of this mean, such as a root, is taken: the mean of what the ranks have is not that of the global batch"
 _MESSAGE = "a mean over weights or valid targets: the mean of the ranks' means is not that of the global batch"
 
 

@@ -413,3 +413,33 @@ def test_what_a_loss_module_holds_goes_into_the_count(held: str, made: str, writ
         assert _COUNTED in whole(**parts)
     else:
         assert refused("DPM302", **parts)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param("loss = torch.sqrt(F.mse_loss(model(x), y))", "loss = torch.sqrt(ddp.weighted_mean(F.mse_loss(model(x), y), y.numel()))", id="a root"),
+        pytest.param("loss = ((model(x) - y) ** 2).mean() ** 0.5", "loss = ddp.weighted_mean(((model(x) - y) ** 2).mean(), y.numel()) ** 0.5", id="a power"),
+        pytest.param("loss = torch.mean((model(x) - y) ** 2).sqrt()", "loss = ddp.weighted_mean(torch.mean((model(x) - y) ** 2), y.numel()).sqrt()", id="a method"),
+        pytest.param("loss = F.l1_loss(model(x), y)\nloss = torch.log(1 + loss)", "loss = ddp.weighted_mean(F.l1_loss(model(x), y), y.numel())\n            loss = torch.log(1 + loss)", id="of a variable"),
+    ],
+)  # fmt: skip
+def test_a_function_of_a_mean(line: str, expected: str) -> None:
+    assert expected in whole(step=_STEP.format(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("loss = torch.sqrt((model(x) - y) ** 2 + 1).mean()", id="a mean of roots"),
+        pytest.param("loss = torch.sqrt(((model(x) - y) ** 2).mean(dim=1)).mean()", id="roots of each sample's mean"),
+        pytest.param("loss = F.mse_loss(model(x).exp(), y.exp())", id="of the data"),
+    ],
+)
+def test_functions_of_each_sample(line: str) -> None:
+    assert found("DPM302", step=_STEP.format(line)) == []
+
+
+def test_a_root_of_what_is_divided_by_hand_is_refused() -> None:
+    loss = "loss = torch.sqrt(((model(x) - y) ** 2).sum() / len(x))"
+    assert refused("DPM302", step=_STEP.format(loss)) == ["torch.sqrt(((model(x) - y) ** 2).sum() / len(x))"]
