@@ -87,8 +87,10 @@ class Seeds:
 
     # ------------------------------------------------------------------ the program's own seed
     def _own(self, loader: ast.Call) -> str | None:
-        """The seed of the script, where it is set without condition and seen where the loader is built."""
+        """The seed of the script, where it is set once, without condition, and seen where the loader is built."""
         names = self.script.names
+        if len({self.script.text(c) for c in self._before(loader)}) > 1:
+            return None  # the last of them counts
         for call in self.script.calls("torch.manual_seed"):
             place, value = self._brought(call, call.args[0] if call.args else None)
             here = names.function(place)
@@ -106,6 +108,17 @@ class Seeds:
                 if owner is seen and known:
                     return self.script.text(value)
         return None
+
+    def _before(self, loader: ast.Call) -> Iterator[ast.Call]:
+        """The calls that seed torch before the loader is built, or may."""
+        order, names = self.script.values.order, self.script.names
+        for call in self.script.calls("torch.manual_seed"):
+            place, _ = self._brought(call, None)
+            if names.function(place) is names.function(loader):
+                if position(place) < position(loader):
+                    yield call
+            elif order.when(loader, names.statement(place)) != "before":
+                yield call
 
     def _seeded_elsewhere(self, place: ast.Call, loader: ast.Call) -> bool:
         """Whether another file has set the seed before the loader is built: its number is not repeated here, where another script may want another one."""

@@ -20,7 +20,7 @@ loader = DataLoader(train_set, batch_size=ddp.local_batch(args.batch_size))
 ## When it is not fixed
 A loader without a batch size, or with a batch size of 1, has batches of one sample, which cannot be divided: it is refused. With `--batch per-rank` each of N
 ranks takes one sample in a step, and the global batch becomes N. An option whose default is 1 is told: the migrated program wants another value on several
-ranks.
+ranks. So is an odd number of samples, which two ranks cannot divide.
 """
 
 from __future__ import annotations
@@ -51,7 +51,14 @@ def batch_size_not_divided(script: Script) -> Iterator[Hit]:
                 advice=f"give the loader a batch_size that the number of ranks divides, or {_PER_RANK}",
             )  # fmt: skip
         else:
-            for default in _defaults(script, size):
+            defaults = list(_defaults(script, size))
+            for number in dict.fromkeys([*known, *(d for d in defaults if not _is_one(d))]):
+                if ranks := _odd(number):
+                    yield Hit(
+                        number, f"batches of {script.text(number)} samples can be divided over {ranks} ranks only: any other number of ranks stops at the start",
+                        severity=Severity.WARNING, advice=f"take a batch size that the number of ranks divides, or {_PER_RANK}",
+                    )  # fmt: skip
+            for default in filter(_is_one, defaults):
                 yield Hit(
                     default, "this batch size of one sample cannot be divided over ranks: several of them stop at the start", severity=Severity.WARNING,
                     advice=f"start them with a batch size that the number of ranks divides, or {_PER_RANK}",
@@ -69,13 +76,20 @@ def _numbers(script: Script, size: ast.expr) -> list[ast.expr]:
 
 
 def _defaults(script: Script, size: ast.expr) -> Iterator[ast.expr]:
-    """The default of the option that gives the size, where that is 1."""
+    """The default of the option that gives the size."""
     words = {n.attr for n in (size, *_numbers(script, size)) if isinstance(n, ast.Attribute)}
     for call in script.names.calls("add_argument"):
         options = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
         default = script.argument(call, "default")
-        if default is not None and _is_one(default) and words & {o.lstrip("-").replace("-", "_") for o in options}:
+        if default is not None and words & {o.lstrip("-").replace("-", "_") for o in options}:
             yield default
+
+
+def _odd(node: ast.expr) -> str:
+    """Over how many ranks a batch size can be divided that two do not divide; '' for any other."""
+    size = node.value if isinstance(node, ast.Constant) and type(node.value) is int else 0
+    fits = [str(n) for n in range(2, size + 1) if size % n == 0]
+    return (", ".join(fits[:-1]) + " or " if fits[1:] else "") + fits[-1] if size % 2 and fits else ""
 
 
 def _is_one(node: ast.expr) -> bool:

@@ -2,8 +2,8 @@
 
 ## What it finds
 Cross entropy with class weights or `ignore_index`, sums divided by a mask or a count of valid targets, and means over what is chosen of the batch by what
-is in it: by a comparison, a mask that the loader or a function gives, a list of places or of losses that a test has filled. Roots, logarithms, exponentials and powers
-of a mean over the samples, as in the root of a mean squared error.
+is in it: by a comparison, a mask that the loader or a function gives, a list of places or of losses that a test has filled. Roots, logarithms,
+exponentials and powers of a mean over the samples, as in the root of a mean squared error.
 
 ## Why it matters
 The mean of the ranks' means is not the global mean when the ranks have different weights to divide by: gradients off by 1 % with class weights and up to

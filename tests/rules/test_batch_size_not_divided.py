@@ -97,3 +97,19 @@ def test_per_rank_keeps_the_number() -> None:
     settings = Settings(batch="per-rank")
     assert found("DPM202", settings) == []
     assert "loader = DataLoader(train_set, batch_size=16, sampler=" in whole(settings)
+
+
+@pytest.mark.parametrize(
+    ("loader", "words"),
+    [
+        pytest.param("loader = DataLoader(train_set, batch_size=5)", ["batches of 5 samples can be divided over 5 ranks only"], id="a prime number"),
+        pytest.param("size = 15\nloader = DataLoader(train_set, batch_size=size)", ["batches of 15 samples can be divided over 3, 5 or 15 ranks only"], id="in a variable"),
+        pytest.param("loader = DataLoader(train_set, batch_size=6)", [], id="even"),
+        pytest.param("loader = DataLoader(train_set, batch_size=2 * n)", [], id="not a number"),
+    ],
+)  # fmt: skip
+def test_numbers_that_two_ranks_do_not_divide(loader: str, words: list[str]) -> None:
+    told = [h.message for h in hits("DPM202", loader=loader) if h.severity is Severity.WARNING]
+    assert [t.split(":")[0] for t in told] == words
+    if words:
+        assert "ddp.local_batch(" in whole(loader=loader)

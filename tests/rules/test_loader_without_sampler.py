@@ -359,3 +359,9 @@ _SET_AND_GET = "s = 7\ntorch.manual_seed(s)\ndef get(data):\n    return DataLoad
 def test_a_function_that_makes_loaders(parts: dict[str, str | bool], seed: str) -> None:
     """What one place makes is told apart when the program runs."""
     assert _seeds(defs=_SET_AND_GET, setup=_SECOND, **parts) == [seed]
+
+
+def test_the_last_of_several_seeds_counts() -> None:
+    once = "torch.manual_seed(1)\n"
+    assert "seed=1)" in whole(loader=once + "loader = DataLoader(train_set, batch_size=16, shuffle=True)")
+    assert "seed=ddp.common_seed())" in whole(defs=once, loader="torch.manual_seed(seed)\nloader = DataLoader(train_set, batch_size=16, shuffle=True)")
