@@ -100,6 +100,12 @@ def test_the_notes_say_what_changes_in_meaning() -> None:
     assert not any("Evaluation" in line for line in notes(script(program())))
 
 
+def test_the_notes_name_what_makes_the_batches_and_is_not_read() -> None:
+    lines = notes(script(program(imports="from data.sets import make_loader", loader="loader = make_loader(train_set)")))
+    assert any("The code of data.sets.make_loader" in line for line in lines)
+    assert not any("is not read" in line for line in notes(script(program())))
+
+
 _MAYBE = "several = torch.cuda.device_count() > 1\nmodel = Net()\nif several:\n    model = nn.DataParallel(model)"
 
 

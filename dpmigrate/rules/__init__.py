@@ -77,6 +77,12 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
             "Batch size: each rank keeps the script's batch size, so the global batch grows with the number of ranks; "
             "scale the learning rate (linearly, with warm-up)."
         )
+    unread = [v.qual for c in script.train_loader_calls if not script.roles.makes_loader(c) for v in script.values.eval(c.func) if v.kind == "ext"]
+    if unread:
+        out.append(
+            f"The code of {', '.join(dict.fromkeys(unread))}, which makes the training batches, is not read: every rank runs it, with the downloads and "
+            "random splits that it may do. If it is part of this program, run dpmigrate in the folder in which the program is started."
+        )
     if not script.from_data_parallel and any(True for _ in layers.by_hand(script.modules)):
         out.append("The model computes a statistic over the batch: each rank takes it from its part of the batch, other numbers than on one GPU.")
     evaluated = [e for e in script.evaluations if e.loop.evaluates]

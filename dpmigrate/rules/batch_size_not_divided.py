@@ -55,7 +55,7 @@ def batch_size_not_divided(script: Script) -> Iterator[Hit]:
             for number in dict.fromkeys([*known, *(d for d in defaults if not _is_one(d))]):
                 if ranks := _odd(number):
                     yield Hit(
-                        number, f"batches of {script.text(number)} samples can be divided over {ranks} ranks only: any other number of ranks stops at the start",
+                        number, f"batches of {script.text(number)} samples can be divided over {ranks} ranks only: with others the program stops at once",
                         severity=Severity.WARNING, advice=f"take a batch size that the number of ranks divides, or {_PER_RANK}",
                     )  # fmt: skip
             for default in filter(_is_one, defaults):
