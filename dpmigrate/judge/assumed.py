@@ -8,17 +8,19 @@ from itertools import islice
 from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
-from dpmigrate.execution.values import Const, Data, const, data
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.values import NOTHING, Const, Data, const, data
 from dpmigrate.judge import normalised, streams, totals
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
-from dpmigrate.library.batches import divided
+from dpmigrate.library.batches import SHARED, divided
+from dpmigrate.library.sites import PADDING
 
 
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
-        normalised.sentences, _models, _axes, _squeezed, _single, _scaled, _means, _parts, _mixed, _decided, _devices, _partners,
+        normalised.sentences, _models, _axes, _squeezed, _single, _scaled, _means, _parts, _mixed, _decided, _devices, _partners, _padding,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
@@ -149,6 +151,28 @@ def _partners(trial: Trial) -> Iterator[str]:
             "is drawn for its rank's part of the batch: where it gives a sample a partner, as in mixup, "
             "that is one of the same part."
         )
+
+
+def _padding(trial: Trial) -> Iterator[str]:
+    """What goes by the padding of training sequences as well."""
+    objects = trial.result.heap.objects
+    found = [
+        event.node
+        for event in trial.result.trace.of(PADDING)
+        if any(_shared(trial, objects[n]) for d in data(event.values["given"]) for n in d.sources)
+    ]
+    if found:
+        yield (
+            f"{_first(list(dict.fromkeys(found)))} goes by the padding as well, and each rank pads to the longest sample of "
+            "its part of the batch: other numbers than on one process. Pack the sequences, mask the padding, or pad to a fixed length."
+        )
+
+
+def _shared(trial: Trial, made: Object) -> bool:
+    """Whether an object is a loader of which each rank has a part of every batch."""
+    return is_loader(trial.result, made) and divided(trial.result, made) and (
+        trial.held(made.number, "dealt") in (NOTHING, const(SHARED))
+    )
 
 
 def _single(trial: Trial) -> Iterator[str]:

@@ -227,11 +227,12 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
                 found.append(Items(tuple(parts)))
             case Data(kind="number" | "text", placement=placements.PER_RANK):
                 found.append(_batch(site, "batch", loader_number, None))
-            case Data(placement=placements.Placement(kind=Kind.ROWS, axis=0)) if not collated:
+            case Data(placement=placements.Placement(kind=Kind.ROWS)) if not collated:
                 batch = _batch(site, "tensor", loader_number, a.axes)  # put together already
-                padded = a.placement.padded and batch.placement.kind is Kind.ROWS
-                lying = batch.placement._replace(padded=padded)
-                found.append(batch._replace(placement=lying))
+                if batch.placement.kind is Kind.ROWS:
+                    lying = batch.placement._replace(axis=a.placement.axis, padded=a.placement.padded)
+                    batch = batch._replace(placement=lying)
+                found.append(batch)
             case Data():
                 plain = a.kind in ("samples", "any")
                 kept = a.kind == "mask" or (a.kind == "array" and not collated)

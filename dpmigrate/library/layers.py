@@ -7,7 +7,7 @@ takes away.
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
@@ -211,10 +211,23 @@ def softmax(site: Site) -> Value | None:
     return along()(Site(site.m, site.name, inner, site.node, site.frame))
 
 
+def _of_a_batch(site: Site) -> bool:
+    """Whether a list argument holds one item for each sample of a batch."""
+    lists = site.m.objects(site.get(0) or NOTHING)
+    return bool(lists) and all(samples.all_of_batch(site.m, made, one=True) for made in lists)
+
+
 def padded_sequence(site: Site) -> Value:
     """``pad_sequence(list)``: the samples side by side, along the second axis by default."""
     parts, exact = parts_of(site)
     found = next((r for v in parts if (r := rows_of(v)) is not None), None)
+    if found is None and not exact and _of_a_batch(site):
+        first = known(site.get(1, "batch_first") or const(False))
+        if not isinstance(first, bool):
+            return site.unknown("whether padded sequences have the samples first")
+        inner = arithmetic.axes_of(parts)
+        lying = placements.rows(0 if first else 1, padded=True)
+        return site.data(lying, axes=None if inner is None else inner + 1, keep_axes=False)
     if found is None:
         return site.data(placements.joined(arithmetic.aligned(parts)), keep_axes=False)
     if exact:

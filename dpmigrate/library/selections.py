@@ -30,7 +30,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.factories import DRAWN_ORDER
 from dpmigrate.library.shapes import axes_of
-from dpmigrate.library.sites import PART, SINGLE, WHICH_SAMPLE, Site, on_axis, one_dim, rows_of
+from dpmigrate.library.sites import PADDING, PART, SINGLE, WHICH_SAMPLE, Site, on_axis, one_dim, rows_of
 from dpmigrate.library.sizes import size_of
 from dpmigrate.library.streams import DRAW
 
@@ -82,9 +82,17 @@ def index(site: Site) -> Value | None:
         return _lying(site, owner, placements.PER_RANK, None, *walk.others)
     if whole:
         padded = found.placement.padded and not any(_at_one(site, v) for v in parts)
+        if padded and any(_from_the_end(site, v) for v in parts[:2]):
+            site.event(PADDING, given=value(found))
         p = found.placement._replace(axis=walk.to, padded=padded)
         return _lying(site, owner, p, walk.axes)
     return _chosen(site, owner, found, walk)
+
+
+def _from_the_end(site: Site, part: Value) -> bool:
+    """``x[:, -1]``: the place moves with the padding."""
+    found = known(part)
+    return type(found) is int and found < 0
 
 
 def _at_one(site: Site, part: Value) -> bool:

@@ -17,10 +17,11 @@ from dpmigrate.execution.values import (
     Value,
     const,
     items,
+    join,
     known,
     placement_of,
 )
-from dpmigrate.library.sites import Site, rows_of
+from dpmigrate.library.sites import PADDING, Site, rows_of
 
 RECURRENT = ("LSTM", "GRU", "RNN")
 CELLS = ("LSTMCell", "GRUCell", "RNNCell")
@@ -93,6 +94,9 @@ def recurrent(site: Site, made: Object, name: str) -> Value:
         made_of = placements.UNKNOWN if lost else placements.PER_RANK
         each = _made(site, made_of, None, "packed" if packs else "tensor")
         return _with_states(name, each, _made(site, made_of, None, "tensor"))
+    both = known(site.m.heap.read((made.number, "=bidirectional")) or NOTHING)
+    if p.padded and not packs and both:
+        site.event(PADDING, given=first)
     joined = placements.joined([p._replace(axis=1, ragged=False, times=1), *_rows(states)])
     last = _made(site, joined._replace(axis=1), 3, "tensor")
     each = _made(site, p, 2 if packs else 3, "packed" if packs else "tensor")
@@ -156,6 +160,8 @@ def attending(site: Site, made: Object, name: str) -> Value:
     )
     if not beside and p.kind is Kind.ROWS:
         p = placements.PER_RANK
+    if p.kind is Kind.ROWS and p.padded and not masks and not paddings:
+        site.event(PADDING, given=join(*tensors))
     axes = 3 if p.kind is Kind.ROWS else None
     return _weights(site, name, _made(site, p, axes, "tensor"), p, axes)
 

@@ -38,6 +38,8 @@ from dpmigrate.execution.values import (
     value,
 )
 
+#: the event of what goes by the padding of sequences as well
+PADDING = "padding read"
 #: a field of ``range(a, n)`` where n is not known, and of what is made of it: all are at least a
 LEAST = "#at least"
 #: whether autograd records: a field of the process

@@ -81,3 +81,55 @@ def test_a_queue_of_a_library() -> None:
     made = "import torchio\nqueue = torchio.Queue(data, 8, 2)\nfor x in DataLoader(queue, batch_size=ddp.local_batch(4), sampler=ddp.DistributedSampler(queue)):\n    model(x)"
     assert [f for f in judged(result(end=made)).faults if "its next sample" in f.words]
     assert not [f for f in judged(result(end=made.replace("torchio.Queue(data, 8, 2)", "TensorDataset(data[:8][0])"))).faults if "its next sample" in f.words]
+
+
+_PADDED = """\
+class Series(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        return torch.randn(5 + i % 20, 2), i % 2
+
+
+def collate(batch):
+    xs, ys = zip(*batch)
+    return nn.utils.rnn.pad_sequence(xs, batch_first={first}), torch.tensor(ys), torch.tensor([len(x) for x in xs])
+
+
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(2, 4, batch_first={first}, bidirectional={both})
+        self.attend = nn.MultiheadAttention(2, 1, batch_first={first})
+        self.out = nn.LazyLinear(2)
+
+    def forward(self, x, n):
+        {forward}
+
+
+reader = ddp.wrap(Reader())
+own = Series()
+for x, y, n in {loader}:
+    nn.functional.cross_entropy(reader(x, n), y).backward()
+"""
+_SHARED = "DataLoader(own, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(own), collate_fn=collate)"
+_PACKED = "p = nn.utils.rnn.pack_padded_sequence(x, n, {first}, False); return self.out(self.rnn(p)[1].mean(0))"
+
+
+@pytest.mark.parametrize(
+    ("forward", "both", "loader", "reads"),
+    [
+        pytest.param("return self.out(self.rnn(x)[0][:, 0])", True, _SHARED, True, id="from both ends"),
+        pytest.param("return self.out(self.rnn(x)[0][:, 0])", False, _SHARED, False, id="from the front"),
+        pytest.param("return self.out(self.rnn(x)[0][:, -1])", False, _SHARED, True, id="the last place"),
+        pytest.param(_PACKED.format(first=True), True, _SHARED, False, id="packed"),
+        pytest.param("return self.out(self.attend(x, x, x)[0][:, 0])", False, _SHARED, True, id="attention"),
+        pytest.param("return self.out(self.attend(x, x, x, key_padding_mask=x[:, :, 0] == 0)[0][:, 0])", False, _SHARED, False, id="masked attention"),
+        pytest.param("return self.out(self.rnn(x)[0][:, 0])", True, "ddp.shard(DataLoader(own, batch_size=16, collate_fn=collate))", False, id="whole batches"),
+        pytest.param("return self.out(self.rnn(x)[0][:, 0])", True, _SHARED.replace(", collate_fn=collate", ""), False, id="not padded"),
+    ],
+)  # fmt: skip
+def test_padding_that_is_read(forward: str, both: bool, loader: str, reads: bool) -> None:
+    program = result(end=_PADDED.format(first=True, both=both, forward=forward, loader=loader))
+    assert bool([s for s in judged(program).assumed if "goes by the padding" in s]) is reads
