@@ -78,3 +78,6 @@ COLLECTIVE: Final = frozenset(
     }
     | {"seed_ranks", "same_stream", "own_streams"}
 )
+
+#: those that exchange nothing where gradients are switched off
+OF_GRADIENTS: Final = frozenset({"weighted_mean", "mean_count"})

@@ -38,7 +38,7 @@ from dpmigrate.library import modules, streams, torch_data
 from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE, divided
 from dpmigrate.library.effects import same, world_size
 from dpmigrate.library.modules import taken_for_model
-from dpmigrate.library.sites import GRAD, SHARE_OF_BATCHES, Effect, Row, Site
+from dpmigrate.library.sites import SHARE_OF_BATCHES, Effect, Row, Site
 
 _DOC = "README.md#the-runtime"
 #: what a batch size is that was divided by the number of ranks
@@ -341,17 +341,19 @@ def weighted_mean(site: Site) -> Value | None:
     if p.kind is Kind.RATIO and count.kind is Kind.SIZE:
         return site.get(0)
     made = made_of(_mean, "mean", placements.MEAN)(site) or NOTHING
-    if const(False)[0] in (site.m.heap.read(GRAD) or NOTHING):
-        return made  # nothing is exchanged
     return tuple(
         a._replace(whole=True) if isinstance(a, Data) and a.placement == placements.MEAN else a for a in made
     )
 
 
 def collective(effect: Effect) -> Effect:
-    """The same where all ranks come together for it."""
+    """The same where all ranks come together for it, which they do for gradients alone: without
+    them the runtime gives what it is given.
+    """
 
     def together(site: Site) -> Value | None:
+        if not site.grad():
+            return site.get(0)
         met(site)
         return effect(site)
 

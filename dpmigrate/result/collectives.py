@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.contract import COLLECTIVE
+from dpmigrate.contract import COLLECTIVE, OF_GRADIENTS
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.exits import exits
 from dpmigrate.facts.names import FunctionNode, Loop
@@ -39,7 +39,10 @@ def _in_shares(m: Migrated, called: list[tuple[str, ast.Call]]) -> Iterator[Faul
             continue
         body = ast.Module(loop.body, [])
         entered = m.after.roles.all_entered(body)
+        quiet = m.after.roles.quiet_always(loop)
         for what, call in called:
+            if quiet and what in OF_GRADIENTS:
+                continue
             if (
                 any(m.after.names.is_inside(call, s) for s in loop.body)
                 or m.after.names.function(call) in entered
