@@ -321,19 +321,19 @@ class _Proof(ControlDependence):
     def element(self, source: ast.expr, path: tuple[int | str, ...]) -> bool:
         """Whether what a loop over ``source`` gives in each turn is uniform."""
         if isinstance(source, ast.Call):
-            called = last(source.func)
-            through = gone_through(source)
-            if called in PROGRESS and through is not None:
-                return self.element(through, path)
-            if called == "enumerate" and through is not None:
-                return path[:2] == ("*", 0) or self.element(through, ())
+            called = self.names.word(source.func)
+            inner = gone_through(source)
+            if called in PROGRESS and inner is not None:
+                return self.element(inner, path)
+            if called == "enumerate" and inner is not None:
+                return path[:2] == ("*", 0) or self.element(inner, ())
             if called == "zip":
                 return all(self.element(x, ()) for x in source.args)
             if counted_turns(self.names, source):
                 return all(self.expression(x) for x in [*source.args, *(k.value for k in source.keywords)])
         if isinstance(source, ast.Name):
             given = latest(self.names, source, list(self.names.bindings(self.names.scope_of[source], source.id)))
-            if given is not None and isinstance(given.value, ast.Call) and not given.path and (last(given.value.func) in PROGRESS | {"enumerate"}):
+            if given is not None and isinstance(given.value, ast.Call) and not given.path and self.names.word(given.value.func) in PROGRESS | {"enumerate"}:
                 return self.element(given.value, path)
         return not isinstance(source, ast.Set) and self.expression(source)
 

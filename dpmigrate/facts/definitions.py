@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.library import FLOATS, MOVES, PROGRESS
-from dpmigrate.facts.names import FunctionNode, Names, last
+from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 
 #: methods of a module that return the module
@@ -19,6 +19,11 @@ TRANSPARENT = PROGRESS | {"enumerate", "list", "tuple", "iter", "islice", "cycle
 def gone_through(call: ast.Call) -> ast.expr | None:
     """What a call of :data:`TRANSPARENT` goes through, by place or by name: ``tqdm(loader)``, ``tqdm(iterable=loader)``, ``track(sequence=loader)``."""
     return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("iterable", "sequence")), None)
+
+
+def through(names: Names, node: ast.AST, words: frozenset[str] = TRANSPARENT) -> ast.expr | None:
+    """What a call hands on for iteration; None for any other expression."""
+    return gone_through(node) if isinstance(node, ast.Call) and names.word(node.func) in words else None
 
 
 class Definitions:
@@ -108,8 +113,8 @@ class Definitions:
             if self.names.function(y) is function:
                 loops = [a for a in self.names.ancestors(y) if isinstance(a, ast.For) and self.names.is_inside(a, function)]
                 value = y.value if isinstance(y, ast.YieldFrom) else loops[0].iter if loops else self._taken(function)
-                while isinstance(value, ast.Call) and last(value.func) in TRANSPARENT and (through := gone_through(value)) is not None:
-                    value = through
+                while value is not None and (inner := through(self.names, value)) is not None:
+                    value = inner
                 if value is not None:
                     out.append(value)
         return out

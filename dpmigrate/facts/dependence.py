@@ -9,7 +9,7 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 
-from dpmigrate.facts.definitions import gone_through
+from dpmigrate.facts.definitions import through
 from dpmigrate.facts.library import PROGRESS
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
 from dpmigrate.facts.nodes import walk
@@ -79,8 +79,8 @@ class ControlDependence(ABC):
 
     def _turns(self, source: ast.expr) -> bool:
         """Whether the ranks make as many turns of a loop: loaders are cut to the same length, the contents of a batch are not."""
-        while isinstance(source, ast.Call) and last(source.func) in PROGRESS | {"enumerate"} and (through := gone_through(source)) is not None:
-            source = through
+        while (inner := through(self.names, source, PROGRESS | {"enumerate"})) is not None:
+            source = inner
         if isinstance(source, ast.Call) and counted_turns(self.names, source):
             return all(self.expression(x) for x in source.args)
         return not self.of_batch(source, frozenset())

@@ -159,7 +159,7 @@ class _Search:
 
     def _source(self, expr: ast.expr) -> ast.expr:
         """The stream inside ``enumerate`` and the like; a function of the file that is called ``cycle`` makes one of its own."""
-        while isinstance(expr, ast.Call) and last(expr.func) in TRANSPARENT and not any(self.roles.values.targets(expr)):
+        while isinstance(expr, ast.Call) and self.names.word(expr.func) in TRANSPARENT and not any(self.roles.values.targets(expr)):
             inner = gone_through(expr)
             if inner is None:
                 break

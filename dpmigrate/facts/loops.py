@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.definitions import TRANSPARENT, gone_through
+from dpmigrate.facts.definitions import TRANSPARENT, gone_through, through
 from dpmigrate.facts.looked import looked_at, measured
 from dpmigrate.facts.names import FunctionNode, Loop, Names
 from dpmigrate.facts.names import last as last
@@ -132,8 +132,8 @@ def source(roles: Roles, node: ast.expr) -> ast.expr:
     """The expression that gives the loader inside ``enumerate``, ``tqdm``, ``iter``, the file's own generators, and names bound to them."""
     names = roles.names
     while True:
-        if isinstance(node, ast.Call) and last(node.func) in TRANSPARENT and (through := gone_through(node)) is not None:
-            node = through
+        if (inner := through(names, node)) is not None:
+            node = inner
         elif isinstance(node, ast.Call) and (given := roles.values.returned.handed_on(node)) is not None:
             node = given
         elif isinstance(node, ast.Name | ast.IfExp):
@@ -169,7 +169,7 @@ def _bound_to(names: Names, node: ast.Name) -> list[ast.expr]:
 def _hands_over(roles: Roles, value: ast.AST | None) -> bool:
     if not isinstance(value, ast.Call) or gone_through(value) is None:
         return False
-    return last(value.func) in TRANSPARENT or roles.values.returned.handed_on(value) is not None
+    return roles.names.word(value.func) in TRANSPARENT or roles.values.returned.handed_on(value) is not None
 
 
 def _hands_on(roles: Roles, node: ast.For | ast.AsyncFor) -> bool:
@@ -282,10 +282,10 @@ def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
         begins = roles.names.dotted(call.func) == "?.iter" and bool(call.args) and bool(roles.loaders_of(call.args[0]) & loop.loaders)
         if begins and (_repeats(roles, call) or _used_before(roles, loop, call)):
             stmt = roles.names.statement(call)
-            out.setdefault(stmt, Restart(stmt, _iterated(call.args[0])))
+            out.setdefault(stmt, Restart(stmt, _iterated(roles.names, call.args[0])))
     for node in roles.names.nodes:
         if isinstance(node, ast.For) and _hands_on(roles, node) and roles.loaders_of(node.iter) & loop.loaders and _repeats(roles, node):
-            out.setdefault(node, Restart(node, _iterated(node.iter)))
+            out.setdefault(node, Restart(node, _iterated(roles.names, node.iter)))
     return list(out.values())
 
 
@@ -306,8 +306,8 @@ def _used_before(roles: Roles, loop: BatchLoop, call: ast.Call) -> bool:
     return any(roles.values.order.when(call, roles.names.statement(b.node)) == "after" for b in others)
 
 
-def _iterated(node: ast.expr) -> ast.expr:
+def _iterated(names: Names, node: ast.expr) -> ast.expr:
     """The loader inside ``enumerate`` and the like, as it is written in this place."""
-    while isinstance(node, ast.Call) and last(node.func) in TRANSPARENT and (through := gone_through(node)) is not None:
-        node = through
+    while (inner := through(names, node)) is not None:
+        node = inner
     return node

@@ -155,6 +155,10 @@ class Names(Symbols):
             self._dotted[node] = self._resolve(node)
         return self._dotted[node]
 
+    def word(self, func: ast.expr) -> str:
+        """The last part of what is called, by whatever name it was imported: ``bar`` is ``tqdm`` after ``from tqdm import tqdm as bar``."""
+        return self.dotted(func).rpartition(".")[2] or last(func)
+
     def _resolve(self, node: ast.AST) -> str:
         parts: list[str] = []
         while isinstance(node, ast.Attribute):

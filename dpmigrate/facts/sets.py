@@ -120,4 +120,4 @@ def _made_here(roles: Roles, v: Val) -> bool:
     else:
         made = v.kind == "call" and v.qual in _MAKES
     around = roles.names.parent.get(v.node) if made else None
-    return made and not (isinstance(around, ast.Call) and last(around.func) in TRANSPARENT)
+    return made and not (isinstance(around, ast.Call) and roles.names.word(around.func) in TRANSPARENT)

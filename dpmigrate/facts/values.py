@@ -11,10 +11,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from dpmigrate.facts.definitions import SAME, TRANSPARENT, Definitions, default, gone_through, is_class_method, is_static
+from dpmigrate.facts.definitions import SAME, Definitions, default, is_class_method, is_static, through
 from dpmigrate.facts.flows import flows
 from dpmigrate.facts.lookups import Lookups
-from dpmigrate.facts.names import FunctionNode, Names, last
+from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals, WrapSite, beginning, leaves, wrap_argument
 from dpmigrate.facts.order import Order
@@ -376,8 +376,8 @@ class Values:
         if isinstance(func, ast.Name) and func.id == "super":
             return self._super(node)
         callees = self.eval(func)
-        if last(func) in TRANSPARENT and (through := gone_through(node)) is not None and not any(v.kind in ("func", "class") for v in callees):
-            return self.eval(through)
+        if (inner := through(self.names, node)) is not None and not any(v.kind in ("func", "class") for v in callees):
+            return self.eval(inner)
         if any(v.qual in _SAME_MODEL for v in callees) and (same := wrap_argument(node)) is not None:
             return self.eval(same)
         out: set[Val] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.model import Severity
-from tests.rules.program import STEP, after, found, of, program, refused, whole
+from tests.rules.program import STEP, after, found, migrated, of, program, refused, whole
 
 
 def _where(line: str, **parts: str | bool) -> str:
@@ -261,3 +261,40 @@ def test_bars_of_one_name_in_two_withs() -> None:
     new = whole(imports="from tqdm import tqdm", batches="if True:", step=step, epoch_end=end)
     assert "loader.sampler.set_epoch(epoch)" in new
     assert "bar.sampler" not in new
+
+
+@pytest.mark.parametrize(
+    ("imports", "line", "loop"),
+    [
+        pytest.param("from tqdm import tqdm as bar", "progress = bar(enumerate(train_loader))", "progress", id="another name"),
+        pytest.param("from tqdm.auto import tqdm as bar", "progress = bar(enumerate(train_loader)) if epoch else enumerate(train_loader)", "progress", id="on one of two ways"),
+        pytest.param("import tqdm.notebook as shown", "shown_loader = shown.tqdm(train_loader)", "enumerate(shown_loader)", id="of a module"),
+        pytest.param("from rich.progress import track as follow", "", "enumerate(follow(train_loader))", id="rich"),
+    ],
+)
+def test_progress_bars_by_any_name(imports: str, line: str, loop: str) -> None:
+    text = f'''\\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+{imports}
+
+
+def main():
+    data = TensorDataset(torch.randn(64, 4), torch.randn(64, 1))
+    train_loader = DataLoader(data, batch_size=8, shuffle=True)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        {line or "pass"}
+        for i, (x, y) in {loop}:
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+
+
+main()
+'''
+    new = migrated(text)
+    assert "train_loader.sampler.set_epoch(epoch)" in new
+    assert "sampler=ddp.DistributedSampler(data" in new
