@@ -18,6 +18,7 @@ _OF_WEIGHTS = frozenset({"parameters", "named_parameters", "state_dict"})
 #: what a batch has and what is made of it alone, not of its numbers
 _FORM = frozenset(
     {"len", "size", "shape", "numel", "dim", "ndim", "device", "dtype", "is_cuda", "isinstance", "hasattr"}
+    | {"ndimension", "nelement", "stride", "element_size", "get_device", "is_contiguous", "is_floating_point", "requires_grad"}
     | {f"new_{n}" for n in ("zeros", "ones", "full", "empty")}
     | {f"{n}_like" for n in ("zeros", "ones", "full", "empty")}
 )
@@ -132,6 +133,8 @@ def _is_form(node: ast.AST) -> bool:
     """``len(x)``, ``x.size(0)``, ``x.device``, ``torch.zeros_like(x)``, ``x is None``: the same of all ranks' batches, whose shares are equal."""
     if isinstance(node, ast.Compare):
         return isinstance(node.ops[0], ast.Is | ast.IsNot)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "type":
+        return not node.args and not node.keywords  # with a type it is a conversion
     return (isinstance(node, ast.Call) and last(node.func) in _FORM) or (isinstance(node, ast.Attribute) and node.attr in _FORM)
 
 

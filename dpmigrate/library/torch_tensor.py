@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.values import NONE, NOTHING, ONE_SAMPLE, Value, placement_of
+from dpmigrate.execution.values import NONE, NOTHING, ONE_SAMPLE, SETTING, Value, placement_of
 from dpmigrate.library.devices import placed
 from dpmigrate.library.effects import (
     as_mask,
@@ -76,6 +76,11 @@ def rows_iterated(site: Site) -> Value:
     )
 
 
+def typed(site: Site) -> Value | None:
+    """``x.type(dtype)`` is a cast; ``x.type()`` is the name of the type, the same on all ranks."""
+    return same(site) if site.get(1, "dtype") else SETTING
+
+
 def sizes_iterated(site: Site) -> Value:
     """A loop over a shape: the sizes, one of which is the number of samples."""
     return site.unknown("which of the sizes it is")
@@ -84,7 +89,7 @@ def sizes_iterated(site: Site) -> Value:
 ROWS = (
     Row(both("to cuda"), moved, ("x.mean().to(torch.float32)",), _DOC),
     Row(both("""
-cpu float double half bfloat16 contiguous clone type pin_memory detach_ share_memory_
+cpu float double half bfloat16 contiguous clone pin_memory type_as detach_ share_memory_
 coalesce to_dense resolve_conj resolve_neg rename refine_names xpu mps npu requires_grad_
 to_sparse squeeze_copy detach_copy cfloat cdouble
 """), same, examples("""
@@ -92,7 +97,10 @@ x.double()
 x.clone()
 x.contiguous()
 (x @ w).float()
+w.type_as(x)
+x.mean().type_as(x)
 """), _DOC),
+    Row(".type", typed, ("x.type(torch.float64)", "x.mean().type(torch.float32)"), _DOC),
     Row(both("int long short byte char"), rounded, examples("""
 x.long()
 (x * 9).sum().long()

@@ -77,7 +77,7 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
         yield alike(script, test, [together(script, test)], "all ranks must go the same way here: they wait for each other further on")
     for test in script.course.tests:
         if test not in tests and not uniform(script.names, test, script.course.tests):
-            yield alike(script, test, [together(script, test)], "all ranks must go the same way here: they would train on in other ways")
+            yield alike(script, test, [together(script, test)], "all ranks must go the same way here: the ranks would diverge")
     for change, numbers in script.course.numbers:
         shared = {v: together(script, v, number=True) for v in numbers}
         for value in [v for v in numbers if shared[v] is None][:1] or numbers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, after, found, refused
+from tests.rules.program import STEP, after, found, refused, whole
 
 _EVALUATE = """
 def evaluate(model, val_loader):
@@ -248,3 +248,32 @@ def test_rank_0_sends_whether_a_loader_is_there() -> None:
 
 def test_rank_0_sends_no_loader() -> None:
     assert refused("DPM511", imports="import random", epoch_end=f"{_EXTRA}\noptimizer.param_groups[0]['lr'] = extra\n") == ["extra"]
+
+
+_WINDOW = """
+class Similar(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.channel, self.window = 1, torch.ones(1)
+
+    def forward(self, a, b):
+        if a.size(1) != self.channel or TEST:
+            self.window = torch.ones(1, a.size(1)).type_as(a)
+            self.channel = a.size(1)
+        return ((a - b) * self.window).abs().mean()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "alike"),
+    [
+        pytest.param("self.window.type() != a.type()", True, id="types"),
+        pytest.param("self.window.get_device() != a.get_device()", True, id="devices"),
+        pytest.param("a.type(torch.float64).max() > 3", False, id="numbers of another type"),
+    ],
+)
+def test_a_window_that_a_loss_keeps(test: str, alike: bool) -> None:
+    parts = {"defs": _WINDOW.replace("TEST", test), "before": "c = Similar()", "step": "optimizer.zero_grad()\nc(model(x), y).backward()\noptimizer.step()"}
+    assert (found("DPM511", **parts) == []) is alike
+    if alike:
+        assert "ddp.wrap" in whole(**parts)

@@ -273,7 +273,7 @@ def test_bars_of_one_name_in_two_withs() -> None:
     ],
 )
 def test_progress_bars_by_any_name(imports: str, line: str, loop: str) -> None:
-    text = f'''\\
+    text = f'''\
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
