@@ -49,6 +49,7 @@ class Kind(enum.Enum):
     OPTIMIZER = "which optimizer trains, and what"
     FROZEN = "which parameters get gradients"
     WAY = "a variable that later training steps read"
+    PASS = "passes through the model"
 
 
 #: what is drawn for weights comes from one stream (DPM129), what is drawn for a step's samples from the rank's own
@@ -66,7 +67,7 @@ class Steered:
 
 def steered(script: Script) -> list[Steered]:
     """Every such place; those of weights, states and optimizers as far as they stand in the loops that train."""
-    found = [*_rates(script), *_gradients(script), *_frozen(script)]
+    found = [*_rates(script), *_gradients(script), *_frozen(script), *_passes(script)]
     loops = [*script.repeating_loops, *(b.node for b in script.roles.train_loops)]
     entered = {f for a in loops for f in script.roles.all_entered(a)}
     for node in script.names.nodes:
@@ -110,6 +111,8 @@ def _parting(script: Script, place: Steered) -> Iterator[ast.expr]:
             parts = script.roles.about_numbers(test) if test not in within else not uniform(script.names, test)
         elif place.kind is Kind.WAY:  # what is drawn for the samples of a rank is its own
             parts = not _is_option(script, test) and differs(script, test, form=False)
+        elif place.kind is Kind.PASS:  # the ranks come to each pass as often
+            parts = drawn(script.roles, test)
         else:
             parts = differs(script, test) or drawn(script.roles, test)
         if parts:
@@ -151,6 +154,13 @@ def _frozen(script: Script) -> Iterator[Steered]:
             if isinstance(change.node, ast.Call):
                 given = [*change.node.args, *(k.value for k in change.node.keywords)]
             yield Steered(change.node, Kind.FROZEN, tuple(v for v in given if not isinstance(v, ast.IfExp)))
+
+
+def _passes(script: Script) -> Iterator[Steered]:
+    """Where a training step calls a model."""
+    for call in script.roles.calls:
+        if script.roles.model_vals(call.func) and not script.roles.inside_module(call) and in_training(script, call):
+            yield Steered(call, Kind.PASS)
 
 
 def _gradients(script: Script) -> Iterator[Steered]:

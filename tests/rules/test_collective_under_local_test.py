@@ -277,3 +277,17 @@ def test_a_window_that_a_loss_keeps(test: str, alike: bool) -> None:
     assert (found("DPM511", **parts) == []) is alike
     if alike:
         assert "ddp.wrap" in whole(**parts)
+
+
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [
+        pytest.param("if random.random() < 0.5:\n    out = model(x.flip(1))\nelse:\n    out = model(x)", "if ddp.from_main(random.random() < 0.5):", id="one of two passes"),
+        pytest.param("forced = torch.rand(1).item() < 0.5\nout = model(x)\nif forced:\n    out = out + model(out.detach())", "if ddp.from_main(forced):", id="one more"),
+        pytest.param("out = model(x)\nif random.random() < 0.5:\n    out = out * 2", "if random.random() < 0.5:", id="no pass"),
+        pytest.param("if epoch > 1:\n    out = model(x.flip(1))\nelse:\n    out = model(x)", "if epoch > 1:", id="no draw"),
+    ],
+)
+def test_passes_by_a_draw(step: str, line: str) -> None:
+    text = whole(imports="import random", step=f"optimizer.zero_grad()\n{step}\nloss = F.cross_entropy(out, y)\nloss.backward()\noptimizer.step()")
+    assert line in text
