@@ -32,10 +32,23 @@ def counted(node: ast.AST) -> ast.expr | None:
 
 
 def measured(names: Names, node: ast.AST) -> ast.expr | None:
-    """What is ``counted``, or asked for its length: ``len(x)``."""
+    """What is ``counted``, or asked for its length: ``len(x)``; a dictionary of fields has as many as there are fields."""
     if isinstance(node, ast.Call) and names.dotted(node.func) == "?.len":
-        return node.args[0] if len(node.args) == 1 else None
+        return node.args[0] if len(node.args) == 1 and not _by_fields(names, node.args[0]) else None
     return counted(node)
+
+
+def _by_fields(names: Names, node: ast.expr) -> bool:
+    """Whether a variable is read by names of fields: ``batch["x"]``, ``batch.items()``."""
+    if not isinstance(node, ast.Name):
+        return False
+    for use in names.uses(names.scope_of[node], node.id):
+        above = names.parent[use]
+        if isinstance(above, ast.Attribute) and above.attr in ("items", "keys") and isinstance(names.parent[above], ast.Call):
+            return True
+        if isinstance(above, ast.Subscript) and above.value is use and isinstance(above.slice, ast.Constant) and isinstance(above.slice.value, str):
+            return True
+    return False
 
 
 def size(roles: Roles, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:

@@ -30,6 +30,7 @@ _ENUMERATE = {"batches": _LOOP}
         pytest.param("check(i * len(x))", {"defs": "def check(n):\n    return n"}, id="given to a function"),
         pytest.param("(lambda: check)()(i * len(x))", {"defs": "def check(n):\n    return n"}, id="given to something called"),
         pytest.param("if i * len(x) > 3:\n    print(i)", {}, id="asked"),
+        pytest.param("batch = {'x': x, 'y': y}\nfor k, v in batch.items():\n    print(k)\nprint(i * len(batch))", {}, id="how many fields there are"),
     ],
 )
 def test_nothing_to_say(lines: str, parts: dict[str, str]) -> None:
