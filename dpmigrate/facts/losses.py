@@ -259,13 +259,11 @@ class Losses:
         found = self.norm(inner)
         if found.norm is not Norm.MEAN:
             return found if found.norm is Norm.CONST else Loss(Norm.UNKNOWN, node, found.why)
-        means = list(self._means.values()) if id(inner) not in self._known else list(self._known[id(inner)].means.values())
-        counted = [weights.of_samples(self.roles, m) for m in means]
-        if not counted or None in counted:
+        known = self._known.get(id(inner))
+        counted = [weights.of_samples(self.roles, m) for m in known.means.values()] if known is not None else []
+        if known is None or not (counted or known.weighted) or None in counted:
             return Loss(Norm.WEIGHTED, node, "a function of a mean, which each rank would have of its own mean")
-        for part in counted:
-            assert part is not None
-            self._weighted[id(part.value)] = part
+        self._weighted |= {id(part.value): part for part in counted if part is not None}
         return Loss(Norm.MEAN, node)
 
     def _is_share(self, node: ast.expr) -> TypeGuard[ast.BinOp]:

@@ -422,6 +422,7 @@ def test_what_a_loss_module_holds_goes_into_the_count(held: str, made: str, writ
         pytest.param("loss = ((model(x) - y) ** 2).mean() ** 0.5", "loss = ddp.weighted_mean(((model(x) - y) ** 2).mean(), y.numel()) ** 0.5", id="a power"),
         pytest.param("loss = torch.mean((model(x) - y) ** 2).sqrt()", "loss = ddp.weighted_mean(torch.mean((model(x) - y) ** 2), y.numel()).sqrt()", id="a method"),
         pytest.param("loss = F.l1_loss(model(x), y)\nloss = torch.log(1 + loss)", "loss = ddp.weighted_mean(F.l1_loss(model(x), y), y.numel())\n            loss = torch.log(1 + loss)", id="of a variable"),
+        pytest.param("m = y > 0\nloss = torch.sqrt(F.mse_loss(model(x)[m], y[m]))", "loss = torch.sqrt(ddp.weighted_mean(F.mse_loss(model(x)[m], y[m]), y[m].numel()))", id="of chosen samples"),
     ],
 )  # fmt: skip
 def test_a_function_of_a_mean(line: str, expected: str) -> None:
