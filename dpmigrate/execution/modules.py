@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Frame
@@ -93,6 +94,7 @@ class ModuleParts(StatementParts):
             ]
             if alias.asname is not None:
                 self.imported.add(alias.name)
+                self._bind_in_packages(importer, alias.name, frame)
                 self.bind(alias.asname, loaded[-1] or value(Foreign(alias.name)), frame)
                 continue
             if not any(loaded):
@@ -135,13 +137,22 @@ class ModuleParts(StatementParts):
         """``from a.b import c`` also binds b in the package a
         (https://docs.python.org/3/reference/import.html#submodules).
         """
-        words = base.split(".")
-        for i, word in enumerate(words[1:], 1):
-            package = self.load(importer, ".".join(words[:i]), frame)
-            inner = self.load(importer, ".".join(words[: i + 1]), frame)
+        dots = base[: len(base) - len(base.lstrip("."))]
+        words = base.lstrip(".").split(".")
+        for i, word in enumerate(words):
+            if not (dots or i):
+                continue
+            package = self.load(importer, dots + ".".join(words[:i]), frame)
+            if dots == "." and not i and self._is_package(importer):
+                package = value(Ref(frame.module))
+            inner = self.load(importer, dots + ".".join(words[: i + 1]), frame)
             for made in self.objects(package or NOTHING):
                 if inner is not None and not self.heap.read((made.number, word)):
                     self.heap.write((made.number, word), inner)
+
+    def _is_package(self, index: int) -> bool:
+        """Whether a file is the ``__init__`` of a package."""
+        return Path(self.program.parts[index].source.name).stem == "__init__"
 
     def _imported(
         self, importer: int, base: str, name: str, loaded: Value | None, node: ast.AST, frame: Frame

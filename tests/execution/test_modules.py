@@ -15,6 +15,10 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, object]]] = {
     "a package": ({"train.py": "import torch\nimport a.b\nimport a.b as c\nfrom a import b\nx = a.b.k\ny = c.k\nz = b.k\nw = a.top\n", "a/__init__.py": "top = 0\n", "a/b.py": "k = 2\n"}, {"x": 2, "y": 2, "z": 2, "w": 0}),
     "a folder without __init__": ({"train.py": "import torch\nfrom a.b import k\nimport a.b\nx = k\ny = a.b.k\n", "a/b.py": "k = 2\n"}, {"x": 2, "y": 2}),
     "relative imports": ({"train.py": "import torch\nfrom a.c import x, y\n", "a/__init__.py": "from .b import k\n", "a/b.py": "k = 2\n", "a/c.py": "from . import b\nfrom .b import k as x\nfrom . import k\ny = b.k + k\n"}, {"x": 2, "y": 4}),
+    "a submodule as an attribute of its package": (
+        {"train.py": "import torch\nimport a\nimport a.b as c\nimport d\nx = a.b.k\ny = c.k\nz = getattr(d, 'e').k\n", "a/__init__.py": "", "a/b.py": "k = 2\n", "d/__init__.py": "from .e import *\n", "d/e.py": "__all__ = []\nk = 3\n"},
+        {"x": 2, "y": 2, "z": 3},
+    ),
     "star imports": ({"train.py": "import torch\nfrom a import *\nfrom b import *\nx = k\ny = shown\n", "a.py": "k = 2\n_hidden = 1\n", "b.py": "__all__ = ['shown']\nshown = 5\nk = 9\n"}, {"x": 2, "y": 5}),
     "star import of a package": ({"train.py": "import torch\nfrom a import *\nx = k\n", "a/__init__.py": "from .b import *\n", "a/b.py": "k = 2\n"}, {"x": 2}),
     "circular imports": ({"train.py": "import torch\nimport a\nx = a.f()\n", "a.py": "import b\nk = 1\ndef f():\n    return b.g() + 1\n", "b.py": "import a\ndef g():\n    return a.k\n"}, {"x": 2}),
