@@ -92,6 +92,18 @@ class Definitions:
         kept = all(b.how == "param" or (b.how == "assign" and not b.path and _itself(b.value, value.id)) for b in bindings)
         return value.id if kept and value.id not in scope.outer else None
 
+    def shown(self, function: FunctionNode) -> list[str | None]:
+        """The parameter that a function hands back in a progress bar and the like: ``return tqdm(loader)``; other returns may give it as it is."""
+        values = [r.value for r in self.names.returns(function)]
+        found = {self._within(function, v) if v is not None else None for v in values}
+        bare = {self.handed_back(function, v) if v is not None else None for v in values}
+        return list(found) if len(found) == 1 and found != bare else []
+
+    def _within(self, function: FunctionNode, value: ast.expr) -> str | None:
+        while (inner := through(self.names, value)) is not None:
+            value = inner
+        return self.handed_back(function, value)
+
     def returns_of_parameters(self) -> set[ast.Return]:
         """The returns that hand a parameter back: what they give depends on the call (``net_a = train(net_a); net_b = train(net_b)``)."""
         out = set()

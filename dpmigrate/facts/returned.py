@@ -46,9 +46,10 @@ class Returned:
         return NONE.union(*(self._of(call, function, source) for source in sources))
 
     def handed_on(self, call: ast.Call) -> ast.expr | None:
-        """The argument whose items a generator function of this module hands on: ``loader`` for ``cycle(loader)``."""
+        """The argument whose items a function of this module hands on: ``loader`` for ``cycle(loader)``, ``show(loader)``."""
         for function, skip in self._values.targets(call):
             parameters = [self._values.defs.handed_back(function, value) for value in self._values.defs.generates(function)]
+            parameters = parameters or self._values.defs.shown(function)
             for name, argument in arguments(call, function, skip):
                 if name in parameters:
                     return argument

@@ -115,7 +115,7 @@ def _item_of(site: Site, method: Atom, index: Value) -> Value:
     frozen = _frozen(site, result, 4)
     delta = site.m.heap.rollback()
     site.m.trace.missed = missed
-    if not _asks_which(site, method) and _leaves_state(site, delta):
+    if not _asks_which(site, method) and (_takes_next(site, method) or _leaves_state(site, delta)):
         own_order(site)
     return frozen or SETTING
 
@@ -127,16 +127,31 @@ def own_order(site: Site) -> None:
 
 
 def _asks_which(site: Site, method: Atom) -> bool:
-    """Whether ``__getitem__`` reads the index that it is given."""
+    """Whether ``__getitem__`` reads the index that it is given, for more than a test of its bounds."""
     assert isinstance(method, Bound)
     node = site.m.heap.objects[method.function].extra.node
     if node.name != "__getitem__" or node.args.vararg or len(node.args.args) < 2:
         return True
+    bounds = [
+        n
+        for a in ast.walk(node)
+        if isinstance(a, ast.Assert | ast.Raise)
+        or (isinstance(a, ast.If) and not a.orelse and all(isinstance(s, ast.Raise) for s in a.body))
+        for n in ast.walk(a)
+    ]
     index = node.args.args[1].arg
     return any(
-        isinstance(n, ast.Name) and n.id == index and isinstance(n.ctx, ast.Load)
+        isinstance(n, ast.Name) and n.id == index and isinstance(n.ctx, ast.Load) and n not in bounds
         for n in ast.walk(node)
     )
+
+
+def _takes_next(site: Site, method: Atom) -> bool:
+    """Whether ``__getitem__`` goes on with an iterator: ``next(self.rows)``."""
+    assert isinstance(method, Bound)
+    node = site.m.heap.objects[method.function].extra.node
+    called = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
+    return any(isinstance(f, ast.Name) and f.id == "next" for f in called)
 
 
 def _leaves_state(site: Site, delta: Delta) -> bool:

@@ -44,6 +44,7 @@ def test_a_file_that_every_rank_writes(end: str, every: bool) -> None:
 
 
 _DATA_SET = """\
+rows = iter(torch.randn(999, 2))
 class Own(torch.utils.data.Dataset):
     def __init__(self):
         self.x, self.at, self.held = torch.randn(64, 2), 0, {{}}
@@ -66,6 +67,8 @@ for x in DataLoader(own, batch_size=ddp.local_batch(16), sampler=ddp.Distributed
     [
         pytest.param("self.at += 1; return self.x[self.at % 64]", True, id="the next one"),
         pytest.param("self.held[self.at] = 1; return self.x[len(self.held) % 64]", True, id="as many as are held"),
+        pytest.param("if i >= 64: raise IndexError(i)\n        self.at += 1; return self.x[self.at % 64]", True, id="the next one, within bounds"),
+        pytest.param("return next(rows)", True, id="of an iterator"),
         pytest.param("self.at += 1; return self.x[i]", False, id="counted"),
         pytest.param("self.held[i] = self.x[i]; return self.held[i]", False, id="kept"),
         pytest.param("return torch.randn(2)", False, id="drawn"),

@@ -270,6 +270,7 @@ def test_bars_of_one_name_in_two_withs() -> None:
         pytest.param("from tqdm.auto import tqdm as bar", "progress = bar(enumerate(train_loader)) if epoch else enumerate(train_loader)", "progress", id="on one of two ways"),
         pytest.param("import tqdm.notebook as shown", "shown_loader = shown.tqdm(train_loader)", "enumerate(shown_loader)", id="of a module"),
         pytest.param("from rich.progress import track as follow", "", "enumerate(follow(train_loader))", id="rich"),
+        pytest.param("from tqdm import tqdm\ndef show(it, desc=None):\n    if tqdm is None:\n        return it\n    return tqdm(it, desc=desc)", "", "enumerate(show(train_loader))", id="a function of the program"),
     ],
 )
 def test_progress_bars_by_any_name(imports: str, line: str, loop: str) -> None:
