@@ -104,6 +104,8 @@ def test_the_notes_name_what_makes_the_batches_and_is_not_read() -> None:
     lines = notes(script(program(imports="from data.sets import make_loader", loader="loader = make_loader(train_set)")))
     assert any("The code of data.sets.make_loader" in line for line in lines)
     assert not any("is not read" in line for line in notes(script(program())))
+    lines = notes(script(program(imports="from torch_geometric.loader import DataLoader as Graphs", loader="loader = Graphs(train_set, 8)")))
+    assert not any("is not read" in line for line in lines)
 
 
 _MAYBE = "several = torch.cuda.device_count() > 1\nmodel = Net()\nif several:\n    model = nn.DataParallel(model)"

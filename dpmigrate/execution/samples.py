@@ -289,7 +289,8 @@ def _item(outcome: Delta, number: int) -> Value:
     )
     if not own or not plain or not counted:
         return NOTHING
-    return value(own[0]._replace(kind="tensor", axes=None, sources=frozenset().union(*(a.sources for a in own))))
+    sources = frozenset[int]().union(*(a.sources for a in own))
+    return value(own[0]._replace(kind="tensor", axes=None, sources=sources))
 
 
 def by_place(v: Value, origin: Origin) -> Value:

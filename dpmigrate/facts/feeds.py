@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from dpmigrate.facts.definitions import TRANSPARENT, gone_through
+from dpmigrate.facts.definitions import through
 from dpmigrate.facts.loops import chosen, rounds
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.nodes import walk
@@ -159,10 +159,7 @@ class _Search:
 
     def _source(self, expr: ast.expr) -> ast.expr:
         """The stream inside ``enumerate`` and the like; a function of the file that is called ``cycle`` makes one of its own."""
-        while isinstance(expr, ast.Call) and self.names.word(expr.func) in TRANSPARENT and not any(self.roles.values.targets(expr)):
-            inner = gone_through(expr)
-            if inner is None:
-                break
+        while isinstance(expr, ast.Call) and (inner := through(self.names, expr)) is not None and not any(self.roles.values.targets(expr)):
             expr = inner
         return expr
 

@@ -115,7 +115,9 @@ def _item_of(site: Site, method: Atom, index: Value) -> Value:
     frozen = _frozen(site, result, 4)
     delta = site.m.heap.rollback()
     site.m.trace.missed = missed
-    if not _asks_which(site, method) and (_takes_next(site, method) or _leaves_state(site, delta)):
+    assert isinstance(method, Bound)
+    node = site.m.heap.objects[method.function].extra.node
+    if not _asks_which(node) and (_takes_next(node) or _leaves_state(site, delta)):
         own_order(site)
     return frozen or SETTING
 
@@ -126,11 +128,11 @@ def own_order(site: Site) -> None:
         site.event(OWN_ORDER, loader=value(Ref(site.object.number)))
 
 
-def _asks_which(site: Site, method: Atom) -> bool:
+def _asks_which(node: ast.AST) -> bool:
     """Whether ``__getitem__`` reads the index that it is given, for more than a test of its bounds."""
-    assert isinstance(method, Bound)
-    node = site.m.heap.objects[method.function].extra.node
-    if node.name != "__getitem__" or node.args.vararg or len(node.args.args) < 2:
+    if not isinstance(node, ast.FunctionDef) or node.name != "__getitem__":
+        return True  # an iterable data set goes on by itself
+    if node.args.vararg or len(node.args.args) < 2:
         return True
     bounds = [
         n
@@ -146,10 +148,8 @@ def _asks_which(site: Site, method: Atom) -> bool:
     )
 
 
-def _takes_next(site: Site, method: Atom) -> bool:
+def _takes_next(node: ast.AST) -> bool:
     """Whether ``__getitem__`` goes on with an iterator: ``next(self.rows)``."""
-    assert isinstance(method, Bound)
-    node = site.m.heap.objects[method.function].extra.node
     called = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
     return any(isinstance(f, ast.Name) and f.id == "next" for f in called)
 

@@ -77,7 +77,8 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
             "Batch size: each rank keeps the script's batch size, so the global batch grows with the number of ranks; "
             "scale the learning rate (linearly, with warm-up)."
         )
-    unread = [v.qual for c in script.train_loader_calls if not script.roles.makes_loader(c) for v in script.values.eval(c.func) if v.kind == "ext"]
+    foreign = [v.qual for c in script.train_loader_calls if not script.roles.makes_loader(c) for v in script.values.eval(c.func) if v.kind == "ext"]
+    unread = [q for q in foreign if not q.rpartition(".")[2][:1].isupper()]  # a class of loaders is given its data set
     if unread:
         out.append(
             f"The code of {', '.join(dict.fromkeys(unread))}, which makes the training batches, is not read: every rank runs it, with the downloads and "

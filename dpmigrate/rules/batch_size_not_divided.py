@@ -33,6 +33,8 @@ from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
+#: the greatest batch size whose divisors are named
+_READABLE = 10_000
 _PER_RANK = "run apply with --batch per-rank: the global batch of N ranks is N then"
 
 
@@ -88,8 +90,8 @@ def _defaults(script: Script, size: ast.expr) -> Iterator[ast.expr]:
 def _odd(node: ast.expr) -> str:
     """Over how many ranks a batch size can be divided that two do not divide; '' for any other."""
     size = node.value if isinstance(node, ast.Constant) and type(node.value) is int else 0
-    fits = [str(n) for n in range(2, size + 1) if size % n == 0]
-    return (", ".join(fits[:-1]) + " or " if fits[1:] else "") + fits[-1] if size % 2 and fits else ""
+    fits = [str(n) for n in range(2, size + 1) if size % n == 0] if size % 2 and size <= _READABLE else []
+    return (", ".join(fits[:-1]) + " or " if fits[1:] else "") + fits[-1] if fits else ""
 
 
 def _is_one(node: ast.expr) -> bool:

@@ -80,6 +80,11 @@ def test_a_data_set_that_is_asked_for_a_sample(item: str, own: bool) -> None:
     assert bool([f for f in judged(program).faults if f.invariant == sharded.NAME and "its next sample" in f.words]) is own
 
 
+def test_an_item_that_is_a_lambda() -> None:
+    made = "class Own(torch.utils.data.Dataset):\n    __len__ = lambda self: 64\n    __getitem__ = lambda self, i: torch.randn(2)\nown = Own()\nfor x in DataLoader(own, batch_size=ddp.local_batch(4), sampler=ddp.DistributedSampler(own)):\n    model(x)"
+    assert not [f for f in judged(result(end=made)).faults if "its next sample" in f.words]
+
+
 def test_a_queue_of_a_library() -> None:
     made = "import torchio\nqueue = torchio.Queue(data, 8, 2)\nfor x in DataLoader(queue, batch_size=ddp.local_batch(4), sampler=ddp.DistributedSampler(queue)):\n    model(x)"
     assert [f for f in judged(result(end=made)).faults if "its next sample" in f.words]
