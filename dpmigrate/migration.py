@@ -25,7 +25,7 @@ Texts = Mapping[Part, str]
 
 
 #: codes of findings that say what a loss does that is none of each sample by itself
-_TELL_OF_COUPLING = ("DPM303", "DPM305", "DPM331")
+_TELL_OF_COUPLING = frozenset({"DPM303", "DPM305", "DPM331"})
 #: the group of rules of which a user may want none
 _SIDE_EFFECTS = "DPM5"
 _PROVE = "Prove it by running it (dpmigrate apply --verify), or take it as it is (--unproven)"
@@ -90,9 +90,13 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     for fault in faults(Migrated(script, again, texts)):
         return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
     divided = script.settings.batch == "global"
-    told = any(f.code in _TELL_OF_COUPLING for f in left(found))
-    settled = {judge.COUPLED: told, judge.ALONE: script.silences(_SIDE_EFFECTS)}
-    judgement = judge.judged(again.program, judge.before(script.program), divided=divided, settled=[name for name, yes in settled.items() if yes])
+    told = {f.code for f in left(found)} & _TELL_OF_COUPLING
+    settled = {judge.COUPLED: bool(told), judge.ALONE: script.silences(_SIDE_EFFECTS)}
+    # of a loss of which a part is not known, the rest may be no mean either
+    shown = [judge.COUPLED] if told == {"DPM305"} else []
+    judgement = judge.judged(
+        again.program, judge.before(script.program), divided=divided, settled=[name for name, yes in settled.items() if yes], shown=shown,
+    )  # fmt: skip
     wrong_on_paper = [f for f in judgement.faults if f.established]
     if not wrong_on_paper and judgement.doubts and not script.settings.unproven:
         return Problem(f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {_PROVE}")

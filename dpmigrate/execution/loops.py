@@ -54,7 +54,7 @@ class LoopParts(MatchParts):
         if not iterable:
             return False
         iterable = self._iterator(iterable, node, frame)
-        known = self.known_elements(iterable, UNROLLED_NAMES if _sets_names(node) else UNROLLED)
+        known = self.known_elements(iterable, UNROLLED_NAMES if self._sets_names(node) else UNROLLED)
         generator = self._generator(iterable)
         parted = self.trips(iterable, node)
         if known is None and parted is None and samples.through(self, iterable):
@@ -70,6 +70,19 @@ class LoopParts(MatchParts):
             return self._through(iterable, node, frame, parted)
         finally:
             self.passes.pop()
+
+    def _sets_names(self, node: ast.For | ast.AsyncFor) -> bool:
+        """Whether the turns of a loop set attributes by computed names and do little else: taken
+        together, each attribute would hold what any of them is given.
+        """
+        within = [n for s in node.body for n in ast.walk(s)]
+        called = [n.func for n in within if isinstance(n, ast.Call)]
+        sets = any(
+            f.id == "setattr" if isinstance(f, ast.Name)
+            else isinstance(f, ast.Attribute) and self.library.sets_attribute(f.attr)
+            for f in called
+        )  # fmt: skip
+        return sets and not any(isinstance(n, ast.For | ast.AsyncFor | ast.While) for n in within)
 
     def _through(
         self, iterable: Value, node: ast.For | ast.AsyncFor, frame: Frame, parted: Parting | None
@@ -379,14 +392,3 @@ class LoopParts(MatchParts):
         if frame.loops:
             frame.continues.append(self.heap.since(frame.loops[-1][1] - 1))
         return False
-
-
-def _sets_names(node: ast.For | ast.AsyncFor) -> bool:
-    """Whether the turns of a loop set attributes by computed names and do little else: taken
-    together, each attribute would hold what any of them is given.
-    """
-    within = [n for s in node.body for n in ast.walk(s)]
-    called = [n.func for n in within if isinstance(n, ast.Call)]
-    return any(isinstance(f, ast.Name) and f.id == "setattr" for f in called) and not any(
-        isinstance(n, ast.For | ast.AsyncFor | ast.While) for n in within
-    )

@@ -165,6 +165,11 @@ class Library(Protocol):
     def module(self, name: str) -> bool:
         """Whether a name is that of a module, which cannot be called."""
 
+    def sets_attribute(self, method: str) -> bool:
+        """Whether a method of this name sets an attribute by a name that it is given
+        (``register_buffer(name, x)``).
+        """
+
     def exported(self, module: str, name: str) -> bool | None:
         """Whether a star import of a library's module brings a name; None: not known."""
 

@@ -22,7 +22,9 @@ def gone_through(call: ast.Call) -> ast.expr | None:
 
 
 def through(names: Names, node: ast.AST, words: frozenset[str] = TRANSPARENT) -> ast.expr | None:
-    """What a call hands on for iteration; None for any other expression."""
+    """What a call hands on for iteration, also one that is named on the way (``(bar := tqdm(loader))``); None for any other expression."""
+    if isinstance(node, ast.NamedExpr):
+        return node.value
     return gone_through(node) if isinstance(node, ast.Call) and names.word(node.func) in words else None
 
 
@@ -77,6 +79,12 @@ class Definitions:
         """Whether the class derives from ``torch.nn.Module`` (or from a class of another file that may)."""
         quals = [self.names.dotted(b) for c in self.bases(cls) for b in c.bases]
         return any(q.startswith(("torch.nn.", "pytorch_lightning.", "lightning.")) or q.endswith(("Module", "Net", "Model")) for q in quals)
+
+    def gives_another(self, method: FunctionNode) -> bool:
+        """Whether a method of the name of one of :data:`SAME` hands something else back than its object: ``train()`` of a trainer, the model."""
+        me = next(iter(parameters(method)), "")
+        values = [r.value for r in self.names.returns(method) if r.value is not None]
+        return any(not _of_the_object(value, me) for value in values)
 
     def handed_back(self, function: FunctionNode, value: ast.expr) -> str | None:
         """The parameter that the returned expression is, unchanged: a call then means what it was given, not what other calls gave."""
@@ -171,6 +179,14 @@ def parameters(function: FunctionNode) -> list[str]:
     """The names of a function's parameters, without ``*args`` and ``**kwargs``."""
     a = function.args
     return [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+
+
+def _of_the_object(value: ast.expr, me: str) -> bool:
+    """``self``, ``super().train(mode)``, also with methods behind it that hand their object back."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
+        value = value.func.value
+    above = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "super"
+    return above or (isinstance(value, ast.Name) and value.id == me)
 
 
 def is_static(function: FunctionNode) -> bool:

@@ -88,15 +88,10 @@ def _before(roles: Roles, wrap: Wrap, moves: Mapping[ast.Call, Vals]) -> bool:
 def _after(roles: Roles, wrap: Wrap) -> ast.Call | None:
     """The first move of the wrapper outside of the training, where the model itself is not moved."""
     moves = _receivers(roles)
-    if _before(roles, wrap, moves):
+    # a move that is chained to the wrap goes into it where it stands, and says where the training is: later ones are for something else
+    if _before(roles, wrap, moves) or any(isinstance(c.func, ast.Attribute) and roles.names.is_inside(wrap.node, c.func.value) for c in moves):
         return None
-    for call, held in moves.items():
-        assert isinstance(call.func, ast.Attribute)
-        # moves that are chained to the wrap go into it where they stand
-        apart = not roles.names.is_inside(wrap.node, call.func.value)
-        if apart and held == {wrap.made} and roles.region(call) == "outside":
-            return call
-    return None
+    return next((c for c, held in moves.items() if held == {wrap.made} and roles.region(c) == "outside"), None)
 
 
 def _changes_type(roles: Roles, call: ast.Call) -> bool:

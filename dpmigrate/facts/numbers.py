@@ -12,6 +12,8 @@ from dpmigrate.facts.scopes import Binding
 
 _DRAWN = ("numpy.random.", "random.")
 _COMPUTED = ("torch.cuda.device_count", "torch.accelerator.device_count", "math.", "?.int", "?.float", "?.min", "?.max", "?.abs", "?.round", "?.pow")
+#: what reads settings from a file
+_READ = frozenset({"json.load", "json.loads", "yaml.load", "yaml.safe_load", "yaml.full_load", "toml.load", "toml.loads", "tomllib.load", "tomllib.loads"})
 _NUMPY = frozenset(
     {"int", "int32", "int64", "float32", "float64", "clip", "sqrt", "exp", "log", "cos", "sin", "minimum", "maximum", "power", "round", "floor", "ceil"}
 )
@@ -82,7 +84,47 @@ class Numbers:
         """``size[2]``, ``x.shape[1]``; an element of what numpy has drawn."""
         if isinstance(node.value, ast.Call) and self.names.dotted(node.value.func).startswith(_DRAWN):
             return True
+        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+            return self._settings(node.value)
         return self._size(node.value) and _other_axis(node.slice)
+
+    def _settings(self, node: ast.expr) -> bool:
+        """Whether it is a dictionary of settings: read from a file of settings, or written down; part of one; handed on."""
+        if id(node) in self._busy:
+            return False
+        self._busy.add(id(node))
+        try:
+            return self._of_settings(node)
+        finally:
+            self._busy.discard(id(node))
+
+    def _of_settings(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Dict):
+            return all(k is not None and (isinstance(v, ast.Constant) or self.plain(v) or self._settings(v)) for k, v in zip(node.keys, node.values, strict=True))
+        if isinstance(node, ast.Call):
+            if self.names.dotted(node.func) in _READ:
+                return True
+            functions = [f for f, _ in self.roles.values.targets(node)]
+            returns = [r.value for f in functions for r in self.names.returns(f)]
+            return bool(returns) and all(r is not None and self._settings(r) for r in returns)
+        if isinstance(node, ast.Subscript):
+            return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and self._settings(node.value)
+        bound = self._bindings(node) if isinstance(node, ast.Name) and not self._stored_in(node) else []
+        given = [g for b in bound for g in ([b.value] if b.how == "assign" and not b.path else self._passed(b) or [None] if b.how in ("param", "with") else [None])]
+        return bool(given) and all(isinstance(g, ast.expr) and self._settings(g) for g in given)
+
+    def _stored_in(self, node: ast.Name) -> bool:
+        """Whether the program puts something into the dictionary of this name that is no plain number."""
+        uses = self.names.uses(self.names.scope_of[node], node.id)
+        for use in uses:
+            above = self.names.parent.get(use)
+            if isinstance(above, ast.Subscript) and above.value is use and isinstance(above.ctx, ast.Store):
+                value = getattr(self.names.parent.get(above), "value", None)
+                if not isinstance(value, ast.expr) or not (isinstance(value, ast.Constant) or self.plain(value)):
+                    return True
+            if isinstance(above, ast.Attribute) and above.attr in ("update", "setdefault"):
+                return True
+        return False
 
     def _size(self, node: ast.expr) -> bool:
         """Whether it is the size of a tensor: itself, or a parameter that is given one."""

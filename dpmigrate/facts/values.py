@@ -367,7 +367,7 @@ class Values:
         if self.is_wrap(node):
             return self.eval(wrap_argument(node)) if node in self.plain else frozenset({Val("wrapped", node)})
         if isinstance(func, ast.Attribute):
-            if func.attr in SAME:
+            if func.attr in SAME and not any(isinstance(v.node, FunctionNode) and self.defs.gives_another(v.node) for v in self.eval(func)):
                 return self.eval(func.value)
             if func.attr in ("values", "items", "keys", "copy") and not node.args:
                 return frozenset({Val("display", node, func.attr)}) if self.eval(func.value) else NONE

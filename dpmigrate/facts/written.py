@@ -24,10 +24,10 @@ def opened(script: Script) -> Iterator[ast.expr]:
     """The paths of text and binary files that are opened for writing, and of logs."""
     for call in script.calls("?.open", "io.open", "codecs.open", "gzip.open"):
         path, mode = script.argument(call, "file", 0), script.argument(call, "mode", 1)
-        if path is not None and _writing(mode):
+        if path is not None and _writing(script, mode):
             yield path
     if any(d.partition(".")[0] == "pathlib" for d in script.names.imports.values()):
-        yield from (func.value for call, func in script.methods("open") if _writing(script.argument(call, "mode", 0)))
+        yield from (func.value for call, func in script.methods("open") if _writing(script, script.argument(call, "mode", 0)))
     for call in script.calls("loguru.logger.add"):
         sink = script.argument(call, "sink", 0)
         if sink is not None and script.names.dotted(sink) not in ("sys.stderr", "sys.stdout"):
@@ -46,20 +46,24 @@ def must_be_new(script: Script, path: ast.expr) -> bool:
     """Whether the path of ``opened`` is opened with a mode that fails where the file exists: ``open(path, "x")``."""
     call = next(a for a in script.names.ancestors(path) if isinstance(a, ast.Call))
     modes = [a for a in (*call.args, *(k.value for k in call.keywords if k.arg == "mode")) if a is not path]
-    return any(_writing(m) and "x" in str(ast.literal_eval(m)) for m in modes)
+    return any(_writing(script, m) and any("x" in word for word in _words(script, m)) for m in modes)
 
 
 def archives(script: Script) -> Iterator[ast.Call]:
     """The archives that are opened for writing."""
-    yield from (call for call in script.calls(*_ARCHIVES) if _writing(script.argument(call, "mode", 1)))
+    yield from (call for call in script.calls(*_ARCHIVES) if _writing(script, script.argument(call, "mode", 1)))
 
 
-def _writing(mode: ast.expr | None) -> bool:
-    """A mode that writes: letters of a mode, and one of those that write."""
-    if not isinstance(mode, ast.Constant) or not isinstance(mode.value, str):
-        return False
-    letters = set(mode.value.partition(":")[0])
-    return letters <= set("rwax+bt-") and bool(letters & set("wax+"))
+def _writing(script: Script, mode: ast.expr | None) -> bool:
+    """A mode that writes, whichever of its values it has: letters of a mode, and one of those that write."""
+    words = [set(word.partition(":")[0]) for word in _words(script, mode)]
+    return bool(words) and all(letters <= set("rwax+bt-") and letters & set("wax+") for letters in words)
+
+
+def _words(script: Script, mode: ast.expr | None) -> list[str]:
+    """Every text that the mode may be; none where one of its values is not known."""
+    found = [v.node.value if isinstance(v.node, ast.Constant) else None for v in script.values.eval(mode)]
+    return [word for word in found if isinstance(word, str)] if all(isinstance(word, str) for word in found) else []
 
 
 def writes(script: Script) -> Iterator[ast.Call]:

@@ -73,13 +73,16 @@ def judged(
     *,
     divided: bool = True,
     settled: Collection[str] = (),
+    shown: Collection[str] = (),
 ) -> Judgement:
     """Execute a migrated program and hold it against the invariants.
 
     ``original`` is the program before, executed, where there is one. ``divided``: batch sizes are
     those of all ranks together, and not of each. ``settled``: invariants that are not asked: the user
     is told that a loss is one of the rank's own samples together, or that its scale is not known
-    (``COUPLED``), or does not want side effects to be looked at (``ALONE``).
+    (``COUPLED``), or does not want side effects to be looked at (``ALONE``). ``shown``: those of
+    ``settled`` of which it is told all the same where they do not hold, since what the user is told
+    may be about something else.
     """
     ended = original.trace.ended if original is not None else None
     if ended is not None and original is not None:  # so would the result
@@ -88,10 +91,11 @@ def judged(
     ended = case.result.trace.ended
     if ended is not None:  # of a part of a trace nothing is known for certain
         return Judgement((wrapped.not_understood(case, ended),), (), (), False)
-    every = (f for invariant in _INVARIANTS for f in invariant.faults(case))
+    every = [f for invariant in _INVARIANTS for f in invariant.faults(case)]
     found = tuple(f for f in every if f.invariant not in settled)
-    told = (assumed.sentences(case), assumed.own_totals(case))
-    return Judgement(found, *told, _means(case), assumed.drawn(case))
+    also = dict.fromkeys(f"Not established, {f.place}: {f.words}." for f in every if f.invariant in settled and f.invariant in shown)
+    sentences = (*also, *assumed.sentences(case))
+    return Judgement(found, sentences, assumed.own_totals(case), _means(case), assumed.drawn(case))
 
 
 def faults(

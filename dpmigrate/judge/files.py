@@ -18,7 +18,7 @@ ALONE = "rank 0 alone makes files and folders, and asks"
 def faults(trial: Trial) -> Iterator[Fault]:
     """Checkpoints that every rank writes, and states with the names of a wrapper."""
     for event in trial.result.trace.of("save", "save by rank 0"):
-        alone = event.kind == "save by rank 0" or trial.on_main(event)
+        alone = event.kind == "save by rank 0" or trial.on_main(event) or _of_its_own(trial, event.values["path"])
         if not alone and _checkpoint(trial, event.values["what"], set()):
             yield trial.fault(event.node, NAME, "every rank writes this file")
         for number in _states(trial, event.values["what"], set()):
@@ -77,6 +77,14 @@ def _written(mode: Value) -> bool:
 def _one(path: Value) -> bool:
     """Whether a path is the same on every rank, as far as it is known."""
     return all(isinstance(a, Const | Setting) or atom_placement(a).kind is Kind.UNIFORM for a in path)
+
+
+def _of_its_own(trial: Trial, target: Value) -> bool:
+    """Whether what is written to is an open file, and another one on each rank: that of
+    ``ddp.main_path``. Its opening has been judged by itself.
+    """
+    files = [made for made in trial.objects(target) if made.kind == "file"]
+    return len(files) == len(target) > 0 and not any(_one(trial.held(f.number, "path")) for f in files)
 
 
 def _the_same_file(read: Value, written: Value) -> bool | None:

@@ -412,6 +412,8 @@ def named(site: Site) -> Value:
     return join(*[value(Ref(n)) for n in sorted(inside)]) or SETTING
 
 
+#: methods that set an attribute by its name
+REGISTERING = ("register_buffer", "register_parameter", "add_module", "register_module")
 _ANY = "module|wrapper|container|criterion|library_model"
 _MODEL = "opaque"
 ROWS = (
@@ -436,9 +438,7 @@ modules named_modules children named_children get_submodule
     Row(methods(_ANY, "reset_parameters"), drawn_again, source=_DOC),
     Row(methods("wrapper|library_model", "__init__"), none, source=_DOC),
     Row(methods(_ANY, "requires_grad_"), frozen, source=_DOC),
-    Row(methods(_ANY, """
-register_buffer register_parameter add_module register_module
-"""), registered, source=_DOC),
+    Row(methods(_ANY, " ".join(REGISTERING)), registered, source=_DOC),
     Row(methods(_ANY, "apply"), applied, source=_DOC),
     Row(methods(_ANY, """
 register_forward_hook register_full_backward_hook register_forward_pre_hook

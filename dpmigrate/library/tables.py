@@ -424,6 +424,9 @@ class Tables:
     def module(self, name: str) -> bool:
         return name in MODULES_OF_TORCH
 
+    def sets_attribute(self, method: str) -> bool:
+        return method in modules.REGISTERING
+
     def exported(self, module: str, name: str) -> bool | None:
         whole = f"{module}.{name}"
         if canonical(whole) in FUNCTIONS or whole in KINDS:

@@ -24,7 +24,7 @@ synced either, so rank 0 alone does that (`if ddp.is_main():`): a stream that sy
 program at the latest.
 
 ## When it is not fixed
-When the mode is not a literal.
+When it is not known which values the mode may have, or some of them read.
 """
 
 from __future__ import annotations

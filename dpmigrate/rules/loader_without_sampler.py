@@ -15,16 +15,17 @@ becomes
 ```python
 loader = DataLoader(train_set, batch_size=ddp.local_batch(64), sampler=ddp.DistributedSampler(train_set, seed=args.seed))
 ```
-The sampler's seed is that of the loader's generator, or the script's own where it can be read (`torch.manual_seed(args.seed)`). Otherwise it is
-`ddp.common_seed()`: what torch is seeded with when the program comes there, also by a number in another file. A program that seeds itself by
-functions outside of the program then has the same order in each run, and one that does not seed itself another one, as before; all ranks have the same.
+The sampler's seed is that of the loader's generator, or the script's own where it can be read (`torch.manual_seed(args.seed)`). Otherwise it is left
+to the sampler, `ddp.DistributedSampler(train_set)`: what torch is seeded with when the first pass begins, also by a number in another file or after the
+loader was made. A program that seeds itself by functions outside of the program then has the same order in each run, and one that does not seed itself
+another one, as before; all ranks have the same.
 
 Where training goes through several shuffled loaders, each has a seed of its own, a thousand apart (a sampler adds the epoch to its seed):
 ```python
 photos = DataLoader(photo_set, batch_size=8, sampler=ddp.DistributedSampler(photo_set, seed=args.seed))
 paintings = DataLoader(painting_set, batch_size=8, sampler=ddp.DistributedSampler(painting_set, seed=args.seed + 1000))
 ```
-With one seed sample i of the first would meet sample i of the second in every epoch. `ddp.common_seed()` gives another one with each call.
+With one seed sample i of the first would meet sample i of the second in every epoch. Samplers without a seed have different ones, too.
 
 A loader whose arguments cannot be read (`**kwargs` built at run time, a factory that serves training and evaluation) is handed
 to `ddp.distribute(loader)`, which builds the same from the finished loader; where a factory gives it in a tuple (`data, loader = get("train")`), in a line of
@@ -86,8 +87,8 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
     else:
         options += f", shuffle={script.text(shuffle)}"
     options += _dropping(script, call)
-    if is_given(shuffle):
-        options += f", seed={_seed(script, call)}"
+    if is_given(shuffle) and (seed := _seed(script, call)) is not None:
+        options += f", seed={seed}"
     if shuffle is not None:
         positional = 2 if len(call.args) > 2 else None
         yield DropArg(span, "shuffle", positional, LOADER_PARAMETERS[3 : len(call.args)] if positional else ())
@@ -101,16 +102,16 @@ def _dropping(script: Script, loader: ast.Call) -> str:
     return f", drop_last={script.text(drop_last)}" if is_given(drop_last) else ""
 
 
-def _seed(script: Script, loader: ast.Call) -> str:
-    """Another seed is another order, as before: that of the loader's generator; the script's own, where it is seen; else what torch is seeded with when the
-    program comes here.
+def _seed(script: Script, loader: ast.Call) -> str | None:
+    """Another seed is another order, as before: that of the loader's generator; the script's own, where it is seen; None for what torch is seeded with when
+    the first pass begins.
     """
     generator = script.argument(loader, "generator")
     if generator is not None and _plain(generator):
         return f"{script.ddp}.common_seed({script.text(generator)})"
     if isinstance(generator, ast.Call) and isinstance(generator.func, ast.Attribute) and generator.func.attr == "manual_seed" and generator.args:
         return script.text(generator.args[0])
-    return script.seeds.of(loader) or f"{script.ddp}.common_seed()"
+    return script.seeds.of(loader)
 
 
 def _plain(node: ast.expr) -> bool:

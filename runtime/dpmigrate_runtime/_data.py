@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, SequentialSampler
 from torch.utils.data import DistributedSampler as OfTorch
 
@@ -96,7 +97,8 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
     sampler, batch_size, drop_last = _parts(loader)
     if isinstance(sampler, OfTorch | ShardSampler):
         return loader
-    seed = common_seed(getattr(sampler, "generator", None))
+    generator = getattr(sampler, "generator", None)
+    seed = common_seed(generator) if isinstance(generator, torch.Generator) else None
     shuffled = _is_permutation(sampler, loader.dataset)
     mine: Any
     if shuffled or _is_sequence(sampler, loader.dataset):

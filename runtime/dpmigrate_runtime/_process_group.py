@@ -164,5 +164,6 @@ def cleanup() -> None:
     STATE.active = STATE.owns_group = False
     STATE.common_seed = None
     STATE.seeds_given.clear()
+    STATE.unseeded = 0
     STATE.generators.clear()
     gc.collect()

@@ -12,7 +12,7 @@ import torch
 import torch.utils.data
 from torch.utils.data import Dataset, Sampler
 
-from ._seeds import OwnStreams, common_seed
+from ._seeds import OwnStreams, SeedOfPasses
 from ._state import rank as own_rank
 from ._state import world_size
 
@@ -60,7 +60,8 @@ class DistributedSampler(torch.utils.data.DistributedSampler[T_co]):
     epoch e, for the next pass; without it pass k has that of epoch k. Further passes of one epoch
     have orders of their own (``Passes``). ``num_replicas`` and ``rank`` are those of the job, also
     without a process group. A pass begins when the first of its indices is asked for: with workers
-    in ``iter(loader)``, without them at the first batch.
+    in ``iter(loader)``, without them at the first batch. Without a ``seed`` the orders follow the
+    program's own, the one that torch has when the first pass begins (``SeedOfPasses``).
     Errors are those of torch. (torch.utils.data.distributed.DistributedSampler) An empty data set
     in random order is one too, as for the ``RandomSampler`` that it stands for.
 
@@ -74,7 +75,7 @@ class DistributedSampler(torch.utils.data.DistributedSampler[T_co]):
         num_replicas: int | None = None,
         rank: int | None = None,
         shuffle: bool = True,
-        seed: int = 0,
+        seed: int | None = None,
         drop_last: bool = False,
     ) -> None:
         if shuffle and len(dataset) == 0:  # type: ignore[arg-type]
@@ -82,7 +83,18 @@ class DistributedSampler(torch.utils.data.DistributedSampler[T_co]):
         self._passes = Passes()
         world = world_size() if num_replicas is None else num_replicas
         mine = own_rank() if rank is None else rank
-        super().__init__(dataset, world, mine, shuffle, seed, drop_last)
+        super().__init__(dataset, world, mine, shuffle, 0, drop_last)
+        self._seed = SeedOfPasses(seed if shuffle else seed or 0)
+
+    @property
+    def seed(self) -> int:
+        """The seed of the orders."""
+        return self._seed()
+
+    @seed.setter
+    def seed(self, seed: int) -> None:
+        # torch's constructor, and programs that set the attribute by hand
+        self._seed = SeedOfPasses(seed)
 
     @property
     def epoch(self) -> int:
@@ -115,10 +127,15 @@ class DistributedSampler(torch.utils.data.DistributedSampler[T_co]):
 class SharedDraw:
     """One pass over a sampler (or batch sampler) that comes out the same on every rank, whatever their random streams hold."""
 
-    def __init__(self, inner: Any, seed: int) -> None:
+    def __init__(self, inner: Any, seed: int | None) -> None:
         self.inner = inner
-        self.seed = seed
+        self._seed = SeedOfPasses(seed)
         self.epoch = 0
+
+    @property
+    def seed(self) -> int:
+        """The seed of the draws, the same on all ranks."""
+        return self._seed()
 
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
@@ -266,9 +283,9 @@ def exact_share(length: int, blocks: bool) -> slice:
 def shard_sampler(sampler: Any, drop_last: bool = False) -> ShardSampler:
     """A sampler for this rank made from any other one (weighted, subset, own): one draw for all ranks, strided over them.
 
-    The draw depends on the seed of torch's generator (the same on all ranks after ``setup``) and on ``set_epoch``; torch, random and
+    The draw depends on the seed that torch's generator has when the first pass begins (the same on all ranks) and on ``set_epoch``; torch, random and
     numpy streams and the sampler's own generator are seeded for it and then put back. It is padded to equal length by repeating
     from its start, or cut with ``drop_last``: a loader that drops its last batch needs that, since padding could fill this batch.
     A sampler with random state elsewhere must keep that equal on all ranks itself.
     """
-    return sampler if isinstance(sampler, ShardSampler) else ShardSampler(SharedDraw(sampler, common_seed()), drop_last)
+    return sampler if isinstance(sampler, ShardSampler) else ShardSampler(SharedDraw(sampler, None), drop_last)

@@ -141,7 +141,7 @@ def agree_on_seeds() -> None:
 
 
 def common_seed(generator: Any = None) -> int:
-    """A seed, the same on every rank without asking the others, and another one with each call: for samplers, whose orders all ranks must agree on.
+    """A seed, the same on every rank without asking the others, and another one with each call: for what draws data, on which all ranks must agree.
 
     The first is that of torch's generator: the program's own where it seeds torch, wherever it does so, and another one in each run where it does not, as the
     order of a shuffled loader is. From ``seed_ranks`` on it is what rank 0 had then. Each further call serves a loader beside the first, where sample i
@@ -161,6 +161,32 @@ def common_seed(generator: Any = None) -> int:
 def main_seed() -> int:
     """The seed of rank 0's torch generator, not negative and below 2**62."""
     return (torch.initial_seed() if STATE.common_seed is None else STATE.common_seed) % 2**62
+
+
+class SeedOfPasses:
+    """The seed of a sampler's orders: the one that it is given, or, with None, the program's own when its first pass begins.
+
+    A shuffled loader of torch draws when it is gone through, so the program may seed torch after it has made the loader. Which of several samplers this
+    one is, is settled when it is made: rank 0 alone may look at a batch first, and the ranks must agree. Among several ranks the seed is settled by
+    ``seed_ranks``, which all of them call before they train. That the seeds were the same everywhere when the sampler was made is checked as for
+    ``common_seed``.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self._settled = seed
+        self._number = STATE.unseeded
+        if seed is None:
+            STATE.unseeded += 1
+            STATE.seeds_given[main_seed()] += 1
+
+    def __call__(self) -> int:
+        """The seed, not negative and below 2**62 where the program has not given it."""
+        if self._settled is not None:
+            return self._settled
+        seed = (main_seed() + self._number * _BETWEEN) % 2**62
+        if world_size() == 1 or STATE.common_seed is not None:
+            self._settled = seed
+        return seed
 
 
 def rank_generator(generator: Any) -> Any:

@@ -42,7 +42,7 @@ def test_shapes_in_training(line: str, new: str) -> None:
     parts = {"setup": "bs = 16", "loader": _LOADER, "step": f"{line}\n{STEP}"}
     assert found("DPM203", **parts) == ["bs"]
     assert after(**parts) == [
-        "loader = DataLoader(train_set, batch_size=ddp.local_batch(bs), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))",
+        "loader = DataLoader(train_set, batch_size=ddp.local_batch(bs), sampler=ddp.DistributedSampler(train_set))",
         new,
     ]
 
@@ -51,7 +51,7 @@ def test_shapes_in_training(line: str, new: str) -> None:
     ("line", "new"),
     [
         pytest.param("print(x.abs().sum().item() / bs)", "print(x.abs().sum().item() / ddp.local_batch(bs))", id="a number of the batch"),
-        pytest.param("print(loss.item() / bs)", "loader = DataLoader(train_set, batch_size=ddp.local_batch(bs), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))", id="a mean"),
+        pytest.param("print(loss.item() / bs)", "loader = DataLoader(train_set, batch_size=ddp.local_batch(bs), sampler=ddp.DistributedSampler(train_set))", id="a mean"),
         pytest.param("right = (y == 1).sum().item()\nprint(100 * right / float(bs))", "print(100 * right / float(ddp.local_batch(bs)))", id="through a name"),
         pytest.param("print((y == 1).sum().item() / (bs * 8))", "print((y == 1).sum().item() / (ddp.local_batch(bs) * 8))", id="with what a sample has"),
         pytest.param("print((y == 1).sum().item() / float(8 * bs))", "print((y == 1).sum().item() / float(8 * ddp.local_batch(bs)))", id="behind it"),

@@ -13,7 +13,7 @@ from tests.pipeline import script_of
 from tests.rules.program import STEP, after, found, whole
 
 _KW = "batch_size=ddp.local_batch(4)"
-_COMMON = ", seed=ddp.common_seed()"
+_COMMON = ""
 
 
 def _lines(**parts: str | bool) -> list[str]:
@@ -36,16 +36,16 @@ def test_only_the_training_loader(parts: dict[str, str]) -> None:
     ("loader", "new"),
     [
         pytest.param("DataLoader(train_set, batch_size=4)", f"DataLoader(train_set, {_KW}, sampler=ddp.DistributedSampler(train_set, shuffle=False))", id="not shuffled"),
-        pytest.param("DataLoader(train_set, 4, True)", "DataLoader(train_set, ddp.local_batch(4), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))", id="positional"),
+        pytest.param("DataLoader(train_set, 4, True)", "DataLoader(train_set, ddp.local_batch(4), sampler=ddp.DistributedSampler(train_set))", id="positional"),
         pytest.param("DataLoader(train_set, 4, False)", "DataLoader(train_set, ddp.local_batch(4), sampler=ddp.DistributedSampler(train_set, shuffle=False))", id="positional False"),
-        pytest.param("DataLoader(dataset=train_set, batch_size=4, shuffle=True)", f"DataLoader(dataset=train_set, {_KW}, sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))", id="keywords"),
-        pytest.param("DataLoader(train_set, 4, True, num_workers=0)", "DataLoader(train_set, ddp.local_batch(4), num_workers=0, sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))", id="workers"),
+        pytest.param("DataLoader(dataset=train_set, batch_size=4, shuffle=True)", f"DataLoader(dataset=train_set, {_KW}, sampler=ddp.DistributedSampler(train_set))", id="keywords"),
+        pytest.param("DataLoader(train_set, 4, True, num_workers=0)", "DataLoader(train_set, ddp.local_batch(4), num_workers=0, sampler=ddp.DistributedSampler(train_set))", id="workers"),
         pytest.param(
             "DataLoader(train_set, 4, True, None, num_workers=2)",
-            "DataLoader(train_set, ddp.local_batch(4), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()), num_workers=2)", id="many positional",
+            "DataLoader(train_set, ddp.local_batch(4), sampler=ddp.DistributedSampler(train_set), num_workers=2)", id="many positional",
         ),
         pytest.param(
-            "DataLoader(train_set, batch_size=4, shuffle=flag)", f"DataLoader(train_set, {_KW}, sampler=ddp.DistributedSampler(train_set, shuffle=flag, seed=ddp.common_seed()))", id="shuffle is a setting",
+            "DataLoader(train_set, batch_size=4, shuffle=flag)", f"DataLoader(train_set, {_KW}, sampler=ddp.DistributedSampler(train_set, shuffle=flag))", id="shuffle is a setting",
         ),
         pytest.param(
             "DataLoader(train_set, batch_size=4, drop_last=True)",
@@ -84,7 +84,7 @@ def test_found_and_fixed(loader: str, new: str, module_level: bool) -> None:
 
 def test_positional_none_for_the_sampler() -> None:
     lines = _lines(loader="loader = DataLoader(train_set, 4, sampler=None, shuffle=True)")
-    assert "loader = DataLoader(train_set, ddp.local_batch(4), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))" in lines
+    assert "loader = DataLoader(train_set, ddp.local_batch(4), sampler=ddp.DistributedSampler(train_set))" in lines
 
 
 def test_a_set_that_is_made_inside_gets_a_name() -> None:
@@ -158,13 +158,14 @@ def test_a_seed_that_a_function_sets(defs: str, setup: str, seed: str) -> None:
     [
         pytest.param("g", "ddp.common_seed(g)", id="a name"),
         pytest.param("torch.Generator().manual_seed(3)", "3", id="made in place"),
-        pytest.param("g if g else None", "ddp.common_seed()", id="else"),
+        pytest.param("g if g else None", "", id="else"),
     ],
 )
 def test_the_seed_of_the_loader_s_generator(generator: str, seed: str) -> None:
     loader = f"loader = DataLoader(train_set, batch_size=4, shuffle=True, generator={generator})"
     lines = _lines(setup="g = torch.Generator().manual_seed(3)", loader=loader)
-    assert any(f"sampler=ddp.DistributedSampler(train_set, seed={seed})" in line for line in lines)
+    option = f", seed={seed}" if seed else ""
+    assert any(f"sampler=ddp.DistributedSampler(train_set{option})" in line for line in lines)
 
 
 def test_a_seed_of_the_module_and_of_the_guard() -> None:
@@ -233,7 +234,7 @@ _FUNCTION = "def get():\n    return DataLoader(train_set, batch_size=4, shuffle=
 @pytest.mark.parametrize(
     ("data", "start", "seed"),
     [
-        pytest.param(_FUNCTION, "torch.manual_seed(7)\nloader = data.get()", "ddp.common_seed()", id="set before a function of another file is called"),
+        pytest.param(_FUNCTION, "torch.manual_seed(7)\nloader = data.get()", "", id="set before a function of another file is called"),
         pytest.param(_FUNCTION, "loader = data.get()\ntorch.manual_seed(7)", "7", id="set after it is called"),
         pytest.param("loader = DataLoader(train_set, 4, True)", "torch.manual_seed(7)\nloader = data.loader", "7", id="built when the other file is imported"),
     ],
@@ -242,14 +243,14 @@ def test_a_number_that_another_file_sets(data: str, start: str, seed: str) -> No
     """Two scripts that share a file may seed it differently."""
     script = script_of({"data": _DATA.format(data), "train": _SCRIPT.format(start)})
     (edit,) = [e for f in rules.check(script) if f.code == "DPM201" for e in f.edits if isinstance(e, SetArg) and e.name == "sampler"]
-    assert edit.value.endswith(f"seed={seed})")
+    assert edit.value == f"ddp.DistributedSampler(train_set{f', seed={seed}' if seed else ''})"
 
 
 def test_a_seed_of_a_name_that_only_functions_bind() -> None:
     lines = "global opt\nopt = argparse.Namespace(seed=7)\ntorch.manual_seed(opt.seed)"
     assert "seed=opt.seed" in whole(imports="import argparse", setup=lines)
     late = "opt = argparse.Namespace(seed=7)\ntorch.manual_seed(opt.seed)"
-    assert "seed=ddp.common_seed()" in whole(imports="import argparse", before="global opt\n" + late)
+    assert "ddp.DistributedSampler(train_set)" in whole(imports="import argparse", before="global opt\n" + late)
 
 
 _SECOND = "train_set_b = TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,)))\n"
@@ -257,7 +258,8 @@ _BOTH = {"batches": "for (x, y), (u, v) in zip(loader, other):"}
 
 
 def _seeds(**parts: str | bool) -> list[str]:
-    return re.findall(r"seed=([^,\n]*?)\)\)$", whole(**parts), re.MULTILINE)
+    """The seeds of the samplers, '' where the runtime asks for it."""
+    return re.findall(r"DistributedSampler\([\w.]+(?:, shuffle=bool[^,\n]+)?(?:, seed=([^,\n]*?))?\)\)$", whole(**parts), re.MULTILINE)
 
 
 _FIRST = "loader = DataLoader(train_set, batch_size=16, shuffle=True)\n"
@@ -293,7 +295,7 @@ _FIRST = "loader = DataLoader(train_set, batch_size=16, shuffle=True)\n"
                 "        optimizer.zero_grad()\n        F.cross_entropy(model(x), y).backward()\n        optimizer.step()",
                 "loader": "", "epoch_start": "run(s, model, optimizer, train_set)", "batches": "for k in range(1):", "step": "pass",
             },
-            ["ddp.common_seed()"], id="built in a function for each epoch",
+            [""], id="built in a function for each epoch",
         ),
     ],
 )  # fmt: skip
@@ -321,15 +323,15 @@ def test_no_other_seed(parts: dict[str, str | bool], seeds: list[str]) -> None:
         ),
         pytest.param(
             {"loader": _FIRST + "own = torch.utils.data.RandomSampler(train_set_b)\nother = DataLoader(train_set_b, batch_size=16, sampler=own)", **_BOTH},
-            ["ddp.common_seed()"], id="beside a sampler that asks the runtime",
+            [""], id="beside a sampler that asks the runtime",
         ),
         pytest.param(
             {"loader": "options = dict(shuffle=True)\n" + _FIRST + "other = DataLoader(train_set_b, 16, **options)", **_BOTH},
-            ["ddp.common_seed()"], id="beside a loader that the runtime divides",
+            [""], id="beside a loader that the runtime divides",
         ),
         pytest.param(
             {"defs": "def get(data):\n    return DataLoader(data, batch_size=16, shuffle=True)", "loader": _FIRST + "other = get(train_set_b)", **_BOTH},
-            ["ddp.common_seed()", "ddp.common_seed()"], id="beside one that does not see the seed",
+            ["", ""], id="beside one that does not see the seed",
         ),
     ],
 )  # fmt: skip
@@ -349,10 +351,10 @@ _SET_AND_GET = "s = 7\ntorch.manual_seed(s)\ndef get(data):\n    return DataLoad
     ("parts", "seed"),
     [
         pytest.param({"loader": "loader = get(train_set)"}, "s", id="called once"),
-        pytest.param({"loader": "loader, other = get(train_set), get(train_set_b)", **_BOTH}, "ddp.common_seed()", id="called for each"),
-        pytest.param({"loader": "both = [get(d) for d in (train_set, train_set_b)]", "batches": "for x, y in both[0]:"}, "ddp.common_seed()", id="in a comprehension"),
+        pytest.param({"loader": "loader, other = get(train_set), get(train_set_b)", **_BOTH}, "", id="called for each"),
+        pytest.param({"loader": "both = [get(d) for d in (train_set, train_set_b)]", "batches": "for x, y in both[0]:"}, "", id="in a comprehension"),
         pytest.param(
-            {"loader": "both = []\nfor d in (train_set, train_set_b):\n    both.append(get(d))", "batches": "for x, y in both[0]:"}, "ddp.common_seed()", id="in a loop",
+            {"loader": "both = []\nfor d in (train_set, train_set_b):\n    both.append(get(d))", "batches": "for x, y in both[0]:"}, "", id="in a loop",
         ),
     ],
 )  # fmt: skip
@@ -364,4 +366,4 @@ def test_a_function_that_makes_loaders(parts: dict[str, str | bool], seed: str) 
 def test_the_last_of_several_seeds_counts() -> None:
     once = "torch.manual_seed(1)\n"
     assert "seed=1)" in whole(loader=once + "loader = DataLoader(train_set, batch_size=16, shuffle=True)")
-    assert "seed=ddp.common_seed())" in whole(defs=once, loader="torch.manual_seed(seed)\nloader = DataLoader(train_set, batch_size=16, shuffle=True)")
+    assert "ddp.DistributedSampler(train_set)" in whole(defs=once, loader="torch.manual_seed(seed)\nloader = DataLoader(train_set, batch_size=16, shuffle=True)")

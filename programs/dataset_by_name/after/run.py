@@ -21,7 +21,7 @@ def main(path):
 
     train_set = get_dataset(config["dataset"], "train", config["data"])
     test_set = get_dataset(config["dataset"], "test", config["data"])
-    train_loader = torch.utils.data.DataLoader(train_set, batch_size=ddp.local_batch(config["batch_size"]), drop_last=True, sampler=ddp.DistributedSampler(train_set, drop_last=True, seed=ddp.common_seed()))
+    train_loader = torch.utils.data.DataLoader(train_set, batch_size=ddp.local_batch(config["batch_size"]), drop_last=True, sampler=ddp.DistributedSampler(train_set, drop_last=True))
     test_loader = torch.utils.data.DataLoader(test_set, batch_size=config["batch_size"], shuffle=False)
 
     model = get_model(config["model"], train_set[0][0].numel(), len(train_set.classes))

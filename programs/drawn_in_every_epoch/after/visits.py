@@ -22,7 +22,7 @@ class Visits:
             rows += [(guest, place)] + [(guest, other) for other in away]
             labels += [1.0] + [0.0] * beside
         train_set = TensorDataset(torch.tensor(rows), torch.tensor(labels))
-        return DataLoader(train_set, batch_size=ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))
+        return DataLoader(train_set, batch_size=ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train_set))
 
     def check(self):
         rows = torch.tensor([(g, p) for g, places in self.seen.items() for p in places])

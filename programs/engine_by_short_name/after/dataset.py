@@ -14,6 +14,6 @@ def _blobs(n, seed):
 def build_loaders(batch_size):
     train_set = _blobs(80, 0)
     return {
-        "train": DataLoader(train_set, batch_size=ddp.local_batch(batch_size), num_workers=0, pin_memory=False, sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed())),
+        "train": DataLoader(train_set, batch_size=ddp.local_batch(batch_size), num_workers=0, pin_memory=False, sampler=ddp.DistributedSampler(train_set)),
         "test": DataLoader(_blobs(40, 1), batch_size=batch_size, shuffle=False, num_workers=0),
     }

@@ -9,6 +9,6 @@ def get_loaders(batch_size):
     y = (x.sum(1) > 0).long()
     train = TensorDataset(x[:48], y[:48])
     test = TensorDataset(x[48:], y[48:])
-    train_loader = DataLoader(train, batch_size=ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train, seed=ddp.common_seed()))
+    train_loader = DataLoader(train, batch_size=ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train))
     test_loader = DataLoader(test, batch_size=batch_size)
     return train_loader, test_loader

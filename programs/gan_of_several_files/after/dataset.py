@@ -6,4 +6,4 @@ import dpmigrate_runtime as ddp
 def get_dataloader(batch_size):
     g = torch.Generator().manual_seed(9)
     train_set = TensorDataset(torch.randn(64, 3, generator=g))
-    return DataLoader(train_set, batch_size=ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))
+    return DataLoader(train_set, batch_size=ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train_set))

@@ -9,7 +9,7 @@ import dpmigrate_runtime as ddp
 class Job:
     def __init__(self):
         data = TensorDataset(torch.randn(64, 10), torch.randint(0, 2, (64,)))
-        self.loader = DataLoader(data, batch_size=ddp.local_batch(8), sampler=ddp.DistributedSampler(data, seed=ddp.common_seed()))
+        self.loader = DataLoader(data, batch_size=ddp.local_batch(8), sampler=ddp.DistributedSampler(data))
         self.model = ddp.wrap(nn.Linear(10, 2))
         self.criterion = nn.CrossEntropyLoss()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)

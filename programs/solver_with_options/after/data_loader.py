@@ -18,4 +18,4 @@ class Numbers(data.Dataset):
 
 def get_loader(batch_size, num_workers):
     train_set = Numbers(64)
-    return data.DataLoader(dataset=train_set, batch_size=ddp.local_batch(batch_size), num_workers=num_workers, drop_last=True, sampler=ddp.DistributedSampler(train_set, drop_last=True, seed=ddp.common_seed()))
+    return data.DataLoader(dataset=train_set, batch_size=ddp.local_batch(batch_size), num_workers=num_workers, drop_last=True, sampler=ddp.DistributedSampler(train_set, drop_last=True))

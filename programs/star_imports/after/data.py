@@ -7,4 +7,4 @@ def loaders(batch):
     x = torch.randn(60, 6, generator=g)
     y = (x[:, 0] > 0).long()
     train_set = TensorDataset(x, y)
-    return DataLoader(train_set, batch_size=ddp.local_batch(batch), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))
+    return DataLoader(train_set, batch_size=ddp.local_batch(batch), sampler=ddp.DistributedSampler(train_set))

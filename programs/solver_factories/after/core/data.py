@@ -24,6 +24,6 @@ def collate(batch):
 
 def build_dataloader(cfg):
     train_set = Rings(72, 0)
-    train = DataLoader(train_set, batch_size=ddp.local_batch(cfg["BATCH_SIZE"]), num_workers=0, collate_fn=collate, drop_last=True, sampler=ddp.DistributedSampler(train_set, drop_last=True, seed=ddp.common_seed()))
+    train = DataLoader(train_set, batch_size=ddp.local_batch(cfg["BATCH_SIZE"]), num_workers=0, collate_fn=collate, drop_last=True, sampler=ddp.DistributedSampler(train_set, drop_last=True))
     val = DataLoader(Rings(36, 1), batch_size=cfg["BATCH_SIZE"], shuffle=False, num_workers=0, collate_fn=collate)
     return train, val

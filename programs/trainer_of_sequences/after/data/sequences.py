@@ -23,5 +23,5 @@ class SequenceLoaders:
 
     def __init__(self, batch_size, length):
         train_set = Walk(48, length, self.vocabulary, 0)
-        self.train = DataLoader(train_set, ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))
+        self.train = DataLoader(train_set, ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train_set))
         self.valid = DataLoader(Walk(24, length, self.vocabulary, 1), batch_size, shuffle=False)

@@ -8,4 +8,4 @@ def get_loaders(task, batch_size):
     x = torch.randn(96, 8, generator=g)
     y = (x[:, 0] > 0).long() if task == "sign" else ((x[:, 0] > 0) ^ (x[:, 1] > 0)).long()
     train, test = TensorDataset(x[:64], y[:64]), TensorDataset(x[64:], y[64:])
-    return DataLoader(train, batch_size=ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train, seed=ddp.common_seed())), DataLoader(test, batch_size=batch_size)
+    return DataLoader(train, batch_size=ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train)), DataLoader(test, batch_size=batch_size)

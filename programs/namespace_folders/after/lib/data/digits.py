@@ -13,6 +13,6 @@ def _images(n, seed):
 
 def load(batch_size):
     train_set = _images(64, 1)
-    train = DataLoader(train_set, batch_size=ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))
+    train = DataLoader(train_set, batch_size=ddp.local_batch(batch_size), sampler=ddp.DistributedSampler(train_set))
     test = DataLoader(_images(32, 2), batch_size=batch_size, shuffle=True)
     return train, test

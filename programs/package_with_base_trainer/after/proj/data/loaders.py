@@ -21,6 +21,6 @@ class Toy(tud.Dataset):
 def make_loaders():
     train_set = Toy(64, 0)
     return {
-        "train": tud.DataLoader(train_set, ddp.local_batch(config.BATCH), drop_last=True, sampler=ddp.DistributedSampler(train_set, drop_last=True, seed=ddp.common_seed())),
+        "train": tud.DataLoader(train_set, ddp.local_batch(config.BATCH), drop_last=True, sampler=ddp.DistributedSampler(train_set, drop_last=True)),
         "val": tud.DataLoader(Toy(24, 1), config.BATCH),
     }

@@ -18,6 +18,6 @@ class Waves(Dataset):
 def get_loaders(config):
     generator = torch.Generator().manual_seed(config.seed)
     train_set, val_set = random_split(Waves(96, generator), [64, 32], generator=generator)
-    train_loader = DataLoader(train_set, batch_size=ddp.local_batch(config.batch_size), num_workers=0, sampler=ddp.DistributedSampler(train_set, seed=ddp.common_seed()))
+    train_loader = DataLoader(train_set, batch_size=ddp.local_batch(config.batch_size), num_workers=0, sampler=ddp.DistributedSampler(train_set))
     val_loader = DataLoader(val_set, batch_size=config.batch_size)
     return train_loader, val_loader
