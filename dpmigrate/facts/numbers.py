@@ -100,7 +100,7 @@ class Numbers:
 
     def _of_settings(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Dict):
-            return all(k is not None and (isinstance(v, ast.Constant) or self.plain(v) or self._settings(v)) for k, v in zip(node.keys, node.values, strict=True))
+            return None not in node.keys and all(isinstance(v, ast.Constant) or self.plain(v) or self._settings(v) for v in node.values)
         if isinstance(node, ast.Call):
             if self.names.dotted(node.func) in _READ:
                 return True
@@ -109,9 +109,16 @@ class Numbers:
             return bool(returns) and all(r is not None and self._settings(r) for r in returns)
         if isinstance(node, ast.Subscript):
             return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and self._settings(node.value)
-        bound = self._bindings(node) if isinstance(node, ast.Name) and not self._stored_in(node) else []
-        given = [g for b in bound for g in ([b.value] if b.how == "assign" and not b.path else self._passed(b) or [None] if b.how in ("param", "with") else [None])]
-        return bool(given) and all(isinstance(g, ast.expr) and self._settings(g) for g in given)
+        if not isinstance(node, ast.Name) or self._stored_in(node):
+            return False
+        bound = self._bindings(node)
+        return bool(bound) and all(self._bound_to_settings(b) for b in bound)
+
+    def _bound_to_settings(self, b: Binding) -> bool:
+        if b.how == "param":
+            given = self._passed(b)
+            return bool(given) and all(self._settings(g) for g in given)
+        return b.how == "assign" and not b.path and isinstance(b.value, ast.expr) and self._settings(b.value)
 
     def _stored_in(self, node: ast.Name) -> bool:
         """Whether the program puts something into the dictionary of this name that is no plain number."""

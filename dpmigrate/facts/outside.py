@@ -13,7 +13,7 @@ from dpmigrate.facts.nodes import children
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
 
-TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.")
+TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.", "sacred.observers.")
 #: what the shell is told to do, which may make any file
 COMMANDS = frozenset({"os.system", "os.popen"} | {f"subprocess.{n}" for n in ("run", "call", "check_call", "check_output", "Popen")})
 _FILE_FUNCTIONS = frozenset(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.facts.collated import functions
 from dpmigrate.facts.library import FLOATS, INTEGERS, LAYOUTS, MAKES, MAKES_ALIKE, MOVES
 from dpmigrate.facts.loops import last, source
 from dpmigrate.facts.names import FunctionNode
@@ -85,14 +86,7 @@ def _taken_from(roles: Roles, node: ast.expr) -> ast.expr | None:
 
 # ---------------------------------------------------------------------- what the collate function makes
 def _of_collate(roles: Roles, loader: ast.Call, path: _Path) -> bool:
-    given = next((k.value for k in loader.keywords if k.arg == "collate_fn"), loader.args[6] if len(loader.args) > 6 else None)
-    if not roles.makes_loader(loader) or given is None:
-        return False
-    for v in roles.values.eval(given):
-        function = roles.values.defs.method(v.cls, "__call__") if v.kind == "object" and v.cls is not None else v.node
-        if isinstance(function, FunctionNode | ast.Lambda) and any(_pads(roles, e, _DEPTH) for e in _returned(roles, function, path)):
-            return True
-    return False
+    return any(_pads(roles, e, _DEPTH) for function in functions(roles, loader) for e in _returned(roles, function, path))
 
 
 def _returned(roles: Roles, function: FunctionNode | ast.Lambda, path: _Path) -> Iterator[ast.expr]:

@@ -1,7 +1,7 @@
 """Every rank reports to the experiment tracker.
 
 ## What it finds
-Calls of wandb, mlflow, comet_ml, neptune and clearml.
+Calls of wandb, mlflow, comet_ml, neptune and clearml; the observers of sacred.
 
 ## Why it matters
 W runs appear for one training, each with the numbers of one rank.
@@ -19,7 +19,7 @@ if ddp.is_main():
 ```
 
 Settings that are read back from it (`config = wandb.config`, `lr = wandb.config.lr`) exist on rank 0 only, and become `ddp.main_settings(wandb.config)`: the
-same on all ranks.
+same on all ranks. The number that sacred's observers give a run (`_run._id`) becomes `ddp.from_main(_run._id)`.
 
 ## When it is not fixed
 Settings that are read in a loop, where the ranks would wait for each other in every turn, and what else a run knows (`wandb.run.dir`).
@@ -32,6 +32,7 @@ import itertools
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Enclose, Wrap
+from dpmigrate.facts.names import last
 from dpmigrate.facts.outside import TRACKERS
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -45,6 +46,11 @@ def experiment_tracker(script: Script) -> Iterator[Hit]:
     for call in script.roles.calls:
         if _tracks(script, call) and not any(_tracks(script, a) for a in script.names.ancestors(call) if isinstance(a, ast.expr)):
             yield Hit(call, "every rank would report a run of its own", (by_main(script, call), new))
+    for number in _numbers_of_runs(script):
+        if _once(script, number):
+            yield Hit(number, f"{script.text(number)} exists on rank 0 only", (Wrap(script.span(number), f"{script.ddp}.from_main({{}})"), new))
+        else:
+            yield Hit(number, f"{script.text(number)} exists on rank 0 only", severity=Severity.BLOCKER, advice="read it once, before the training")
     for node in script.names.nodes:
         if not isinstance(node, ast.Name | ast.Attribute) or script.names.dotted(node) not in ("wandb.config", "wandb.run"):
             continue
@@ -58,8 +64,22 @@ def experiment_tracker(script: Script) -> Iterator[Hit]:
             yield Hit(node, f"{script.text(node)} exists on rank 0 only", severity=Severity.BLOCKER, advice="read the value from the script's own settings")
 
 
+def _numbers_of_runs(script: Script) -> Iterator[ast.expr]:
+    """``_run._id``, ``ex.current_run._id`` of sacred: the number of the run, which an observer gives it."""
+    if not any(d.partition(".")[0] == "sacred" for d in script.names.imports.values()):
+        return
+    for node in script.names.attributes("_id"):
+        owner = node.value
+        if isinstance(node.ctx, ast.Load) and (owner.id == "_run" if isinstance(owner, ast.Name) else isinstance(owner, ast.Attribute) and owner.attr == "current_run"):
+            yield node
+
+
 def _tracks(script: Script, node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and script.names.dotted(node.func).startswith(TRACKERS)
+    """Whether the node is a call of a tracker, or gives one to an experiment: ``ex.observers.append(MongoObserver())``."""
+    if not isinstance(node, ast.Call):
+        return False
+    given = isinstance(node.func, ast.Attribute) and node.func.attr == "append" and last(node.func.value) == "observers"
+    return script.names.dotted(node.func).startswith(TRACKERS) or (given and any(_tracks(script, a) for a in node.args))
 
 
 def _is_read(script: Script, node: ast.expr) -> bool:
