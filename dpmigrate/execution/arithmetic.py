@@ -52,8 +52,9 @@ _COMPARE: dict[type[ast.AST], Callable[[Any, Any], bool]] = {
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
+    # CPython keeps one object of equal texts and numbers that a program writes down
+    ast.Is: lambda a, b: type(a) is type(b) and a == b,
+    ast.IsNot: lambda a, b: type(a) is not type(b) or a != b,
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }

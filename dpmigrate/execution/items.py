@@ -36,12 +36,19 @@ class ItemParts(ContainerParts):
     """``owner[key]``."""
 
     def item(self, owner: Value, key: Value, node: ast.AST, frame: Frame) -> Value:
-        found = [
-            self._item(a, key, node, frame)
-            for a in owner
-            if a != UNBOUND and not isinstance(a, Differs)
-        ]
+        owners = [a for a in owner if a != UNBOUND and not isinstance(a, Differs)]
+        # a way on which a dictionary lacks the key ends here
+        having = [a for a in owners if not self._lacks_key(a, key)]
+        found = [self._item(a, key, node, frame) for a in having or owners]
         return divergence.whichever(join(*found), owner) if found else NOTHING
+
+    def _lacks_key(self, atom: Atom, key: Value) -> bool:
+        """Whether an atom is a dictionary of which all keys are known, and this is none of them."""
+        made, constant = self.object(atom), self.constant(key)
+        if made is None or made.kind != "dict" or constant is None:
+            return False
+        fields = (constant, ELEMENTS, FACTORY)
+        return not any(self.heap.read((made.number, field)) for field in fields)
 
     def _item(self, atom: Atom, key: Value, node: ast.AST, frame: Frame) -> Value:
         match atom:

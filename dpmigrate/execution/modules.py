@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Container
+from functools import cached_property
 from pathlib import Path
 
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.scopes import Names
+from dpmigrate.execution.scopes import Names, bindable
 from dpmigrate.execution.statements import StatementParts
 from dpmigrate.execution.values import (
     NOTHING,
@@ -53,6 +55,10 @@ class ModuleParts(StatementParts):
             self.control.pop()
             self.heap.scopes.pop()
         return made
+
+    @cached_property
+    def bindable(self) -> Container[str]:
+        return bindable(part.tree for part in self.program.parts)
 
     @property
     def _modules(self) -> dict[int, Object]:

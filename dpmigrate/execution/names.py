@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from functools import cached_property
 
 from dpmigrate.execution.heap import ELEMENTS, Location, Object
 from dpmigrate.execution.machine import Frame, Machine
@@ -71,8 +72,8 @@ class NameParts(Machine):
             if outside is not None:
                 return outside
         self.event("unbound", node, frame)
-        if self.heap.watching:
-            return NOTHING  # it raises, and a handler goes on
+        if self.heap.watching or node.id not in self.bindable:
+            return NOTHING  # it raises: a handler goes on, or the way ends here
         return self.miss(f"the name {node.id} is not bound", node, frame)
 
     def _outside(self, name: str, frame: Frame) -> Value | None:
@@ -89,6 +90,11 @@ class NameParts(Machine):
         if name in _BUILTINS:
             return value(Foreign(f"builtins.{name}"))
         return value(Foreign(f"{maybe[-1]}.{name}")) if maybe else None
+
+    @cached_property
+    @abstractmethod
+    def bindable(self) -> Container[str]:
+        """The names that something in the files of the program may bind."""
 
     def bind(self, name: str, new: Value, frame: Frame) -> None:
         """Bind a name in a scope."""

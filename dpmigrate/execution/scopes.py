@@ -6,7 +6,7 @@ https://docs.python.org/3/reference/executionmodel.html#resolution-of-names
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -49,6 +49,41 @@ def names_of(node: ast.AST) -> Names:
         found.closures,
         found.generator,
     )
+
+
+class _Every(Container[str]):
+    """All names."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+#: what binds names that are computed
+_BY_NAME = frozenset({"exec", "globals", "locals", "vars", "builtins", "__builtins__"})
+
+
+def bindable(trees: Iterable[ast.AST]) -> Container[str]:
+    """The names that any statement in the trees binds, in whatever scope; all of them where a
+    program may bind names that it computes.
+    """
+    found: set[str] = set()
+    for node in (n for tree in trees for n in ast.walk(tree)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) if name in _BY_NAME:
+                return _Every()
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.arg(arg=name) | ast.alias(asname=str(name)) | ast.ExceptHandler(name=str(name)):
+                found.add(name)
+            case ast.alias(name=name):
+                found.add(name.partition(".")[0])
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                found.update(names)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                found.add(name)
+    return found
 
 
 def parameters(args: ast.arguments) -> Iterator[ast.arg]:

@@ -60,6 +60,11 @@ class Returned:
         parameter = self._values.defs.handed_back(function, value)
         for target, skip in self._values.targets(call):
             for name, argument in arguments(call, target, skip):
-                if target is function and name == parameter:
+                if target is function and name == parameter and not self._wrapped_in(function, name):
                     return self._values.unwraps.narrowed(value, self._values.eval(argument))
         return self._values.eval(value)
+
+    def _wrapped_in(self, function: FunctionNode, parameter: str) -> bool:
+        """Whether the function wraps what it is given, and hands the wrapper back."""
+        own = ("v", id(self._values.names.opened[function]), parameter)
+        return any(w.key == own for w in self._values.new_wraps)

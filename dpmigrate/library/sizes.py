@@ -103,9 +103,12 @@ def repeat(site: Site) -> Value:
         return site.data(placements.rows(at[0], times=0), axes=len(sizes))
     if at:
         return site.data(placements.PER_RANK, keep_axes=False)
-    if found.axes is None and any(s != const(1) for s in sizes[:-1]) and len(sizes) > 1:
-        return site.unknown("how often the samples are repeated")
     p = found.placement
+    # a tensor of unknown axes is taken to have one for each size, as ``expand`` takes it, where its
+    # samples are then there once; more sizes than axes would move the samples
+    once = p.axis < len(sizes) and sizes[p.axis] == const(1)
+    if found.axes is None and not once and any(s != const(1) for s in sizes[:-1]) and len(sizes) > 1:
+        return site.unknown("how often the samples are repeated")
     more = len(sizes) - (found.axes if found.axes is not None else len(sizes))
     axis = p.axis + max(more, 0)
     place = p.axis + more

@@ -68,10 +68,7 @@ def _numbers_of_runs(script: Script) -> Iterator[ast.expr]:
     """``_run._id``, ``ex.current_run._id`` of sacred: the number of the run, which an observer gives it."""
     if not any(d.partition(".")[0] == "sacred" for d in script.names.imports.values()):
         return
-    for node in script.names.attributes("_id"):
-        owner = node.value
-        if isinstance(node.ctx, ast.Load) and (owner.id == "_run" if isinstance(owner, ast.Name) else isinstance(owner, ast.Attribute) and owner.attr == "current_run"):
-            yield node
+    yield from (n for n in script.names.attributes("_id") if isinstance(n.ctx, ast.Load) and last(n.value) in ("_run", "current_run"))
 
 
 def _tracks(script: Script, node: ast.AST) -> bool:

@@ -33,7 +33,7 @@ from dpmigrate.facts.names import last
 from dpmigrate.facts.outside import changes_files
 from dpmigrate.facts.ranks import reached_together
 from dpmigrate.facts.script import Script
-from dpmigrate.model import Fix, Severity
+from dpmigrate.model import Fix, Severity, is_main_guard
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import by_main
 
@@ -55,8 +55,8 @@ _REMOVES = ("rmtree", "rmdir", "removedirs")
 
 
 def _whole(script: Script, call: ast.Call) -> ast.stmt:
-    """The statement with the tests and loops round it."""
+    """The statement with the tests and loops round it, within ``if __name__ == "__main__":``."""
     whole = script.names.statement(call)
-    while isinstance(above := script.names.parent[whole], ast.If | ast.For | ast.While):
+    while isinstance(above := script.names.parent[whole], ast.If | ast.For | ast.While) and not is_main_guard(above):
         whole = above
     return whole
