@@ -99,7 +99,14 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     )  # fmt: skip
     wrong_on_paper = [f for f in judgement.faults if f.established]
     if not wrong_on_paper and judgement.doubts and not script.settings.unproven:
-        return Problem(f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {_PROVE}")
+        usual = judge.judged(
+            again.program, judge.executed(script.program, by_default=True), divided=divided, by_default=True,
+            settled=[name for name, yes in settled.items() if yes], shown=shown,
+        )  # fmt: skip
+        if usual.faults or not usual.trains:
+            return Problem(f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {_PROVE}")
+        note = f"Shown to be right for the defaults of the options; with others it is not established: {doubted(judgement)}. Prove those that you use."
+        judgement = replace(judgement, assumed=(*judgement.assumed, note), faults=())
     if not wrong_on_paper:
         return Judged(texts, judgement)
     first = wrong_on_paper[0]

@@ -83,7 +83,11 @@ class BranchParts(GeneratorParts):
         def arm(body: list[ast.stmt], yes: bool) -> Callable[[], bool]:
             def run() -> bool:
                 self.refine(node.test, yes, frame)
-                return self.block(body, frame)
+                frame.arms += 1
+                try:
+                    return self.block(body, frame)
+                finally:
+                    frame.arms -= 1
 
             return run
 

@@ -70,6 +70,8 @@ class Frame:
     cls: int | None = None
     receiver: Atom | None = None
     in_class: bool = False
+    #: arms of ``if`` statements under way beside which there is another way
+    arms: int = 0
     #: what is bound is added to what an earlier call of the same place has bound
     weak: bool = False
     returns: list[tuple[Value, Delta]] = field(default_factory=list)
@@ -181,6 +183,8 @@ class Machine(ABC):
         self.heap = Heap()
         self.trace = Trace()
         self.library = library
+        #: whether the options of the program have their defaults, and no other values
+        self.by_default = False
         self.steps = 0
         #: functions of the program that code of libraries was given, and where
         self.handed: dict[Atom, ast.AST] = {}

@@ -60,8 +60,8 @@ def _holders(roles: Roles, models: Vals) -> Vals:
     A wrapper of such a module holds all that the optimizer steps.
     """
     calls = [c for c in roles.calls if models & _objects(roles, c.func)] if models else []
-    if not calls or not all(roles.inside_module(c) for c in calls):
-        return models
+    if not calls or not all(roles.inside_module(c) for c in calls) or any(isinstance(c.func, ast.Name) for c in calls):
+        return models  # a module that is handed to another one's method is not held by it
     owners = {roles.names.cls(c) for c in calls}
     outside = [c for c in roles.calls if not roles.inside_module(c) and goes_into_loss(roles, c, anywhere=True)]
     called = (v for c in outside for v in _objects(roles, c.func) if v.kind == "object" and v.cls is not None)

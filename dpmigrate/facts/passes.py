@@ -38,14 +38,19 @@ class Pass:
 
 
 def direct(roles: Roles) -> Iterator[Pass]:
-    """Calls of a model or of its ``forward``, outside the classes of models themselves."""
+    """Calls of a model or of its ``forward``, outside the classes of models themselves, or in a method that is given the model: ``criterion(x, y, adapter)``."""
     for call in roles.calls:
-        if roles.inside_module(call):
+        if roles.inside_module(call) and not (isinstance(call.func, ast.Name) and _is_parameter(roles, call.func)):
             continue
         if roles.model_vals(call.func):
             yield Pass(call, call.func, "", False)
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "forward" and roles.model_vals(call.func.value):
             yield Pass(call, call.func.value, "", False)
+
+
+def _is_parameter(roles: Roles, name: ast.Name) -> bool:
+    bound = list(roles.names.bindings(roles.names.scope_of[name], name.id))
+    return bool(bound) and all(b.how == "param" for b in bound)
 
 
 def indirect(roles: Roles) -> Iterator[Pass]:

@@ -53,6 +53,8 @@ class Judgement:
     own_totals: tuple[str, ...]
     means: bool
     drawn: str = ""
+    #: something is differentiated, by which an optimizer steps
+    trains: bool = False
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -74,6 +76,7 @@ def judged(
     divided: bool = True,
     settled: Collection[str] = (),
     shown: Collection[str] = (),
+    by_default: bool = False,
 ) -> Judgement:
     """Execute a migrated program and hold it against the invariants.
 
@@ -82,12 +85,13 @@ def judged(
     is told that a loss is one of the rank's own samples together, or that its scale is not known
     (``COUPLED``), or does not want side effects to be looked at (``ALONE``). ``shown``: those of
     ``settled`` of which it is told all the same where they do not hold, since what the user is told
-    may be about something else.
+    may be about something else. ``by_default``: the options of the program have their defaults, and
+    no other values.
     """
     ended = original.trace.ended if original is not None else None
     if ended is not None and original is not None:  # so would the result
         return Judgement((wrapped.not_understood(Trial(original), ended),), (), (), False)
-    case = Trial(executed(result), original, divided)
+    case = Trial(executed(result, by_default=by_default), original, divided)
     ended = case.result.trace.ended
     if ended is not None:  # of a part of a trace nothing is known for certain
         return Judgement((wrapped.not_understood(case, ended),), (), (), False)
@@ -95,7 +99,9 @@ def judged(
     found = tuple(f for f in every if f.invariant not in settled)
     also = dict.fromkeys(f"Not established, {f.place}: {f.words}." for f in every if f.invariant in settled and f.invariant in shown)
     sentences = (*also, *assumed.sentences(case))
-    return Judgement(found, sentences, assumed.own_totals(case), _means(case), assumed.drawn(case))
+    trains = any(True for _ in case.losses())
+    own = assumed.own_totals(case)
+    return Judgement(found, sentences, own, _means(case), assumed.drawn(case), trains)
 
 
 def faults(

@@ -186,9 +186,13 @@ class Trial:
         return self.result.objects(v)
 
 
-def executed(program: Program) -> Execution:
-    """A program, executed with what the judge wants to know."""
-    return Judged(program, Watching()).run()
+def executed(program: Program, *, by_default: bool = False) -> Execution:
+    """A program, executed with what the judge wants to know; ``by_default``: with the defaults of
+    its options alone.
+    """
+    execution = Judged(program, Watching())
+    execution.by_default = by_default
+    return execution.run()
 
 
 def before(program: Program) -> Execution:

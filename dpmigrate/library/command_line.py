@@ -9,6 +9,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     Const,
+    Foreign,
     Ref,
     Setting,
     Value,
@@ -43,11 +44,19 @@ def option_added(site: Site) -> Value:
     found: Value = (option,)
     if default == NONE:
         found = (option, *NONE)
+    if site.m.by_default and held and _as_written(site, held[0]):
+        found = (held[0],)
     others = tuple(a for a in default if not isinstance(a, Const | Setting))
     root = site.m.heap.read((owner.number, "root"))
     for o in site.m.objects(root) if root else [owner]:
         site.m.heap.write((o.number, f"option {word}"), (*found, *others))
     return SETTING
+
+
+def _as_written(site: Site, default: Const) -> bool:
+    """Whether parsing leaves a default as it is: texts go through ``type``."""
+    kind = site.arguments.keywords.get("type", NONE)
+    return not isinstance(default.value, str) or kind in (NONE, value(Foreign("builtins.str")))
 
 
 def group_added(site: Site) -> Value:

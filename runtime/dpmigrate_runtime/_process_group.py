@@ -164,6 +164,5 @@ def cleanup() -> None:
     STATE.active = STATE.owns_group = False
     STATE.common_seed = None
     STATE.seeds_given.clear()
-    STATE.unseeded = 0
     STATE.generators.clear()
     gc.collect()

@@ -137,6 +137,10 @@ class SharedDraw:
         """The seed of the draws, the same on all ranks."""
         return self._seed()
 
+    @seed.setter
+    def seed(self, seed: int) -> None:
+        self._seed = SeedOfPasses(seed)
+
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
         for part in self._chain():

@@ -151,7 +151,7 @@ def common_seed(generator: Any = None) -> int:
     """
     own = isinstance(generator, torch.Generator)
     seed = generator.initial_seed() % 2**62 if own else main_seed()
-    before = STATE.generators.get(generator, 0) if own else STATE.seeds_given[seed]
+    before = STATE.generators.get(generator, 0) if own else STATE.seeds_given.total()
     STATE.seeds_given[seed] += 1
     if own:
         STATE.generators[generator] = before + 1
@@ -174,9 +174,8 @@ class SeedOfPasses:
 
     def __init__(self, seed: int | None) -> None:
         self._settled = seed
-        self._number = STATE.unseeded
+        self._number = STATE.seeds_given.total()
         if seed is None:
-            STATE.unseeded += 1
             STATE.seeds_given[main_seed()] += 1
 
     def __call__(self) -> int:

@@ -41,8 +41,7 @@ class State:
 
     ``common_seed`` is set by ``seed_ranks``, after which torch.initial_seed() differs between ranks; ``seedings`` counts how often
     each rank was given streams of its own, ``seeds_given``
-    counts how often each has been asked for, ``generators`` how many samplers have one of the program's own, ``unseeded`` how many draw from the
-    seed that the program has when their first pass begins.
+    counts how often each has been asked for, ``generators`` how many samplers have one of the program's own.
     What the nets need (``_nets.py``) stands below: nothing of it is filled in one process.
     """
 
@@ -55,7 +54,6 @@ class State:
     common_seed: int | None = None
     seedings: int = 0
     seeds_given: Counter[int] = field(default_factory=Counter)
-    unseeded: int = 0
     generators: weakref.WeakKeyDictionary[torch.Generator, int] = field(default_factory=weakref.WeakKeyDictionary)
     group: dist.ProcessGroup | None = None  # of the collectives of this package, over gloo; None: the program's own
     watch: Watch | None = None  # tells the other ranks where this one is

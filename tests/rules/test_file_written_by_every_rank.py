@@ -12,7 +12,8 @@ from tests.rules.program import after, found
     [
         pytest.param({"end": "open('a')"}, id="read"),
         pytest.param({"end": "open('a', 'rb')"}, id="read, with a mode"),
-        pytest.param({"setup": "mode = 'w'", "end": "open('a', mode)"}, id="the mode is no literal"),
+        pytest.param({"setup": "mode = 'r'\nif os.environ:\n    mode = 'w'", "end": "open('a', mode)"}, id="a mode that may read"),
+        pytest.param({"setup": "mode = what()", "end": "open('a', mode)"}, id="a mode that is not known"),
         pytest.param({"end": "open(mode='w')"}, id="no path"),
         pytest.param({"end": "open('a', 3)"}, id="a mode that is no text"),
         pytest.param({"end": "print(\"open('a', 'w')\")  # open('a', 'w')"}, id="in a string and a comment"),

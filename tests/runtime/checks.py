@@ -422,7 +422,7 @@ def zz_last_streams_apart() -> None:
     before = torch.get_rng_state()
     ddp.seed_ranks()
     assert torch.equal(torch.get_rng_state(), before) == ddp.is_main()
-    assert set(everyone(ddp.common_seed())) == {5}
+    assert {seed % 1000 for seed in everyone(ddp.common_seed())} == {5}
     drawn = everyone((torch.rand(1).item(), random.random(), float(np.random.rand())))
     assert len(set(drawn)) == ddp.world_size()
     sampler = ddp.shard_sampler(torch.utils.data.SubsetRandomSampler(range(10)))

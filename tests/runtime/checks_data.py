@@ -158,7 +158,30 @@ def loaders_of_one_seed_have_orders_of_their_own() -> None:
             sampler.set_epoch(epoch)
             orders.append(flat(everyone(list(sampler))))
     assert len(set(map(str, orders))) == len(orders)
-    assert [sampler.seed for sampler in samplers[:3]] == [11, 1011, 2011]
+    first, *others = (sampler.seed for sampler in samplers[:3])
+    assert [seed - first for seed in others] == [1000, 2000] and (first - 11) % 1000 == 0
+
+
+SEQUENCE: Any = range(64)
+
+
+@check
+def samplers_without_a_seed_take_the_one_of_their_first_pass() -> None:
+    torch.manual_seed(12)
+    early: list[Any] = [ddp.DistributedSampler(SEQUENCE), ddp.shard_sampler(WeightedRandomSampler([1.0] * 64, 64))]
+    torch.manual_seed(13)
+    if ddp.is_main():
+        next(iter(early[1]))  # one rank alone looks at a sample first
+    late: Any = ddp.DistributedSampler(SEQUENCE)
+    with ddp.own_streams():
+        seeds = [early[0].seed, early[1].shared.seed, late.seed]
+        orders = [flat(everyone(list(sampler))) for sampler in (*early, late)]
+    assert len({seed - 13 for seed in seeds}) == 3 and all((seed - 13) % 1000 == 0 for seed in seeds)
+    assert set(map(str, everyone(seeds))) == {str(seeds)} and sorted(orders[0]) == list(SEQUENCE) != orders[0]
+    torch.manual_seed(14)  # what has begun goes on
+    assert [early[0].seed, early[1].shared.seed, late.seed] == seeds
+    early[0].seed = 5
+    assert early[0].seed == 5 and ddp.DistributedSampler(SEQUENCE, seed=0).seed == 0
 
 
 @check
