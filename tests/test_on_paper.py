@@ -160,6 +160,57 @@ def test_what_is_not_established_is_refused_or_told(tmp_path: Path, unproven: bo
         assert ": no table has elsewhere.unseen, " in told
 
 
+OPTIONS = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--first', default={}, type={})\nargs = parser.parse_args()\n"
+
+
+@pytest.mark.parametrize(
+    ("default", "kind", "passes"),
+    [("True", "bool", True), ("False", "bool", False), ("'1'", "str", True), ("'1'", "int", False), ("None", "bool", False)],
+)
+def test_what_is_established_for_the_defaults_of_options(tmp_path: Path, default: str, kind: str, passes: bool) -> None:
+    """A way that another option would take is told, not refused."""
+    path = tmp_path / "train.py"
+    loss = "nn.functional.mse_loss(model(x), y) if args.first else mystery.loss(model(x), y)"
+    path.write_text(SCRIPT.format(imported=f"import mystery\n{OPTIONS.format(default, kind)}", model="nn.Linear(4, 2)", loss=loss))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is (Status.CHANGED if passes else Status.REFUSED)
+    told = [n for n in outcome.notes if n.startswith("Shown to be right for the defaults of the options; with others it is not established: ")]
+    assert bool(told) is passes and all("mystery.loss" in n for n in told)
+
+
+def test_what_is_trained_by_no_default_is_not_established(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    text = SCRIPT.format(imported=f"import mystery\n{OPTIONS.format(False, 'bool')}", model="nn.Linear(4, 2)", loss="mystery.loss(model(x), y)")
+    path.write_text(text.replace("    main()", "    if args.first:\n        main()"))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.REFUSED
+
+
+CURVED = """\
+import mystery
+
+class Curved(nn.Module):
+    def forward(self, out, y):
+        mean = nn.functional.mse_loss(out, y)
+        return torch.exp(mean) * mean
+
+curved = Curved()
+"""
+
+
+def test_what_is_doubted_beside_a_told_loss(tmp_path: Path) -> None:
+    """A part of a loss whose scale is not known hides nothing of another part."""
+    path = tmp_path / "train.py"
+    loss = "curved(model(x), y) + mystery.scale() * nn.functional.mse_loss(model(x), y)"
+    text = SCRIPT.format(imported=CURVED, model="nn.Linear(4, 2)", loss=loss)
+    text = text.replace("    model =", "    other = DataLoader(data, batch_size=16, shuffle=True)\n    model =")
+    path.write_text(text.replace("for x, y in loader:", "for batch in zip(loader, other):").replace("optimizer.zero_grad()", "(x, y), _ = batch"))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED and "DPM305" in codes(outcome)
+    (told,) = [n for n in outcome.notes if n.startswith("Not established, ")]
+    assert told.endswith(": a rank's loss may be no mean over its samples: per rank: exp, line 9.")
+
+
 def test_what_is_established_passes(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(SCRIPT.format(imported="", model="nn.Linear(4, 2)", loss=SUMMED))

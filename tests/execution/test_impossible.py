@@ -114,11 +114,30 @@ def test_branches_of_one_setting_that_are_written_twice() -> None:
         "def f(v): return v\nz = f if which else (lambda a, b: [a])\nout = z(x)",
         "f = torch.utils.checkpoint if which else (lambda v: v)\nout = f(x)",
         "out = x\nif which:\n    out = torch.utils.data(x)",
+        "d = {'z': x} if which else {}\nout = d['z']",
+        "if which:\n    f = Nowhere()\nelse:\n    f = torch.relu\nout = f(x)",
+        "def f(v):\n    if which:\n        net = Nowhere(4)\n    else:\n        net = torch.relu\n    return net(v)\nout = f(x)",
     ],
 )
 def test_what_raises_is_left_out(lines: str) -> None:
     out = held(executed(f"{_HEAD}{lines}\n"), "out")
     assert placement_of(out).kind is Kind.ROWS, out
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "out = Nowhere()(x)",
+        "def f(v):\n    return Nowhere(v)\nout = f(x)",
+        "if which:\n    f = Late()\nelse:\n    f = torch.relu\nout = f(x)\ndef later():\n    global Late\n    Late = 1",
+        "if which:\n    f = Late()\nelse:\n    f = torch.relu\nout = f(x)\nglobals()['Late'] = 1",
+        "d = {'a': x}\nout = d['z']",
+    ],
+)
+def test_what_may_raise_everywhere_is_not_known(lines: str) -> None:
+    """A name that nothing binds ends one way among others, not the only one; one that something may bind later is not known."""
+    out = held(executed(f"{_HEAD}{lines}\n"), "out")
+    assert placement_of(out).kind is Kind.UNKNOWN, out
 
 
 def test_a_list_has_its_own_methods_beside_a_tensor() -> None:

@@ -291,6 +291,10 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     "memo of what is global": ("cfg = {'k': 1}\ndef get(): return cfg['k']\na = get()\ncfg['k'] = 2\nb = get()\ncfg = {'k': 3}\nc = get()\n", "a b c"),
     "memo of a growing dictionary": ("d = {}\ndef total():\n    s = 0\n    for k in d:\n        s += d[k]\n    return s\na = total()\nd['x'] = 1\nb = total()\nd['y'] = 2\nc = total()\n", "a b c"),
     "memo of what a branch leaves": ("import os\ng = 1\ndef f():\n    global g\n    if os.environ.get('A') == '1':\n        g = 5\nf()\na = g\ng = 2\nf()\nb = g\n", ""),
+    "identical texts": (
+        "a, b, c, d = 'GlaS', 'other', 'GlaS', 1\nif a is b:\n    x = 1\nelif a is c:\n    x = 2\nelse:\n    x = 3\ny = a is not c\nz = d is True\n",
+        "x y z",
+    ),
     "memo of what is made": ("class C:\n    def __init__(self): self.v = []\ndef make(): return C()\na = [make() for _ in (1, 2)]\na[0].v.append(1)\nn = len(a[1].v)\nm = len(a[0].v)\n", ""),
 }
 

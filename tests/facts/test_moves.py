@@ -26,6 +26,7 @@ def moved(before: str, setup: str = _DEVICE, model: str = f"model = Net()\n{_DP}
         pytest.param("", f"model = Net().to(device)\n{_DP}", id="moved before"),
         pytest.param("", "model = Net()\nmodel.to(device)", id="moved before a wrap of our own"),
         pytest.param("", "model = nn.DataParallel(Net()).to(device)", id="moved with the call"),
+        pytest.param("print(model.to('cpu').state_dict())", "model = nn.DataParallel(Net()).to(device)", id="moved with the call, and away at the end"),
         pytest.param("model.to(torch.float64)", f"model = Net()\n{_DP}", id="another type"),
         pytest.param("model.to(memory_format=torch.channels_last)", f"model = Net()\n{_DP}", id="another layout"),
         pytest.param("model.to('cpu')", f"model = Net().cuda()\n{_DP}", id="moved before, and away later"),

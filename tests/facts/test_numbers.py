@@ -26,6 +26,23 @@ def recursive(n):
     return recursive(n - 1)
 class Thing:
     pass
+import json, yaml
+config = json.load(open('c.json'))
+config['steps'] = 3
+written = {'loss': {'alpha': 0.1, 'name': 'a'}}
+part = config['loss']
+def read(path):
+    with open(path) as file:
+        return yaml.safe_load(file)
+def handed(given):
+    return given['alpha']
+held = {'alpha': 0.1}
+held['alpha'] = torch.ones(3)
+grown = {'alpha': 0.1}
+grown.update(other)
+starred = {**config}
+mixed = {'alpha': torch.ones(3)}
+again = again
 loader = DataLoader(train_set)
 for epoch in range(3):
     for i, (x, y) in enumerate(loader):
@@ -74,6 +91,11 @@ def plain(expression: str) -> bool:
         "steps",
         "recursive(3)",
         "single",
+        "config['loss']['alpha']",
+        "part['alpha']",
+        "written['loss']['alpha']",
+        "read('c.yaml')['alpha']",
+        "handed(config)",
     ],
 )
 def test_a_number(expression: str) -> None:
@@ -103,6 +125,13 @@ def test_a_number(expression: str) -> None:
         pytest.param("lambda: 1", id="a function"),
         pytest.param("deep", id="an element of an element"),
         pytest.param("flat", id="an element that is the batch"),
+        pytest.param("held['alpha']", id="an item that is stored"),
+        pytest.param("grown['alpha']", id="of a dictionary that is given others"),
+        pytest.param("starred['alpha']", id="of a dictionary made of others"),
+        pytest.param("mixed['alpha']", id="of a dictionary of tensors"),
+        pytest.param("again['alpha']", id="of itself"),
+        pytest.param("read['alpha']", id="of a function"),
+        pytest.param("unknown()['alpha']", id="of what a function of somewhere gives"),
         pytest.param("first", id="an element of what a function does not give as a tuple"),
     ],
 )

@@ -35,6 +35,24 @@ class Net(nn.Module):
 _STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
 
 
+_LOSS = """
+class Together(nn.Module):
+    def forward(self, out, y, adapter, held=nn.Linear(2, 2)):
+        for part in [adapter]:
+            part(out)
+        return F.mse_loss(adapter(out), y)
+"""
+
+
+def test_a_model_that_is_handed_to_the_method_of_another_module() -> None:
+    model = "model, adapter, together = Net(), nn.Linear(2, 2), Together()"
+    step = _STEP.format("loss = together(model(x), y, adapter)")
+    optimizer = "optimizer = torch.optim.SGD(list(model.parameters()) + list(adapter.parameters()), lr=0.1)"
+    found = script(program(net=_NET + _LOSS, model=model, optimizer=optimizer, step=step))
+    assert [ast.unparse(p.call) for p in found.roles.training_passes] == ["adapter(out)", "model(x)"]
+    assert sorted(w.target for w in found.wraps.wraps) == ["adapter", "model"]
+
+
 def taken(line: str, model: str = "model = nn.DataParallel(Net())") -> list[tuple[str, str | None, bool]]:
     found = script(program(net=_NET, model=model, step=_STEP.format(line)))
     return [(ast.unparse(p.model), p.path, p.round) for p in found.roles.training_passes]

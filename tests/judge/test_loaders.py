@@ -43,6 +43,19 @@ def test_a_file_that_every_rank_writes(end: str, every: bool) -> None:
     assert bool([f for f in judged(result(end=end)).faults if f.invariant == files.ALONE]) is every
 
 
+@pytest.mark.parametrize(
+    ("path", "every"),
+    [
+        pytest.param("ddp.main_path('settings.pkl')", False, id="rank 0's path"),
+        pytest.param("'settings.pkl'", True, id="one path"),
+    ],
+)
+def test_a_module_in_a_file_that_every_rank_writes(path: str, every: bool) -> None:
+    """A dictionary of settings holds the loss: what each rank writes to a file of its own harms nobody."""
+    end = f"import pickle\nwith open({path}, 'wb') as f:\n    pickle.dump({{'loss': nn.Linear(2, 2), 'lr': 0.1}}, f)"
+    assert bool([f for f in judged(result(end=end)).faults if f.words == "every rank writes this file"]) is every
+
+
 _DATA_SET = """\
 rows = iter(torch.randn(999, 2))
 class Own(torch.utils.data.Dataset):

@@ -130,6 +130,32 @@ def test_what_padding_says_of_an_unknown_number_of_axes() -> None:
     assert placement_of(held(ex, "one")).kind is Kind.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("line", "kind", "axis"),
+    [
+        ("out = x.repeat(1, 5, 1)", Kind.ROWS, 0),  # of each sample, as ``expand``
+        ("out = x.unsqueeze(0).repeat(n, 1, 1)", Kind.ROWS, 1),  # the states of n layers
+        ("out = x.repeat(5, 1, 1)", Kind.UNKNOWN, 0),  # the samples, or a new axis
+        ("out = x.unsqueeze(0).repeat(1, 5, 1)", Kind.UNKNOWN, 0),
+    ],
+)
+def test_repeats_of_an_unknown_number_of_axes(line: str, kind: Kind, axis: int) -> None:
+    ex = executed(f"{_HEAD}{_UNKNOWN}n = int(input())\nfor x, t in loader:\n    {line}\n")
+    found = placement_of(held(ex, "out"))
+    assert (found.kind, found.axis) == (kind, axis)
+
+
+def test_buffers_that_a_loop_registers_by_name() -> None:
+    names = "".join(f"'b{i}': torch.arange(9.0) * {i}, " for i in range(9))
+    net = (
+        "class Net(nn.Module):\n    def __init__(self, given):\n        super().__init__()\n"
+        "        for name, held in given.items():\n            self.register_buffer(name, held)\n"
+        "    def forward(self, x):\n        t = torch.randint(0, 9, (x.shape[0],))\n        return self.b7[t, None, None, None] * x\n"
+    )
+    ex = executed(f"{_HEAD}{_KNOWN}{net}net = Net({{{names}}})\nfor x, t in loader:\n    out = net(x)\n")
+    assert placement_of(held(ex, "out")).kind is Kind.ROWS
+
+
 def test_a_word_is_no_place_of_a_sample() -> None:
     """What a transform of other code makes of a sample may be a dictionary."""
     samples = "class Samples(Dataset):\n    def __getitem__(self, i):\n        return transforms.Compose([])({'a': torch.ones(3)})\n"

@@ -67,6 +67,28 @@ def test_values_and_notes(line: str, new: str) -> None:
     assert after(imports="import wandb", end=line) == [new]
 
 
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("ex.observers.append(FileStorageObserver('runs'))", "if ddp.is_main():", id="an observer"),
+        pytest.param("ex.observers.append(MongoObserver.create())", "if ddp.is_main():", id="made by a class method"),
+        pytest.param("o = FileStorageObserver('runs')", "o = ddp.main_only(FileStorageObserver, 'runs')", id="kept in a variable"),
+    ],
+)
+def test_observers_of_sacred(line: str, new: str) -> None:
+    assert after(imports=_SACRED, setup=f"ex = Experiment('e')\n{line}") == [new]
+
+
+_SACRED = "from sacred import Experiment\nfrom sacred.observers import FileStorageObserver, MongoObserver"
+
+
+def test_the_number_of_a_run_of_sacred() -> None:
+    assert after(imports=_SACRED, setup="_run = start()\npath = f'runs/{_run._id}'") == ["path = f'runs/{ddp.from_main(_run._id)}'"]
+    assert after(imports=_SACRED, setup="ex = Experiment('e')\nprint(ex.current_run._id)") == ["print(ddp.from_main(ex.current_run._id))"]
+    assert found("DPM504", setup="_run = start()\nprint(_run._id)") == []
+    assert refused("DPM504", imports=_SACRED, setup="_run = start()", step=f"{STEP}print(_run._id)") == ["_run._id"]
+
+
 def test_in_a_method_and_a_function() -> None:
     defs = "class T:\n    def note(self, v):\n        wandb.log({'v': v})\ndef note(v):\n    wandb.log({'v': v})"
     assert found("DPM504", imports="import wandb", defs=defs) == ["wandb.log({'v': v})"] * 2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found, whole
+from tests.pipeline import migrate
+from tests.rules.program import after, found, program, whole
 
 
 @pytest.mark.parametrize(
@@ -94,6 +95,12 @@ def test_the_ranks_wait_for_folders_that_are_removed(setup: str, waits: bool) ->
     new = after(imports="import shutil", setup=setup)
     assert ("ddp.barrier()" in new) is waits
     assert new.count("ddp.barrier()") <= 1
+
+
+def test_the_ranks_wait_within_the_main_guard() -> None:
+    old = program(imports="import shutil").replace("    main()", "    if os.path.exists('out'):\n        shutil.rmtree('out')\n    main()")
+    new = migrate(old)
+    assert new is not None and "        shutil.rmtree('out')\n    ddp.barrier()\n    main()\n" in new
 
 
 def test_nobody_waits_in_the_training() -> None:

@@ -57,6 +57,18 @@ def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) 
     assert after(**parts) == [new]
 
 
+@pytest.mark.parametrize(
+    ("defs", "line", "new"),
+    [
+        pytest.param("", "mode = 'a'\nif os.environ:\n    mode = 'w'\nf = open('a', mode)", "f = open(ddp.main_path('a'), mode)", id="one or the other"),
+        pytest.param("def note(p, mode='w'):\n    f = open(p, mode)", "note('a')\nnote('b', 'a')", "f = open(ddp.main_path(p), mode)", id="a parameter"),
+        pytest.param("", "f = open('a', 'w' if os.environ else 'x')", "f = open(ddp.main_path('a', new=True), 'w' if os.environ else 'x')", id="perhaps a new file"),
+    ],
+)  # fmt: skip
+def test_a_mode_that_is_computed(defs: str, line: str, new: str) -> None:
+    assert after(defs=defs, end=line) == [new]
+
+
 def test_in_a_method() -> None:
     assert found("DPM509", defs="class T:\n    def start(self, path):\n        self.f = open(path, 'w')") == ["path"]
 

@@ -140,6 +140,11 @@ def test_a_bar_that_is_made_for_each_pass_counts() -> None:
     assert "with tqdm(ddp.next_epoch(loader)) as bar:" in text
 
 
+def test_a_bar_that_is_named_in_the_head_of_the_loop() -> None:
+    text = whole(imports="from tqdm import tqdm", batches="for x, y in (bar := tqdm(loader)):")
+    assert "        loader.sampler.set_epoch(epoch)\n        for x, y in (bar := tqdm(loader)):" in text
+
+
 def test_a_bar_that_another_function_goes_through() -> None:
     """The second pass would have the order of the first."""
     inner = "".join(f"            {s}\n" for s in STEP.splitlines())

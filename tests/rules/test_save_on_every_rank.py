@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found
+from tests.rules.program import STEP, after, found, whole
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,26 @@ def test_in_a_method_and_a_function() -> None:
 )
 def test_the_module_is_saved(end: str, lines: list[str]) -> None:
     assert after(end=end) == lines
+
+
+def test_of_a_model_that_a_function_wraps_and_gives_back() -> None:
+    body = "".join(f"    {line}\n" for line in ("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)", "for epoch in range(3):"))
+    inner = "".join(f"            {line}\n" for line in STEP.splitlines())
+    defs = f"def fit(model, loader):\n{body}        for x, y in loader:\n{inner}    return model"
+    parts = {"model": "model = fit(Net(), loader)", "optimizer": "", "epochs": "if True:", "batches": "if True:", "step": "pass"}
+    assert "    ddp.save(model.module.state_dict(), 'a')" in whole(defs=defs, end="torch.save(model.state_dict(), 'a')", **parts).splitlines()
+
+
+def test_of_a_model_that_a_method_named_as_one_of_a_module_gives_back() -> None:
+    """``train()`` of a trainer is not that of its model."""
+    inner = "".join(f"                {line}\n" for line in STEP.splitlines())
+    defs = (
+        "class Fit:\n    def __init__(self, loader):\n        self.loader, self.net = loader, Net()\n"
+        "    def train(self):\n        model = self.net\n        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        f"        for epoch in range(3):\n            for x, y in self.loader:\n{inner}        return model\n"
+    )
+    parts = {"model": "model = Fit(loader).train()", "optimizer": "", "epochs": "if True:", "batches": "if True:", "step": "pass"}
+    assert "    ddp.save(model.module.state_dict(), 'a')" in whole(defs=defs, end="torch.save(model.state_dict(), 'a')", **parts).splitlines()
 
 
 def test_where_it_may_be_either() -> None:

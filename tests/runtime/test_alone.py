@@ -179,7 +179,7 @@ def test_seeds_without_numpy(rank_one: pytest.MonkeyPatch) -> None:
     state = torch.get_rng_state()
     rank_one.delitem(sys.modules, "numpy")
     ddp.seed_ranks()
-    assert (torch.initial_seed(), _seeds.common_seed()) == (0, 2**62 - 1)
+    assert (torch.initial_seed(), _seeds.common_seed()) == (0, 999)  # 2**62 - 1, and a thousand more for the second
     torch.set_rng_state(state)
 
 
