@@ -38,7 +38,7 @@ class Pass:
 
 
 def direct(roles: Roles) -> Iterator[Pass]:
-    """Calls of a model or of its ``forward``, outside the classes of models themselves, or in a method that is given the model: ``criterion(x, y, adapter)``."""
+    """Calls of a model or of its ``forward``, outside the classes of models themselves, or in a method that is given it: ``criterion(x, y, adapter)``."""
     for call in roles.calls:
         if roles.inside_module(call) and not (isinstance(call.func, ast.Name) and _is_parameter(roles, call.func)):
             continue
