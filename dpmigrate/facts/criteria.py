@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
@@ -80,3 +80,20 @@ def given_later(roles: Roles, made: ast.Call) -> dict[str, list[ast.expr]]:
                 if any(v.node is made for v in roles.values.eval(n.value)):
                     found.setdefault(name, []).append(stmt.value)
     return found
+
+
+#: models of transformers whose loss is a mean over the labels of tokens: each is held against its own place, or against the one before
+_TOKENS = ("ForMaskedLM", "ForTokenClassification", "ForConditionalGeneration", "ForSeq2SeqLM", "EncoderDecoderModel")
+_NEXT_TOKENS = ("LMHeadModel", "ForCausalLM")
+
+
+def of_labels(qual: str) -> Literal["own", "next"] | None:
+    """Which labels the loss of a model of transformers is a mean over: of the tokens, or of those that follow; None for other losses.
+
+    (https://huggingface.co/docs/transformers/main_classes/output)
+    """
+    if not qual.startswith("transformers."):
+        return None
+    if qual.endswith(_NEXT_TOKENS):
+        return "next"
+    return "own" if qual.endswith(_TOKENS) else None

@@ -143,6 +143,8 @@ class Losses:
         return found
 
     def _norm(self, node: ast.expr) -> Loss:
+        if (of_tokens := self._of_tokens(node)) is not None:
+            return of_tokens
         if isinstance(node, ast.Constant):
             return Loss(Norm.CONST if node.value is not None else Norm.UNKNOWN, node)
         if isinstance(node, ast.Name):
@@ -380,6 +382,27 @@ class Losses:
         if not methods or len(methods) < len(models):
             return [Loss(Norm.UNKNOWN, node)]
         return [loss for method in dict.fromkeys(methods) for loss in self._returns(method, node, item)]
+
+    def _of_tokens(self, node: ast.expr) -> Loss | None:
+        """The loss that a model of transformers makes of the labels of tokens: ``out.loss``, ``out[0]`` of ``out = model(…)``; None for anything else."""
+        if isinstance(node, ast.Attribute):
+            first = node.attr == "loss"
+        else:
+            first = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value in (0, "loss")
+        if not first or not isinstance(node, ast.Attribute | ast.Subscript):
+            return None
+        call: ast.AST | None = node.value
+        if isinstance(call, ast.Name):
+            bound = list(self.names.bindings(self.names.scope_of[call], call.id))
+            call = bound[0].value if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path else None
+        if not isinstance(call, ast.Call):
+            return None
+        made = {m.qual.removesuffix(".from_pretrained").removesuffix(".from_config") for v in self.roles.values.eval(call.func) for m in self.roles.values.inner(v)}
+        kinds = {criteria.of_labels(qual) for qual in made}
+        if not kinds or None in kinds or len(kinds) > 1:
+            return None
+        known = weights.of_labels(self.roles, node, call, next_ones=kinds == {"next"})
+        return self._mean_of(known, Loss(Norm.WEIGHTED, node, f"{ast.unparse(node)} is a mean over the valid labels of tokens"))
 
     def _inner(self, v: object, node: ast.Call, item: int) -> Loss:
         cls = getattr(v, "cls", None)

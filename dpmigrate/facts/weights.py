@@ -39,6 +39,7 @@ class Weighted:
     count: ast.expr | None = None
     guards: tuple[ast.expr, ...] = ()
     inner: bool = False  # a mean over all samples, of which a function is taken
+    labels: str = ""  # the source of what a model of a library is given as labels, of which -100 does not count
 
 
 def of_targets(roles: Roles, call: ast.Call, made: ast.Call | None) -> Weighted | None:
@@ -57,6 +58,21 @@ def of_targets(roles: Roles, call: ast.Call, made: ast.Call | None) -> Weighted 
     if not all(e is None or pure(e) for e in (classes, ignored)):
         return None
     return Weighted(call, target, ast.unparse(classes) if classes is not None else "", ast.unparse(ignored) if ignored is not None else "")
+
+
+def of_labels(roles: Roles, value: ast.expr, call: ast.Call, *, next_ones: bool) -> Weighted | None:
+    """The weight of the loss that a model of transformers makes of its labels: of the valid ones, ``next_ones``: from the second place of each sequence on.
+
+    ``value`` is the loss in what the call gives. None where the weight cannot be written down.
+    """
+    given = next((k.value for k in call.keywords if k.arg == "labels"), None)
+    batch = next((k.value for k in call.keywords if k.arg is None and isinstance(k.value, ast.Name)), None)
+    if (given is None and batch is None) or (given is not None and not pure(given)) or not _trained_here(roles, value):
+        return None
+    text = ast.unparse(given) if given is not None else f'{ast.unparse(batch)}["labels"]' if batch is not None else ""
+    if next_ones:
+        text = f"{text}[..., 1:]" if given is None or isinstance(given, ast.Name | ast.Attribute | ast.Subscript | ast.Call) else f"({text})[..., 1:]"
+    return Weighted(value, labels=text)
 
 
 def of_elements(roles: Roles, call: ast.Call) -> Weighted | None:

@@ -2,7 +2,8 @@
 
 ## What it finds
 Cross entropy with class weights or `ignore_index`, sums divided by a mask or a count of valid targets, and means over what is chosen of the batch by what
-is in it: by a comparison, a mask that the loader or a function gives, a list of places or of losses that a test has filled. Roots, logarithms,
+is in it: by a comparison, a mask that the loader or a function gives, a list of places or of losses that a test has filled. Losses that models of
+transformers make of the labels of tokens (`model(input_ids, labels=labels).loss`). Roots, logarithms,
 exponentials and powers of a mean over the samples, as in the root of a mean squared error.
 
 ## Why it matters
@@ -14,12 +15,14 @@ The mean of the ranks' means is not the global mean when the ranks have differen
 loss = criterion(out, y)  # nn.CrossEntropyLoss(ignore_index=255)
 loss = (errors * mask).sum() / mask.sum()
 loss = torch.sqrt(F.mse_loss(out, y))
+loss = model(input_ids=ids, labels=labels).loss  # of AutoModelForCausalLM
 ```
 becomes
 ```python
 loss = ddp.weighted_mean(criterion(out, y), ddp.weight_of(y, criterion.weight, criterion.ignore_index))
 loss = (errors * mask).sum() / ddp.mean_count(mask.sum())
 loss = torch.sqrt(ddp.weighted_mean(F.mse_loss(out, y), y.numel()))
+loss = ddp.weighted_mean(model(input_ids=ids, labels=labels).loss, ddp.weight_of(labels[..., 1:]))
 ```
 whose gradients, averaged over the ranks, are those of the mean over the global batch. Each costs an exchange of one or two numbers a step; without gradients,
 as in an evaluation under `no_grad`, nothing is exchanged.
@@ -67,6 +70,8 @@ _MESSAGE = "a mean over weights or valid targets: the mean of the ranks' means i
 
 
 def _edits(script: Script, part: Weighted) -> Iterator[Edit]:
+    if part.labels:
+        yield Wrap(script.span(part.value), f"{script.ddp}.weighted_mean({{}}, {script.ddp}.weight_of({part.labels}))")
     if part.count is not None:
         yield Wrap(script.span(part.count), f"{script.ddp}.mean_count({{}})")
         yield from (Replace(script.span(g), f"{script.text(g)} / {script.ddp}.world_size()") for g in part.guards)

@@ -444,3 +444,70 @@ def test_functions_of_each_sample(line: str) -> None:
 def test_a_root_of_what_is_divided_by_hand_is_refused() -> None:
     loss = "loss = torch.sqrt(((model(x) - y) ** 2).sum() / len(x))"
     assert refused("DPM302", step=_STEP.format(loss)) == ["torch.sqrt(((model(x) - y) ** 2).sum() / len(x))"]
+
+
+_OWN, _NEXT = "BertForTokenClassification", "GPT2LMHeadModel"
+_LABELS = "ddp.weight_of(labels)"
+
+
+def _of_model(line: str, made: str = f"transformers.{_OWN}.from_pretrained('a')", batches: str = "for ids, labels in loader:", **more: str) -> dict[str, str]:
+    return {"imports": "import transformers", "model": f"model = {made}", "batches": batches, "step": _STEP.format(line), **more}
+
+
+@pytest.mark.parametrize(
+    ("parts", "new"),
+    [
+        pytest.param(_of_model("out = model(ids, labels=labels)\nloss = out.loss"), f"loss = ddp.weighted_mean(out.loss, {_LABELS})", id="attribute"),
+        pytest.param(_of_model("loss = model(ids, labels=labels).loss / 2"), f"loss = ddp.weighted_mean(model(ids, labels=labels).loss, {_LABELS}) / 2", id="at once"),
+        pytest.param(_of_model("out = model(ids, labels=labels)\nloss = out[0]"), f"loss = ddp.weighted_mean(out[0], {_LABELS})", id="by place"),
+        pytest.param(_of_model("out = model(ids, labels=labels)\nloss = out['loss']"), f"loss = ddp.weighted_mean(out['loss'], {_LABELS})", id="by name"),
+        pytest.param(
+            _of_model("loss = model(ids, labels=labels.cuda()).loss"),
+            "loss = ddp.weighted_mean(model(ids, labels=labels.cuda()).loss, ddp.weight_of(labels.cuda()))", id="moved",
+        ),
+        pytest.param(
+            _of_model("loss = model(**batch).loss", batches="for batch in loader:"),
+            'loss = ddp.weighted_mean(model(**batch).loss, ddp.weight_of(batch["labels"]))', id="a dictionary",
+        ),
+        pytest.param(
+            _of_model("loss = model(ids, labels=labels).loss", f"transformers.{_NEXT}.from_pretrained('a')"),
+            "loss = ddp.weighted_mean(model(ids, labels=labels).loss, ddp.weight_of(labels[..., 1:]))", id="the next tokens",
+        ),
+        pytest.param(
+            _of_model("loss = model(**batch).loss", "transformers.AutoModelForCausalLM.from_config(c)", "for batch in loader:"),
+            'loss = ddp.weighted_mean(model(**batch).loss, ddp.weight_of(batch["labels"][..., 1:]))', id="the next tokens, a dictionary",
+        ),
+        pytest.param(
+            _of_model("out = model(ids, labels=labels)\nloss = out.loss.mean()", f"nn.DataParallel(transformers.{_OWN}.from_pretrained('a'))"),
+            f"loss = ddp.weighted_mean(out.loss, {_LABELS}).mean()", id="under DataParallel",
+        ),
+    ],
+)  # fmt: skip
+def test_losses_of_models_of_transformers(parts: dict[str, str], new: str) -> None:
+    assert new in [line.strip() for line in whole(**parts).splitlines()]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param(_of_model("loss = model(ids, labels=labels).loss", "transformers.BertForSequenceClassification.from_pretrained('a')"), id="a mean over samples"),
+        pytest.param(_of_model("loss = F.cross_entropy(model(ids).logits, labels)"), id="the program's own loss"),
+        pytest.param(_of_model("loss = model(ids, labels=labels)[1].mean()"), id="another part"),
+        pytest.param(_of_model("loss = model(ids, labels=labels).loss", "other.LMHeadModel()"), id="of another library"),
+        pytest.param(_of_model("loss = total.loss\ntotal = loss"), id="no call"),
+        pytest.param(_of_model("loss = OUT.loss"), id="of somewhere"),
+    ],
+)  # fmt: skip
+def test_other_losses_of_models(parts: dict[str, str]) -> None:
+    assert found("DPM302", **parts) == []
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param(_of_model("loss = model(ids, labels).loss"), id="labels by place"),
+        pytest.param(_of_model("loss = model(ids, labels=made(labels)).loss"), id="labels that are computed"),
+    ],
+)
+def test_labels_that_are_not_seen_are_refused(parts: dict[str, str]) -> None:
+    assert refused("DPM302", **parts)
