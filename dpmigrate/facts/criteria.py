@@ -94,6 +94,7 @@ def of_labels(qual: str) -> Literal["own", "next"] | None:
     """
     if not qual.startswith("transformers."):
         return None
+    qual = qual.removesuffix(".from_pretrained").removesuffix(".from_config")
     if qual.endswith(_NEXT_TOKENS):
         return "next"
     return "own" if qual.endswith(_TOKENS) else None

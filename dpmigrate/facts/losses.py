@@ -397,8 +397,8 @@ class Losses:
             call = bound[0].value if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path else None
         if not isinstance(call, ast.Call):
             return None
-        made = {m.qual.removesuffix(".from_pretrained").removesuffix(".from_config") for v in self.roles.values.eval(call.func) for m in self.roles.values.inner(v)}
-        kinds = {criteria.of_labels(qual) for qual in made}
+        models = (m for v in self.roles.values.eval(call.func) for m in self.roles.values.inner(v))
+        kinds = {criteria.of_labels(m.qual) for m in models}
         if not kinds or None in kinds or len(kinds) > 1:
             return None
         known = weights.of_labels(self.roles, node, call, next_ones=kinds == {"next"})
