@@ -80,6 +80,11 @@ class Definitions:
         quals = [self.names.dotted(b) for c in self.bases(cls) for b in c.bases]
         return any(q.startswith(("torch.nn.", "pytorch_lightning.", "lightning.")) or q.endswith(("Module", "Net", "Model")) for q in quals)
 
+    def is_called(self, cls: ast.ClassDef) -> bool:
+        """Whether objects of the class, or of one that derives from it, may have a ``forward``: it is written in this program, or may be inherited."""
+        plain = all(self.names.dotted(b) == "torch.nn.Module" or self._class(b) is not None for c in self.family(cls) for b in c.bases)
+        return not plain or any(self.method(c, "forward") is not None or self.method(c, "__call__") is not None for c in self.family(cls))
+
     def gives_another(self, method: FunctionNode) -> bool:
         """Whether a method of the name of one of :data:`SAME` hands something else back than its object: ``train()`` of a trainer, the model."""
         me = next(iter(parameters(method)), "")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, Const, Ref, Setting, Value, atom_placement, const, data
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.modules import MODULES
+from dpmigrate.library.modules import MODULES, owned
 
 NAME = "rank 0 writes the state of the bare model"
 ALONE = "rank 0 alone makes files and folders, and asks"
@@ -17,13 +18,18 @@ ALONE = "rank 0 alone makes files and folders, and asks"
 
 def faults(trial: Trial) -> Iterator[Fault]:
     """Checkpoints that every rank writes, and states with the names of a wrapper."""
+    before = trial.original is not None and any(_within(Trial(trial.original)))
     for event in trial.result.trace.of("save", "save by rank 0"):
         alone = event.kind == "save by rank 0" or trial.on_main(event) or _of_its_own(trial, event.values["path"])
         if not alone and _checkpoint(trial, event.values["what"], set()):
             yield trial.fault(event.node, NAME, "every rank writes this file")
         for number in _states(trial, event.values["what"], set()):
-            if any(o.kind == "wrapper" for o in trial.objects(trial.held(number, "of"))):
+            whose = trial.objects(trial.held(number, "of"))
+            if any(o.kind == "wrapper" for o in whose):
                 yield trial.fault(event.node, NAME, "the names in this state begin with 'module.'")
+            elif not before and any(_holds_wrapper(trial, o) for o in whose):
+                words = "there is 'module.' within the names in this state: a wrapper is a part of it"
+                yield trial.fault(event.node, NAME, words)
     yield from _done_by_all(trial)
     yield from _after_turns(trial)
     for event in trial.result.trace.of("load"):
@@ -103,6 +109,19 @@ def _named_by_wrapper(trial: Trial) -> Iterator[ast.AST]:
         sole = event.values["sole"] == const(True)  # else it may be the bare model as well
         if sole and any(o.kind == "wrapper" for o in trial.objects(given)):
             yield event.node
+
+
+def _within(trial: Trial) -> Iterator[bool]:
+    """Of each state that is saved, whether it is of a module that holds a wrapper."""
+    for event in trial.result.trace.of("save"):
+        for number in _states(trial, event.values["what"], set()):
+            yield any(_holds_wrapper(trial, o) for o in trial.objects(trial.held(number, "of")))
+
+
+def _holds_wrapper(trial: Trial, made: Object) -> bool:
+    """Whether a wrapper is a part of a module, by any of its attributes."""
+    objects = trial.result.heap.objects
+    return any(objects[n].kind == "wrapper" for n in owned(trial.result, made.number) - {made.number})
 
 
 def _checkpoint(trial: Trial, v: Value, seen: set[int]) -> bool:
