@@ -17,7 +17,7 @@ from dpmigrate.facts.carried import Carried
 from dpmigrate.facts.counters import Counter, Counting, collected
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.losses import Norm
-from dpmigrate.facts.names import Names, of_self
+from dpmigrate.facts.names import FunctionNode, Names, of_self
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.objects import Val
@@ -83,7 +83,7 @@ def totals(script: Script, loop: BatchLoop) -> Totals:
     _meters(script, loop, count, losses, found)
     _lists(script, loop, count, losses, found)
     known = {c.name for c in count.counters} | {name for names in found.by_kind.values() for name in names} | set(unknown) | _of_all_ranks(script)
-    known |= set(count.rows)
+    known |= {*count.rows, *(name for doubt in found.told for name in doubt.names)}
     found.told += [Doubt(Unclear.GROWS, place, (name,)) for place, name in other_totals(script, count.carried, known)]
     meters = {m.meter.name for m in count.meters}
     foreign = list(foreign_meters(count.carried, meters))
@@ -118,11 +118,52 @@ def _counters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[
             known_start = kind is not Holds.SUM or c not in count.counters or count.carried.from_zero(c.name)
             found.keep(kind if known_start else Holds.UNKNOWN, c.name)
     unknown = found.by_kind.pop(Holds.UNKNOWN, [])
-    if unknown:  # a ratio of a reduced and an unreduced number would be wrong by a factor: all or none
-        found.told.append(Doubt(Unclear.COUNTER, loop.node, (*unknown, *found.sums, *found.means), tuple(unknown)))
-        found.by_kind.clear()
+    if unknown:  # a ratio of a reduced and an unreduced number would be wrong by a factor
+        left = _tied(script, loop, unknown, [*found.sums, *found.means, *(name for r in ratios for name in (r.name, *r.of))])
+        told = [name for names in (found.sums, found.means) for name in names if name in left]
+        found.told.append(Doubt(Unclear.COUNTER, loop.node, (*unknown, *told), tuple(unknown)))
+        found.by_kind = {kind: kept for kind, names in found.by_kind.items() if (kept := [n for n in names if n not in left])}
+        ratios = [r for r in ratios if not r.of & {*left, *unknown}]
     found.again += [r.code for r in ratios if found.by_kind]
     return unknown
+
+
+def _tied(script: Script, loop: BatchLoop, unknown: Collection[str], others: Collection[str]) -> set[str]:
+    """Those of the others that stay rank 0's with the unknown ones: what is computed with one of them, or handed on together with it, in some steps.
+
+    What another function may read is taken for it: attributes, entries, variables of closures.
+    """
+    names = script.names
+    function = names.function(loop.node)
+    plain = {n for n in others if n.isidentifier() and all(names.function(u) is function for u in names.uses(names.scope_of[loop.node], n))}
+    every = {*unknown, *others}
+    groups = [_read(part, every) for part in _together(script, function)]
+    tied = {*unknown, *(set(others) - plain)}
+    while more := {name for group in groups if group & tied for name in group} - tied:
+        tied |= more
+    return tied - set(unknown)
+
+
+def _read(node: ast.AST, wanted: Collection[str]) -> set[str]:
+    """The totals that the node reads."""
+    found = (n for n in walk(node) if isinstance(n, ast.Name | ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Load))
+    return {text for n in found if (text := ast.unparse(n)) in wanted}
+
+
+def _together(script: Script, function: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a function of which each makes something of all that it reads: statements; of one that only shows values, each computation in it."""
+    for node in walk(function):
+        if not isinstance(node, ast.stmt) or script.names.function(node) is not function:
+            continue
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not any(True for _ in script.values.targets(node.value)):
+            yield from (n for n in walk(node) if isinstance(n, ast.BinOp | ast.Compare))
+            yield from (n for n in walk(node) if isinstance(n, ast.Call) and any(True for _ in script.values.targets(n)))
+        elif isinstance(node, ast.If | ast.While):
+            yield node.test
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            yield node.iter
+        elif not isinstance(node, FunctionNode | ast.ClassDef | ast.With | ast.AsyncWith | ast.Try | ast.Match):
+            yield node
 
 
 def _meters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[str, bool], found: Totals) -> None:

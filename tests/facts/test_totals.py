@@ -81,7 +81,7 @@ def test_a_meter() -> None:
     ("add", "start", "end", "parts", "why", "names"),
     [
         pytest.param("v += f(x)", "v = 0", "print(v)", {}, Unclear.COUNTER, ("v",), id="what is added is not known"),
-        pytest.param("v += f(x)\nn += len(x)", "v = n = 0", "print(v, n)", {}, Unclear.COUNTER, ("v", "n"), id="all or none"),
+        pytest.param("v += f(x)\nn += len(x)", "v = n = 0", "print(v / n)", {}, Unclear.COUNTER, ("v", "n"), id="all or none"),
         pytest.param("v += len(x)", "", "print(v)", {"before": "v = 0"}, Unclear.COUNTER, ("v",), id="a sum that goes on"),
         pytest.param("v['a'] += len(x)", "v = {'a': 1}", "print(v)", {}, Unclear.COUNTER, ("v['a']",), id="an entry from one"),
         pytest.param("v['a'] += len(x)", "v = {'a': 0}\nv['a'] = 5", "print(v)", {}, Unclear.COUNTER, ("v['a']",), id="an entry that is set before"),
@@ -116,8 +116,34 @@ def test_a_meter_of_steps_and_losses() -> None:
 
 
 def test_the_reason_is_named() -> None:
-    (told,) = _totals("v += f(x)\nn += len(x)", "v = n = 0", "print(v, n)").told
+    (told,) = _totals("v += f(x)\nn += len(x)", "v = n = 0", "print(v / n)").told
     assert told.of == ("v",)
+
+
+@pytest.mark.parametrize(
+    ("end", "alone"),
+    [
+        pytest.param("print(v, n)", True, id="shown together"),
+        pytest.param("print(f'{v / 2} {n / 3}')", True, id="shown in one text"),
+        pytest.param("print(v)\nif n > 3:\n    print(n)", True, id="asked for by itself"),
+        pytest.param("print(v / n)", False, id="a ratio"),
+        pytest.param("print(f'{v / n}')", False, id="a ratio in a text"),
+        pytest.param("w = v / 2\nprint(w, n)", True, id="one of them computed"),
+        pytest.param("pair = (v, n)\nprint(pair)", False, id="kept together"),
+        pytest.param("print(v > n)", False, id="compared"),
+        pytest.param("if v > n:\n    print(v, n)", False, id="compared in a test"),
+        pytest.param("m = v * k\nprint(m, k / n)", False, id="by way of a third"),
+    ],
+)
+def test_what_has_nothing_to_do_with_what_is_not_known_is_put_together(end: str, alone: bool) -> None:
+    found = _totals("v += f(x)\nn += len(x)\nk += len(y)", "v = n = k = 0", end, defs="def show(a, b):\n    print(a / b)")
+    assert [t.why for t in found.told] == [Unclear.COUNTER]
+    assert ("n" in found.sums) is alone and ("n" in found.told[0].names) is not alone
+
+
+def test_what_others_may_read_is_left_with_what_is_not_known() -> None:
+    told = _totals("v += f(x)\nw['n'] += len(x)", "v, w = 0, {'n': 0}", "print(v, w['n'])").told
+    assert [t.names for t in told] == [("v", "w['n']")]
 
 
 def test_a_list_of_a_loop_that_also_evaluates() -> None:
