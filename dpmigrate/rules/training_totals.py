@@ -27,10 +27,11 @@ the loop computes from its counters in every turn is computed again.
 A meter outside of the program is told: its numbers are rank 0's. So are objects and functions of the program that keep what they are given
 (`tracker.log_loss(loss.item())`), tables (`hits[label] += 1`), lists of an object
 (`self.losses.append(loss.item())`) and values that go on from batch to batch (`worst = max(worst, loss.item())`).
-Numbers shown while the loop runs are those of rank 0, and so are lists of anything but counts and losses, and sums that go on from one epoch to the next: of
-these only what one loop has added may be summed. Where the kind of one total cannot be told none is reduced, because half a ratio is worse than none; the
-report names them all. A list of the losses of batches (`losses.append(loss.item())`) is averaged element by element: it then holds the losses of the global
-batches, as the original's did. A list from outside the function is filled anew in its place (`history[:] = ddp.mean_all(history)`).
+Numbers shown while the loop runs are those of rank 0, and so are lists of anything but counts and losses, and sums that go on from one epoch to the
+next: of these only what one loop has added may be summed. Where the kind of one total cannot be told, those that something is computed of together
+with it stay as well, because half a ratio is worse than none; the report names them all. A list of the losses of batches
+(`losses.append(loss.item())`) is averaged element by element: it then holds the losses of the global batches, as the original's did. A list from
+outside the function is filled anew in its place (`history[:] = ddp.mean_all(history)`).
 """
 
 from __future__ import annotations
