@@ -80,10 +80,14 @@ class Definitions:
         quals = [self.names.dotted(b) for c in self.bases(cls) for b in c.bases]
         return any(q.startswith(("torch.nn.", "pytorch_lightning.", "lightning.")) or q.endswith(("Module", "Net", "Model")) for q in quals)
 
-    def is_called(self, cls: ast.ClassDef) -> bool:
-        """Whether objects of the class, or of one that derives from it, may have a ``forward``: it is written in this program, or may be inherited."""
-        plain = all(self.names.dotted(b) == "torch.nn.Module" or self._class(b) is not None for c in self.family(cls) for b in c.bases)
-        return not plain or any(self.method(c, "forward") is not None or self.method(c, "__call__") is not None for c in self.family(cls))
+    def holds_models(self, cls: ast.ClassDef) -> bool:
+        """Whether a class of modules only holds models and trains them: it has no ``forward``, of its own or inherited, and calls ``backward()``."""
+        family = self.family(cls)
+        plain = all(self.names.dotted(b) == "torch.nn.Module" or self._class(b) is not None for c in family for b in c.bases)
+        if not plain or any(self.method(c, name) is not None for c in family for name in ("forward", "__call__")):
+            return False
+        own = {*family, *self.bases(cls)}
+        return any(self.names.cls(n) in own for n in self.names.attributes("backward"))
 
     def gives_another(self, method: FunctionNode) -> bool:
         """Whether a method of the name of one of :data:`SAME` hands something else back than its object: ``train()`` of a trainer, the model."""

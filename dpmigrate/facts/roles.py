@@ -96,9 +96,9 @@ class Roles:
         return (*straight, *self.detours)
 
     def inside_module(self, node: ast.AST) -> bool:
-        """Whether the node stands in a class of modules: one that is called as a model is, and not one that only holds models and trains them."""
+        """Whether the node stands in a class of modules, and not in one that only holds models and trains them."""
         cls = self.names.cls(node)
-        return cls is not None and self.values.defs.is_module_class(cls) and self.values.defs.is_called(cls)
+        return cls is not None and self.values.defs.is_module_class(cls) and not self.values.defs.holds_models(cls)
 
     # ------------------------------------------------------------------ backward
     @cached_property

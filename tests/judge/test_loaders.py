@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.judge import epochs, files, judged, sharded
+from dpmigrate.judge import epochs, executed, files, judged, sharded
 from tests.judge.trained import result
 
 _MADE = "batches = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(data), 8, False)\nother = ddp.distribute(DataLoader(data, {}))\nfor x, y in other:\n    nn.functional.cross_entropy(model(x), y).backward()\n    optimizer.step()"
@@ -54,6 +54,24 @@ def test_a_module_in_a_file_that_every_rank_writes(path: str, every: bool) -> No
     """A dictionary of settings holds the loss: what each rank writes to a file of its own harms nobody."""
     end = f"import pickle\nwith open({path}, 'wb') as f:\n    pickle.dump({{'loss': nn.Linear(2, 2), 'lr': 0.1}}, f)"
     assert bool([f for f in judged(result(end=end)).faults if f.words == "every rank writes this file"]) is every
+
+
+@pytest.mark.parametrize(
+    ("held", "within"),
+    [
+        pytest.param("model", True, id="a wrapper"),
+        pytest.param("model.module", False, id="the bare model"),
+    ],
+)
+def test_the_state_of_a_module_that_holds_a_wrapper(held: str, within: bool) -> None:
+    """Its names would be ``net.module.weight``; the original's are ``net.weight``."""
+    holder = f"class Holder(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.net = {held}\n"
+    end = f"{holder}ddp.save({{'all': Holder().state_dict()}}, 'all.pt')"
+    before = executed(result(end=f"{holder}torch.save(Holder().state_dict(), 'all.pt')"))
+    found = [f for f in judged(result(end=end)).faults if "within the names in this state" in f.words]
+    assert bool(found) is within
+    # a program that saved such names goes on to
+    assert not [f for f in judged(result(end=end), before).faults if "within the names in this state" in f.words]
 
 
 _DATA_SET = """\

@@ -122,23 +122,32 @@ def test_what_it_holds_is_called_by_itself_as_well() -> None:
 
 def test_a_part_that_a_module_with_its_own_optimizer_calls() -> None:
     """Not the module is trained, but what it holds, and its calls of that are inside a model's own code."""
-    defs = """
-    class Both(nn.Module):
-        def __init__(self):
-            super().__init__()
-            net = Net()
-            self.add_module("net", net)
-            self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-
-        def process(self, x, y):
-            self.optimizer.zero_grad()
-            loss = F.cross_entropy(self.net(x), y)
-            loss.backward()
-            self.optimizer.step()
-    """
-    (one,) = hits("DPM904", defs=defs, model="both = Both()", optimizer="", step="both.process(x, y)")
+    forward = "\n    def forward(self, x):\n        return self.net(x)\n"
+    (one,) = hits("DPM904", defs=_BOTH + forward, model="both = Both()", optimizer="", step="both.process(x, y)")
     assert one.message.startswith("self.net, which this optimizer trains, is called by a module that holds it (line ")
     assert "no nn.Module" in one.advice
+
+
+_BOTH = """\
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        net = Net()
+        self.add_module("net", net)
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def process(self, x, y):
+        self.optimizer.zero_grad()
+        loss = F.cross_entropy(self.net(x), y)
+        loss.backward()
+        self.optimizer.step()
+"""
+
+
+def test_a_module_that_only_holds_models_and_trains_them() -> None:
+    """It has no ``forward``: nothing calls it as a model."""
+    text = whole(defs=_BOTH, model="both = Both()", optimizer="", step="both.process(x, y)")
+    assert '        self.add_module("net", ddp.wrap(net))' in text.splitlines()
 
 
 _OWN_LOOP = """
