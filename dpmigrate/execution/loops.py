@@ -15,7 +15,7 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Delta, Location, Object
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.matching import MatchParts
-from dpmigrate.execution.names import LENGTH
+from dpmigrate.execution.names import LENGTH, SOME
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
@@ -116,7 +116,9 @@ class LoopParts(MatchParts):
         return frozenset(found)
 
     def _has_turns(self, iterable: Value) -> bool:
-        """Whether a loop has a turn for certain, by a constant length."""
+        """Whether a loop has a turn for certain: by a constant length, or as a library says."""
+        if iterable and all(self.heap.read((o.number, SOME)) for o in self.objects(iterable)):
+            return len(self.objects(iterable)) == len(iterable)
         lengths = [self.heap.read((made.number, LENGTH)) for made in self.objects(iterable)]
         return len(lengths) == len(iterable) and all(
             n and len(n) == 1 and isinstance(n[0], Const) and n[0].value not in (0, None)

@@ -204,6 +204,8 @@ class NameParts(Machine):
 LISTED = 12
 #: the field that holds how many items a list has, where they are kept one by one
 LENGTH = "#length"
+#: the field of what has an item for certain, however many there are
+SOME = "#some"
 
 
 def _fitting(v: Value, count: int) -> Value:

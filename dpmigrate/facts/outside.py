@@ -30,7 +30,7 @@ _FILE_FUNCTIONS = frozenset(
 )
 _FILE_METHODS = frozenset(
     {"savefig", "to_csv", "to_json", "to_excel", "to_pickle", "to_parquet", "to_feather", "to_hdf", "write_text", "write_bytes", "write_image", "write_html"}
-    | {"save_pretrained", "to_json_file", "unlink", "rmdir", "save_image", "imwrite", "symlink_to", "hardlink_to"}
+    | {"save_pretrained", "save_vocabulary", "to_json_file", "unlink", "rmdir", "save_image", "imwrite", "symlink_to", "hardlink_to"}
     | {"export_chrome_trace", "export_stacks", "export_memory_timeline"}
 )
 #: methods whose names other things have too, with what makes the objects that write files by them

@@ -49,6 +49,9 @@ def _elements(roles: Roles, node: ast.AST | None, depth: int) -> Iterator[tuple[
     """The loader calls and the places in their batches that the expression may come from."""
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int | str):
         yield from ((loader, (*path, node.slice.value)) for loader, path in _elements(roles, node.value, depth))
+    elif isinstance(node, ast.IfExp):
+        for side in (node.body, node.orelse):
+            yield from _elements(roles, side, depth)
     elif isinstance(node, ast.Subscript):  # y[:, 1:]
         yield from _elements(roles, node.value, depth)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution.heap import Object
-from dpmigrate.execution.values import Const, Data, const
+from dpmigrate.execution.values import Data, const
 from dpmigrate.judge.notes import FROZEN, LATE
 from dpmigrate.judge.trial import Fault, Trial
 
@@ -56,6 +56,6 @@ def _left_out(trial: Trial, whole: int, seen: set[int]) -> Iterator[Object]:
     """What holds parameters in a model or a wrapper, is trained, and is not in ``seen``."""
     for number in sorted(trial.owned(whole) - seen):
         made = trial.result.heap.objects[number]
-        frozen = Const("bool", True) in trial.held(number, FROZEN)
+        frozen = trial.result.heap.read((number, FROZEN)) == const(True)  # on all ways
         if trial.has_parameters(made) and not frozen and len(trial.owned(number)) == 1:
             yield made

@@ -10,6 +10,7 @@ from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Machine
+from dpmigrate.execution.names import SOME
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
@@ -65,7 +66,10 @@ def parameters(site: Site) -> Value:
     reached = whose or frozenset([made.number])
     each = value(Data("tensor", placements.UNIFORM, "whole", reached=reached))
     listed = items([SETTING, each]) if site.word.startswith("named") else each
-    return site.m.listed([listed], site.node, site.frame, exact=False)
+    found = site.m.listed([listed], site.node, site.frame, exact=False)
+    for o in site.m.objects(found):
+        site.m.heap.write((o.number, SOME), const(True))
+    return found
 
 
 def modules(site: Site) -> Value:

@@ -13,7 +13,7 @@ from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, NOTHING, SETTING, Ref, Value, join, placement_of, value
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Ref, Value, join, placement_of, value
 from dpmigrate.library.batches import GRAPHS
 from dpmigrate.library.effects import cut, none
 from dpmigrate.library.layers import reach
@@ -104,6 +104,10 @@ def _held(site: Site, number: int, name: str) -> Value:
     return site.m.heap.read((number, name)) or NOTHING
 
 
+#: how many axes the parts of an output have: samples, tokens, features
+_AXES = {"last_hidden_state": 3, "pooler_output": 2}
+
+
 def output_part(site: Site) -> Value:
     """``output.logits``, ``output[0]``, ``output["loss"]``."""
     made = site.object
@@ -116,7 +120,9 @@ def output_part(site: Site) -> Value:
     rows, pooled = (_held(site, made.number, name) for name in ("rows", "pooled"))
     if asked in ("__getitem__", "get"):  # any of them
         return join(rows, pooled)
-    return pooled if asked in (1, "pooler_output") else rows
+    found = pooled if asked in (1, "pooler_output") else rows
+    axes = _AXES.get(str(asked))
+    return tuple(a._replace(axes=axes) if axes is not None and isinstance(a, Data) else a for a in found)
 
 
 def tokens(site: Site) -> Value:
