@@ -160,6 +160,35 @@ def test_what_is_not_established_is_refused_or_told(tmp_path: Path, unproven: bo
         assert ": no table has elsewhere.unseen, " in told
 
 
+TWO = """\
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.other = nn.Linear(4, 2), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.used(x), self.other(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "finds"),
+    [
+        ("for p in model.other.parameters():\n        p.requires_grad = False", False),
+        ("if args.first:\n        for p in model.other.parameters():\n            p.requires_grad = False", True),
+        ("for n, p in model.other.named_parameters():\n        if n in args.names:\n            p.requires_grad = False", True),
+    ],
+)
+def test_layers_without_a_loss_that_are_frozen_on_one_way_alone(tmp_path: Path, lines: str, finds: bool) -> None:
+    """Where the option leaves them, DDP would wait for their gradients."""
+    path = tmp_path / "train.py"
+    text = SCRIPT.format(imported=f"{OPTIONS.format(False, 'bool')}{TWO}", model="Two()", loss="nn.functional.mse_loss(model(x)[0], y)")
+    path.write_text(text.replace("    optimizer =", f"    {lines}\n    optimizer ="))
+    (outcome,) = engine.apply([path], Settings(unproven=True), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED
+    assert ("find_unused=True" in str(outcome.files[-1].after)) is finds
+
+
 OPTIONS = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--first', default={}, type={})\nargs = parser.parse_args()\n"
 
 

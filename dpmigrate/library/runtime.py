@@ -443,8 +443,7 @@ def _is_function(site: Site, atom: Atom) -> bool:
 
 
 def equal(site: Site) -> Value:
-    """A number that is the same on all ranks."""
-    met(site)
+    """A number that is the same on all ranks, which no rank is asked for."""
     return SETTING
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.judge import faults, unused
+from dpmigrate.judge import faults, totals, unused
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
 
@@ -86,3 +86,21 @@ def test_what_is_made_of_the_pooler(out: str, used: bool) -> None:
 @pytest.mark.parametrize("begin", ["self.bert.pooler = None", "for p in self.bert.parameters():\n            p.requires_grad = False", "self.bert.requires_grad_(False)"])
 def test_a_pooler_that_is_gone_or_frozen(begin: str) -> None:
     assert told(begin=begin) == []
+
+
+@pytest.mark.parametrize("part", [".last_hidden_state[:, 0]", "['last_hidden_state'][:, 0]", ".pooler_output"])
+@pytest.mark.parametrize("axis", ["-1", "0"])
+def test_a_softmax_over_the_samples_of_what_a_model_gives(part: str, axis: str) -> None:
+    out = f"z = self.bert(x, attention_mask=mask){part}\n        z = z * torch.softmax(z.mean(-1), dim={axis})[:, None]"
+    source = parse(TAGGER.format(model=BERT, out=out, begin="").encode(), "train.py")
+    assert isinstance(source, Source)
+    found = [f.words for f in faults(Program.of(source)) if f.invariant == totals.COUPLED]
+    assert any("softmax" in words for words in found)
+
+
+@pytest.mark.parametrize("part", [".last_hidden_state[:, 0]", ".pooler_output"])
+def test_a_softmax_over_the_features_of_what_a_model_gives(part: str) -> None:
+    out = f"z = self.bert(x, attention_mask=mask){part}\n        z = torch.softmax(z, dim=-1)"
+    source = parse(TAGGER.format(model=BERT, out=out, begin="").encode(), "train.py")
+    assert isinstance(source, Source)
+    assert not [f for f in faults(Program.of(source)) if f.invariant == totals.COUPLED]

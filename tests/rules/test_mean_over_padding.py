@@ -54,6 +54,7 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param(_parts("loss = (model(x) - y).abs().mean()"), id="by hand"),
         pytest.param(_parts("loss = torch.mean(torch.abs(model(x) - y))"), id="by hand, by function"),
         pytest.param(_parts("loss = F.cross_entropy(model(x).view(-1, 9), y.view(-1))"), id="tokens"),
+        pytest.param(_parts("t = y[:, 1:] if os.environ else y[1:]\nloss = F.l1_loss(model(x), t)"), id="one side or the other"),
         pytest.param(_parts("a, b = x.cuda(), y.cuda()\nloss = F.l1_loss(model(a), b)"), id="moved"),
         pytest.param(_parts("a, b, c = (t.cuda() for t in batch)\nloss = F.l1_loss(model(a), b)", batches="for batch in loader:"), id="moved together"),
         pytest.param(_parts("a, b, c = tuple(t.cuda() for t in batch)\nloss = F.l1_loss(model(a), b)", batches="for batch in loader:"), id="moved as a tuple"),
