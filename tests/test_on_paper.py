@@ -189,6 +189,39 @@ def test_layers_without_a_loss_that_are_frozen_on_one_way_alone(tmp_path: Path, 
     assert ("find_unused=True" in str(outcome.files[-1].after)) is finds
 
 
+PAIR = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+maker, critic = nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+loader = DataLoader(TensorDataset(torch.randn(64, 4)), batch_size=16, shuffle=True)
+of_maker = torch.optim.SGD(maker.parameters(), lr=0.1)
+of_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+for epoch in range(2):
+    for (x,) in loader:
+        for p in critic{part}.parameters():
+            p.requires_grad_(True)
+        of_critic.zero_grad()
+        critic(x).mean().backward()
+        of_critic.step()
+        for p in critic{part}.parameters():
+            p.requires_grad_(False)
+        of_maker.zero_grad()
+        critic(maker(x)).mean().backward()
+        of_maker.step()
+"""
+
+
+@pytest.mark.parametrize(("part", "whole"), [("", True), ("[0]", False)])
+def test_a_critic_that_is_frozen_while_another_model_learns(tmp_path: Path, part: str, whole: bool) -> None:
+    """Frozen as a whole it has nothing that DDP would wait for; a part of it would be waited for."""
+    path = tmp_path / "train.py"
+    path.write_text(PAIR.replace("{part}", part))
+    (outcome,) = engine.apply([path], Settings(unproven=True), engine.Writing(write=False))
+    assert (outcome.status is Status.CHANGED and "find_unused" not in str(outcome.files[-1].after)) is whole
+
+
 OPTIONS = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--first', default={}, type={})\nargs = parser.parse_args()\n"
 
 

@@ -346,9 +346,11 @@ class Judged(Execution):
                 assert mark.node is not None
                 super().event("judge away", mark.node, frame, wrapper=value(Ref(number)))
             self.heap.write((number, PASSED), USED)
-            for part in sorted(owned(self, number)):
-                if self._held(part, FROZEN) == {True} and self._held(part, AT_WRAP) == {False}:
-                    self.heap.widen((part, LATE), const(True))
+            seen = [n for n in sorted(owned(self, number)) if self._held(n, AT_WRAP) == {False}]
+            late = [n for n in seen if self._held(n, FROZEN) == {True}]
+            # where all are frozen DDP waits for none
+            for part in late if len(late) < len(seen) else ():
+                self.heap.widen((part, LATE), const(True))
 
     def _held(self, number: int, field: str) -> set[object]:
         """The constants in a field of an object."""
