@@ -14,6 +14,7 @@ from dpmigrate.execution.values import (
     Ref,
     Value,
     const,
+    data,
     items,
     value,
 )
@@ -117,6 +118,17 @@ def dataset(site: Site) -> Value:
     return site.ref("dataset", transform=site.get(-1, "transform"))
 
 
+def collated(site: Site) -> Value:
+    """``default_collate(samples)``: a batch, of what a rank has where the samples are its own."""
+    given = site.get(0, "batch") or NOTHING
+    held = [data(site.m.contents(o), deep=True) for o in site.m.objects(given)]
+    found = [d for some in (data(given, deep=True), *held) for d in some]
+    own = next((d for d in found if d.placement.kind not in placements.EQUAL), None)
+    if own is None:
+        return SETTING
+    return value(Data("samples", placements.PER_RANK, origin=own.origin))
+
+
 def queue(site: Site) -> Value:
     """A queue of samples, filled by a loader of its own: what it gives is the next, whichever is asked for."""
     return site.ref("dataset", dealing=const(OWN_ORDER))
@@ -197,12 +209,13 @@ BatchSampler DistributedSampler
         sampler,
         source=_DOC,
     ),
+    Row("torch.utils.data.get_worker_info", uniform, source=_DOC),
     Row(
         """
-torch.utils.data.get_worker_info torch.utils.data.default_collate
+torch.utils.data.default_collate torch.utils.data.dataloader.default_collate
 torch.utils.data._utils.collate.default_collate
 """,
-        uniform,
+        collated,
         source=_DOC,
     ),
     Row(

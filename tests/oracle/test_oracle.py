@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,16 +22,22 @@ from tests.pipeline import Case, Several
 
 pytestmark = pytest.mark.usefixtures("forked_python")
 
-#: without --all-runs, one golden of so many
+#: without --all-runs, one golden of so many, by its name, so that a new one changes nothing of the others
 SAMPLE = 10
+#: goldens of which the engine says too much, and why
+KNOWN = {
+    "dp_two_models": "how often a process of the loader asks for the length of the data set",
+    "phases_over_files": "sums of a shuffled evaluation that every rank makes in an order of its own are equal but for rounding",
+}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
-        chosen = CASES if metafunc.config.getoption("--all-runs") else CASES[::SAMPLE]
-        metafunc.parametrize(
-            ("case", "script"), [pytest.param(c, s, id=f"{c.name} {s}") for c, s in chosen]
-        )
+        every = metafunc.config.getoption("--all-runs")
+        chosen = [(c, s) for c, s in CASES if every or zlib.crc32(c.name.encode()) % SAMPLE == 0]
+        known = {c.name: [pytest.mark.xfail(reason=KNOWN[c.name])] for c, _ in chosen if c.name in KNOWN}
+        params = [pytest.param(c, s, id=f"{c.name} {s}", marks=known.get(c.name, [])) for c, s in chosen]
+        metafunc.parametrize(("case", "script"), params)
 
 
 def test_what_is_called_uniform_does_not_differ(
