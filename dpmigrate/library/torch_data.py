@@ -216,6 +216,10 @@ torch.utils.data.default_collate torch.utils.data.dataloader.default_collate
 torch.utils.data._utils.collate.default_collate
 """,
         collated,
+        (
+            "torch.utils.data.default_collate([w, w])",
+            "torch.utils.data.default_collate([x, x])",
+        ),
         source=_DOC,
     ),
     Row(
