@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpmigrate.alive import only_alive
@@ -94,16 +95,14 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     settled = {judge.COUPLED: bool(told), judge.ALONE: script.silences(_SIDE_EFFECTS)}
     # of a loss of which a part is not known, the rest may be no mean either
     shown = [judge.COUPLED] if told == {"DPM305"} else []
-    judgement = judge.judged(
-        again.program, judge.before(script.program), divided=divided, settled=[name for name, yes in settled.items() if yes], shown=shown,
-    )  # fmt: skip
+    judged = partial(judge.judged, again.program, divided=divided, settled=[name for name, yes in settled.items() if yes], shown=shown)
+    judgement = judged(judge.before(script.program))
     wrong_on_paper = [f for f in judgement.faults if f.established]
     if not wrong_on_paper and judgement.doubts and not script.settings.unproven:
-        usual = judge.judged(
-            again.program, judge.executed(script.program, by_default=True), divided=divided, by_default=True,
-            settled=[name for name, yes in settled.items() if yes], shown=shown,
-        )  # fmt: skip
-        if usual.faults or not usual.trains:
+        # a program without options has no other defaults to be asked for
+        options = any(True for _ in script.methods("add_argument"))
+        usual = judged(judge.executed(script.program, by_default=True), by_default=True) if options else None
+        if usual is None or usual.faults or not usual.trains:
             return Problem(f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {_PROVE}")
         note = f"Shown to be right for the defaults of the options; with others it is not established: {doubted(judgement)}. Prove those that you use."
         judgement = replace(judgement, assumed=(*judgement.assumed, note), faults=())

@@ -117,13 +117,13 @@ class LoopParts(MatchParts):
 
     def _has_turns(self, iterable: Value) -> bool:
         """Whether a loop has a turn for certain: by a constant length, or as a library says."""
-        if iterable and all(self.heap.read((o.number, SOME)) for o in self.objects(iterable)):
-            return len(self.objects(iterable)) == len(iterable)
-        lengths = [self.heap.read((made.number, LENGTH)) for made in self.objects(iterable)]
-        return len(lengths) == len(iterable) and all(
-            n and len(n) == 1 and isinstance(n[0], Const) and n[0].value not in (0, None)
-            for n in lengths
-        )
+        found = self.objects(iterable)
+        return len(found) == len(iterable) and all(map(self._has_turn, found))
+
+    def _has_turn(self, made: Object) -> bool:
+        n = self.heap.read((made.number, LENGTH))
+        known = n and len(n) == 1 and isinstance(n[0], Const) and n[0].value not in (0, None)
+        return bool(known or self.heap.read((made.number, SOME)))
 
     def _iterator(self, iterable: Value, node: ast.For | ast.AsyncFor, frame: Frame) -> Value:
         """Of an instance whose ``__iter__`` is a generator, that generator."""
