@@ -125,6 +125,8 @@ def binary(
     match word:
         case "add":
             placement = placements.add(a, b)
+            if placement.kind is Kind.PER_RANK and _whole_and_part(a, b, left, right):
+                said = WHOLE_AND_PART
         case "sub":
             placement = placements.subtract(a, b)
         case "mul":
@@ -163,6 +165,8 @@ def _said(a: Atom, word: str, node: ast.AST) -> Atom:
 MEAN_BY_PART = "a mean divided by one rank's part of a total"
 WHOLE_BY_PART = "a number of all ranks divided by one rank's part of a total"
 PART_BY_WHOLE = "one rank's part of a total divided by a number of all ranks"
+#: since when a total holds samples of all ranks, and then the rank's own
+WHOLE_AND_PART = "a total of all ranks and one rank's part of a total added up"
 #: a count as all ranks have it on average; what is divided by that, and what is made of this
 COUNT_OF_ALL = "mean_count"
 BY_COUNT_OF_ALL = "divided by the count of all ranks"
@@ -172,6 +176,17 @@ CROSSED = "every sample meets every other one, as a column (B, 1) and a vector (
 #: since when a value depends on how long the longest sample of a rank's part is
 FILLED_UP = "a loss over what fills the samples up to the longest of a rank's part"
 _WORDS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@"}
+
+
+def _whole_and_part(a: Placement, b: Placement, left: Value, right: Value) -> bool:
+    """Whether one operand is made of what the samples of all ranks give, and the other is a sum
+    over the rank's own.
+    """
+    for p, v, q in ((a, left, b), (b, right, a)):
+        part = q == placements.SUM or q.kind is Kind.SIZE
+        if p.kind is Kind.UNIFORM and part and any(d.sources for d in _data([v])):
+            return True
+    return False
 
 
 def _by_all_counts(v: Value) -> bool:

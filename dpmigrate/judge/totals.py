@@ -6,7 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.arithmetic import PART_BY_WHOLE, WEIGHTED_AGAIN, WHOLE_BY_PART
+from dpmigrate.execution.arithmetic import (
+    PART_BY_WHOLE,
+    WEIGHTED_AGAIN,
+    WHOLE_AND_PART,
+    WHOLE_BY_PART,
+)
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, Origin, Ref, Value, const, data, placement_of
@@ -53,16 +58,27 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(
                 event.node, NAME, "a number that is the same on every rank is added up"
             )
-        elif any(_weighted_again(d) for d in data(event.values["given"])):
+        elif any(_since(d) == WEIGHTED_AGAIN for d in data(event.values["given"])):
             yield trial.fault(event.node, NAME, f"what is put together was {WEIGHTED_AGAIN}")
+        elif how == "sum" and any(_holds_wholes(d) for d in data(event.values["given"])):
+            words = f"{WHOLE_AND_PART} is put together: what all ranks have counts once for each of them"
+            yield trial.fault(event.node, NAME, words)
         elif how == "sum" and given == placements.MEAN:
             yield trial.fault(event.node, NAME, "means of the ranks are added up")
         elif how == "mean" and given == placements.SUM:
             yield trial.fault(event.node, NAME, "sums of the ranks are averaged")
 
 
-def _weighted_again(d: Data) -> bool:
-    return d.origin is not None and d.origin.word == WEIGHTED_AGAIN
+def _holds_wholes(d: Data) -> bool:
+    """Whether what all ranks have was added to a rank's part, at once or in a turn before."""
+    origin = d.origin
+    while origin is not None and origin.word.startswith("sum_all of"):
+        origin = origin.before
+    return origin is not None and origin.word == WHOLE_AND_PART
+
+
+def _since(d: Data) -> str:
+    return d.origin.word if d.origin is not None else ""
 
 
 def _the_same(trial: Trial, v: Value) -> bool:
@@ -188,8 +204,8 @@ def _of_samples(d: Data) -> bool:
     """Whether data differ between the ranks since an operation on what their samples give, and not
     by nature, as a time or a draw does, of which texts hold both.
     """
-    word = d.origin.word if d.origin is not None else ""
-    of_samples = " " not in word or word in OF_SAMPLES or word == WEIGHTED_AGAIN
+    word = _since(d)
+    of_samples = " " not in word or word in OF_SAMPLES or word in (WEIGHTED_AGAIN, WHOLE_AND_PART)
     return d.placement.kind is Kind.PER_RANK and of_samples
 
 

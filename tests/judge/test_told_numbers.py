@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dpmigrate.execution.arithmetic import WHOLE_AND_PART
 from dpmigrate.judge import devices, judged, totals
 from tests.judge.test_decided import said
 from tests.judge.trained import result
@@ -23,6 +24,21 @@ _MEAN = "total = ddp.mean_all(total)\n"
 )
 def test_a_number_of_all_ranks_divided_by_that_of_one(end: str, wrong: bool) -> None:
     found = [f for f in judged(result(end=end)).faults if f.invariant == totals.NAME and "as many times too great" in f.words]
+    assert bool(found) is wrong
+
+
+@pytest.mark.parametrize(
+    ("turn", "end", "wrong"),
+    [
+        pytest.param("seen = seen + len(x)\nseen = ddp.sum_all(seen)", "", True, id="in each turn"),
+        pytest.param("right += (out.argmax(1) == y).sum().item()\nseen += len(x)\nright, seen = ddp.sum_all(right, seen)", "", True, id="two at once"),
+        pytest.param("seen += len(x)", "old = ddp.sum_all(seen)\nboth = ddp.sum_all(old + seen)", True, id="the whole and the part"),
+        pytest.param("seen += ddp.sum_all(len(x))", "print(seen)", False, id="the turn's own"),
+        pytest.param("seen += len(x)", "seen = ddp.sum_all(seen)\nprint(seen + 1)", False, id="once, after the loop"),
+    ],
+)
+def test_what_all_ranks_have_is_not_added_up_again(turn: str, end: str, wrong: bool) -> None:
+    found = [f for f in judged(result(epoch="right = seen = 0", turn=turn, end=end)).faults if WHOLE_AND_PART in f.words]
     assert bool(found) is wrong
 
 
