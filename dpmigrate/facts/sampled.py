@@ -89,8 +89,8 @@ def _divided(numbers: Numbers, node: ast.expr, script: Script) -> bool:
     """Whether the count is divided by something else that each rank adds up: ``correct / total``."""
     inner: ast.AST = node
     for a in takewhile(lambda a: isinstance(a, ast.expr), script.names.ancestors(node)):
-        if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Div | ast.FloorDiv) and a.left is inner:
-            return not numbers.plain(a.right)
+        if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Div | ast.FloorDiv) and a.left is inner and not numbers.plain(a.right):
+            return True
         inner = a
     return False
 

@@ -181,6 +181,8 @@ class Sizes:
         if isinstance(maker, ast.Call) and self._makes_model(maker):
             yield Count(node, maker, "model")
             return
+        if self._cut(maker):
+            return
         where = self._where(maker)
         calls = self._calls_that_give(node)
         if calls is None or (where == "train" and self._for_all(node, calls)):
@@ -196,6 +198,18 @@ class Sizes:
                 yield Count(node, maker, "both")  # the function trains by itself: its loader has another size
             else:
                 yield from self._judged(read, call, seen | {function})
+
+    def _cut(self, maker: ast.AST) -> bool:
+        """Whether the rows stand in a variable that nobody reads but as ``rows[: x.size(0)]``: as many as a batch has."""
+        stmt = self.names.statement(maker)
+        target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
+        if not isinstance(target, ast.Name):
+            return False
+        reads = [self.names.parent[n] for n in self.names.uses(self.names.scope_of[target], target.id)]
+        cuts = [r.slice for r in reads if isinstance(r, ast.Subscript) and isinstance(r.slice, ast.Slice)]
+        return bool(reads) and len(cuts) == len(reads) and all(
+            c.lower is None and c.step is None and c.upper is not None and batch.size(self.roles, c.upper) for c in cuts
+        )  # fmt: skip
 
     def _for_all(self, node: ast.expr, calls: list[tuple[ast.Call, ast.expr | None]]) -> bool:
         """Whether every call gives a parameter the setting for a training step, so that it can be made the rank's where it is used."""

@@ -10,6 +10,9 @@ from tests.rules.program import STEP, after, found, refused, whole
 _LOADER = "loader = DataLoader(train_set, batch_size=bs, shuffle=True)"
 _ARGS = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--bs', type=int, default=16)"
 
+_CUT = "x = x + ones[:x.size(0)]\n"
+_CUT_TO_EVALUATE = "with torch.no_grad():\n    for x, y in DataLoader(val_set, batch_size=bs):\n        print(model(x + ones[:len(x)]).sum())"
+
 
 @pytest.mark.parametrize(
     "parts",
@@ -23,10 +26,11 @@ _ARGS = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argumen
         pytest.param({"end": "print(torch.zeros(bs))"}, id="outside training"),
         pytest.param({"end": "val_loader = DataLoader(val_set, batch_size=bs)"}, id="another loader"),
         pytest.param({"end": "bs += 1"}, id="written, not read"),
+        pytest.param({"setup": "bs = 16\nones = torch.ones(bs, 1)", "step": _CUT + STEP, "end": _CUT_TO_EVALUATE}, id="cut to the batch"),
     ],
 )
 def test_nothing_to_say(parts: dict[str, str]) -> None:
-    assert found("DPM203", setup="bs = 16", loader=_LOADER, **parts) == []
+    assert found("DPM203", **{"setup": "bs = 16", "loader": _LOADER, **parts}) == []
 
 
 @pytest.mark.parametrize(
@@ -99,6 +103,12 @@ def test_parameter_that_is_given_the_setting() -> None:
 
 
 _KEEPS = "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.n = n\n        self.fc = nn.Linear(8, 2)\n\n"
+
+
+@pytest.mark.parametrize("read", ["ones[:x.size(0) - 1]", "ones[1:x.size(0)]", "ones[:bs]", "ones"])
+def test_rows_that_are_not_cut_to_the_batch_count(read: str) -> None:
+    step = f"{_CUT}x = x + {read}.sum()\n{STEP}"
+    assert found("DPM203", setup="bs = 16\nones = torch.ones(bs, 1)", loader=_LOADER, step=step, end=_CUT_TO_EVALUATE)
 
 
 def test_a_model_that_is_made_for_the_batch_is_refused() -> None:

@@ -48,6 +48,7 @@ _ZERO = {"before": "seen = 0"}
         pytest.param("seen = seen * x.size(0)\n" + _LR, {}, id="a product"),
         pytest.param("seen = 3 + x.size(0)\n" + _LR, {}, id="no sum of its own"),
         pytest.param("a, seen = 3, 4 + x.size(0)\n" + _LR, {}, id="one of two"),
+        pytest.param("rows += len(y)\nseen += (y == 1).sum()\nrate = seen / x.size(1) / rows\nwarm(rate)", {"setup": "rows = 0"}, id="divided twice"),
         pytest.param("print('seen += x.size(0)')  # seen += x.size(0)\n" + _LR, {}, id="in a string and a comment"),
     ],
 )  # fmt: skip
