@@ -29,7 +29,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import uniform
-from dpmigrate.library.selections import index
+from dpmigrate.library.indexing import index
 from dpmigrate.library.sites import WHICH_SAMPLE, Row, Site
 
 _DOC = "https://docs.pytorch.org/docs/stable/data.html"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dpmigrate.library.effects import in_place, unestablished
+from dpmigrate.library.indexing import index, stored
 from dpmigrate.library.joining import cat, chunk, stack, unbind
 from dpmigrate.library.selections import (
     gather,
-    index,
     index_select,
     masked_select,
     nonzero,
     scatter,
-    stored,
     where,
 )
 from dpmigrate.library.shapes import (

@@ -1,0 +1,313 @@
+"""``x[i]`` and ``x[i] = y``: what an index takes of a tensor, and what is stored by one."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import arithmetic, placements, samples
+from dpmigrate.execution.heap import Object
+from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    ONE_SAMPLE,
+    SETTING,
+    Const,
+    Data,
+    Value,
+    const,
+    data,
+    gradient_join,
+    items,
+    join,
+    known,
+    origins,
+    placement_of,
+    value,
+)
+from dpmigrate.library.factories import DRAWN_ORDER
+from dpmigrate.library.index_parts import Walk, at_one, followed, from_the_end, is_moving, kind_of_part, parts_of, ragged_rows, stand_beside
+from dpmigrate.library.shapes import axes_of
+from dpmigrate.library.sites import PADDING, PART, SINGLE, WHICH_SAMPLE, Site, rows_of
+from dpmigrate.library.sizes import size_of
+from dpmigrate.library.streams import DRAW
+
+
+def index(site: Site) -> Value | None:
+    """``x[i]``: the rows stay where their axis is taken whole; chosen rows are ragged.
+
+    The rules are numpy's (https://numpy.org/doc/stable/user/basics.indexing.html): places on
+    several axes are put beside each other, and their axes stand where the first of them did.
+    """
+    owner, key = site.flat(site.get(0) or NOTHING), site.get(1) or NOTHING
+    found = rows_of(owner)
+    if found is not None and found.kind == "shape":
+        return _shape_item(site, found, key)
+    parts = parts_of(key)
+    if found is None:
+        return looked_up(site, owner, parts)
+    if isinstance(known(key), str):  # no tensor, but a dictionary that nobody saw: its fields
+        return indexed(site, owner, found.placement, None)
+    walk = followed(site, parts, found)
+    if walk.to is None:
+        return site.unknown("an index by places on several axes")
+    whole = walk.own is None or walk.own.kind == "whole"
+    if whole and any(is_moving(site, v) for v in walk.others):
+        return indexed(site, owner, placements.PER_RANK, None, *walk.others)
+    if whole:
+        padded = found.placement.padded and not any(at_one(site, v) for v in parts)
+        if padded and any(from_the_end(site, v) for v in parts[:2]):
+            site.event(PADDING, given=value(found))
+        p = found.placement._replace(axis=walk.to, padded=padded)
+        return indexed(site, owner, p, walk.axes)
+    return rows_chosen(site, owner, found, walk)
+
+
+def indexed(site: Site, owner: Value, p: Placement, axes: int | None, *more: Value) -> Value:
+    """What an index takes of ``owner``, lying as ``p`` says; ``more`` are the parts of the index
+    that it is made of as well. A part of a mask is a mask.
+    """
+    operands = [owner, *(site.flat(v) for v in more)]
+    made = arithmetic.derived("index", p, operands, site.node, axes=axes, keep_axes=False)
+    mask = all(a.kind == "mask" for a in data(owner))
+    return tuple(a._replace(kind="mask") if isinstance(a, Data) and mask else a for a in made)
+
+
+def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
+    """The axis of the samples is indexed itself."""
+    assert walk.own is not None
+    kind, own, to = walk.own.kind, walk.own.value, walk.to or 0
+    p = found.placement._replace(axis=to)
+    others = [placement_of(site.flat(v)) for v in walk.others]
+    if kind == "order":
+        if any(o.word in (DRAWN_ORDER, DRAW) for d in data(own) for o in origins(d.origin)):
+            site.event("partners")
+        p = p._replace(padded=False)
+        fit = all(
+            q.kind in placements.EQUAL or (q.kind is Kind.ROWS and q.axis == 0) for q in others
+        )
+        made = p if fit else placements.PER_RANK
+        return indexed(site, owner, made, walk.axes if fit else None, *walk.others)
+    kinds = {d.kind for d in data(site.flat(own))}
+    lying = placement_of(site.flat(own))
+    together = stand_beside(site, walk.own, walk.others)
+    if kind == "many" and kinds and (together or all(q.kind in placements.EQUAL for q in others)):
+        ragged = ragged_rows(p)
+        if kinds == {"places"}:
+            return indexed(site, owner, ragged, walk.axes, own, *walk.others)
+        if kinds == {"mask"} and lying.kind is Kind.ROWS:
+            if lying.axis + walk.own.first != found.placement.axis or walk.own.first != (
+                found.placement.axis
+            ):
+                return site.unknown("a mask over axes before that of the samples")
+            whole = next((d.axes for d in data(site.flat(own))), None) is not None
+            return indexed(site, owner, ragged, walk.axes if whole else None, own)
+    if kind == "slice":
+        views = _views(site, found.placement, own)
+        if views:
+            return indexed(site, owner, p._replace(segments=views), walk.axes)
+        if _first_of_each(site, found.placement, own):
+            return indexed(site, owner, p, walk.axes)
+    if kind == "many" and lying.kind is Kind.ROWS:
+        return site.unknown("whether samples are chosen by a mask or by their places")
+    if lying.kind is Kind.UNKNOWN:
+        return site.unknown("what a batch is indexed by")
+    if samples.is_place(own) and (p.times, p.segments, p.ragged) == (1, 1, False):
+        return _of_one_sample(site, owner, walk)
+    if kind == "one" and (place := site.m.constant(own)) and type(place.value) is int and place.value not in (0, -1):
+        site.event("one of the samples", given=value(found), place=own)
+    word = SINGLE if kind == "one" else PART
+    return arithmetic.derived(word, placements.PER_RANK, [owner], site.node, keep_axes=False)
+
+
+def _of_one_sample(site: Site, owner: Value, walk: Walk) -> Value:
+    """``x[i]``, ``x[i, j]`` in a turn for each sample: what the turn's own sample has."""
+    beside = join(*[site.flat(v) for v in walk.others]) if walk.others else NOTHING
+    own = all(
+        isinstance(a, Data) and (a.placement.kind is Kind.TERM or not a.turn) and
+        (a.turn or a.placement.kind in placements.EQUAL) for a in beside
+    )  # fmt: skip
+    made = arithmetic.derived(
+        ONE_SAMPLE, placements.PER_RANK, [owner], site.node, axes=walk.axes, keep_axes=False
+    )
+    return samples.element(made) if own else made
+
+
+def _first_of_each(site: Site, p: Placement, part: Value) -> bool:
+    """``x[:n]`` by a number of samples that every rank has, as the size of another batch: the
+    ranks' first rows are the first ones of the global batch, of which each rank has every W-th.
+    """
+    made = next(iter(site.m.objects(part)), None)
+    if made is None or p.segments != 1 or p.times != 1 or p.ragged:
+        return False
+    lower, upper, step = (
+        site.m.heap.read((made.number, n)) or NONE for n in ("lower", "upper", "step")
+    )
+    count = upper[0] if len(upper) == 1 else None
+    of_all = isinstance(count, Data) and count.placement == placements.size(1)
+    return lower in (NONE, const(0)) and step in (NONE, const(1)) and of_all
+
+
+def _views(site: Site, p: Placement, part: Value) -> int:
+    """How many whole segments a slice takes (``z[:n]`` of two views), 0 where it cuts through
+    them.
+    """
+    made = next(iter(site.m.objects(part)), None)
+    if made is None or p.segments < 2 or not p.times or p.ragged:
+        return 0
+    lower, upper, step = (
+        site.m.heap.read((made.number, n)) or NONE for n in ("lower", "upper", "step")
+    )
+    if step not in (NONE, const(1)):
+        return 0
+    bounds = []
+    for v, default in ((lower, 0), (upper, p.segments)):
+        q = placement_of(v)
+        if v in (NONE, const(0)):
+            bounds.append(default if v == NONE else 0)
+        elif q.kind is Kind.SIZE and q.times > 0 and q.times % p.times == 0:
+            bounds.append(q.times // p.times)
+        else:
+            return 0
+    return max(min(bounds[1], p.segments) - bounds[0], 0)
+
+
+def _shape_item(site: Site, found: Data, key: Value) -> Value:
+    """``shape[i]`` where the number of axes is not known."""
+    place = site.m.constant(key)
+    if place is not None and type(place.value) is int:
+        return size_of(site, found, place.value)
+    made = next(iter(site.m.objects(key)), None)
+    if made is not None and made.kind == "slice":
+        start, stop = (_end(site, made, name) for name in ("lower", "upper"))
+        p = found.placement
+        if type(start) is int and start > p.axis:
+            return value(Data("number", placements.UNIFORM))
+        first = start or 0
+        if type(first) is int and first >= 0 and type(stop) is int and stop >= first:
+            return items([size_of(site, found, i) for i in range(first, stop)])
+        if type(first) is int and first >= 0 and (stop is None or type(stop) is int):
+            # ``x.shape[:-1]``: the samples have axes of their own, or their number would be cut off
+            return value(found._replace(placement=p._replace(axis=p.axis - first)))
+    size = value(found._replace(kind="number", placement=placements.size(0)))
+    return site.m.listed([size, SETTING], site.node, site.frame, exact=False)
+
+
+def _end(site: Site, made: Object, name: str) -> object:
+    """A bound of a slice: a number, None where there is none, a text where it is not known."""
+    given = site.m.heap.read((made.number, name)) or NONE
+    known = site.m.constant(given)
+    return known.value if known is not None else "not known"
+
+
+def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
+    """What has no rows is indexed: a table is looked up by the rows of a batch, a part is taken
+    of parts.
+    """
+    p = placement_of(owner)
+    flat = [site.flat(v) or _bounds(site, v) for v in parts]
+    rows = [(i, r) for i, v in enumerate(flat) if (r := rows_of(v)) is not None]
+    lost = any(placement_of(v).kind is Kind.UNKNOWN for v in (owner, *flat))
+    if lost:
+        return indexed(site, owner, placements.UNKNOWN, None, *parts)
+    if not rows:
+        moving = any(placement_of(v).kind not in placements.EQUAL for v in flat)
+        lying = placements.PER_RANK if moving else p
+        return indexed(site, owner, lying, _axes_left(site, owner, parts), *flat)
+    kinds = [kind_of_part(site, v) for v in parts]
+    if (
+        p.kind not in placements.EQUAL
+        or "ellipsis" in kinds
+        or any(placement_of(v).kind not in (*placements.EQUAL, Kind.ROWS) for v in flat)
+    ):
+        return indexed(site, owner, placements.PER_RANK, None, *parts)
+    if kinds.count("many") > 1 and len(rows) != kinds.count("many"):
+        return site.unknown("a table looked up by several indices")
+    first, found = rows[0]
+    before = sum(1 for k in kinds[:first] if k in ("whole", "slice", "none"))
+    moved = placements.joined(r.placement for _, r in rows)
+    if moved.kind is not Kind.ROWS or any(d.kind == "mask" for _, r in rows for d in [r]):
+        return site.unknown("a table looked up by several indices")
+    axes = next((a.axes for a in owner if isinstance(a, Data)), None)
+    left = None
+    if axes is not None and found.axes is not None:
+        used = sum(1 for k in kinds if k in ("many", "one"))
+        left = axes - used + found.axes + kinds.count("none")
+    return indexed(site, owner, moved._replace(axis=moved.axis + before), left, *parts)
+
+
+def _axes_left(site: Site, owner: Value, parts: list[Value]) -> int | None:
+    """How many axes a part of a table has that plain places and slices choose."""
+    axes = axes_of(owner)
+    kinds = [kind_of_part(site, v) for v in parts]
+    # of a setting it is not known whether it is one place
+    open_ = [a for k, v in zip(kinds, parts, strict=True) if k == "one" for a in v if not isinstance(a, Const | Data)]
+    by_places = [v for k, v in zip(kinds, parts, strict=True) if k in ("many", "order")]
+    chosen = axes_of(join(*by_places)) if by_places else 0
+    if axes is None or open_ or chosen is None or any(d.kind == "mask" for d in data(join(*by_places))):
+        return None
+    return max(axes - kinds.count("one") - len(by_places) + chosen + kinds.count("none"), 0)
+
+
+def _bounds(site: Site, part: Value) -> Value:
+    """Where a slice begins and ends, as far as that differs between ranks; they have batches of
+    equal sizes.
+    """
+    found: list[Value] = []
+    for made in site.m.objects(part):
+        if made.kind == "slice":
+            names = ("lower", "upper", "step")
+            found += [site.m.heap.read((made.number, n)) or NONE for n in names]
+    moving = [site.flat(v) for v in found]
+    return join(*[v for v in moving if placement_of(v).kind not in (*placements.EQUAL, Kind.SIZE)])
+
+
+def stored(site: Site) -> Value | None:
+    """``x[i] = y``: what holds the tensor holds another one afterwards."""
+    owner, key, new = (site.get(i) or NOTHING for i in range(3))
+    target = getattr(site.node, "value", None)
+    if not data(owner) or type(target).__name__ not in ("Name", "Attribute"):
+        return None
+    held, given = placement_of(owner), placement_of(site.flat(new))
+    at = placement_of(site.flat(key))
+    if any(d.kind == "shape" for d in data(owner)):
+        place = site.m.constant(key)
+        if place is None or place.value == held.axis or type(place.value) is not int or place.value < 0:
+            site.m.assign(target, site.unknown("which size is set"), site.node, site.frame)  # type: ignore[arg-type]
+        return NONE
+    if held.kind is Kind.ROWS and (
+        given.kind in (Kind.ROWS, *placements.EQUAL) or _of_a_sample(site, new)
+    ):
+        placement = held
+    elif _at_own_place(site, owner, key, new):
+        placement = held
+        new = tuple(
+            a._replace(placement=held, turn=False) if isinstance(a, Data) else a for a in new
+        )
+    elif at.kind in placements.EQUAL:
+        rows = given.kind is Kind.ROWS
+        placement = placements.PER_RANK if rows else placements.join(held, given)
+    else:
+        placement = placements.PER_RANK
+    flows = gradient_join(*(d.gradient for v in (owner, new) for d in data(v)))
+    both = [owner, site.flat(new)]
+    made = arithmetic.derived("stored", placement, both, site.node, gradient=flows)
+    site.m.assign(target, made, site.node, site.frame)  # type: ignore[arg-type]
+    return NONE
+
+
+def _at_own_place(site: Site, owner: Value, key: Value, new: Value) -> bool:
+    """Whether a turn for each sample stores what is the sample's own at its place."""
+    found = rows_of(owner)
+    if found is None or not samples.of_turn(new):
+        return False
+    p, walk = found.placement, followed(site, parts_of(key), found)
+    own = walk.own is not None and samples.is_place(walk.own.value)
+    beside = all(placement_of(site.flat(v)).kind in placements.EQUAL for v in walk.others)
+    return own and beside and (p.times, p.segments, p.ragged) == (1, 1, False)
+
+
+def _of_a_sample(site: Site, new: Value) -> bool:
+    """Whether what is stored belongs to one sample, in a function that puts a batch together."""
+    given = data(site.flat(new))
+    return bool(given) and all(
+        any(o.word == WHICH_SAMPLE for o in origins(d.origin)) for d in given
+    )
