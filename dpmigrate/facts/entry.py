@@ -47,12 +47,15 @@ class Entry:
 def find_entry(names: Names) -> Entry | None:
     """The entry of a script, or None where the module runs nothing by itself."""
     body = names.tree.body
-    guard = next((s for s in body if is_main_guard(s)), None)
+    guards = [s for s in body if is_main_guard(s)]
+    # what stands in one before the imports, as PEP 366 advises for a module of a package, is no entry
+    guard = next((s for s in reversed(guards) if _works(names, s)), guards[0] if guards else None)
     work = [s for s in body if s is not guard and _works(names, s)]
     if guard is not None:
         assert isinstance(guard, ast.If)
-        if not work or body.index(work[0]) > body.index(guard):
-            return Entry(guard, True, guard.body[-1])
+        first = work[0] if work and body.index(work[0]) < body.index(guard) else guard
+        if isinstance(first, ast.If) and ast.dump(first.test) == ast.dump(guard.test):
+            return Entry(first, True, guard.body[-1])
         return Entry(_first_running(names, body), False, guard.body[-1])
     if not work:
         return None

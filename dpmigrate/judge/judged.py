@@ -86,6 +86,8 @@ class Judged(Execution):
         self.drawn_for: set[int] = set()
         #: the data that texts were made of, by the node of the text
         self.in_texts: dict[ast.AST, dict[Data, None]] = {}
+        #: how many events there were at the last backward pass: what comes after them trains nothing
+        self.trained = 0
         #: whether rank 0 may still be removing a folder
         self.removing = False
 
@@ -117,6 +119,7 @@ class Judged(Execution):
             values["alike"] = const(self.heap.read(OWN["torch"]) == SHARED)
             values["over"] = self._over()
             self.heap.write(BEGUN, const(True))
+            self.trained = len(self.trace.events)
             for stream, at in OWN_IN_TRAINING.items():
                 self.heap.widen(at, self.heap.read(OWN[stream]) or const(False))
         elif kind == "streams joined":  # what is drawn now is for the next training

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dpmigrate.execution import placements
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Ref, const, data, placement_of
+from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.notes import is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
@@ -30,7 +31,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
             words = "each rank seeds its random numbers by a number of its own"
             yield trial.fault(event.node, SEEDS, words, established=known)
     for event in trial.result.trace.of("draw", "forward"):
-        if const(True)[0] in event.values["alike"] and _draws(trial, event):
+        after = event.number > trial.result.trained  # what is drawn there trains nothing
+        if const(True)[0] in event.values["alike"] and not after and _draws(trial, event):
             generator = const(GENERATOR) == event.values.get("stream")
             seeded = " from a generator that has one seed on all ranks" if generator else ""
             words = f"the ranks draw the same random numbers here{seeded}"

@@ -39,6 +39,14 @@ _GUARD = "if __name__ == '__main__':"
         pytest.param(
             f"from pathlib import Path\nTOP = Path(__file__).resolve().parents[1]\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="a folder above"
         ),
+        pytest.param(
+            f"{_GUARD[:-1]} and not __package__:\n    import sys\n    sys.path.insert(0, 'a')\nimport b\n{_GUARD}\n    main()",
+            (_GUARD, True, "main()"),
+            id="a guard among the imports",
+        ),
+        pytest.param(f"{_GUARD}\n    print(3)\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="two guards"),
+        pytest.param(f"{_GUARD}\n    print(3)\ntrain()\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="work between two guards"),
+        pytest.param(f"import a\n{_GUARD}\n    x = 3\n{_GUARD}\n    y = 4", (_GUARD, True, "x = 3"), id="two guards of settings"),
         pytest.param('"""doc"""\ntrain()', ("train()", False, "train()"), id="a docstring"),
         pytest.param("try:\n    train()\nexcept OSError:\n    pass\ntest()", ("try:", False, "test()"), id="work in a try"),
         pytest.param("if a:\n    train()\nimport b\ntest()", ("if a:", False, "test()"), id="a compound statement among the imports"),

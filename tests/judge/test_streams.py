@@ -13,6 +13,9 @@ _DRAWN = "x = x + torch.as_tensor({}.normal(size=(x.shape[0], 2)))"
 _MADE = "if epoch == 0:\n    g = {}"
 _SAMPLE = "class Noisy(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return data[i][0] * rng.random(), data[i][1]\n"
 
+_PICTURE = "z = torch.randn(4, 2)\nprint(net(z))"
+_AGAIN = "model(z).sum().backward()"
+
 
 @pytest.mark.parametrize(
     ("parts", "alike"),
@@ -27,6 +30,9 @@ _SAMPLE = "class Noisy(torch.utils.data.Dataset):\n    def __getitem__(self, i):
         pytest.param({"epoch": "torch.manual_seed(7 + epoch)", "step": _ARRAYS}, False, id="torch seeded anew, numpy drawn"),
         pytest.param({"epoch": "random.seed(epoch)", "step": "p = random.sample(range(50), 8)"}, False, id="a list that all ranks draw"),
         pytest.param({"end": "torch.manual_seed(1)\nwith torch.no_grad():\n    z = torch.randn(4, 2)\nddp.seed_ranks()", "step": _NOISE}, False, id="in an evaluation"),
+        pytest.param({"last": f"torch.manual_seed(1)\n{_PICTURE}"}, False, id="when nothing is trained any more"),
+        pytest.param({"last": f"torch.manual_seed(1)\n{_PICTURE}\n{_AGAIN}"}, True, id="and before another training"),
+        pytest.param({"end": f"torch.manual_seed(1)\n{_PICTURE}"}, True, id="after each epoch"),
         pytest.param({"step": "x = x + torch.randn(x.shape, generator=generator)"}, True, id="a generator with one seed"),
         pytest.param({"step": "x = x + torch.randn(8, 2, generator=generator)"}, True, id="as many in a turn of a rank"),
         pytest.param({"step": "x = x * torch.rand((), generator=generator)"}, False, id="one number from a generator"),

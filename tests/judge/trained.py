@@ -1,4 +1,4 @@
-"""A migrated program with places for what a test adds: in the epoch, in the step, after it, at the end of an epoch."""
+"""A migrated program with places for what a test adds: in the epoch, in the step, after it, at the end of an epoch, after the last."""
 
 from __future__ import annotations
 
@@ -55,13 +55,14 @@ for epoch in range(4):
         accuracy = (out.argmax(1) == y).float().sum() * (100.0 / x.size(0))
 {turn}
 {end}
+{last}
 ddp.cleanup()
 """
 
 
-def result(epoch: str = "", step: str = "", turn: str = "", end: str = "") -> Program:
+def result(epoch: str = "", step: str = "", turn: str = "", end: str = "", last: str = "") -> Program:
     """The program with the statements of a test."""
-    parts = {"epoch": indent(epoch, " " * 4), "step": indent(step, " " * 8), "turn": indent(turn, " " * 8), "end": indent(end, " " * 4)}
+    parts = {"epoch": indent(epoch, " " * 4), "step": indent(step, " " * 8), "turn": indent(turn, " " * 8), "end": indent(end, " " * 4), "last": last}
     source = parse(_TRAINED.format(**parts).replace("\n\n    total", "\n    total").encode(), "train.py")
     assert isinstance(source, Source)
     return Program.of(source)
