@@ -26,7 +26,11 @@ DATA_LOADER = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.datalo
 NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
 
 
-_LIBRARIES = ("torch.", "torchvision.", "torchtext.", "numpy.", "yaml.", "importlib.", "jinja2.", "unittest.")
+#: libraries whose functions make no loader, or one that is known by its own name
+_LIBRARIES = (
+    *("torch.", "torchvision.", "torchtext.", "numpy.", "pandas.", "sklearn.", "yaml.", "importlib.", "itertools.", "jinja2.", "unittest."),
+    *("tqdm.", "rich.", "progressbar.", "alive_progress."),
+)
 _LOADER = re.compile(r"loader|(data|train|val|valid|test|dev)_?iter(ator)?$", re.IGNORECASE)
 _PHASE_WORDS = frozenset({"training", "train", "is_train", "phase", "mode", "optimizer", "optim", "is_training", "split", "eval"})
 

@@ -29,6 +29,7 @@ from tests.rules.program import STEP, found, hits, refused
             },
             id="several steps on one batch of next()",
         ),
+        pytest.param({"imports": "from tqdm import trange", "before": "train_iterator = trange(3)", "epochs": "for epoch in train_iterator:"}, id="a bar of epochs"),
         pytest.param({"epochs": "while True:", "epoch_end": "break"}, id="inside a loop that reads no loader"),
     ],
 )
