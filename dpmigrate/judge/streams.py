@@ -30,6 +30,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
             known = any(d.placement.kind is placements.Kind.PER_RANK for d in data(given))
             words = "each rank seeds its random numbers by a number of its own"
             yield trial.fault(event.node, SEEDS, words, established=known)
+    assert isinstance(trial.result, Judged)
     for event in trial.result.trace.of("draw", "forward"):
         after = event.number > trial.result.trained  # what is drawn there trains nothing
         if const(True)[0] in event.values["alike"] and not after and _draws(trial, event):
