@@ -12,25 +12,46 @@ from dpmigrate.execution.values import NOTHING, Value, join
 @dataclass(slots=True)
 class Arguments:
     """What a call gives. ``star`` and ``stars`` are elements of ``*x`` and ``**x`` that are not
-    known one by one; they may be any parameter's.
+    known one by one; they may be any parameter's. ``names`` are the parameters that have a place,
+    where the function is not one of the program and they are known.
     """
 
     positional: list[Value] = field(default_factory=list)
     keywords: dict[str, Value] = field(default_factory=dict)
     star: Value = NOTHING
     stars: Value = NOTHING
+    names: tuple[str, ...] = ()
 
     def get(self, index: int, name: str = "") -> Value | None:
-        """The argument of a parameter by its place or its name; None where it is left out."""
+        """The argument of a parameter by its place or its name; None where it is left out. The
+        name says the place where the parameters are known.
+        """
         if name and name in self.keywords:
             return self.keywords[name]
+        index = self.names.index(name) if name in self.names else index
         if 0 <= index < len(self.positional):
             return self.positional[index]
+        if 0 <= index < len(self.names) and self.names[index] in self.keywords:
+            return self.keywords[self.names[index]]
         if self.star and index >= 0:
             return self.star
         if self.stars and name:
             return self.stars
         return None
+
+    def by_name(self) -> dict[str, Value]:
+        """Every argument whose name is known."""
+        return {**dict(zip(self.names, self.positional, strict=False)), **self.keywords}
+
+    def named(self, names: tuple[str, ...]) -> Arguments:
+        """The same of a function with these parameters. The first argument, of which other code
+        asks by its place, stands there though it is given by its name.
+        """
+        positional, keywords = self.positional, self.keywords
+        if names and not positional and not self.star and names[0] in keywords:
+            positional = [keywords[names[0]]]
+            keywords = {n: v for n, v in keywords.items() if n != names[0]}
+        return Arguments(positional, keywords, self.star, self.stars, names)
 
     def all(self) -> list[Value]:
         """Every argument, in order."""
@@ -40,6 +61,10 @@ class Arguments:
     def after(self, *first: Value) -> Arguments:
         """The same with more before them."""
         return Arguments([*first, *self.positional], self.keywords, self.star, self.stars)
+
+    def more_than_named(self) -> bool:
+        """Whether more arguments are given by their place than are known to have one."""
+        return bool(self.names) and len(self.positional) > len(self.names)
 
     def joined(self) -> Value:
         """The value that is any of them."""
@@ -52,6 +77,7 @@ class Arguments:
             {k: change(v) for k, v in self.keywords.items()},
             change(self.star),
             change(self.stars),
+            self.names,
         )
 
     def key(self) -> tuple[object, ...]:

@@ -72,7 +72,7 @@ def pooled(count: int) -> Effect:
 
     def effect(site: Site) -> Value | None:
         made = inner(site) or ()
-        asked = site.arguments.keywords.get("return_indices")
+        asked = site.get(-1, "return_indices")
         if site.word.endswith("_with_indices") or asked == const(True):
             return items([made, cut(made)])
         if asked not in (None, const(False)):

@@ -37,7 +37,7 @@ _OF_COPIES = ("TransformerEncoder", "TransformerDecoder")
 def keep(site: Site, number: int) -> None:
     """The arguments of a layer."""
     name_of_layer = foreign_name(site.m, site.m.heap.objects[number])
-    named = [*site.arguments.keywords.items(), *enumerate(site.arguments.positional)]
+    named = [*site.arguments.by_name().items(), *enumerate(site.arguments.positional)]
     for name, held in named:
         own = copy_of(site, held) if name_of_layer in _OF_COPIES else held
         site.m.heap.write((number, f"={name}"), own)

@@ -19,6 +19,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.modules import forward, own_method
+from dpmigrate.library.signatures import bound
 from dpmigrate.library.sites import Row, Site, examples, prefixed, rows_of
 
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html#loss-functions"
@@ -49,15 +50,6 @@ _OF_DIFFERENCES = (
     "huber_loss",
 )  # fmt: skip
 _CTC = ("CTCLoss", "ctc_loss")
-#: the first argument of a loss, where it is not ``size_average``
-_FIRST = {
-    "CrossEntropyLoss": "weight", "NLLLoss": "weight", "NLLLoss2d": "weight", "BCELoss": "weight",
-    "BCEWithLogitsLoss": "weight", "MultiLabelSoftMarginLoss": "weight", "HuberLoss": "reduction",
-    "CosineEmbeddingLoss": "margin", "MarginRankingLoss": "margin", "HingeEmbeddingLoss": "margin",
-    "TripletMarginLoss": "margin", "MultiMarginLoss": "p", "CTCLoss": "blank",
-    "PoissonNLLLoss": "log_input", "GaussianNLLLoss": "full",
-    "TripletMarginWithDistanceLoss": "distance_function",
-}  # fmt: skip
 #: losses with a number for each row
 _OF_ROWS = (
     *_BY_ROW, *_CTC, "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "multilabel_margin_loss",
@@ -142,15 +134,11 @@ def loss_function(site: Site) -> Value:
     """``F.cross_entropy(x, t)``."""
     if site.arguments.stars or site.arguments.star:
         return site.unknown("the reduction of a loss")
-    operands = [v for v in (site.flat(a) for a in site.arguments.positional[:4]) if v]
-    for v in site.arguments.keywords.values():
+    operands = [v for v in (site.flat(a) for a in site.arguments.positional[:2]) if v]
+    for v in (*site.arguments.positional[2:], *site.arguments.keywords.values()):
         if data(site.flat(v)):
             operands.append(site.flat(v))
-    fields = dict(site.arguments.keywords)
-    third = site.arguments.get(2)
-    if third and site.word in _WEIGHTED:
-        fields["weight"] = third
-    return lossy(site, fields, operands, site.word)
+    return lossy(site, site.arguments.by_name(), operands, site.word)
 
 
 def criterion(site: Site) -> Value:
@@ -170,9 +158,8 @@ def constructed(site: Site) -> Value:
 
 def keep(site: Site, made: Object, name: str) -> None:
     """The arguments of a loss; what ``**`` brings may hold any of them."""
-    fields = dict(site.arguments.keywords)
-    if site.arguments.positional:
-        fields[_FIRST.get(name, "size_average")] = site.arguments.positional[0]
+    arguments = bound(f"torch.nn.{name}", site.arguments)
+    fields = arguments.by_name()
     if site.arguments.stars or site.arguments.star:
         fields["**"] = SETTING
     for word, held in fields.items():
@@ -211,6 +198,10 @@ nn.CrossEntropyLoss(w[0].detach().abs() + 0.1)(x @ w, t)
 nn.CrossEntropyLoss(label_smoothing=0.1)(x @ w, t)
 nn.MSELoss()(x @ w, y)
 nn.MSELoss(size_average=False)(x @ w, y)
+nn.MSELoss(None, None, 'sum')(x @ w, y)
+nn.L1Loss(None, None, 'none')(x @ w, y)
+nn.CrossEntropyLoss(None, None, 1)(x @ w, t)
+nn.NLLLoss(w[0].detach().abs() + 0.1, None, -100, None, 'sum')((x @ w).log_softmax(1), t)
 nn.BCEWithLogitsLoss(pos_weight=torch.tensor(2.0))(x @ w, y.sigmoid())
 nn.L1Loss(reduction='none')(x, y)
 nn.KLDivLoss(reduction='batchmean')((x @ w).log_softmax(1), y.softmax(1))
@@ -232,6 +223,11 @@ F.cross_entropy(x @ w, t, weight=w[0].detach().abs() + 0.1)
 F.nll_loss((x @ w).log_softmax(1), t)
 F.mse_loss(x @ w, y)
 F.mse_loss(x @ w, y, reduction='sum')
+F.mse_loss(x @ w, y, None, None, 'sum')
+F.mse_loss(x @ w, y, False)
+F.mse_loss(target=y, input=x @ w)
+F.huber_loss(x @ w, y, 'sum')
+F.cross_entropy(x @ w, t, None, None, 1)
 F.mse_loss((x @ w)[:, :1], y[:, :1], reduction='none')
 F.mse_loss(x[:, 0], y[:, :1])
 F.mse_loss(x.mean(0), y.mean(0))

@@ -69,10 +69,16 @@ def pooled(site: Site) -> Value:
     return site.data(p, axes=found.axes, keep_axes=False)
 
 
+#: how many arguments of such a function are no reduction where they are given by their place
+_PLAIN = 3
+
+
 def by_reduction(default: str) -> Effect:
     """``ssim(x, y, reduction="mean")``: a number for each sample, reduced as is asked."""
 
     def effect(site: Site) -> Value:
+        if len(site.arguments.positional) > _PLAIN:
+            return site.unknown("the reduction of a loss")
         return _reduced(site, dict(site.arguments.keywords), default, site.arguments.all()[:2])
 
     return effect
@@ -111,7 +117,8 @@ def loss(default: str) -> Effect:
 
     def effect(site: Site) -> Value:
         made = site.ref("loss of a library", **site.arguments.keywords)
-        site.m.objects(made)[0].extra = default
+        by_place = len(site.arguments.positional) > 1  # one of them may be the reduction
+        site.m.objects(made)[0].extra = "" if by_place else default
         return made
 
     return effect

@@ -146,7 +146,7 @@ def nonzero(site: Site) -> Value:
     if found is None:
         return site.each()
     own = found.axes == 1
-    if site.arguments.keywords.get("as_tuple") == const(True) or site.word == "where":
+    if site.get(-1, "as_tuple") == const(True) or site.word == "where":
         if found.placement.axis == 0 and found.axes and not own:
             beside = site.data(ragged_rows(found.placement), axes=1, gradient="none", keep_axes=False)
             return items([_places(site, True, 1), *([beside] * (found.axes - 1))])

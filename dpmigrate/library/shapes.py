@@ -48,8 +48,8 @@ def sizes_of(site: Site) -> list[Value] | None:
     if site.arguments.star:
         return None
     if not given:
-        named = site.arguments.keywords.get("shape") or site.arguments.keywords.get("size")
-        given = [named] if named else []
+        named = (site.arguments.keywords.get(n) for n in ("shape", "size", "reps", "repeats"))
+        given = [v for v in named if v][:1]
     if len(given) == 1:
         listed = site.m.known_elements(given[0])
         if listed is not None:

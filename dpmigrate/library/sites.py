@@ -265,14 +265,7 @@ def dims_of(site: Site, index: int, name: str = "dim") -> list[int] | None:
     Raises:
         LookupError: they are not constants.
     """
-    given = None
-    if name == "dim":
-        words = ("dim", "axis", "dims")
-        given = next(
-            (site.arguments.keywords[w] for w in words if w in site.arguments.keywords), None
-        )
-    if given is None:
-        given = site.get(index, name)
+    given = _dim_given(site, index) if name == "dim" else site.get(index, name)
     if given is None or given == const(None):
         return None
     if len(given) == 1 and isinstance(given[0], Const):
@@ -285,11 +278,16 @@ def dims_of(site: Site, index: int, name: str = "dim") -> list[int] | None:
     return [int(only(v)) for v in listed]
 
 
+def _dim_given(site: Site, index: int) -> Value | None:
+    """What says the axes, whatever the library calls them."""
+    words = ("dim", "axis", "dims")
+    known = (w for w in words if w in site.arguments.keywords or w in site.arguments.names)
+    return site.get(index, next(known, "dim"))
+
+
 def least_dim(site: Site, index: int) -> int | None:
     """The least of the axes that an argument names where they are ``range(a, n)``."""
-    words = ("dim", "axis", "dims")
-    given = next((site.arguments.keywords[w] for w in words if w in site.arguments.keywords), None)
-    given = given or site.get(index, "dim") or ()
+    given = _dim_given(site, index) or ()
     made = site.m.objects(given)
     if len(made) != 1 or len(given) != 1:
         return None

@@ -142,7 +142,7 @@ def vectors(site: Site) -> Value:
     operands = [site.flat(v) for v in site.all()[:2]]
     both = arithmetic.elementwise(site.word, operands, site.node)
     found = rows_of(both)
-    if found is None or site.arguments.keywords:
+    if found is None or site.get(2, "dim") is not None:
         p = placement_of(both)
         equal = p.kind in placements.EQUAL
         return site.data(p, keep_axes=False) if equal else site.unknown(f"the axis of {site.word}")

@@ -23,6 +23,7 @@ from dpmigrate.execution.values import (
     Foreign,
     Items,
     Method,
+    Origin,
     Ref,
     Setting,
     Super,
@@ -80,6 +81,7 @@ from dpmigrate.library import (
 from dpmigrate.library.public_names import MODULES_OF_TORCH, public
 from dpmigrate.library.pure import ANY
 from dpmigrate.library.results import field_of
+from dpmigrate.library.signatures import bound
 from dpmigrate.library.sites import Row, Site, table
 from dpmigrate.library.unpacking import opening, unpacked
 
@@ -178,6 +180,7 @@ class Tables:
     def call(
         self, m: Machine, name: str, arguments: Arguments, node: ast.AST, frame: Frame
     ) -> Value | None:
+        arguments = bound(name, arguments)
         name = canonical(name)
         row = FUNCTIONS.get(name)
         if row is None and name.startswith("."):
@@ -186,7 +189,8 @@ class Tables:
             row = _by_pattern(name)
         if row is None:
             return None
-        return row.effect(_site(m, name, arguments, node, frame))
+        site = _site(m, name, arguments, node, frame)
+        return _by_numbers(site, row.effect(site))
 
     def method(
         self,
@@ -197,6 +201,9 @@ class Tables:
         node: ast.AST,
         frame: Frame,
     ) -> Value | None:
+        if isinstance(receiver, Data):
+            kind = "numpy.ndarray" if receiver.kind == "array" else "torch.Tensor"
+            arguments = bound(f"{kind}.{name}", arguments)
         site = _site(m, f".{name}", arguments, node, frame, receiver)
         if isinstance(receiver, Super):
             return self._super(site, receiver, name)
@@ -218,7 +225,7 @@ class Tables:
         if isinstance(receiver, Data) and receiver.kind not in ("text",):
             row = METHODS.get(f".{name}")
             if row is not None:
-                return row.effect(site)
+                return _by_numbers(site, row.effect(site))
         if isinstance(receiver, Data | Setting | Const | Method):
             return self._of_plain(site, receiver)
         made = m.object(receiver)
@@ -433,6 +440,32 @@ class Tables:
             return True
         row = _by_pattern(whole)
         return True if row is not None and not row.names.endswith("*") else None
+
+
+def _by_numbers(site: Site, made: Value | None) -> Value | None:
+    """What a function of torch or numpy gives by a number that differs between the ranks, as
+    ``one_hot(t, t.max() + 1)``: no rows of all of them, whatever its row says of the others.
+    """
+    if made is None or not site.arguments.names:
+        return made
+    given = site.all()[1:]
+    numbers = [d for v in given for d in v if isinstance(d, Data) and d.kind == "number"]
+    differ = (Kind.PER_RANK, Kind.PARTIAL, Kind.RATIO)
+    if not any(d.placement.kind in differ for d in numbers):
+        return made
+    return _of_the_rank(site, made)
+
+
+def _of_the_rank(site: Site, made: Value) -> Value:
+    found: list[Atom] = []
+    for a in made:
+        if isinstance(a, Items):
+            a = Items(tuple(_of_the_rank(site, v) for v in a.items))
+        elif isinstance(a, Data) and a.placement.kind in (Kind.ROWS, *placements.EQUAL):
+            origin = Origin(site.node, site.word, a.origin)
+            a = a._replace(placement=placements.PER_RANK, origin=origin)
+        found.append(a)
+    return tuple(found)
 
 
 def _plain_part(atom: Atom) -> bool:
