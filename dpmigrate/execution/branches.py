@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 
 from dpmigrate.execution.generators import GeneratorParts
 from dpmigrate.execution.heap import UNSEEN, Delta, Location
@@ -47,6 +46,8 @@ class BranchParts(GeneratorParts):
                 if made.kind == "dict":
                     known = self.known_elements(value(atom))
                     return bool(known) if known is not None else None
+                if any(self.method_of(made, name) is not None for name in ("__bool__", "__len__")):
+                    return None
                 return True if made.kind not in (*UNSEEN, "iterator") else None
         return None
 
@@ -115,15 +116,6 @@ class BranchParts(GeneratorParts):
                 self._mark(frame.loops[-1][2], parted)
             if frame.loops and len(frame.continues) > before[2]:
                 self._mark(frame.loops[-1][2] + 1, parted)
-
-    def _mark(self, slot: int, parted: Parting) -> None:
-        if slot >= len(self.control):
-            return
-        held = self.control[slot]
-        if held is None or (held.alike and not parted.alike) or (held.samples and parted.placed):
-            if held is not None and held.samples:
-                parted = replace(parted, in_turn=False)  # a sum of some samples is no part of all
-            self.control[slot] = parted
 
     def refine(self, test: ast.expr, yes: bool, frame: Frame) -> None:
         match test:

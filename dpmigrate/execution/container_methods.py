@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from dpmigrate.execution import divergence
+from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY
-from dpmigrate.execution.heap import ELEMENTS, Object
+from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH, Object
 from dpmigrate.execution.items import ItemParts
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.names import LENGTH, LISTED
+from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -36,6 +36,8 @@ class ContainerMethodParts(ItemParts):
         own: dict[str, Callable[..., Value | None]] = _METHODS.get(made.kind, {})
         method = own.get(name)
         return method(self, made, arguments, node, frame) if method is not None else None
+#: what a dictionary of counts is told by
+COUNTS = "counts"
 
 
 def _append(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
@@ -159,6 +161,13 @@ def _union(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) ->
     return m.listed([m.contents(made), *others], node, f, exact=False, kind="set")
 
 
+def _some(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    """Some of the items, by what the others hold."""
+    if any(m.depends(v).kind not in placements.EQUAL for v in a.all()):
+        return m.opaque_result([m.contents(made), *a.all()], "items of a set", node, f)
+    return m.listed([m.contents(made)], node, f, exact=False, kind="set")
+
+
 def _pop_item(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     found = items([m.elements(value(Ref(made.number)), node, f) or SETTING, m.contents(made)])
     m.remove(made, SETTING)
@@ -198,7 +207,7 @@ def _sort(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> 
 def _copy(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     new = m.heap.new(made.kind, made.name, node, f.context)
     for k, v in m.heap.names(made.number):
-        m.heap.write((new.number, k), v)
+        m.heap.put((new.number, k), v)
     return value(Ref(new.number))
 
 
@@ -255,13 +264,32 @@ def _items(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) ->
     return m.listed([items([keys, m.contents(made)])], node, f, exact=False)
 
 
+def _most_common(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    """The keys of a ``Counter`` with their counts, in an order that the counts say."""
+    keys = m.elements(value(Ref(made.number)), node, f) or SETTING
+    return m.listed([items([keys, m.contents(made)])], node, f, exact=False)
+
+
+def _counts(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    """``update``, ``subtract`` of a ``Counter``: what is given is counted, or counts."""
+    for v in (*a.positional, a.star):
+        keys = m.taken(v, node, f)
+        m.heap.widen((made.number, KEYS), keys or SETTING)
+        m.heap.widen((made.number, ELEMENTS), m.opaque_result([keys, v], "count", node, f))
+    for held in a.keywords.values():
+        m.heap.widen((made.number, ELEMENTS), held)
+    return NONE
+
+
 def _update(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     if made.kind != "dict":
         return _extend(m, made, a, node, f)
+    if made.extra == COUNTS:
+        return _counts(m, made, a, node, f)
     for v in (*a.positional, a.star):
         m.merge(made, v, node, f)
     for k, v in a.keywords.items():
-        m.heap.write((made.number, Const("str", k)), v)
+        m.heap.put((made.number, Const("str", k)), v)
     if a.stars:
         m.heap.widen((made.number, ELEMENTS), a.stars)
     return NONE
@@ -277,11 +305,13 @@ _METHODS: dict[str, dict[str, Callable[..., Value | None]]] = {
     "set": {
         "add": _add, "update": _update, "discard": _reorder, "remove": _reorder,
         "clear": _clear, "copy": _copy, "pop": _set_pop, "union": _union,
-        "intersection": _copy, "difference": _copy,
+        "intersection": _some, "difference": _some, "symmetric_difference": _union,
+        "intersection_update": _reorder, "difference_update": _reorder,
     },
     "dict": {
         "get": _get, "setdefault": _setdefault, "pop": _dict_pop, "keys": _keys,
         "values": _values, "items": _items, "update": _update, "clear": _clear,
         "copy": _copy, "popitem": _pop_item, "move_to_end": _nothing,
+        "most_common": _most_common, "elements": _keys, "total": _count, "subtract": _counts,
     },
 }  # fmt: skip

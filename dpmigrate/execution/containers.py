@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import AttributeParts
-from dpmigrate.execution.heap import ELEMENTS, KEYS, Object
+from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH, Object
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,

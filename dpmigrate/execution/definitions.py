@@ -132,7 +132,7 @@ class DefinitionParts(ExpressionParts):
         for keyword in node.keywords:
             self.evaluate(keyword.value, frame)
         foreign = [name for name in foreign if name not in _PLAIN]
-        order = [made.number, *_merged(orders)]
+        order = [made.number, *_merged([*orders, [o[0] for o in orders if o]])]
         made.extra = ClassParts(node, order, tuple(foreign), frozenset(kinds), unclear)
         inner = Frame(
             made.number, self.names_of(node), tuple(self.scopes(frame)), frame.module,

@@ -35,13 +35,19 @@ class ExceptionParts(LoopParts):
         depth, raised = len(self.control), len(self.raised)
         watch = self.heap.watch()
         self.heap.mark()
+        self.control.append(None)
+        tries, self.caught_at = self.caught_at, depth if node.handlers else self.caught_at
         alive = self.block(node.body, frame)
+        self.caught_at = tries
+        self.control.pop()
         written = self.heap.watched(watch)
         reason = next((p for at, p in self.raised[raised:] if at >= depth), None)
         if node.handlers:
             del self.raised[raised:]
         if alive and node.orelse:
+            self.control.append(reason)
             alive = self.block(node.orelse, frame)
+            self.control.pop()
         delta = self.heap.rollback()
         outcomes = [delta] if alive else []
         before = self._exits(frame)

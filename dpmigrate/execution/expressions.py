@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.comprehensions import ComprehensionParts
-from dpmigrate.execution.heap import ELEMENTS, KEYS
+from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.scopes import Function
 from dpmigrate.execution.values import (
     NONE,

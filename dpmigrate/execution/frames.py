@@ -57,7 +57,7 @@ class FrameParts(CallParts):
         if args.kwarg is not None:
             made = self.heap.new("dict", "keywords", args.kwarg, inner.context)
             for name, new in keywords.items():
-                self.heap.write((made.number, Const("str", name)), new)
+                self.heap.put((made.number, Const("str", name)), new)
             if given.stars:
                 self.heap.widen((made.number, ELEMENTS), given.stars)
             self.give(inner, args.kwarg.arg, value(Ref(made.number)))

@@ -33,6 +33,8 @@ Location = tuple[int, Hashable]
 Delta = dict[Location, Value | None]
 #: the name of what a container holds under keys that are not known
 ELEMENTS = "*"
+#: the field that holds how many items a list has, where they are kept one by one
+LENGTH = "#length"
 #: the field that holds keys of a dictionary that are not known one by one
 KEYS = "#keys"
 #: the name of the number of fields that an object ever had: who goes through all of them reads it

@@ -7,9 +7,9 @@ import ast
 from dpmigrate.execution import divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, ContainerParts
-from dpmigrate.execution.heap import ELEMENTS, EXISTS, KEYS, UNSEEN, Object
+from dpmigrate.execution.heap import ELEMENTS, EXISTS, KEYS, LENGTH, UNSEEN, Object
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.names import LENGTH, LISTED
+from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
@@ -71,6 +71,9 @@ class ItemParts(ContainerParts):
                 if held is not None:
                     return held
             case Foreign():
+                given = self.library.operator(self, "getitem", [value(atom), key], node, frame)
+                if given is not None:
+                    return given
                 return self._chosen(value(atom), key, node)  # list[int], nn.Module generics
         given = self.library.operator(self, "getitem", [value(atom), key], node, frame)
         if given is not None:
@@ -312,7 +315,7 @@ class ItemParts(ContainerParts):
             if source is not None and source.kind == "dict":
                 for k, v in self.heap.names(source.number):
                     if isinstance(k, Const) and UNBOUND not in v:
-                        self.heap.write((made.number, k), v)
+                        self.heap.put((made.number, k), v)
                     elif k != LENGTH:
                         self.heap.widen((made.number, k), self.bound(v))
             else:

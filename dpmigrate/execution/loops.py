@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from dpmigrate.execution import divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import Delta, Location, Object
+from dpmigrate.execution.heap import LENGTH, Delta, Location, Object
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.matching import MatchParts
-from dpmigrate.execution.names import LENGTH, SOME
+from dpmigrate.execution.names import SOME
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
@@ -32,7 +32,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.execution.widening import TURNS, counted, widened
 
 #: turns in which a loop must settle; from ``TURNS`` on what changes is widened
-ROUNDS = 12
+ROUNDS = 40
 #: literal sequences up to this length are gone through one by one
 UNROLLED = 6
 #: and up to this one where each turn sets an attribute whose name it computes
@@ -229,7 +229,8 @@ class LoopParts(MatchParts):
             ends.append(delta)
         if passed is not None:
             ends.append(passed)
-        outcomes = [*self._otherwise(node, ends, frame, reason), *breaks]
+        left_by = reason if breaks else None  # the others do not come to the end
+        outcomes = [*self._otherwise(node, ends, frame, reason, left_by), *breaks]
         sums = parted is None or not parted.samples
         self.heap.apply(outcomes, self.merging_turns(reason, sums=sums))
         return bool(outcomes)
@@ -251,14 +252,18 @@ class LoopParts(MatchParts):
 
     def _otherwise(
         self, node: ast.For | ast.AsyncFor | ast.While, ends: list[Delta], frame: Frame,
-        reason: Parting | None,
+        reason: Parting | None, left_by: Parting | None,
     ) -> list[Delta]:  # fmt: skip
-        """What the loop leaves where it ends by itself, after its ``else``."""
+        """What the loop leaves where it ends by itself, after its ``else``, to which some ranks do
+        not come where they have left it.
+        """
         if not node.orelse or not ends:
             return ends
         self.heap.mark()
         self.heap.apply(ends, self.merging_turns(reason))
+        self.control.append(left_by)
         alive = self.block(node.orelse, frame)
+        self.control.pop()
         after = self.heap.rollback()
         return [after] if alive else []
 
@@ -348,7 +353,7 @@ class LoopParts(MatchParts):
         # a generator that is left at a yield is closed, which ends what it has entered
         for left in (*breaks, *(d for _, d in frame.returns[returns:])):
             left.update({at: v for at, v in modes.items() if at in left})
-        outcomes = [*self._otherwise(node, [delta] if ended else [], frame, reason), *breaks]
+        outcomes = [*self._otherwise(node, [delta] if ended else [], frame, reason, reason if breaks else None), *breaks]
         self.heap.apply(outcomes, self.merging(reason))
         return bool(outcomes)
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import Delta, Heap, Object
+from dpmigrate.execution.heap import LENGTH, Delta, Heap, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.scopes import Names
 from dpmigrate.execution.trace import Event, Parting, Trace
@@ -199,6 +199,8 @@ class Machine(ABC):
         self.samples_since = 0
         #: exceptions that only some ranks raise: how deep in ``control`` the reason stands
         self.raised: list[tuple[int, Parting]] = []
+        #: which of the conditions is that of the innermost ``try`` with handlers
+        self.caught_at: int | None = None
 
     # ------------------------------------------------------------ budget and record
 
@@ -243,7 +245,18 @@ class Machine(ABC):
             found = self.control[depth]
             if found is not None and not found.alike:
                 self.raised.append((depth, found))
+                if self.caught_at is not None and self.caught_at < depth:
+                    self._mark(self.caught_at, found)  # the rest of the ``try`` is that of others
                 return
+
+    def _mark(self, slot: int, parted: Parting) -> None:
+        if slot >= len(self.control):
+            return
+        held = self.control[slot]
+        if held is None or (held.alike and not parted.alike) or (held.samples and parted.placed):
+            if held is not None and held.samples:
+                parted = replace(parted, in_turn=False)  # a sum of some samples is no part of all
+            self.control[slot] = parted
 
     def parting(self, condition: Value, node: ast.AST) -> Parting | None:
         """Why ranks may decide differently by this value, where they may."""
@@ -269,9 +282,20 @@ class Machine(ABC):
                     if found is not None and found.certain:
                         return found
                     doubt = doubt or found
+                case Ref():
+                    found = self._parting_length(atom, node)
+                    if found is not None and found.certain:
+                        return found
+                    doubt = doubt or found
                 case Items():
                     pass  # its truth is its length
         return doubt
+
+    def _parting_length(self, atom: Ref, node: ast.AST) -> Parting | None:
+        """Why a list or set may be empty on some ranks alone."""
+        held = self.heap.objects[atom.object].kind in ("list", "set")
+        count = self.heap.read((atom.object, LENGTH)) if held else None
+        return self.parting(count, node) if count else None
 
     # ------------------------------------------------------------ small helpers
 

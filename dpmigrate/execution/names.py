@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Container, Iterator
 from functools import cached_property
 
-from dpmigrate.execution.heap import ELEMENTS, Location, Object
+from dpmigrate.execution.heap import ELEMENTS, LENGTH, Location, Object
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.scopes import Names, names_of
 from dpmigrate.execution.trace import Call
@@ -202,8 +202,6 @@ class NameParts(Machine):
 
 #: lists of up to this length are kept item by item
 LISTED = 12
-#: the field that holds how many items a list has, where they are kept one by one
-LENGTH = "#length"
 #: the field of what has an item for certain, however many there are
 SOME = "#some"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import operator
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeGuard
 
 from dpmigrate.execution import arithmetic, divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import Location
+from dpmigrate.execution.heap import UNSEEN, Location
 from dpmigrate.execution.literals import LiteralParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
@@ -43,6 +44,9 @@ from dpmigrate.execution.values import (
 )
 
 _UNARY = {ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__"}
+_UNARY_OF: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+}  # fmt: skip
 _COMPARED = {
     ast.Eq: ("__eq__",), ast.NotEq: ("__ne__", "__eq__"), ast.Lt: ("__lt__",),
     ast.LtE: ("__le__",), ast.Gt: ("__gt__",), ast.GtE: ("__ge__",),
@@ -125,8 +129,7 @@ class OperatorParts(LiteralParts):
                 return arithmetic.elementwise("not", [v], node, kind="number")
             return self.plain([v], "not", node, frame)
         try:
-            operand = only(v)
-            return const(-operand if isinstance(node.op, ast.USub) else +operand)
+            return const(_UNARY_OF[type(node.op)](only(v)))
         except (LookupError, TypeError):
             pass
         if data(v):
@@ -235,7 +238,7 @@ class OperatorParts(LiteralParts):
         """Whether an atom of which nothing else is known may be None."""
         made = self.object(atom)
         if made is not None:
-            return made.kind == "any"
+            return made.kind in UNSEEN
         return isinstance(atom, Setting | Unknown | Method) or getattr(atom, "kind", "") == "any"
 
     def own_operator(
@@ -318,6 +321,9 @@ class OperatorParts(LiteralParts):
             return own
         if word == "mod" and all(isinstance(a, Const | Setting) for a in left) and _texts(left):
             known = self.known_elements(right)
+            plain = _formatted(left, [right] if known is None else known)
+            if plain is not None:
+                return plain
             return self.text([left, *(known if known is not None else [right])], node, frame)
         if word in _SCALES and self.regime == "own":
             # a part that is scaled from turn to turn depends on the order of all turns
@@ -423,6 +429,14 @@ def _size(d: Data) -> bool:
     if d.turn:
         return False  # it depends on the place of a sample
     return kind in (*placements.EQUAL, Kind.SIZE) or (d.kind == "shape" and not d.placement.ragged)
+
+
+def _formatted(left: Value, parts: list[Value]) -> Value | None:
+    """``"%s_%d" % ("run", 3)``, where all of it is known."""
+    try:
+        return const(only(left) % tuple(only(v) for v in parts))
+    except (LookupError, TypeError, ValueError):
+        return None
 
 
 def _texts(v: Value) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution.divergence import ORDER
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import Object
-from dpmigrate.execution.names import LENGTH
+from dpmigrate.execution.heap import LENGTH, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,

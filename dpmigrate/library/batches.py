@@ -6,9 +6,8 @@ import ast
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import EXISTS, Delta, Object
+from dpmigrate.execution.heap import EXISTS, LENGTH, Delta, Object
 from dpmigrate.execution.machine import Machine
-from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,

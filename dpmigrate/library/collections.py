@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.container_methods import COUNTS
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
@@ -53,7 +54,7 @@ def default_dict(site: Site) -> Value:
 
 def counter(site: Site) -> Value:
     """``Counter()``."""
-    made = site.made("dict")
+    made = site.made("dict", extra=COUNTS)
     for v in site.arguments.positional:
         elements = site.m.taken(v, site.node, site.frame)
         held = (

@@ -27,7 +27,7 @@ def copy_of(site: Site, given: Value, *, deep: bool = True) -> Value:
         new = {n: _like(site, n) for n in sorted(parts)}
         for number, other in new.items():
             for name, held in list(site.m.heap.names(number)):
-                site.m.heap.write((other, name), _with_copies(site, held, new, 3))
+                site.m.heap.put((other, name), _with_copies(site, held, new, 3))
         site.event("made", object=value(Ref(new[made.number])))
         found.append(value(Ref(new[made.number])))
     return join(*found)

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.divergence import apart, in_no_order, some_order
-from dpmigrate.execution.heap import ELEMENTS, Object
-from dpmigrate.execution.names import LENGTH
+from dpmigrate.execution.heap import ELEMENTS, LENGTH, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -362,7 +361,7 @@ def dictionary(site: Site) -> Value:
         else:
             site.m.merge(made, v, site.node, site.frame)
     for name, v in site.arguments.keywords.items():
-        site.m.heap.write((made.number, Const("str", name)), v)
+        site.m.heap.put((made.number, Const("str", name)), v)
     if site.arguments.stars:
         site.m.heap.widen((made.number, "*"), site.arguments.stars)
     return value(Ref(made.number))

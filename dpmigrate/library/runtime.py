@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.divergence import differing
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.heap import LENGTH, Object
 from dpmigrate.execution.machine import Machine
-from dpmigrate.execution.names import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (

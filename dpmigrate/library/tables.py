@@ -352,6 +352,10 @@ class Tables:
             whole = [join(v, tuple(d for a in v for d in site.unseen(a))) for v in operands]
             site.arguments = Arguments(whole)
         for atom in operands[0]:
+            own = FUNCTIONS.get(f"{atom.name}.__{word}__") if isinstance(atom, Foreign) else None
+            if own is not None:  # os.environ["RANK"]
+                site.arguments = Arguments(operands[1:])
+                return own.effect(site)
             for kind in self._kinds(m, atom):
                 found = OF_KIND.get((kind, f"__{word}__"))
                 if found is not None:

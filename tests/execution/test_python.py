@@ -295,6 +295,25 @@ PROGRAMS: dict[str, tuple[str, str]] = {
         "a, b, c, d = 'GlaS', 'other', 'GlaS', 1\nif a is b:\n    x = 1\nelif a is c:\n    x = 2\nelse:\n    x = 3\ny = a is not c\nz = d is True\n",
         "x y z",
     ),
+    "complement": ("a = ~5\nb = ~0\n", "a b"),
+    "format with a tuple": ("a = '%s_%d' % ('run', 3)\nb = 'x%s' % (1,)\nc = '%d %%' % 3\n", "a b"),
+    "sets": ("a = {1, 2}.intersection({2})\nb = 1 in a\nc = len({1, 2}.difference({2}))\nd = len({1, 2}.symmetric_difference({2, 3}))\ne = {1, 2}\ne.difference_update({1})\nf = len(e)\n", ""),
+    "order of bases": (
+        "class B:\n    def f(self): return 1\nclass M(B): pass\nclass N(B):\n    def f(self): return 2\nclass C(M, N, B): pass\nx = C().f()\n", "x"
+    ),
+    "truth of an object": (
+        "class B:\n    def __bool__(self): return False\nclass L:\n    def __len__(self): return 0\nx = 1 if B() else 2\ny = 1 if L() else 2\n", ""
+    ),
+    "a long chain of variables": ("c0 = 0; c1 = 0; c2 = 0; c3 = 0; c4 = 0; c5 = 0; c6 = 0; c7 = 0; c8 = 0; c9 = 0; c10 = 0; c11 = 0; c12 = 0; c13 = 0\nfor i in range(100):\n    c0 = c1; c1 = c2; c2 = c3; c3 = c4; c4 = c5; c5 = c6; c6 = c7; c7 = c8; c8 = c9; c9 = c10; c10 = c11; c11 = c12; c12 = c13; c13 = 7\n", ""),
+    "counts": (
+        "from collections import Counter\nc = Counter('aab')\nk = c.most_common(1)[0][0]\nn = c.most_common()[0][1]\nc.update('bb')\nm = c['b']\n"
+        "s = sorted(c.elements())[0]\nt = c.total()\nc.subtract('a')\nu = c['a']\n",
+        "",
+    ),
+    "a dictionary filled in a loop and copied": (
+        "held = []\nfor v in ('a', 'b'):\n    d = {'v': v}\n    d.update(w=v)\n    held.append(d.copy())\n    held.append(dict(d, x=v))\nx = held[0]['v']\ny = held[1]['x']\nz = held[0]['w']\n",
+        "",
+    ),
     "memo of what is made": ("class C:\n    def __init__(self): self.v = []\ndef make(): return C()\na = [make() for _ in (1, 2)]\na[0].v.append(1)\nn = len(a[1].v)\nm = len(a[0].v)\n", ""),
 }
 
