@@ -297,7 +297,7 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     ),
     "complement": ("a = ~5\nb = ~0\n", "a b"),
     "format with a tuple": ("a = '%s_%d' % ('run', 3)\nb = 'x%s' % (1,)\nc = '%d %%' % 3\n", "a b"),
-    "sets": ("a = {1, 2}.intersection({2})\nb = 1 in a\nc = len({1, 2}.difference({2}))\nd = len({1, 2}.symmetric_difference({2, 3}))\ne = {1, 2}\ne.difference_update({1})\nf = len(e)\n", ""),
+    "methods of sets": ("a = {1, 2}.intersection({2})\nb = 1 in a\nc = len({1, 2}.difference({2}))\nd = len({1, 2}.symmetric_difference({2, 3}))\ne = {1, 2}\ne.difference_update({1})\nf = len(e)\n", ""),
     "order of bases": (
         "class B:\n    def f(self): return 1\nclass M(B): pass\nclass N(B):\n    def f(self): return 2\nclass C(M, N, B): pass\nx = C().f()\n", "x"
     ),
