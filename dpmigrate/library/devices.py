@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import re
 
-from dpmigrate.execution.values import NONE, NOTHING, Atom, Const, Setting, Value, const, value
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Atom,
+    Const,
+    Method,
+    Setting,
+    Unknown,
+    Value,
+    const,
+    value,
+)
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.pytorch.org/docs/stable/"
 #: ``torch.device("mps")``
 _MPS = Setting("the device mps", Const("str", "mps"))
+#: a device that is chosen already: ``x.device``, ``ddp.device()``
+DEVICE: Value = (Setting("a device"),)
+#: what the program is given from outside, or code that is not seen gives it
+_OUTSIDE = (Setting, Method, Unknown)
 _NUMBERED = re.compile(r"(cuda|hip):\d+")
 
 
@@ -20,7 +36,15 @@ def device(site: Site) -> Value:
     given = site.arguments.joined()
     if any(not isinstance(a, Const) for a in given):
         site.event("device of a setting")
-    return value(_MPS) if given == const("mps") else uniform(site)
+    if given == const("mps"):
+        return value(_MPS)
+    found = uniform(site)
+    return DEVICE if found == SETTING else found
+
+
+def chosen(site: Site) -> Value:
+    """``x.device``, ``ddp.device()``."""
+    return DEVICE
 
 
 def current(site: Site) -> Value:
@@ -39,10 +63,12 @@ def placed(site: Site) -> None:
 
 
 def model_placed(site: Site) -> None:
-    """``model.to(device)``: a numbered GPU, or one that the user may name so, by an option."""
+    """``model.to(device)``: a numbered GPU, or one that the user may name so, by an option or in
+    a file of settings.
+    """
     placed(site)
     given = site.arguments.joined() or NOTHING
-    if any(isinstance(a, Setting) and a.word and a != _MPS for a in given):
+    if any(isinstance(a, _OUTSIDE) and a not in (_MPS, *DEVICE) for a in given):
         site.event("device of a setting")
     if given and all(a in (_MPS, *const("mps")) for a in given):
         site.event("unsupported device", device=const("mps"))

@@ -35,6 +35,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library import modules, streams, torch_data
 from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE, divided
+from dpmigrate.library.devices import chosen
 from dpmigrate.library.effects import same, world_size
 from dpmigrate.library.modules import taken_for_model
 from dpmigrate.library.sites import SHARE_OF_BATCHES, Effect, Row, Site
@@ -479,7 +480,7 @@ ROWS = (
     _row("rank local_rank worker_number", own("the number of the rank")),
     _row("is_main", own("rank 0 alone")),
     _row("world_size", world_size),
-    _row("device", lambda s: SETTING),
+    _row("device", chosen),
     _row("save", saved),
     _row("main_only", main_only),
     _row("main_path", path),

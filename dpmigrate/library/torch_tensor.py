@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.values import NONE, NOTHING, ONE_SAMPLE, SETTING, Value, placement_of
-from dpmigrate.library.devices import placed
+from dpmigrate.library.devices import chosen, placed
 from dpmigrate.library.effects import (
     as_mask,
     cut,
@@ -148,10 +148,11 @@ torch.searchsorted(w[0].sort()[0], x)
 """), _DOC),
 )  # fmt: skip
 ATTRIBUTES = (
+    Row("<data>.device", chosen, ("x.device == w.device",), _DOC),
     Row("<data>.data", detached, ("x.data",), _DOC),
     Row(
         """
-<data>.device <data>.dtype <data>.requires_grad <data>.is_cuda <data>.layout
+<data>.dtype <data>.requires_grad <data>.is_cuda <data>.layout
 <data>.grad_fn <data>.is_leaf <data>.itemsize <data>.nbytes <data>.is_sparse <data>.names
 """,
         uniform,
