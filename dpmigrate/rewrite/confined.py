@@ -173,10 +173,15 @@ class _Freedom:
         self._open(0, 1)
         for place, node in enumerate(self._tree.body):
             docstring = place == 0 and isinstance(node, ast.Expr)
-            among = isinstance(node, (ast.Import, ast.ImportFrom, ast.Try, ast.If)) or node in self._deleted
+            among = isinstance(node, (ast.Import, ast.ImportFrom, ast.Try, ast.If)) or _of_environment(node) or node in self._deleted
             if not docstring and not among:
                 break
             self._open(_end(node), 1)
+
+
+def _of_environment(node: ast.stmt) -> bool:
+    """``os.environ["A"] = "1"``, ``os.environ.setdefault("A", "1")``: may stand between imports."""
+    return isinstance(node, ast.Assign | ast.Expr) and ast.unparse(node).startswith(("os.environ", "environ"))
 
 
 def _start(node: ast.stmt) -> int:

@@ -11,6 +11,7 @@ from dpmigrate.rewrite.bodies import is_docstring
 from dpmigrate.rewrite.lines import Statement, leading, split_header, with_leading
 from dpmigrate.rewrite.statements import parse_statements
 
+_ENVIRONMENT = ("os.environ", "environ")
 _Imported = tuple[str, str, str]
 
 
@@ -46,7 +47,7 @@ def _place(body: Sequence[Statement]) -> tuple[int, bool]:
     for index, statement in enumerate(body[place:], place):
         if _only_imports(statement):
             last = index
-        elif not _guarded_imports(statement):
+        elif not _guarded_imports(statement) and not _sets_environment(statement):
             break
     return (place, True) if last is None else (last + 1, False)
 
@@ -67,6 +68,17 @@ def _guarded_imports(statement: Statement) -> bool:
     return isinstance(body, cst.IndentedBlock) and all(
         _only_imports(inner) for inner in body.body if isinstance(inner, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
     )
+
+
+def _sets_environment(statement: Statement) -> bool:
+    """``os.environ["OMP_NUM_THREADS"] = "1"`` before torch is imported, which reads it then: the runtime imports torch too."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return False
+    small = statement.body[0]
+    if isinstance(small, cst.Assign):
+        return all(isinstance(t.target, cst.Subscript) and code_of([t.target.value]) in _ENVIRONMENT for t in small.targets)
+    call = small.value if isinstance(small, cst.Expr) else None
+    return isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and code_of([call.func.value]) in _ENVIRONMENT
 
 
 def _stands_apart(statement: Statement) -> bool:

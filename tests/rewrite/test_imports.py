@@ -47,6 +47,15 @@ def test_nothing_to_add(check, text, code):
             f"import os\n# c\nimport sys  # d\n{NEW}\n\nx\nimport z\n",
             id="last of the first block",
         ),
+        pytest.param(
+            "import os\nos.environ['A'] = '1'\nos.environ.setdefault('B', '2')\nimport torch\nx\n",
+            f"import os\nos.environ['A'] = '1'\nos.environ.setdefault('B', '2')\nimport torch\n{NEW}\nx\n",
+            id="below what sets the environment",
+        ),
+        pytest.param("import os\nos.environ['A'] = '1'\nx\n", f"import os\n{NEW}\nos.environ['A'] = '1'\nx\n", id="no import below that"),
+        pytest.param(
+            "import os\nos.chdir('a')\nd['A'] = '1'\nimport torch\n", f"import os\n{NEW}\nos.chdir('a')\nd['A'] = '1'\nimport torch\n", id="another statement"
+        ),
         pytest.param("import os; import sys\nx\n", f"import os; import sys\n{NEW}\nx\n", id="shared line"),
         pytest.param("import os\nimport sys; x\n", f"import os\n{NEW}\nimport sys; x\n", id="shared line with something else"),
         pytest.param(
