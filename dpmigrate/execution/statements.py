@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dpmigrate.execution import arithmetic, divergence, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.exceptions import ExceptionParts
+from dpmigrate.execution.in_place import holds_elements
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.values import (
     NONE,
@@ -106,7 +107,10 @@ class StatementParts(ExceptionParts):
             own = self.operate(node.op, left, right, node, frame, carries=carries)
         new = own
         self.event("augmented", node, frame, left=left, right=right, new=new)
-        self.assign(target, new, node, frame)
+        if isinstance(target, ast.Name) and holds_elements(left):
+            self.write_in_place(target, new, node, frame)
+        else:
+            self.assign(target, new, node, frame)
         return True
 
     def _added_in_turn(
@@ -133,7 +137,7 @@ class StatementParts(ExceptionParts):
         carries = not self.of_this_turn(target.value, frame)
         new = self.operate(node.op, table, right, node, frame, carries=carries)
         self.event("augmented", node, frame, left=table, right=right, new=new)
-        self.assign(target.value, new, node, frame)
+        self.write_in_place(target.value, new, node, frame)
         return True
 
     def _nothing(self, node: ast.stmt, frame: Frame) -> bool:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from dpmigrate.execution import divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import FunctionParts
-from dpmigrate.execution.frames import FrameParts
 from dpmigrate.execution.heap import Delta, Object
+from dpmigrate.execution.in_place import InPlaceParts
 from dpmigrate.execution.machine import DEPTH, PROCESS, Frame
 from dpmigrate.execution.trace import Call, Parting
 from dpmigrate.execution.values import (
@@ -63,7 +63,7 @@ class Suspended:
     arguments: Arguments
 
 
-class SummaryParts(FrameParts):
+class SummaryParts(InPlaceParts):
     """A function is executed once for each context, and again where what it read has changed."""
 
     def __init__(self, *args: object) -> None:
@@ -130,6 +130,7 @@ class SummaryParts(FrameParts):
             self._share(function, receiver, context, summary)
             if not self._cut:
                 held[:] = [summary, *held[: SUMMARIES - 1]]
+        self.hand_back(function, bound=receiver is not None, node=node, frame=frame)
         return summary.result
 
     def _general(self, function: Object, given: Arguments, node: ast.AST) -> None:
@@ -246,6 +247,7 @@ class SummaryParts(FrameParts):
         modes = self._modes_of(function)
         try:
             self.bind_arguments(function, given, inner)
+            self.forget_written(function)
             if isinstance(parts.node, ast.Lambda):
                 results.append(self.evaluate(parts.node.body, inner))
                 alive = bool(results[-1])

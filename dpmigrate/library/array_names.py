@@ -72,7 +72,7 @@ def copied_into(site: Site) -> Value:
     """``numpy.copyto(x, y)``: other elements in the same array."""
     target = next(iter(getattr(site.node, "args", ())), None)
     if target is not None and type(target).__name__ in ("Name", "Attribute"):
-        site.m.assign(target, filled(site), site.node, site.frame)
+        site.m.write_in_place(target, filled(site), site.node, site.frame)
     return NONE
 
 

@@ -164,7 +164,7 @@ def in_place(effect: Effect) -> Effect:
         site.event("in place", target=_whole(site, target), new=result or NOTHING)
         if result and target is not None and type(target).__name__ in ("Name", "Attribute"):
             if getattr(target, "attr", "") != "data":
-                site.m.assign(target, result, site.node, site.frame)
+                site.m.write_in_place(target, result, site.node, site.frame)
         return result
 
     return changed

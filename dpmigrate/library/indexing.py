@@ -290,7 +290,7 @@ def stored(site: Site) -> Value | None:
     flows = gradient_join(*(d.gradient for v in (owner, new) for d in data(v)))
     both = [owner, site.flat(new)]
     made = arithmetic.derived("stored", placement, both, site.node, gradient=flows)
-    site.m.assign(target, made, site.node, site.frame)  # type: ignore[arg-type]
+    site.m.write_in_place(target, made, site.node, site.frame)  # type: ignore[arg-type]
     return NONE
 
 

@@ -95,13 +95,13 @@ def added_at(site: Site) -> Value:
     assert target is not None
     if not moving and held.kind is Kind.ZERO:
         made = value(Data("array", placements.UNIFORM))
-        site.m.assign(target, made, site.node, site.frame)
+        site.m.write_in_place(target, made, site.node, site.frame)
     elif moving:
         rows = all(placement_of(v).kind is Kind.ROWS for v in moving)
         sums = rows and (held.kind is Kind.ZERO or held == placements.SUM)
         lying = placements.SUM if sums else placements.UNKNOWN
         made = arithmetic.derived("added", lying, [table, *moving], site.node, gradient="none")
-        site.m.assign(target, made, site.node, site.frame)
+        site.m.write_in_place(target, made, site.node, site.frame)
     return NONE
 
 

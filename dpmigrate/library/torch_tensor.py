@@ -14,6 +14,7 @@ from dpmigrate.library.effects import (
     elementwise,
     filled,
     host,
+    in_place,
     none,
     plain,
     rounded,
@@ -110,7 +111,7 @@ x.long()
     Row(f"{both('detach')} .__array__", detached, ("x.detach()", "(x @ w).detach()"), _DOC),
     Row("""
 .fill_ .copy_ .zero_ .set_ .masked_scatter_ .fill_diagonal_
-""", filled, ("x.clone().fill_(1.0)", "torch.zeros_like(x).copy_(y)", "x.clone().zero_()"), _DOC),
+""", in_place(filled), ("x.clone().fill_(1.0)", "torch.zeros_like(x).copy_(y)", "x.clone().zero_()"), _DOC),
     Row("""
 .normal_ .uniform_ .random_ .bernoulli_ .exponential_ .cauchy_ .log_normal_ .geometric_
 """, drawing("torch", filled), ("x.clone().normal_()", "torch.empty_like(w).uniform_(0, 1)"), _DOC),

@@ -1,0 +1,43 @@
+"""What a function writes into a tensor or an array that it is given, its caller has as well."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.execution.values import placement_of
+from tests.execution.paper import executed, held
+
+_HEAD = """
+import numpy as np
+import torch.distributed as dist
+rank = dist.get_rank()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "lying"),
+    [
+        pytest.param("def f(t): t.add_(rank)\nx = torch.zeros(2)\nf(x)", "per rank", id="a method"),
+        pytest.param("def f(t): t[0] = rank\nx = torch.zeros(2)\nf(x)", "per rank", id="an element"),
+        pytest.param("def f(t): t += rank\nx = torch.zeros(2)\nf(x)", "per rank", id="added to a tensor"),
+        pytest.param("def f(t):\n    t += rank\nx = np.zeros(2)\nf(t=x)", "per rank", id="added to an array, by name"),
+        pytest.param("def f(t): t.fill_(rank)\nx = torch.zeros(2)\nf(x)", "per rank", id="filled"),
+        pytest.param("x = torch.zeros(2)\nx.copy_(torch.ones(2) * rank)", "per rank", id="copied to"),
+        pytest.param("def f(t): t += rank\nx = 0\nf(x)", "zero", id="added to a number"),
+        pytest.param("def f(t):\n    t = t.clone()\n    t.add_(rank)\nx = torch.zeros(2)\nf(x)", "zero", id="of its own"),
+        pytest.param("def f(t): return t.add(rank)\nx = torch.zeros(2)\nf(x)", "zero", id="not in place"),
+        pytest.param("def g(u): u.add_(rank)\ndef f(t): g(t)\nx = torch.zeros(2)\nf(x)", "per rank", id="two calls deep"),
+        pytest.param("class C:\n    def f(self, t): t[0] += rank\nx = np.zeros(2)\nC().f(x)", "per rank", id="of a method"),
+        pytest.param("def f(t): t[0] = rank\nx = torch.zeros(2)\ny = torch.zeros(2)\nf(y)", "zero", id="into another one"),
+        pytest.param("def f(t, on):\n    if on:\n        t.add_(rank)\nx = torch.zeros(2)\ny = torch.zeros(2)\nf(y, True)\nf(x, False)", "zero", id="in another call"),
+        pytest.param("def f(t): t.add_(rank)\nx = torch.zeros(2)\ny = torch.zeros(2)\nf(y)\nf(x)", "per rank", id="in a second call"),
+    ],
+)
+def test_what_a_function_writes_in_place(text: str, lying: str) -> None:
+    ex = executed(f"{_HEAD}{text}\n")
+    assert str(placement_of(held(ex, "x"))) == lying
+
+
+def test_an_attribute_that_a_function_is_given() -> None:
+    ex = executed(f"{_HEAD}class C: pass\nc = C()\nc.t = torch.zeros(2)\ndef f(t): t.add_(rank)\nf(c.t)\nx = c.t\n")
+    assert str(placement_of(held(ex, "x"))) == "per rank"
