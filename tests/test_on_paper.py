@@ -428,6 +428,9 @@ def test_batch_norm_is_told_of_where_one_gpu_had_the_whole_batch(tmp_path: Path,
         ("shuffle=True", "nn.BatchNorm1d(4)", True),
         ("shuffle=True, drop_last=True", "nn.BatchNorm1d(4)", False),
         ("shuffle=True", "nn.Sequential(nn.Unflatten(1, (1, 2, 2)), nn.BatchNorm2d(1), nn.Flatten())", False),
+        ("shuffle=True", "nn.Sequential(nn.Unflatten(1, (2, 2, 1)), nn.AdaptiveAvgPool2d(1), nn.Conv2d(2, 2, 1), nn.BatchNorm2d(2), nn.Flatten())", True),
+        ("shuffle=True", "nn.Sequential(nn.Unflatten(1, (2, 2, 1)), nn.AdaptiveAvgPool2d((2, 1)), nn.BatchNorm2d(2), nn.Flatten())", False),
+        ("shuffle=True", "nn.Sequential(nn.Unflatten(1, (2, 2, 1)), nn.BatchNorm2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten())", False),
     ],
 )
 def test_that_a_part_may_be_one_sample_is_told_where_the_last_batch_counts(tmp_path: Path, loader: str, model: str, told: bool) -> None:

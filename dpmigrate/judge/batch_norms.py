@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import UNSEEN, Object
+from dpmigrate.execution.values import NOTHING, const
 from dpmigrate.library.layers import foreign_name
 from dpmigrate.library.modules import MODEL, owned
 
@@ -16,6 +17,7 @@ _WITH = (
     "BatchNorm", "LazyBatchNorm", "resnet", "resnext", "wide_resnet", "densenet", "mobilenet",
     "efficientnet", "inception", "googlenet", "regnet", "shufflenet", "mnasnet", "deeplab",
 )  # fmt: skip
+_POOLS = ("AdaptiveAvgPool", "AdaptiveMaxPool")
 
 
 def layers(execution: Execution, called: Collection[int]) -> list[tuple[str, bool]]:
@@ -29,6 +31,35 @@ def layers(execution: Execution, called: Collection[int]) -> list[tuple[str, boo
         (name, name.startswith(_WITH) or name.endswith("_bn")) for name, o in named
         if name.startswith(_WITH[:2]) or (_unseen(o) and not _without(name))
     ]  # fmt: skip
+
+
+def of_one_value(execution: Execution, called: Collection[int]) -> bool:
+    """Whether a BatchNorm stands in a ``Sequential`` behind a pooling to one value of each channel:
+    of one sample it has then as little to normalise over as behind a linear layer.
+    """
+    parts = {n for number in called for n in owned(execution, number)}
+    return any(
+        _pooled_first(execution, made)
+        for made in (execution.heap.objects[n] for n in parts)
+        if made.kind == "container"
+    )
+
+
+def _pooled_first(execution: Execution, made: Object) -> bool:
+    pooled = False
+    for _, held in execution.heap.names(made.number):
+        for layer in execution.objects(held):
+            word = _word(foreign_name(execution, layer))
+            if pooled and word.startswith(_WITH[:2]):
+                return True
+            pooled = pooled or (word.startswith(_POOLS) and _to_one(execution, layer))
+    return False
+
+
+def _to_one(execution: Execution, pool: Object) -> bool:
+    given = execution.heap.read((pool.number, "=output_size")) or NOTHING
+    sizes = execution.known_elements(given) or [given]
+    return all(v == const(1) for v in sizes)
 
 
 def _word(name: str) -> str:

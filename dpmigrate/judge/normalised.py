@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import NOTHING, const
-from dpmigrate.judge.batch_norms import layers
+from dpmigrate.judge.batch_norms import layers, of_one_value
 from dpmigrate.judge.notes import CALLED, SYNCHRONISED
 from dpmigrate.judge.trial import Trial
 
@@ -16,18 +16,21 @@ def sentences(trial: Trial) -> Iterator[str]:
     """That BatchNorm takes other statistics, where a trained model has it, or may have it, and was
     given whole batches before.
     """
-    found = layers(trial.result, set(_wrappers(trial.result))) if trial.divided else []
+    wrappers = set(_wrappers(trial.result)) if trial.divided else set()
+    found = layers(trial.result, wrappers)
     if not found or not (trial.original is None or _whole_batches(trial.original)):
         return
     which = "BatchNorm" if any(known for _, known in found) else "BatchNorm, if the model has any,"
-    flat = any(not known or "Norm1d" in name for name, known in found)
+    pooled = of_one_value(trial.result, wrappers)
+    flat = pooled or any(not known or "Norm1d" in name for name, known in found)
+    behind = "a pooling to one value" if pooled else "a linear layer"
     dropping = all(trial.held(o.number, "drop_last") == const(True) for o in trial.loaders())
     yield (
         f"{which} takes its statistics from a rank's part of the batch, not from the whole batch: "
         "other numbers than on one GPU; --sync-bn keeps them (on GPUs)."
         + ("" if dropping or not flat else (
-            " That part may be one sample of the last batch, with which BatchNorm fails after a "
-            "linear layer: set drop_last=True."
+            " That part may be one sample of the last batch, with which BatchNorm fails after "
+            f"{behind}: set drop_last=True."
         ))
     )  # fmt: skip
 

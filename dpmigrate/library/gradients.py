@@ -84,8 +84,12 @@ def parameter(site: Site) -> Value:
 
 
 def function_applied(site: Site) -> Value | None:
-    """``Function.apply(x)`` of a class of the program: its ``forward`` with a context."""
+    """``Function.apply(x)`` of a class of the program, or of an object of it: its ``forward`` with a
+    context.
+    """
     cls = site.object
+    if cls is not None and cls.kind == "instance":
+        cls = site.m.class_of(cls)
     forward = site.m.in_class(cls, "forward") if cls is not None else None
     if not forward:
         return None
@@ -114,7 +118,7 @@ def clip_norm(site: Site) -> Value:
 ROWS = (
     Row(".backward torch.autograd.backward", backward, source=_DOC),
     Row("torch.autograd.grad", gradient, source=_DOC),
-    Row("<class>.apply", function_applied, source=_DOC),
+    Row("<class>.apply <autograd_function>.apply", function_applied, source=_DOC),
     Row(".requires_grad_", wants_grad, source=_DOC),
     Row("torch.nn.Parameter torch.nn.UninitializedParameter", parameter, source=_DOC),
     Row("""
@@ -123,3 +127,7 @@ torch.nn.utils.clip_grad_norm_ torch.nn.utils.clip_grad_norm torch.nn.utils.clip
     Row("torch.autograd.set_detect_anomaly .retain_grad .register_hook", none, source=_DOC),
 )  # fmt: skip
 ATTRIBUTES = (Row("<data>.grad", grad_of, source=_DOC),)
+KINDS = {
+    "torch.autograd.Function": frozenset({"autograd function"}),
+    "torch.autograd.function.Function": frozenset({"autograd function"}),
+}

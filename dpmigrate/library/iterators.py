@@ -119,7 +119,7 @@ def range_(site: Site) -> Value:
 
 def enumerate_(site: Site) -> Value:
     """``enumerate(x)``."""
-    return _paired(site, [None, site.get(0) or NOTHING], site.get(1, "start") or const(0))
+    return _paired(site, [None, site.get(0, "iterable") or NOTHING], site.get(1, "start") or const(0))
 
 
 def zip_(site: Site) -> Value:

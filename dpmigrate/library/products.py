@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import Data, Value, data, placement_of
+from dpmigrate.execution.values import NOTHING, Data, Value, data, placement_of
 from dpmigrate.library.shapes import axes_of
 from dpmigrate.library.sites import Site, rows_of
 
@@ -115,8 +115,18 @@ def with_weights(site: Site) -> Value:
 
 
 def tensordot(site: Site) -> Value:
-    """``tensordot(a, b, dims)``: not followed where one of them is rows."""
-    operands = [site.flat(v) for v in site.all()[:2]]
+    """``tensordot(a, b, dims)``: the last axes of rows, as many as a number says, meet weights that
+    are the same on all ranks; other rows are not followed.
+    """
+    operands = [site.flat(v) for v in (site.get(0) or NOTHING, site.get(1, "b") or NOTHING)]
+    dims = site.constant(2, "dims", 2)
+    found = rows_of(operands[0])
+    if found is not None and type(dims) is int and found.axes is not None:
+        beside = found.placement.axis < found.axes - dims
+        if beside and placement_of(operands[1]).kind in placements.EQUAL:
+            other = axes_of(operands[1])
+            left = found.axes + other - 2 * dims if other is not None else None
+            return site.data(found.placement, axes=left, keep_axes=False)
     if any(rows_of(v) for v in operands):
         return site.unknown("which axes of tensordot are added up")
     return _one_sided(site, operands, None, None)

@@ -68,6 +68,7 @@ def entropy(site: Site) -> Value:
 def generator(site: Site, kind: str, seed: Value) -> Value:
     """A generator of the program, with the seed that it is given, or one that the system gives."""
     made = site.made(kind)
+    seed = site.flat(seed) or seed  # also a list of numbers
     site.m.heap.write((made.number, _SEED), entropy(site) if seed == NONE else seed)
     return value(Ref(made.number))
 

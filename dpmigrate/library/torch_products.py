@@ -54,7 +54,14 @@ x[None] @ w
 x @ x.mean(0)
 w[None] @ x[:, :, None]
 """), _DOC),
-    Row(both("tensordot"), tensordot, ("torch.tensordot(w, w)",), _DOC),
+    Row(both("tensordot"), tensordot, examples("""
+torch.tensordot(w, w)
+torch.tensordot(x, w, dims=1)
+torch.tensordot(x[None], w, 1)
+torch.tensordot(x.view(-1, 2, 2), w[:2, :2])
+torch.tensordot(x.t(), y, 1)
+torch.tensordot(x, x.t(), 1)
+"""), _DOC),
     Row("torch.einsum", einsum, examples("""
 torch.einsum('nf,nf->n', x, y)
 torch.einsum('nf,fg->ng', x, w)

@@ -106,6 +106,8 @@ def _held(site: Site, number: int, name: str) -> Value:
 
 #: how many axes the parts of an output have: samples, tokens, features
 _AXES = {"last_hidden_state": 3, "pooler_output": 2}
+#: parts that are tuples of what each layer gives, with the axes of these
+_OF_LAYERS: dict[object, int] = {"hidden_states": 3, "attentions": 4}
 
 
 def output_part(site: Site) -> Value:
@@ -120,9 +122,16 @@ def output_part(site: Site) -> Value:
     rows, pooled = (_held(site, made.number, name) for name in ("rows", "pooled"))
     if asked in ("__getitem__", "get"):  # any of them
         return join(rows, pooled)
+    if asked in _OF_LAYERS:
+        held = _with_axes(rows, _OF_LAYERS[asked])
+        return site.m.listed([held], site.node, site.frame, exact=False)
     found = pooled if asked in (1, "pooler_output") else rows
     axes = _AXES.get(str(asked))
-    return tuple(a._replace(axes=axes) if axes is not None and isinstance(a, Data) else a for a in found)
+    return found if axes is None else _with_axes(found, axes)
+
+
+def _with_axes(v: Value, axes: int) -> Value:
+    return tuple(a._replace(axes=axes) if isinstance(a, Data) else a for a in v)
 
 
 def tokens(site: Site) -> Value:

@@ -13,6 +13,11 @@ _DRAWN = "x = x + torch.as_tensor({}.normal(size=(x.shape[0], 2)))"
 _MADE = "if epoch == 0:\n    g = {}"
 _SAMPLE = "class Noisy(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return data[i][0] * rng.random(), data[i][1]\n"
 
+_OF_SAMPLE = (
+    "class Noisy(torch.utils.data.Dataset):\n    def __len__(self): return 64\n    def __getitem__(self, i):\n"
+    "        rng = np.random.default_rng({})\n        return data[i][0] * rng.normal(), data[i][1]\n"
+    "noisy = DataLoader(Noisy(), batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(Noisy()))"
+)
 _PICTURE = "z = torch.randn(4, 2)\nprint(net(z))"
 _AGAIN = "model(z).sum().backward()"
 
@@ -46,6 +51,8 @@ _AGAIN = "model(z).sum().backward()"
         pytest.param({"epoch": _MADE.format("np.random.default_rng()"), "step": _DRAWN.format("g")}, False, id="a seed of the system"),
         pytest.param({"epoch": _MADE.format("np.random.default_rng(0)\n    g.seed(ddp.rank())"), "step": _DRAWN.format("g")}, False, id="a rank's seed"),
         pytest.param({"epoch": "rng = random.Random(0)\n" + _SAMPLE, "step": "x = x + Noisy()[0][0]"}, True, id="random.Random for a sample"),
+        pytest.param({"epoch": _OF_SAMPLE.format("[3, i]"), "step": "x = next(iter(noisy))[0]"}, False, id="a seed of the sample's own"),
+        pytest.param({"epoch": _OF_SAMPLE.format("[3, 4]"), "step": "x = next(iter(noisy))[0]"}, True, id="one list of seeds"),
         pytest.param({"epoch": "rng = random.Random()\n" + _SAMPLE, "step": "x = x + Noisy()[0][0]"}, False, id="random.Random of the system"),
         pytest.param({"epoch": "rng = random.Random(0)", "step": "x = x * rng.uniform(0, 1)"}, False, id="random.Random for the batch"),
     ],
