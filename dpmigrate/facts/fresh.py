@@ -152,10 +152,13 @@ class _Flow:
     def _named(self, target: ast.expr, depth: int, number: bool) -> bool:
         names = self.script.names
         if isinstance(target, ast.Name):
-            uses: list[ast.Name | ast.Attribute] = names.uses(names.scope_of[target], target.id)
+            uses: list[ast.expr] = [*names.uses(names.scope_of[target], target.id)]
         elif isinstance(target, ast.Attribute):
             text = ast.unparse(target)
             uses = [n for n in names.attributes(target.attr) if isinstance(n.ctx, ast.Load) and ast.unparse(n) == text]
+        elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):  # settings["started"]
+            text = ast.unparse(target)
+            uses = [n for n in names.nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load) and ast.unparse(n) == text]
         else:
             return (
                 any(self._named(t, depth, number) for t in children(target) if isinstance(t, ast.expr)) if isinstance(target, ast.Tuple) else False

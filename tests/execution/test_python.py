@@ -295,6 +295,7 @@ PROGRAMS: dict[str, tuple[str, str]] = {
         "a, b, c, d = 'GlaS', 'other', 'GlaS', 1\nif a is b:\n    x = 1\nelif a is c:\n    x = 2\nelse:\n    x = 3\ny = a is not c\nz = d is True\n",
         "x y z",
     ),
+    "enumerate by name": ("x = [i for i, v in enumerate(iterable=['a', 'b'], start=1)]\nn = x[1]\n", "n"),
     "complement": ("a = ~5\nb = ~0\n", "a b"),
     "format with a tuple": ("a = '%s_%d' % ('run', 3)\nb = 'x%s' % (1,)\nc = '%d %%' % 3\n", "a b"),
     "methods of sets": ("a = {1, 2}.intersection({2})\nb = 1 in a\nc = len({1, 2}.difference({2}))\nd = len({1, 2}.symmetric_difference({2, 3}))\ne = {1, 2}\ne.difference_update({1})\nf = len(e)\n", ""),

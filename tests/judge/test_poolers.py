@@ -104,3 +104,19 @@ def test_a_softmax_over_the_features_of_what_a_model_gives(part: str) -> None:
     source = parse(TAGGER.format(model=BERT, out=out, begin="").encode(), "train.py")
     assert isinstance(source, Source)
     assert not [f for f in faults(Program.of(source)) if f.invariant == totals.COUPLED]
+
+
+@pytest.mark.parametrize(
+    ("out", "apart"),
+    [
+        pytest.param("z = self.bert(x, output_hidden_states=True).hidden_states[-1][:, 0]", True, id="the last layer"),
+        pytest.param("z = self.bert(x)['hidden_states'][3].mean(dim=1)", True, id="by its name, over the tokens"),
+        pytest.param("h = self.bert(x).hidden_states\n        z = (h[-1] + h[-2]).mean(1)", True, id="two layers"),
+        pytest.param("z = self.bert(x).hidden_states[-1].mean(dim=0, keepdim=True).expand(len(x), 7, 768)[:, 0]", False, id="over the samples"),
+    ],
+)
+def test_outputs_of_layers_are_rows_of_the_samples(out: str, apart: bool) -> None:
+    source = parse(TAGGER.format(model=BERT, out=out, begin="").encode(), "train.py")
+    assert isinstance(source, Source)
+    found = [f.words for f in faults(Program.of(source)) if f.invariant in (totals.NAME, totals.COUPLED)]
+    assert (not found) is apart, found
