@@ -29,6 +29,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
+from dpmigrate.facts.loaders import starred
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -44,6 +45,8 @@ def batch_size_not_divided(script: Script) -> Iterator[Hit]:
         return
     for call in script.train_loader_calls:
         if not script.reads_statically(call):
+            for given in starred(script, call, "batch_size"):  # of loader_args = dict(batch_size=…)
+                yield from _told(script, given, _numbers(script, given))
             continue
         size = script.argument(call, "batch_size", 1)
         known = [] if size is None else _numbers(script, size)
@@ -53,23 +56,28 @@ def batch_size_not_divided(script: Script) -> Iterator[Hit]:
                 advice=f"give the loader a batch_size that the number of ranks divides, or {_PER_RANK}",
             )  # fmt: skip
         else:
-            defaults = list(_defaults(script, size))
-            for number in dict.fromkeys([*known, *(d for d in defaults if not _is_one(d))]):
-                if ranks := _odd(number):
-                    yield Hit(
-                        number, f"batches of {script.text(number)} samples can be divided over {ranks} ranks only: with others the program stops at once",
-                        severity=Severity.WARNING, advice=f"take a batch size that the number of ranks divides, or {_PER_RANK}",
-                    )  # fmt: skip
-            for default in filter(_is_one, defaults):
-                yield Hit(
-                    default, "this batch size of one sample cannot be divided over ranks: several of them stop at the start", severity=Severity.WARNING,
-                    advice=f"start them with a batch size that the number of ranks divides, or {_PER_RANK}",
-                )  # fmt: skip
+            yield from _told(script, size, known)
             yield Hit(
                 size,
                 "the global batch would grow with the number of ranks",
                 (Wrap(script.span(size), f"{script.ddp}.local_batch({{}})"), AddImport(script.import_line)),
             )
+
+
+def _told(script: Script, size: ast.expr, known: list[ast.expr]) -> Iterator[Hit]:
+    """What is said of a size that some numbers of ranks do not divide, by the program or by the default of an option."""
+    defaults = list(_defaults(script, size))
+    for number in dict.fromkeys([*known, *(d for d in defaults if not _is_one(d))]):
+        if ranks := _odd(number):
+            yield Hit(
+                number, f"batches of {script.text(number)} samples can be divided over {ranks} ranks only: with others the program stops at once",
+                severity=Severity.WARNING, advice=f"take a batch size that the number of ranks divides, or {_PER_RANK}",
+            )  # fmt: skip
+    for default in filter(_is_one, defaults):
+        yield Hit(
+            default, "this batch size of one sample cannot be divided over ranks: several of them stop at the start", severity=Severity.WARNING,
+            advice=f"start them with a batch size that the number of ranks divides, or {_PER_RANK}",
+        )  # fmt: skip
 
 
 def _numbers(script: Script, size: ast.expr) -> list[ast.expr]:

@@ -89,6 +89,13 @@ def test_an_option_for_one_sample_is_told(loader: str) -> None:
     assert all(h.edits for h in hits("DPM202", imports=_OPTION.format("None") + "\nparser.add_argument('--other')", **parts))
 
 
+def test_an_option_for_one_sample_in_a_dictionary_is_told() -> None:
+    parts = {"setup": "args = parser.parse_args()\ngiven = dict(batch_size=args.batch_size)", "loader": "loader = DataLoader(train_set, shuffle=True, **given)"}
+    (warned,) = hits("DPM202", imports=_OPTION.format(1), **parts)
+    assert warned.severity is Severity.WARNING and not warned.edits
+    assert hits("DPM202", imports=_OPTION.format(16), **parts) == []
+
+
 def test_a_loader_that_cannot_be_read_is_left_to_distribute() -> None:
     assert found("DPM202", defs="def make(s, **kw):\n    return DataLoader(s, **kw)", loader="loader = make(train_set)") == []
 
