@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
 
 from dpmigrate.execution.attributes import FunctionParts
 from dpmigrate.execution.frames import FrameParts
@@ -27,12 +26,12 @@ class InPlaceParts(FrameParts):
         self.assign(target, new, node, frame)
         function = frame.function
         if isinstance(target, ast.Name) and function is not None:
-            if target.id in _own_parameters(function.extra.node):
+            if target.id in function.extra.names.unbound:
                 self.heap.write((function.number, _written(target.id)), new)
 
     def forget_written(self, function: Object) -> None:
         """Before a call nothing is written into what it is given."""
-        for name in _own_parameters(function.extra.node):
+        for name in function.extra.names.unbound:
             at = (function.number, _written(name))
             if self.heap.read(at) is not None:
                 self.heap.write(at, None)
@@ -67,20 +66,6 @@ def _has_elements(d: Data) -> bool:
 
 def _written(name: str) -> str:
     return f"#written {name}"
-
-
-@cache
-def _own_parameters(function: ast.AST) -> frozenset[str]:
-    """The parameters that keep what they are given: the function binds them to nothing else."""
-    args: ast.arguments = function.args  # type: ignore[attr-defined]
-    names = {a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
-    added = {n.target for n in ast.walk(function) if isinstance(n, ast.AugAssign)}
-    bound = {
-        n.id
-        for n in ast.walk(function)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in added
-    }
-    return frozenset(names - bound)
 
 
 def _last(func: ast.expr) -> str:

@@ -18,13 +18,16 @@ _CLOSURES = (*_FUNCTIONS, ast.ClassDef, *_COMPREHENSIONS)
 
 @dataclass(frozen=True)
 class Names:
-    """The names of a scope. ``closures``: something inside may keep them."""
+    """The names of a scope. ``closures``: something inside may keep them. ``unbound``: parameters
+    that a function binds to nothing else, so that they stay what they are given.
+    """
 
     bound: frozenset[str] = frozenset()
     globals: frozenset[str] = frozenset()
     nonlocals: frozenset[str] = frozenset()
     closures: bool = False
     generator: bool = False
+    unbound: frozenset[str] = frozenset()
 
 
 def names_of(node: ast.AST) -> Names:
@@ -48,7 +51,19 @@ def names_of(node: ast.AST) -> Names:
         frozenset(found.nonlocals),
         found.closures,
         found.generator,
+        _never_bound(node) if isinstance(node, _FUNCTIONS) else frozenset(),
     )
+
+
+def _never_bound(function: Function) -> frozenset[str]:
+    """The parameters that no statement binds; ``x += y`` may write into what ``x`` is."""
+    added = {n.target for n in ast.walk(function) if isinstance(n, ast.AugAssign)}
+    bound = {
+        n.id
+        for n in ast.walk(function)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in added
+    }
+    return frozenset(a.arg for a in parameters(function.args)) - bound
 
 
 class _Every(Container[str]):
