@@ -16,6 +16,7 @@ from dpmigrate.execution.values import (
     Data,
     Value,
     cast_kind,
+    const,
     join,
     placement_of,
     value,
@@ -34,7 +35,7 @@ from dpmigrate.library.factories import counted, factory, literal, permuted
 from dpmigrate.library.joining import cat, stack
 from dpmigrate.library.products import matmul
 from dpmigrate.library.reductions import along, quantile, reduce
-from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, table
+from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, rows_of, table
 from dpmigrate.library.sizes import elements_count, repeat, repeat_interleave
 from dpmigrate.library.stdlib import loaded
 from dpmigrate.library.streams import drawing
@@ -59,10 +60,23 @@ def array(effect: Effect) -> Effect:
     """An effect whose result is an array."""
 
     def made(site: Site) -> Value | None:
+        if _laid_out(site) and any(rows_of(v) for v in site.operands()):
+            return site.unknown(f"the order of what {site.word} gives")
         v = effect(site)
         return cast_kind(v, "tensor", "array") if v else v
 
     return made
+
+
+#: functions that make one axis of all where they are given ``axis=None``
+_OF_ALL_AXES = ("sort", "argsort", "partition", "argpartition", "concatenate")
+
+
+def _laid_out(site: Site) -> bool:
+    """Whether elements leave the order of their axes: ``ravel(x, "F")``, ``sort(x, axis=None)``."""
+    by_columns = site.get(-1, "order") not in (None, NONE, const("C"))
+    ordered = site.word in ("ravel", "flatten", "reshape") and by_columns
+    return ordered or (site.word in _OF_ALL_AXES and site.get(-1, "axis") == NONE)
 
 
 def function(effect: Effect) -> Effect:

@@ -202,6 +202,23 @@ def along(at: int = 1, default: int | None = -1) -> Effect:
     return effect
 
 
+def renormed(site: Site) -> Value:
+    """``x.renorm(p, dim, maxnorm)``: each part along an axis by itself; that of the samples, or the
+    samples meet.
+    """
+    found = rows_of(site.flat(site.get(0) or ()))
+    if found is None:
+        return site.each()
+    try:
+        own = on_axis(one_dim(site, 2, 0), found)
+    except LookupError:
+        own = None
+    if own is None:
+        return site.unknown(f"the axis of {site.word}")
+    placement = found.placement if own else placements.PER_RANK
+    return site.data(placement, axes=found.axes, keep_axes=False)
+
+
 def _ordered(site: Site, first: Value) -> Value | None:
     """What sorts the samples of a batch by a number that each of them has, as its length: the
     numbers, in that order, and the places by which all else is put into it.

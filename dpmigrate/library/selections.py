@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
+    NONE,
     NOTHING,
     Data,
     Value,
@@ -32,6 +33,8 @@ def gather(site: Site) -> Value:
     except LookupError:
         return site.unknown(f"the axis of {site.word}")
     found, keys = rows_of(owner), rows_of(chosen)
+    if last and site.get(2, "dim") in (None, NONE) and site.get(2, "axis") in (None, NONE):
+        return site.unknown(f"{site.word} of all axes together")
     if found is None:
         p, q = placement_of(owner), placement_of(chosen)
         if keys is None or p.kind not in placements.EQUAL:

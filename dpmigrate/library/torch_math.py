@@ -15,7 +15,15 @@ from dpmigrate.library.effects import (
     operator,
     unestablished,
 )
-from dpmigrate.library.reductions import along, compared_rows, norm, quantile, reduce, several
+from dpmigrate.library.reductions import (
+    along,
+    compared_rows,
+    norm,
+    quantile,
+    reduce,
+    renormed,
+    several,
+)
 from dpmigrate.library.sites import Effect, Row, Site, examples, on_axis, rows_of
 from dpmigrate.library.streams import drawing
 
@@ -208,7 +216,7 @@ torch.std_mean(x, 1)[0]
 torch.var_mean(x, 0)[1]
 torch.var_mean(x, 0)[0]
 """), _DOC),
-    Row(both("norm renorm_ vector_norm"), norm, examples("""
+    Row(both("norm vector_norm"), norm, examples("""
 x.norm()
 x.norm(2, 1)
 x.norm(2, 0)
@@ -223,7 +231,7 @@ x.quantile(0.5, dim=0)
 """), _DOC),
     Row(both("dist"), coupled, ("torch.dist(x, y)",), _DOC),
     Row(both("""
-softmax log_softmax cumsum cumprod logcumsumexp cummax cummin renorm
+softmax log_softmax cumsum cumprod logcumsumexp cummax cummin
 """), along(), examples("""
 x.softmax(1)
 x.softmax(0)
@@ -235,7 +243,13 @@ x.cummax(1)[1]
 torch.softmax(x.mean(0), 0)
 x.t().softmax(0)
 """), _DOC),
-    Row(both("argsort sort msort"), along(), examples("""
+    Row(both("renorm"), renormed, examples("""
+x.renorm(2, 0, 1.0)
+x.renorm(2, 1, 1.0)
+torch.renorm(x, p=2, dim=0, maxnorm=1.0)
+"""), _DOC),
+    Row(both("msort"), along(default=0), ("x.msort()", "torch.msort(x.t())"), _DOC),
+    Row(both("argsort sort"), along(), examples("""
 x.sort(1)[0]
 x.sort()[1]
 x.sort(0)[0]
