@@ -129,6 +129,18 @@ class Sizes:
                     found.setdefault(count.node, count)
         return tuple(found.values())
 
+    @cached_property
+    def smaller_left_out(self) -> tuple[Count, ...]:
+        """Where a training step leaves a batch out that is smaller than the others: ``if len(x) != batch_size: continue``."""
+        return tuple(c for c in self.counts if c.where == "train" and isinstance(c.maker, ast.Compare) and self._leaves_out(c.maker, c.node))
+
+    def _leaves_out(self, test: ast.Compare, size: ast.expr) -> bool:
+        above = self.names.parent[test]
+        if not isinstance(above, ast.If) or above.test is not test or not isinstance(above.body[-1], ast.Continue | ast.Break):
+            return False
+        smaller = ast.Lt if test.comparators[0] is size else ast.Gt  # len(x) < size, size > len(x)
+        return len(test.ops) == 1 and isinstance(test.ops[0], ast.NotEq | smaller)
+
     def maker(self, node: ast.expr) -> ast.AST | None:
         """What the setting decides the rows of; None where it counts no samples."""
         inner: ast.AST = node

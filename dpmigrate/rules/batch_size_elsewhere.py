@@ -22,7 +22,8 @@ x = x.view(ddp.local_batch(args.batch_size), -1)
 ## When it is not fixed
 In a model's constructor, in functions that training and evaluation share without being given the size, where positions in the data set are counted in batches
 (`scores[i * batch_size : (i + 1) * batch_size]`), and in a loop over the samples of a batch that adds to the loss. What the program does with a size in other
-ways (`total += batch_size`) is not looked at.
+ways (`total += batch_size`) is not looked at. A step that leaves a smaller batch out (`if len(x) != batch_size: continue`) is refused where the loader's
+arguments cannot be read, since the ranks' last batches may be filled up.
 """
 
 from __future__ import annotations
@@ -63,6 +64,9 @@ def _local(script: Script, node: ast.expr) -> tuple[Wrap, AddImport]:
 
 def _told(script: Script, count: Count) -> Hit:
     node, above = count.node, script.names.parent[count.node]
+    if count in script.sizes.smaller_left_out and not all(map(script.reads_statically, script.train_loader_calls)):
+        message = "a last batch that is smaller is left out here: the ranks' last batches may be filled up, and would be trained on"
+        return Hit(node, message, severity=Severity.BLOCKER, advice="give the loader drop_last=True instead")
     if count.where == "model":
         message = f"{script.text(node)} goes into the model; a rank's batch is smaller"
         return Hit(node, message, severity=Severity.BLOCKER, advice="size such state from the input: x.size(0)")

@@ -5,7 +5,8 @@ The DataLoaders that the training loop goes through, decided by use: not by name
 
 ## Why it matters
 Without a distributed sampler every rank goes through the whole data set. With equal seeds all ranks do the same work; with
-different ones an epoch becomes W epochs. `shuffle` and `drop_last` go to the sampler (a loader with a sampler must not shuffle).
+different ones an epoch becomes W epochs. `shuffle` and `drop_last` go to the sampler (a loader with a sampler must not shuffle). Where the step leaves a
+smaller batch out (`if len(x) != batch_size: continue`), the sampler gets `drop_last=True`.
 
 ## Example
 ```python
@@ -97,9 +98,14 @@ def _sampler(script: Script, call: ast.Call) -> Iterator[Edit]:
 
 
 def _dropping(script: Script, loader: ast.Call) -> str:
-    """Where the loader drops the last batch, the samples that do not fill a row of all ranks go too: filled up, they could complete that batch."""
+    """Where the loader drops the last batch, or the step leaves it out, the samples that do not fill a row of all ranks go too: filled up, they could
+    complete that batch.
+    """
     drop_last = script.argument(loader, "drop_last", 8)
-    return f", drop_last={script.text(drop_last)}" if is_given(drop_last) else ""
+    given = script.text(drop_last) if is_given(drop_last) else ""
+    if given in ("", "False") and script.sizes.smaller_left_out:
+        given = "True"
+    return f", drop_last={given}" if given else ""
 
 
 def _seed(script: Script, loader: ast.Call) -> str | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dpmigrate.model import Severity
 from dpmigrate.settings import Settings
-from tests.rules.program import STEP, after, found, refused, whole
+from tests.rules.program import STEP, after, found, hits, refused, whole
 
 _LOADER = "loader = DataLoader(train_set, batch_size=bs, shuffle=True)"
 _ARGS = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--bs', type=int, default=16)"
@@ -353,3 +354,32 @@ def test_a_permutation_of_the_batch() -> None:
     parts = {"setup": "bs = 16", "loader": _LOADER}
     assert "mixed = x[torch.randperm(ddp.local_batch(bs))]" in whole(step="mixed = x[torch.randperm(bs)]\n" + STEP, **parts)
     assert found("DPM203", step="mixed = x[torch.randperm(x.size(0))]\n" + STEP, **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("test", "dropped"),
+    [
+        ("x.size(0) != bs", True),
+        ("len(x) < bs", True),
+        ("bs > len(x)", True),
+        ("bs != x.shape[0]", True),
+        ("len(x) > bs", False),
+        ("x.size(0) == bs", False),
+    ],
+)
+@pytest.mark.parametrize("way", ["continue", "break"])
+def test_a_smaller_batch_that_is_left_out_is_not_filled_up(test: str, dropped: bool, way: str) -> None:
+    for given, there in (("", "drop_last=True"), (", drop_last=False", "drop_last=True"), (", drop_last=True", "drop_last=True")):
+        text = whole(setup="bs = 16", loader=_LOADER.replace(")", f"{given})"), step=f"if {test}:\n    {way}\n{STEP}")
+        assert (f"ddp.DistributedSampler(train_set, {there}" in text) is (dropped or "True" in given)
+
+
+def test_a_smaller_batch_that_is_not_left_out_counts() -> None:
+    text = whole(setup="bs = 16", loader=_LOADER, step=f"if x.size(0) != bs:\n    print('small')\n{STEP}")
+    assert "drop_last" not in text
+
+
+def test_a_smaller_batch_of_a_loader_that_cannot_be_read() -> None:
+    parts = {"setup": "bs = 16\ngiven = dict(batch_size=bs, shuffle=True)", "loader": "loader = DataLoader(train_set, **given)"}
+    (hit,) = [h for h in hits("DPM203", **parts, step=f"if x.size(0) != bs:\n    continue\n{STEP}") if h.severity is Severity.BLOCKER]
+    assert "drop_last=True" in hit.advice
