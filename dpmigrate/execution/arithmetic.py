@@ -31,6 +31,9 @@ from dpmigrate.execution.values import (
 #: the number of ranks
 WORLD: Value = (Setting("world size"),)
 
+#: a number divided by the number of ranks
+SHARE_OF_NUMBER: Value = (Setting("over the number of ranks"),)
+
 _BINARY: dict[type[ast.AST], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", operator.add),
     ast.Sub: ("sub", operator.sub),
@@ -72,6 +75,8 @@ def folded(op: ast.operator, left: Value, right: Value) -> Value | None:
     if type(op) not in _BINARY:
         return None
     soft = False
+    if isinstance(op, ast.Div) and right == WORLD and len(left) == 1 and isinstance(left[0], Const):
+        return SHARE_OF_NUMBER
     try:
         a, b = only(left), only(right)
     except LookupError:
@@ -127,6 +132,8 @@ def binary(
             placement = placements.add(a, b)
             if placement.kind is Kind.PER_RANK and _whole_and_part(a, b, left, right):
                 said = WHOLE_AND_PART
+            if SHARE_OF_NUMBER in (left, right):  # mean_count(n) + 1e-8 / world_size()
+                placement = next((d.placement for d in _data([left, right]) if _of_all(d)), placement)
         case "sub":
             placement = placements.subtract(a, b)
         case "mul":
@@ -142,7 +149,7 @@ def binary(
                 said = WHOLE_BY_PART
             elif counted and a == placements.MEAN:
                 said = MEAN_BY_PART
-            elif any(d.origin and d.origin.word == COUNT_OF_ALL for d in _data([right])):
+            elif any(map(_of_all, _data([right]))):
                 said = BY_COUNT_OF_ALL
         case _:
             placement = placements.elementwise((a, b))
@@ -187,6 +194,11 @@ def _whole_and_part(a: Placement, b: Placement, left: Value, right: Value) -> bo
         if p.kind is Kind.UNIFORM and part and any(d.sources for d in _data([v])):
             return True
     return False
+
+
+def _of_all(d: Data) -> bool:
+    """Whether data are a count as all ranks have it on average."""
+    return d.origin is not None and d.origin.word == COUNT_OF_ALL
 
 
 def _by_all_counts(v: Value) -> bool:

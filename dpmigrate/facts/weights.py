@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -18,7 +19,7 @@ from dpmigrate.facts.rows import Rows
 from dpmigrate.facts.selections import chosen, listed
 
 _PURE_METHODS = frozenset(
-    {"view", "reshape", "long", "int", "squeeze", "flatten", "contiguous", "to", "cuda", "size", "float", "sum", "type", "bool", "data", "item"}
+    {"view", "reshape", "long", "int", "squeeze", "flatten", "contiguous", "to", "type_as", "cuda", "size", "float", "sum", "type", "bool", "data", "item"}
 )
 #: what makes a tensor of the size of another one
 _LIKE = re.compile(r"torch\.\w+_like")
@@ -219,8 +220,9 @@ def _least(call: ast.Call) -> list[ast.expr]:
 
 def _from_model(roles: Roles, node: ast.AST, seen: set[ast.AST]) -> bool:
     """Whether a model's outputs may go into the value: its gradient would go through the divisor. ``seen``: what has been looked at."""
-    own = {n.value for n in walk(node) if isinstance(n, ast.Attribute) and of_self(n)}
-    for n in walk(node):
+    parts = list(_with_numbers(node))
+    own = {n.value for n in parts if isinstance(n, ast.Attribute) and of_self(n)}
+    for n in parts:
         if isinstance(n, ast.Call) and (roles.model_vals(n.func) or any(roles.calls_model(f) for f, _ in roles.values.targets(n))):
             return True
         if isinstance(n, ast.Attribute) and n.value in own and n not in seen:
@@ -238,6 +240,22 @@ def _from_model(roles: Roles, node: ast.AST, seen: set[ast.AST]) -> bool:
                 if b.how in ("assign", "aug") and b.value is not None and _from_model(roles, b.value, seen):
                     return True
     return False
+
+
+#: methods that are given another tensor for its type, device or form alone
+_LIKE_ANOTHER = frozenset({"to", "type", "type_as", "view_as", "expand_as", "reshape_as"})
+
+
+def _with_numbers(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of an expression whose numbers go into it: not ``loss`` of ``mask.to(loss.dtype)``, ``mask.type_as(loss)``."""
+    todo = [node]
+    while todo:
+        n = todo.pop()
+        if isinstance(n, ast.Attribute) and n.attr in ("dtype", "device"):
+            continue
+        yield n
+        like = isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _LIKE_ANOTHER
+        todo += [n.func] if like and isinstance(n, ast.Call) else ast.iter_child_nodes(n)
 
 
 def _may_learn(roles: Roles, attribute: ast.Attribute) -> bool:

@@ -77,9 +77,17 @@ def chained(site: Site) -> Value:
     return over(site, "chain", sources)
 
 
+#: up to this number of items a tuple is known item by item
+_REPEATED = 8
+
+
 def product(site: Site) -> Value:
-    """``itertools.product(a, b)``."""
+    """``itertools.product(a, b)``, ``product(a, repeat=2)``, ``combinations(a, 2)``."""
     parts = [site.m.taken(s, site.node, site.frame) for s in site.arguments.positional]
+    times = site.constant(-1, "repeat", 1) if site.word == "product" else site.constant(1, "r")
+    if site.word != "product":
+        parts = parts[:1]  # of permutations without a number as many as there are: one is seen
+    parts = parts * times if type(times) is int and 0 < times < _REPEATED else parts
     return site.m.listed([items(parts)], site.node, site.frame, exact=False)
 
 

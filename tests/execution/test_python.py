@@ -295,6 +295,11 @@ PROGRAMS: dict[str, tuple[str, str]] = {
         "a, b, c, d = 'GlaS', 'other', 'GlaS', 1\nif a is b:\n    x = 1\nelif a is c:\n    x = 2\nelse:\n    x = 3\ny = a is not c\nz = d is True\n",
         "x y z",
     ),
+    "products": (
+        "import itertools\nfrom itertools import product\na = [(i, j) for i, j in product(range(2), repeat=2)]\nb = a[3][1]\n"
+        "c = [x + y for x, y in itertools.combinations([1, 2, 3], 2)]\nd = [p for p, q in product('ab', [1, 2])][1]\n",
+        "",
+    ),
     "enumerate by name": ("x = [i for i, v in enumerate(iterable=['a', 'b'], start=1)]\nn = x[1]\n", "n"),
     "complement": ("a = ~5\nb = ~0\n", "a b"),
     "format with a tuple": ("a = '%s_%d' % ('run', 3)\nb = 'x%s' % (1,)\nc = '%d %%' % 3\n", "a b"),

@@ -146,6 +146,9 @@ def test_what_is_selected_of_a_batch(expression: str, answer: bool) -> None:
     ("divisor", "count", "guards"),
     [
         pytest.param("mask.sum()", "mask.sum()", [], id="plain"),
+        pytest.param("mask.to(out.dtype).sum()", "mask.to(out.dtype).sum()", [], id="of the model's type"),
+        pytest.param("mask.type_as(out).sum()", "mask.type_as(out).sum()", [], id="of the model's type, by a method"),
+        pytest.param("mask.to(out.device, out.dtype).sum()", "mask.to(out.device, out.dtype).sum()", [], id="of the model's device"),
         pytest.param("mask.sum().clamp(min=1)", "mask.sum()", ["1"], id="clamped"),
         pytest.param("mask.sum().clamp_min(1)", "mask.sum()", ["1"], id="clamped, positional"),
         pytest.param("max(mask.sum(), 1)", "mask.sum()", ["1"], id="at least one"),
@@ -175,6 +178,8 @@ def test_a_count_and_what_keeps_it_from_zero(divisor: str, count: str, guards: l
         pytest.param("out.sum()", id="of the model"),
         pytest.param("soft.sum()", id="of the model, by a name"),
         pytest.param("model(x).sum()", id="of the model, at once"),
+        pytest.param("out.to(mask.dtype).sum()", id="of the model, as another type"),
+        pytest.param("mask.where(mask, out).sum()", id="of the model, among others"),
         pytest.param("[m for m in mask].sum()", id="a comprehension"),
     ],
 )

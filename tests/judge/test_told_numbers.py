@@ -77,3 +77,19 @@ def test_a_sample_by_its_place(turn: str, least: int | None) -> None:
 def test_a_device_that_ddp_does_not_support(end: str, wrong: bool) -> None:
     found = [f for f in judged(result(end=end)).faults if f.invariant == devices.NAME]
     assert bool(found) is wrong
+
+
+@pytest.mark.parametrize(
+    ("divisor", "right"),
+    [
+        ("ddp.mean_count(mask.sum())", True),
+        ("(ddp.mean_count(mask.sum()) + 1e-8 / ddp.world_size())", True),
+        ("(1e-8 / ddp.world_size() + ddp.mean_count(mask.sum()))", True),
+        ("(mask.sum() + 1e-8 / ddp.world_size())", False),
+        ("(ddp.mean_count(mask.sum()) + 1.0)", False),
+    ],
+)
+def test_a_count_of_all_ranks_and_what_keeps_it_from_zero(divisor: str, right: bool) -> None:
+    turn = f"mask = (y > 0).float()\nlate = (nn.functional.cross_entropy(model(x), y, reduction='none') * mask).sum() / {divisor}\nlate.backward()\noptimizer.step()"
+    found = [f for f in judged(result(turn=turn)).faults if f.invariant in (totals.NAME, totals.COUPLED)]
+    assert (not found) is right, found
