@@ -62,10 +62,6 @@ class Arguments:
         """The same with more before them."""
         return Arguments([*first, *self.positional], self.keywords, self.star, self.stars)
 
-    def more_than_named(self) -> bool:
-        """Whether more arguments are given by their place than are known to have one."""
-        return bool(self.names) and len(self.positional) > len(self.names)
-
     def joined(self) -> Value:
         """The value that is any of them."""
         return join(*self.all())
