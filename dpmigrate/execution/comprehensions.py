@@ -24,7 +24,7 @@ from dpmigrate.execution.values import (
     Value,
     value,
 )
-from dpmigrate.execution.widening import TURNS, counted, widened
+from dpmigrate.execution.widening import ROUNDS, TURNS, counted, widened
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class ComprehensionParts(OperatorParts):
             self.control.append(Parting(origin, True, turns=True, samples=True))
         else:
             self.control.append(out.parted)
-        for turn in range(TURNS + 1):  # what an element leaves behind may change the next one
+        for turn in range(ROUNDS):  # what an element leaves behind may change the next one
             self.heap.mark()
             if of_samples:
                 self.turns.append(self.heap.level)
@@ -150,6 +150,8 @@ class ComprehensionParts(OperatorParts):
             merged = (lambda v: widened(v, generator.iter)) if late else counted
             if not self.heap.apply([delta, {}], merged):
                 break
+        else:
+            self.unsettled()
         self.control.pop()
         if of_samples:
             self.over_samples = None

@@ -29,10 +29,8 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.execution.widening import TURNS, counted, widened
+from dpmigrate.execution.widening import ROUNDS, TURNS, counted, widened
 
-#: turns in which a loop must settle; from ``TURNS`` on what changes is widened
-ROUNDS = 40
 #: literal sequences up to this length are gone through one by one
 UNROLLED = 6
 #: and up to this one where each turn sets an attribute whose name it computes
@@ -215,6 +213,9 @@ class LoopParts(MatchParts):
                     continue  # some ranks have left: the next turn is taken by the others alone
                 if known is None and turn and not changed:
                     break
+            else:
+                if known is None:
+                    self.unsettled()
             self.heap.apply([tested])
         finally:
             frame.loops.pop()
@@ -376,6 +377,8 @@ class LoopParts(MatchParts):
             delta = self.heap.rollback()
             if not alive or not self._settle([delta, {}], n, parted, node):
                 break
+        else:
+            self.unsettled()
         self.control.pop()
         return alive
 

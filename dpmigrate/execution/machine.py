@@ -239,6 +239,10 @@ class Machine(ABC):
         """Whether this is done in a turn for each sample of a batch."""
         return self.over_samples is not None and len(self.turns) == 1
 
+    def unsettled(self) -> None:
+        """A loop still changes something after all its rounds: what is said of it may be too little."""
+        self.trace.ended = self.trace.ended or "a loop that does not settle is not followed"
+
     def raises(self) -> None:
         """An exception is raised here: where only some ranks come here, only they raise it."""
         for depth in range(len(self.control) - 1, -1, -1):

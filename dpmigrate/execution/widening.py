@@ -8,6 +8,8 @@ from dpmigrate.execution.values import SETTING, Const, Data, Items, Setting, Unk
 
 #: turns of a loop, after which what still changes is not understood
 TURNS = 4
+#: turns in which a loop must settle; from ``TURNS`` on what changes is widened
+ROUNDS = 40
 
 
 def counted(v: Value) -> Value:

@@ -86,9 +86,12 @@ def product(site: Site) -> Value:
     parts = [site.m.taken(s, site.node, site.frame) for s in site.arguments.positional]
     times = site.constant(-1, "repeat", 1) if site.word == "product" else site.constant(1, "r")
     if site.word != "product":
-        parts = parts[:1]  # of permutations without a number as many as there are: one is seen
-    parts = parts * times if type(times) is int and 0 < times < _REPEATED else parts
-    return site.m.listed([items(parts)], site.node, site.frame, exact=False)
+        parts = parts[:1]
+    if type(times) is int and 0 < times < _REPEATED:
+        each = items(parts * times)
+    else:  # how many items a tuple has is not known
+        each = site.m.listed(parts, site.node, site.frame, exact=False)
+    return site.m.listed([each], site.node, site.frame, exact=False)
 
 
 def named_tuple(site: Site) -> Value:

@@ -297,7 +297,7 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     ),
     "products": (
         "import itertools\nfrom itertools import product\na = [(i, j) for i, j in product(range(2), repeat=2)]\nb = a[3][1]\n"
-        "c = [x + y for x, y in itertools.combinations([1, 2, 3], 2)]\nd = [p for p, q in product('ab', [1, 2])][1]\n",
+        "c = [x + y for x, y in itertools.combinations([1, 2, 3], 2)]\ne = len(list(itertools.permutations([1, 2]))[0])\nd = [p for p, q in product('ab', [1, 2])][1]\n",
         "",
     ),
     "enumerate by name": ("x = [i for i, v in enumerate(iterable=['a', 'b'], start=1)]\nn = x[1]\n", "n"),
@@ -345,3 +345,11 @@ def test_what_a_name_may_be_where_it_may_have_no_value() -> None:
 def test_a_name_without_a_value() -> None:
     ex = executed("x = 1\ndel x\nprint(x)\n")
     assert lines(ex, "unbound") == [3]
+
+
+@pytest.mark.parametrize(("names", "settles"), [(8, True), (60, False)])
+def test_a_loop_that_does_not_settle_ends_what_is_understood(names: int, settles: bool) -> None:
+    begin = "; ".join(f"c{i} = 0" for i in range(names))
+    steps = "; ".join(f"c{i} = c{i + 1}" for i in range(names - 1))
+    ex = executed(f"{begin}\nfor i in range(100):\n    {steps}; c{names - 1} = 7\n")
+    assert (ex.trace.ended is None) is settles
