@@ -1,4 +1,4 @@
-"""Operators, comparisons and choices."""
+"""Operators and choices."""
 
 from __future__ import annotations
 
@@ -6,40 +6,27 @@ import ast
 import operator
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeGuard
+from typing import Any
 
 from dpmigrate.execution import arithmetic, divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import UNSEEN, Location
-from dpmigrate.execution.literals import LiteralParts
+from dpmigrate.execution.comparisons import ComparisonParts
+from dpmigrate.execution.heap import Location
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
-from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
-    NONE,
     NOTHING,
-    SETTING,
-    Atom,
     Const,
-    Data,
-    Differs,
     Items,
-    Method,
-    Origin,
     Ref,
     Setting,
-    Unknown,
     Value,
-    atom_placement,
-    atoms,
     const,
     data,
     items,
     join,
     known,
     only,
-    placement_of,
     value,
 )
 
@@ -47,14 +34,9 @@ _UNARY = {ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__"}
 _UNARY_OF: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
 }  # fmt: skip
-_COMPARED = {
-    ast.Eq: ("__eq__",), ast.NotEq: ("__ne__", "__eq__"), ast.Lt: ("__lt__",),
-    ast.LtE: ("__le__",), ast.Gt: ("__gt__",), ast.GtE: ("__ge__",),
-    ast.In: ("__contains__",), ast.NotIn: ("__contains__",),
-}  # fmt: skip
 
 
-class OperatorParts(LiteralParts):
+class OperatorParts(ComparisonParts):
     """One method for each kind of operator."""
 
     def __init__(self, *args: Any) -> None:
@@ -141,143 +123,6 @@ class OperatorParts(LiteralParts):
             return own
         return self.plain([v], "-", node, frame)
 
-    def _compare(self, node: ast.Compare, frame: Frame) -> Value:
-        left = self.evaluate(node.left, frame)
-        rights = [self.evaluate(c, frame) for c in node.comparators]
-        if len(rights) == 1:
-            answer = self._comparison(node.ops[0], left, rights[0], node, frame)
-            if answer is not None:
-                return answer
-        operands = [left, *rights]
-        if all(map(_shape, operands)):
-            return SETTING  # ranks have batches of one size
-        hidden = [v for v in operands if not data(v) and self._hides(v)]
-        if any(data(v) for v in operands) and not hidden:
-            if all(_size(d) for v in operands for d in data(v)):
-                return SETTING
-            return arithmetic.elementwise("comparison", operands, node)
-        return self._of_turn(operands, node) or self.plain(operands, "comparison", node, frame)
-
-    def _of_turn(self, operands: list[Value], node: ast.AST) -> Value:
-        """The answer that a turn's own samples give, also those that lists hold; nothing where the
-        operands hold anything else that is not the same on all ranks.
-        """
-        held = [h for v in operands for h in self.held_in(v)]
-        differ = [a for v in held for a in v if atom_placement(a).kind not in placements.EQUAL]
-        if not differ or not samples.of_turn(tuple(differ)):
-            return NOTHING
-        return arithmetic.derived(
-            "comparison", placements.TERM, held, node, kind="mask", gradient="none", axes=0
-        )
-
-    def _comparison(
-        self, op: ast.cmpop, left: Value, right: Value, node: ast.AST, frame: Frame
-    ) -> Value | None:
-        known = arithmetic.compared(op, left, right)
-        if known is not None:
-            return const(known)
-        same = isinstance(op, ast.Is | ast.Eq)
-        if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and NONE in (left, right):
-            other = left if right == NONE else right
-            if other and not any(self._maybe_none(a) for a in other):
-                if all(not (isinstance(a, Const) and a.value is None) for a in other):
-                    return const(not same)
-            differs = tuple(a for a in other if isinstance(a, Differs))
-            return differs or SETTING
-        same_object = self._identical(left, right)
-        if same_object is not None and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
-            return const(same_object == same)
-        if isinstance(op, ast.In | ast.NotIn):
-            keys = self.members(right)
-            if keys is not None:
-                try:
-                    return const((only(left) in [only(k) for k in keys]) == isinstance(op, ast.In))
-                except LookupError:
-                    pass
-            if all(self._by_keys(a) for a in right) and right:
-                named = [self._named(a, left) for a in right]
-                if all(named):
-                    return const(isinstance(op, ast.In))
-                keys = [self._keys_of(a, node, frame) for a in right]
-                return self.plain([left, *keys], "comparison", node, frame)
-        holder, other = (right, left) if isinstance(op, ast.In | ast.NotIn) else (left, right)
-        for word in _COMPARED.get(type(op), ()):
-            answer = self.own_operator(holder, word, [other], node, frame)
-            if answer is not None:
-                kept = isinstance(op, ast.Eq | ast.Lt | ast.Gt | ast.LtE | ast.GtE | ast.In)
-                return (
-                    answer if kept or word == "__ne__" else self.plain([answer], word, node, frame)
-                )
-        return None
-
-    def _by_keys(self, atom: Atom) -> bool:
-        """Whether ``x in atom`` asks for a key, or the name of a field."""
-        made = self.object(atom)
-        return made is not None and made.kind in ("dict", "namespace")
-
-    def _named(self, atom: Atom, name: Value) -> bool:
-        """Whether it has the field for certain."""
-        made, key = self.object(atom), known(name) if len(name) == 1 else None
-        if made is None or made.kind != "namespace" or not isinstance(key, str):
-            return False
-        held = self.heap.read((made.number, key))
-        return isinstance(name[0], Const) and bool(held) and self.bound(held or ()) == held
-
-    def _keys_of(self, atom: Atom, node: ast.AST, frame: Frame) -> Value:
-        made = self.object(atom)
-        if made is not None and made.kind == "namespace":
-            return SETTING
-        return self.elements((atom,), node, frame)
-
-    def _hides(self, v: Value) -> bool:
-        """Whether an object of a value holds what differs between ranks."""
-        equal = placements.EQUAL
-        return placement_of(v).kind in equal and self.depends(v).kind not in equal
-
-    def _maybe_none(self, atom: Atom) -> bool:
-        """Whether an atom of which nothing else is known may be None."""
-        made = self.object(atom)
-        if made is not None:
-            return made.kind in UNSEEN
-        return isinstance(atom, Setting | Unknown | Method) or getattr(atom, "kind", "") == "any"
-
-    def own_operator(
-        self, v: Value, name: str, given: list[Value], node: ast.AST, frame: Frame
-    ) -> Value | None:
-        """What a special method of the program's class gives; None where there is none."""
-        for made in self.instances_of(v):
-            method = self.method_of(made, name)
-            if method is not None:
-                return self.call(value(method), Arguments(given), node, frame)
-        return None
-
-    def _identical(self, left: Value, right: Value) -> bool | None:
-        """Whether two values are one object, where each is one that exists once."""
-        a, b = (self.object(v[0]) if len(v) == 1 else None for v in (left, right))
-        if a is None or b is None or a.many or b.many:
-            return None
-        if any(o.kind == "instance" and self.method_of(o, "__eq__") for o in (a, b)):
-            return None
-        if {a.kind, b.kind} <= {"instance", "class", "function"}:
-            return a is b
-        return None
-
-    def plain(self, operands: list[Value], word: str, node: ast.AST, frame: Frame) -> Value:
-        """A plain result of operands that are no data: uniform, unless one of them is not."""
-        found = next((v for v in operands if self.depends(v).kind not in placements.EQUAL), None)
-        if found is None:
-            return SETTING
-        parted = self.parting(found, node)
-        if parted is not None and parted.certain:
-            return divergence.differing(SETTING, parted)
-        if parted is not None:  # why it is not known of what it is made of
-            return value(Unknown(parted.origin.word, parted.origin.node))
-        if self.depends(found).kind is not Kind.UNKNOWN:
-            apart = (a for a in atoms(found) if atom_placement(a).kind not in placements.EQUAL)
-            before = next((a.origin for a in apart if isinstance(a, Data | Differs)), None)
-            return divergence.differing(SETTING, Parting(Origin(node, word, before), True))
-        return self.opaque_result(operands, word, node, frame)
-
     def _binary(self, node: ast.BinOp, frame: Frame) -> Value:
         left = self.evaluate(node.left, frame)
         right = self.evaluate(node.right, frame)
@@ -344,18 +189,11 @@ class OperatorParts(LiteralParts):
             return given
         return self.plain([left, right], word, node, frame)
 
-    def _containers(
-        self, op: ast.operator, left: Value, right: Value, node: ast.AST, frame: Frame
-    ) -> Value | None:
+    def _containers(self, op: ast.operator, left: Value, right: Value, node: ast.AST, frame: Frame) -> Value | None:
         """Lists and tuples added and repeated, dictionaries and sets merged."""
         if not isinstance(op, ast.Add | ast.Mult | ast.BitOr):
             return None
-        sequences = [
-            a
-            for a in (*left, *right)
-            if isinstance(a, Items)
-            or (isinstance(a, Ref) and self.heap.objects[a.object].kind in ("list", "dict", "set"))
-        ]
+        sequences = [a for a in (*left, *right) if isinstance(a, Items) or (isinstance(a, Ref) and self.heap.objects[a.object].kind in ("list", "dict", "set"))]
         if not sequences:
             return None
         if isinstance(op, ast.Mult):
@@ -403,32 +241,6 @@ class OperatorParts(LiteralParts):
 
 #: operators that change what was added up before
 _SCALES = ("mul", "truediv", "floordiv", "mod", "pow")
-
-
-def _shape(v: Value) -> bool:
-    """Whether it is the shape of a tensor of rows, or of one that is the same on all ranks."""
-    for atom in v:
-        if isinstance(atom, Items):
-            parts = [a for i in atom.items for a in i]
-            if not all(isinstance(a, Setting | Const) or _is_size(a) for a in parts):
-                return False
-        elif not (isinstance(atom, Setting) or (_is_size(atom) and atom.kind == "shape")):
-            return False
-    return True
-
-
-def _is_size(atom: Atom) -> TypeGuard[Data]:
-    return isinstance(atom, Data) and _size(atom)
-
-
-def _size(d: Data) -> bool:
-    """Whether it is a number of samples, or a shape."""
-    kind = d.placement.kind
-    if d.kind not in ("number", "shape", "text"):
-        return False
-    if d.turn:
-        return False  # it depends on the place of a sample
-    return kind in (*placements.EQUAL, Kind.SIZE) or (d.kind == "shape" and not d.placement.ragged)
 
 
 def _formatted(left: Value, parts: list[Value]) -> Value | None:

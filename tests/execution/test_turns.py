@@ -90,6 +90,10 @@ ADDED = {
         "found = 0\nnorms = [p for p in (1, 2) if torch.cuda.device_count() < 9]",
         "loss = 0.0\nfor p in norms:\n    loss += x.norm(p)\nfound += loss.item()",
     ),
+    "shapes of one batch are compared": (
+        "found = 0\npad = torch.nn.functional.pad",
+        "h = x + 1\nif h.shape != x.shape or len(h) != x.size(0):\n    h = pad(h, (0, 1))\nfound += h.mean().item()",
+    ),
     "every second value of one batch": ("found = 0", "for k in range(0, len(x), 2):\n    found += 1"),
 }
 
@@ -117,6 +121,9 @@ def test_what_is_added_up_over_turns_is_the_rank_s_part(name: str) -> None:
         ("found = 0", "found = 1 if x.mean() > 11 else 2"),
         ("found = None", "found = x"),
         ("found = 0", "found = 0 + x.mean().item()"),
+        ("found = 0\nbefore = None", "if before is not None and before.shape == x.shape:\n    found += 1\nbefore = x"),
+        ("found = 0\nbefore = 4", "h = x\nif before != len(x):\n    h = x[:1]\nbefore = len(x)\nfound += h.sum().item()"),
+        ("found = 0", "if len(x[x[:, 0] > 9]) == len(x):\n    found = 1"),
         ("found = 0", "inner = 0\nfor k in range(2):\n    inner += x.mean()\nfound = inner"),
     ],
 )
