@@ -41,6 +41,8 @@ _MONAI = "https://docs.monai.io/en/stable/networks.html"
 _SEVERAL = (
     "detection", "feature_extraction", "_utils", "optical_flow", "_api", "inception", "googlenet",
 )  # fmt: skip
+#: networks that may have a second output while they are trained
+_AUXILIARY = ("inception_v3", "Inception3", "googlenet", "GoogLeNet")
 _SMP_MODELS = (
     "Unet", "UnetPlusPlus", "MAnet", "Linknet", "FPN", "PSPNet", "PAN", "DeepLabV3",
     "DeepLabV3Plus", "UPerNet", "Segformer", "DPT", "create_model", "from_pretrained",
@@ -58,6 +60,13 @@ _GRAPH_PACKAGES = ("torch_geometric.nn", "dgl.nn.pytorch", "dgl.nn")
 def network(site: Site) -> Value:
     """A network of a library."""
     return value(Ref(site.made("module", extra=MODEL).number))
+
+
+def with_auxiliary(site: Site) -> Value:
+    """``inception_v3(aux_logits=False)``: by default it gives a second output while it trains."""
+    if known(site.arguments.keywords.get("aux_logits", NOTHING)) is False:
+        return network(site)
+    return site.unknown("how many outputs the network has, which aux_logits says")
 
 
 def pooled(site: Site) -> Value:
@@ -271,6 +280,8 @@ def pattern(name: str) -> Row | None:
         head, _, word = head.rpartition(".")
     if head.startswith("torchvision.models.segmentation") and word.islower():
         return Row(name, library_model, source=_VISION)  # a dictionary of rows
+    if head.startswith("torchvision.models") and word in _AUXILIARY:
+        return Row(name, with_auxiliary, source=_VISION)
     if _network(head, word):
         return Row(name, network, source=_source(head))
     if head.startswith("timm.scheduler") and "scheduler" in word.lower():

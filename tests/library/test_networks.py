@@ -41,6 +41,7 @@ def found(text: str, name: str = "x") -> str:
         "x = timm.create_model('a')(a)",
         "x = torchvision.models.resnet18()(a)",
         "x = torchvision.models.get_model('a')(a)",
+        "x = torchvision.models.inception_v3(pretrained=True, aux_logits=False)(a)",
         "x = EfficientNet.from_pretrained('a')(a)",
         "x = torchvision.models.segmentation.fcn_resnet50()(a)['out']",
         "x = monai.networks.nets.UNet(3)(a)",
@@ -85,7 +86,13 @@ def test_losses_are_what_they_reduce_to(text: str, wanted: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["torchvision.models.detection.ssd300_vgg16()", "smp.encoders.get_encoder('a')"]
+    "text",
+    [
+        "torchvision.models.detection.ssd300_vgg16()",
+        "torchvision.models.inception_v3()",
+        "torchvision.models.googlenet(aux_logits=True)",
+        "smp.encoders.get_encoder('a')",
+    ],
 )
 def test_what_gives_something_else_is_no_network(text: str) -> None:
     assert found(f"m = {text}\nx = m(a)") == "unknown"
