@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.names import SOME
-from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -30,10 +29,10 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library import streams
 from dpmigrate.library.devices import model_placed
-from dpmigrate.library.effects import cut, none, same, uniform
-from dpmigrate.library.sites import GRAD, Effect, Row, Site, methods
+from dpmigrate.library.effects import none, same, uniform
+from dpmigrate.library.sites import GRAD, Row, Site, methods
 
-_DOC = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"
+DOC = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"
 #: kinds of objects that hold data and are no part of a model
 _HOLDING = ("list", "dict", "set", "instance", "opaque", "output")
 #: kinds of objects that hold parameters
@@ -243,47 +242,16 @@ def part(site: Site) -> Value:
     held = site.m.heap.read((made.number, word))
     if held:
         return held
-    inner = site.m.heap.new(
-        "module", f"{made.name}.{word}", made.node, made.context, key=(made.number, word)
-    )
+    inner = site.m.heap.new("module", f"{made.name}.{word}", made.node, made.context, key=(made.number, word))
     inner.many, inner.extra = False, MODEL
     found = value(Ref(inner.number))
     site.m.heap.write((made.number, word), found)
     return found
 
 
-def wrapper(site: Site) -> Value:
-    """``DataParallel(model)``, ``DistributedDataParallel(model)``."""
-    module = site.get(0, "module")
-    taken_for_model(site, module or NOTHING)
-    made = site.ref(
-        "wrapper",
-        module=module,
-        find_unused=site.arguments.keywords.get("find_unused_parameters"),
-        device_ids=site.get(1, "device_ids"),
-    )
-    if site.word == "DistributedDataParallel":
-        site.event("wrap", object=made, module=module or NOTHING)
-    return made
-
-
-def wrapper_called(site: Site) -> Value:
-    """A call of a wrapper: its module is called, and what comes out has passed through the
-    wrapper.
-    """
-    made = site.object
-    assert made is not None
-    forward(site, made)
-    inner = site.m.heap.read((made.number, "module")) or NOTHING
-    result = site.m.call(inner, site.arguments, site.node, site.frame)
-    return through(result, made, site) if site.grad() else result
-
-
 def through(v: Value, made: Object, site: Site) -> Value:
     """Data that has passed through a wrapper."""
-    return each_data(
-        site.m, v, lambda d: d if d.gradient == "none" else reaching(d, made.number)
-    )
+    return each_data(site.m, v, lambda d: d if d.gradient == "none" else reaching(d, made.number))
 
 
 def reaching(d: Data, number: int) -> Data:
@@ -291,9 +259,7 @@ def reaching(d: Data, number: int) -> Data:
     return d._replace(reached=d.reached | {number})
 
 
-def each_data(
-    m: Machine, v: Value, change: Callable[[Data], Data], seen: frozenset[int] = frozenset()
-) -> Value:
+def each_data(m: Machine, v: Value, change: Callable[[Data], Data], seen: frozenset[int] = frozenset()) -> Value:
     """A value with all its data changed, in place where lists, dictionaries and plain objects hold
     them.
     """
@@ -318,13 +284,6 @@ def _plain(m: Machine, made: Object) -> bool:
     return made.kind in _HOLDING and not is_module(m, made)
 
 
-def wrapper_attribute(site: Site) -> Value:
-    """``wrapped.module``."""
-    made = site.object
-    assert made is not None
-    return site.m.heap.read((made.number, "module")) or SETTING
-
-
 def training(site: Site) -> Value:
     """``model.training``."""
     made = site.object
@@ -338,67 +297,8 @@ def tensor(site: Site) -> Value:
 
 def tensors(site: Site) -> Value:
     """The tensors of a state, with their names where asked for."""
-    each = (
-        items([SETTING, tensor(site)]) if site.word in ("items", "named_buffers") else tensor(site)
-    )
+    each = items([SETTING, tensor(site)]) if site.word in ("items", "named_buffers") else tensor(site)
     return site.m.listed([each], site.node, site.frame, exact=False)
-
-
-def no_sync(site: Site) -> Value:
-    """``model.no_sync()``."""
-    return site.ref("no_sync", of=site.get(0))
-
-
-def taken_for_model(site: Site, v: Value) -> None:
-    """What is wrapped is a model, also where its code is not seen."""
-    for made in site.m.objects(v):
-        if made.kind == _MODEL:
-            made.marks.add("module")
-
-
-def unseen(effect: Effect) -> Effect:
-    """A method that shows of an object of unseen code that it is a model."""
-
-    def shown(site: Site) -> Value | None:
-        if site.object is not None:
-            site.object.marks.add("module")
-        return effect(site)
-
-    return shown
-
-
-def unseen_called(site: Site) -> Value | None:
-    """A model whose code is not seen is called: a gradient comes to it. It is taken for one that
-    treats each sample of a batch by itself, which is noted.
-    """
-    made = site.object
-    if made is None or "module" not in made.marks:
-        return None
-    forward(site, made)
-    placement = _of_samples(site)
-    if placement is None:
-        found = site.unknown(f"the code of {made.name} is not seen")
-    else:
-        site.event("taken for samples", module=value(Ref(made.number)))
-        word = f"{made.name}, whose code is not seen"
-        found = arithmetic.derived(word, placement, site.operands(), site.node, keep_axes=False)
-    if not site.grad():
-        return cut(found)
-    return tuple(
-        reaching(a, made.number)._replace(gradient="whole") if isinstance(a, Data) else a
-        for a in found
-    )
-
-
-def _of_samples(site: Site) -> Placement | None:
-    """How what a model gives lies, that is given samples of a batch, first in each; None where it
-    is given something else.
-    """
-    given = [d for d in site.flat(site.arguments.joined()) if isinstance(d, Data)]
-    whole = len(given) == len(site.flat(site.arguments.joined()))
-    lying = [d.placement for d in given if d.placement.kind is not Kind.UNIFORM]
-    sampled = all(p.kind is Kind.ROWS and p.axis == 0 and not p.ragged for p in lying)
-    return placements.joined(lying) if whole and lying and sampled else None
 
 
 def named(site: Site) -> Value:
@@ -419,78 +319,53 @@ def named(site: Site) -> Value:
 #: methods that set an attribute by its name
 REGISTERING = ("register_buffer", "register_parameter", "add_module", "register_module")
 _ANY = "module|wrapper|container|criterion|library_model"
-_MODEL = "opaque"
 ROWS = (
-    Row("""
-torch.nn.DataParallel torch.nn.parallel.DataParallel
-torch.nn.parallel.DistributedDataParallel torch.nn.DistributedDataParallel
-""", wrapper, source=_DOC),
     Row(methods(_ANY, """
 to cuda cpu float double half type share_memory compile bfloat16 to_empty
-"""), itself, source=_DOC),
-    Row(methods(_ANY, "train eval"), mode, source=_DOC),
-    Row(methods(_ANY, "parameters named_parameters get_parameter"), parameters, source=_DOC),
+"""), itself, source=DOC),
+    Row(methods(_ANY, "train eval"), mode, source=DOC),
+    Row(methods(_ANY, "parameters named_parameters get_parameter"), parameters, source=DOC),
     Row(methods(_ANY, """
 modules named_modules children named_children get_submodule
-"""), modules, source=_DOC),
-    Row(methods(_ANY, "buffers named_buffers"), tensors, source=_DOC),
-    Row(methods(_ANY, "get_buffer"), tensor, source=_DOC),
-    Row(methods(_ANY, "state_dict"), state, source=_DOC),
-    Row(methods(_ANY, "load_state_dict"), state_loaded, source=_DOC),
-    Row(methods(_ANY, "zero_grad"), gradients_cleared, source=_DOC),
-    Row(methods(_ANY, "flatten_parameters"), none, source=_DOC),
-    Row(methods(_ANY, "reset_parameters"), drawn_again, source=_DOC),
-    Row(methods("wrapper|library_model", "__init__"), none, source=_DOC),
-    Row(methods(_ANY, "requires_grad_"), frozen, source=_DOC),
-    Row(methods(_ANY, " ".join(REGISTERING)), registered, source=_DOC),
-    Row(methods(_ANY, "apply"), applied, source=_DOC),
+"""), modules, source=DOC),
+    Row(methods(_ANY, "buffers named_buffers"), tensors, source=DOC),
+    Row(methods(_ANY, "get_buffer"), tensor, source=DOC),
+    Row(methods(_ANY, "state_dict"), state, source=DOC),
+    Row(methods(_ANY, "load_state_dict"), state_loaded, source=DOC),
+    Row(methods(_ANY, "zero_grad"), gradients_cleared, source=DOC),
+    Row(methods(_ANY, "flatten_parameters"), none, source=DOC),
+    Row(methods(_ANY, "reset_parameters"), drawn_again, source=DOC),
+    Row(methods("wrapper|library_model", "__init__"), none, source=DOC),
+    Row(methods(_ANY, "requires_grad_"), frozen, source=DOC),
+    Row(methods(_ANY, " ".join(REGISTERING)), registered, source=DOC),
+    Row(methods(_ANY, "apply"), applied, source=DOC),
     Row(methods(_ANY, """
 register_forward_hook register_full_backward_hook register_forward_pre_hook
 register_backward_hook extra_repr __repr__ register_load_state_dict_post_hook
-"""), uniform, source=_DOC),
-    Row("<module>.__getitem__ <module>.__iter__", part, source=_DOC),
-    Row(methods(_ANY, "__getattr__"), named, source=_DOC),
-    Row(methods(_MODEL, "to cuda cpu float double half"), itself, source=_DOC),
-    Row(methods(_MODEL, "train eval"), unseen(mode), source=_DOC),
-    Row(methods(_MODEL, "parameters named_parameters"), unseen(parameters), source=_DOC),
-    Row(methods(_MODEL, """
-modules named_modules children named_children
-"""), unseen(modules), source=_DOC),
-    Row(methods(_MODEL, "state_dict"), state, source=_DOC),
-    Row(methods(_MODEL, "load_state_dict"), state_loaded, source=_DOC),
-    Row(methods(_MODEL, "zero_grad"), none, source=_DOC),
-    Row(methods(_MODEL, "requires_grad_"), frozen, source=_DOC),
-    Row(methods(_MODEL, "apply"), unseen(applied), source=_DOC),
-    Row(methods(_MODEL, "__call__ forward"), unseen_called, source=_DOC),
-    Row("<wrapper>.__call__ <wrapper>.forward", wrapper_called, source=_DOC),
-    Row("<wrapper>.no_sync", no_sync, source=_DOC),
-    Row("<no_sync>.__enter__", same),
-    Row("<no_sync>.__exit__", none),
-    Row("<state>.items <state>.values", tensors, source=_DOC),
-    Row("<state>.keys <state>.__len__ <state>.__iter__", uniform, source=_DOC),
-    Row("<state>.__getitem__ <state>.pop <state>.get", tensor, source=_DOC),
-    Row("<state>.copy", same, source=_DOC),
-    Row("<state>.update <state>.__setitem__", none, source=_DOC),
+"""), uniform, source=DOC),
+    Row("<module>.__getitem__ <module>.__iter__", part, source=DOC),
+    Row(methods(_ANY, "__getattr__"), named, source=DOC),
+    Row("<state>.items <state>.values", tensors, source=DOC),
+    Row("<state>.keys <state>.__len__ <state>.__iter__", uniform, source=DOC),
+    Row("<state>.__getitem__ <state>.pop <state>.get", tensor, source=DOC),
+    Row("<state>.copy", same, source=DOC),
+    Row("<state>.update <state>.__setitem__", none, source=DOC),
 )  # fmt: skip
 ATTRIBUTES = (
     Row(methods("module|opaque|container|wrapper", """
 weight bias weight_ih_l0 weight_hh_l0 bias_ih_l0 bias_hh_l0 in_proj_weight in_proj_bias
 weight_orig weight_g weight_v
-"""), submodule_at, source=_DOC),
-    Row(methods("module|wrapper|container", "training"), training, source=_DOC),
-    Row("<wrapper>.module", wrapper_attribute, source=_DOC),
+"""), submodule_at, source=DOC),
+    Row(methods("module|wrapper|container", "training"), training, source=DOC),
     Row(methods("module", """
 in_features out_features in_channels out_channels num_features kernel_size stride padding
 hidden_size num_layers device embedding_dim num_embeddings input_size momentum eps dtype
-"""), uniform, source=_DOC),
-    Row(methods("module", "running_mean running_var num_batches_tracked"), tensor, source=_DOC),
+"""), uniform, source=DOC),
+    Row(methods("module", "running_mean running_var num_batches_tracked"), tensor, source=DOC),
 )  # fmt: skip
 KINDS = {
     "torch.nn.Module": frozenset({"module"}),
     "torch.jit.ScriptModule": frozenset({"module"}),
     "torch.nn._Loss": frozenset({"module"}),
     "torch.nn._WeightedLoss": frozenset({"module"}),
-    "torch.nn.DataParallel": frozenset({"wrapper"}),
-    "torch.nn.parallel.DataParallel": frozenset({"wrapper"}),
-    "torch.nn.parallel.DistributedDataParallel": frozenset({"wrapper"}),
 }

@@ -59,6 +59,7 @@ from dpmigrate.library import (
     python_names,
     rearranging,
     runtime,
+    runtime_reductions,
     stdlib,
     streams,
     texts,
@@ -76,7 +77,9 @@ from dpmigrate.library import (
     torch_tools,
     trackers,
     transformers,
+    unseen_models,
     vision,
+    wrappers,
 )
 from dpmigrate.library.public_names import MODULES_OF_TORCH, public
 from dpmigrate.library.pure import ANY
@@ -90,12 +93,12 @@ if TYPE_CHECKING:
 
 #: the tables; where two have a row of one name the later one counts, and the earlier ``pattern``
 TABLES: tuple[ModuleType, ...] = (
-    torch_tools, builtins, iterators, collections, command_line, stdlib, texts, numpy, torch_math,
-    torch_products, torch_more, torch_distributions, torch_factories, torch_shapes, torch_tensor, gradients, modules, losses,
-    module_lists, torch_nn, torch_optim, torch_data, batches, torch_process, devices, distributed,
-    runtime, streams, files, progress, trackers, transformers, vision, metrics, families, pure,
-    python_names, array_names, rearranging, configs,
-    networks, experiments,
+    torch_tools, builtins, iterators, collections, command_line, stdlib, texts, numpy,
+    torch_math, torch_products, torch_more, torch_distributions, torch_factories, torch_shapes,
+    torch_tensor, gradients, modules, unseen_models, wrappers, losses, module_lists, torch_nn,
+    torch_optim, torch_data, batches, torch_process, devices, distributed, runtime,
+    runtime_reductions, streams, files, progress, trackers, transformers, vision, metrics,
+    families, pure, python_names, array_names, rearranging, configs, networks, experiments,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
 

@@ -1,0 +1,229 @@
+"""dpmigrate_runtime: the functions that make the whole of what each rank has a part of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.values import (
+    NOTHING,
+    SETTING,
+    Atom,
+    Const,
+    Data,
+    Differs,
+    Items,
+    Origin,
+    Ref,
+    Setting,
+    Value,
+    atom_placement,
+    const,
+    items,
+    join,
+    placement_of,
+    value,
+)
+from dpmigrate.library.batches import divided
+from dpmigrate.library.sites import Effect, Row, Site
+
+DOC = "README.md#the-runtime"
+_R = "dpmigrate_runtime."
+
+
+def row(names: str, effect: Effect) -> Row:
+    """A row for functions of the runtime."""
+    return Row(" ".join(f"{_R}{n}" for n in names.split()), effect, (), DOC)
+
+
+def met(site: Site) -> None:
+    """All ranks come together here."""
+    site.event("collective", name=const(site.word))
+
+
+_TOTALS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
+
+
+def reduced(wanted: placements.Placement) -> Effect:
+    """``ddp.sum_all``, ``ddp.mean_all``: parts become the whole."""
+
+    def effect(site: Site) -> Value:
+        met(site)
+        given = list(site.arguments.positional)
+        if site.arguments.star:
+            given.append(site.arguments.star)
+        over = site.arguments.keywords.get("over")
+        if over and not any(divided(site.m, o) for o in site.m.objects(over)):
+            whole = [_of_all_batches(site, v, over) for v in given]
+            return whole[0] if len(whole) == 1 else items(whole)
+        for v in given:
+            flat = site.flat(v)
+            if flat:
+                site.event("reduce", how=const(wanted.how), given=flat)
+        found = [_whole(site, v, wanted) for v in given]
+        return found[0] if len(found) == 1 else items(found)
+
+    return effect
+
+
+def _of_all_batches(site: Site, v: Value, over: Value) -> Value:
+    """What a rank has added up over all batches of loaders that are not divided: the same on every
+    rank, whatever the order of the batches.
+    """
+    loaders = {o.number for o in site.m.objects(over)}
+    return tuple(a._replace(placement=placements.UNIFORM) if isinstance(a, Data) and a.placement.kind in _TOTALS and a.sources <= loaders else a for a in v)
+
+
+def _whole(site: Site, v: Value, wanted: placements.Placement) -> Value:
+    """The whole of a part; what is no such part is not made right by it."""
+    found: list[Value] = []
+    for atom in v:
+        made = site.m.object(atom)
+        if made is not None and made.kind in ("list", "dict"):
+            inner = site.m.contents(made)
+            held = _whole(site, inner, wanted)
+            new = site.m.heap.new(made.kind, made.kind, site.node, site.frame.context, key=made.number)
+            site.m.heap.write((new.number, "*"), held)
+            found.append(value(Ref(new.number)))
+        elif isinstance(atom, Items):
+            found.append(items([_whole(site, i, wanted) for i in atom.items]))
+        elif isinstance(atom, Data):
+            p = atom.placement
+            fits = p.kind in (Kind.ZERO, Kind.UNIFORM) if wanted.how == "mean" else p.kind is Kind.ZERO
+            fits = fits or placements.join(p, wanted) == wanted
+            origin = None if fits else Origin(site.node, f"{site.word} of what is {p}", atom.origin)
+            placement = placements.UNIFORM if fits else placements.UNKNOWN
+            found.append(value(atom._replace(placement=placement, origin=origin, gradient="none", reached=frozenset())))
+        elif isinstance(atom, Const | Setting) and atom_placement(atom).kind is not Kind.ZERO:
+            # the same on every rank: its mean is itself, its sum so many times as much
+            found.append(value(atom) if wanted.how == "mean" else SETTING)
+        else:
+            found.append(value(atom))
+    return join(*found)
+
+
+def gathered(site: Site) -> Value:
+    """``ddp.gather_all(x)``: the rows of all ranks in their order."""
+    met(site)
+    given = site.arguments.positional
+    over = [divided(site.m, o) for o in site.m.objects(site.arguments.keywords.get("over") or NOTHING)]
+    if over and not any(over):
+        return given[0] if len(given) == 1 else items(given)
+    found: list[Value] = []
+    for v in given:
+        if all(over):
+            site.event("reduce", how=const("rows"), given=v)
+        found.append(_uniform_in(site, v))
+    return found[0] if len(found) == 1 else items(found)
+
+
+def _uniform_in(site: Site, v: Value, *, longer: bool = True) -> Value:
+    """The same, with what lists hold; ``longer`` where they get the elements of all ranks."""
+    found: list[Value] = []
+    for atom in v:
+        made = site.m.object(atom)
+        if made is None or made.kind not in ("list", "dict"):
+            found.append(_uniform((atom,)))
+            continue
+        new = site.m.heap.new(made.kind, made.kind, site.node, site.frame.context, key=made.number)
+        for name, held in site.m.heap.names(made.number):
+            inner = _uniform_in(site, site.m.bound(held), longer=longer)
+            if longer and isinstance(name, int):
+                site.m.heap.widen((new.number, "*"), inner)
+            elif name == "*" or isinstance(name, Const | int):
+                site.m.heap.write((new.number, name), inner)
+        found.append(value(Ref(new.number)))
+    return join(*found)
+
+
+def _uniform(v: Value) -> Value:
+    found: list[Atom] = []
+    for a in v:
+        if isinstance(a, Data):
+            a = a._replace(placement=placements.UNIFORM, origin=None, gradient="none", reached=frozenset())
+        elif isinstance(a, Items):
+            a = Items(tuple(_uniform(i) for i in a.items))
+        if not isinstance(a, Differs):
+            found.append(a)
+    return tuple(found)
+
+
+def decided(site: Site) -> Value:
+    """``ddp.any_rank(flag)``, ``ddp.from_main(v)``: the same on all ranks."""
+    met(site)
+    given = site.get(0) or NOTHING
+    if site.word == "from_main":
+        site.event("rank 0 decides", given=given)
+    found = _uniform_in(site, given, longer=False)
+    kept = tuple(a for a in found if not isinstance(a, Data) or a.kind != "number")
+    # a number that was another one on each rank is some number now, beside what else it may be
+    return kept if kept and len(kept) == len(found) else join(kept, SETTING)
+
+
+def made_of(wanted: Callable[[Placement], bool], what: str, gives: Placement) -> Effect:
+    """A function for numbers that lie in one way; round anything else it is not established.
+
+    What it gives says how its gradient lies: DDP averages that over the ranks.
+    """
+
+    def effect(site: Site) -> Value:
+        given = site.flat(site.get(0) or NOTHING)
+        p = placement_of(given)
+        if p.kind is Kind.UNKNOWN:
+            return given
+        if not wanted(p):
+            return site.unknown(f"{site.word} of what is no {what}")
+        return arithmetic.derived(site.word, gives, [given], site.node)
+
+    return effect
+
+
+def weighted_mean(site: Site) -> Value | None:
+    """``ddp.weighted_mean(loss, count)``: a mean over what is counted. One over chosen samples stays
+    what it is where all samples are counted.
+    """
+    p = placement_of(site.flat(site.get(0) or NOTHING))
+    count = placement_of(site.flat(site.get(1, "weight") or NOTHING))
+    if p.kind is Kind.RATIO and count.kind is Kind.SIZE:
+        return site.get(0)
+    made = made_of(_mean, "mean", placements.MEAN)(site) or NOTHING
+    return tuple(a._replace(whole=True) if isinstance(a, Data) and a.placement == placements.MEAN else a for a in made)
+
+
+def collective(effect: Effect) -> Effect:
+    """The same where all ranks come together for it, which they do for gradients alone: without
+    them the runtime gives what it is given.
+    """
+
+    def together(site: Site) -> Value | None:
+        if not site.grad():
+            return site.get(0)
+        met(site)
+        return effect(site)
+
+    return together
+
+
+def _sum(p: Placement) -> bool:
+    return p == placements.SUM or p.kind in (Kind.SIZE, Kind.ZERO)
+
+
+def _mean(p: Placement) -> bool:
+    return p == placements.MEAN or p.kind in (Kind.RATIO, *placements.EQUAL)
+
+
+def _rows(p: Placement) -> bool:
+    return p.kind is Kind.ROWS
+
+
+ROWS = (
+    row("sum_all", reduced(placements.SUM)),
+    row("mean_all", reduced(placements.MEAN)),
+    row("gather_all", gathered),
+    row("any_rank from_main main_settings", decided),
+    row("sum_loss", made_of(_sum, "sum over the samples", placements.MEAN)),
+    row("weighted_mean", collective(weighted_mean)),
+    row("mean_count", collective(made_of(_sum, "number of samples", placements.size()))),
+    row("weight_of", made_of(_rows, "target of the samples", placements.SUM)),
+)
