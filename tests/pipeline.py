@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dpmigrate import rules
+from dpmigrate.facts.executed import take_out_untrained
+from dpmigrate.facts.names import Names
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Finding, Severity
 from dpmigrate.program import Part, Program, placed
@@ -108,10 +110,12 @@ def programs() -> list[Several]:
 
 
 def script(text: str, settings: Settings | None = None) -> Script:
-    """The facts of a piece of source."""
+    """The facts of a piece of source, with the functions that nothing calls: rules are asked about these too."""
     source = parse(text.encode(), "test.py")
     assert isinstance(source, Source), source
-    return Script(Program.of(source), settings or Settings())
+    program = Program.of(source)
+    take_out_untrained(program, Names(source.tree))
+    return Script(program, settings or Settings())
 
 
 def script_of(files: Mapping[str, str], settings: Settings | None = None) -> Script:

@@ -30,6 +30,7 @@ class StatementParts(ExceptionParts):
     def block(self, body: list[ast.stmt], frame: Frame) -> bool:
         for statement in body:
             self.step()
+            self.trace.ran.add(statement)
             run = _EXECUTE.get(type(statement))
             if run is not None and not run(self, statement, frame):
                 return False

@@ -70,6 +70,8 @@ class Trace:
     missed: dict[tuple[str, ast.AST | None], int] = field(default_factory=dict)
     #: functions of the program that were executed
     reached: set[ast.AST] = field(default_factory=set)
+    #: statements that were executed
+    ran: set[ast.stmt] = field(default_factory=set)
     #: calls of libraries: name -> whether a table has a row for it
     foreign: dict[str, bool] = field(default_factory=dict)
     #: why the execution ended early

@@ -1,4 +1,4 @@
-"""Which loaders a loop trains on, by the execution of the program on paper.
+"""Which loaders a loop trains on, and whether it trains at all, by the execution of the program on paper.
 
 A test on the phase may ask for anything: the mode of the model, an attribute, what another function decided. The execution follows them all: it
 knows the loops that are under way at each ``backward()``. Nodes are known by their places, since the facts may be about another copy of the tree.
@@ -7,12 +7,13 @@ knows the loops that are under way at each ``backward()``. Nodes are known by th
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, Ref
 from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.phases import Phases
 from dpmigrate.facts.roles import Roles
@@ -44,6 +45,28 @@ def training_side(program: Program, roles: Roles, loop: BatchLoop) -> Phases | N
     source = _with_key(result, trained, loop.source)
     # loaders that one call makes are told apart by their key alone
     return Phases(loaders, {c: {} for c in calls}, source) if loaders < loop.loaders or source is not loop.source else None
+
+
+def take_out_untrained(program: Program, names: Names) -> bool:
+    """Leave out of the trees the branches that would train and that no call ever comes to: ``if optimizer is not None`` in a function that is called
+    without one. Whether anything was left out, and with it the names are out of date. Where nothing else trains all of it stays.
+    """
+    backwards = [c for c in names.attributes("backward") if isinstance(names.function(c), FunctionNode)]
+    asked = {b: tests for b in backwards if (tests := [a for a in names.ancestors(b, below=names.function(b)) if isinstance(a, ast.If)])}
+    if not asked or before(program).trace.ended is not None:
+        return False
+    ran = {_place(s) for s in before(program).trace.ran}
+    dead = {b: side for b, tests in asked.items() if (side := next((s for t in tests for s in (t.body, t.orelse) if _dead(t, s, ran, names, b)), None))}
+    if len(dead) == len(names.attributes("backward")):
+        return False
+    for side in dead.values():
+        side[:] = [ast.copy_location(ast.Pass(), side[0])]
+    return bool(dead)
+
+
+def _dead(test: ast.If, side: list[ast.stmt], ran: Collection[Place], names: Names, backward: ast.AST) -> bool:
+    """Whether a backward stands on a side of a test that is asked, and that side never runs."""
+    return _place(test) in ran and any(names.is_inside(backward, s) for s in side) and _place(side[0]) not in ran
 
 
 def _loaders(events: Iterable[Event]) -> set[int]:

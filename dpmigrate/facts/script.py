@@ -12,7 +12,7 @@ from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.facts import builds, counters, division, evaluation, launch, layers, losses, precision, ranks
 from dpmigrate.facts.dormant import take_out
 from dpmigrate.facts.entry import Entry, find_entry
-from dpmigrate.facts.executed import training_side
+from dpmigrate.facts.executed import take_out_untrained, training_side
 from dpmigrate.facts.inputs import InputGradient, input_gradients
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
@@ -67,9 +67,15 @@ class Script:
 
     @classmethod
     def running(cls, program: Program, settings: Settings) -> Script:
-        """The facts of what runs: without the functions and classes that nothing uses."""
-        names = Names(program.parts[-1].tree, program.imported, program.links)
-        return cls(program, settings, None if take_out(names) else names)
+        """The facts of what runs: without the functions and classes that nothing uses, and the branches that train and that nothing comes to."""
+
+        def seen() -> Names:
+            return Names(program.parts[-1].tree, program.imported, program.links)
+
+        names = seen()
+        if take_out(names):
+            names = seen()
+        return cls(program, settings, seen() if take_out_untrained(program, names) else names)
 
     def _without_own_mode(self) -> tuple[ast.stmt, ...]:
         """Look at the default path alone, if there is one that has DataParallel and nothing of the own mode in it; what would switch that on."""

@@ -196,12 +196,13 @@ def executed(program: Program, *, by_default: bool = False) -> Execution:
 
 
 def before(program: Program) -> Execution:
-    """A program before its migration, executed. The last one is kept: a script that shares files
-    with others is planned again.
+    """A program before its migration, executed. The last two are kept: a script that shares files
+    with others is planned again, and the result is looked at in between.
     """
     key = tuple((p.source.name, p.source.data) for p in program.parts)
     if key not in _KEPT:
-        _KEPT.clear()
+        while len(_KEPT) > 1:
+            del _KEPT[next(iter(_KEPT))]
         _KEPT[key] = executed(program)
     return _KEPT[key]
 

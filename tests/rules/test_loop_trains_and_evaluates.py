@@ -38,6 +38,12 @@ def test_known_from_the_calls() -> None:
     assert found("DPM905", **parts) == []
 
 
+def test_a_side_that_trains_and_that_no_call_comes_to() -> None:
+    parts = {"defs": _function("optimizer is not None"), "end": "run(model, DataLoader(val_set))"}
+    assert found("DPM905", **parts) == []
+    assert refused("DPM905", **{**parts, "end": "run(model, DataLoader(val_set), optimizer if os.environ.get('MORE') else None)"})
+
+
 @pytest.mark.parametrize(
     "test",
     [pytest.param("state.training", id="attribute"), pytest.param("mode == 'train'", id="global"), pytest.param("is_train()", id="call")],

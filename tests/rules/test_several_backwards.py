@@ -43,7 +43,7 @@ def test_nothing_to_say(step: str) -> None:
             id="in the other branch",
         ),
         pytest.param(
-            "if epoch:\n    model(x).sum().backward()\nelif epoch > 1:\n    a = model(x)\n    a.sum().backward(retain_graph=True)\n    a.mean().backward()",
+            "if epoch > 2:\n    model(x).sum().backward()\nelif epoch > 1:\n    a = model(x)\n    a.sum().backward(retain_graph=True)\n    a.mean().backward()",
             "a.mean().backward()",
             id="in a third branch",
         ),
