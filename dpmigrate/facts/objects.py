@@ -31,12 +31,13 @@ class Val:
 class WrapSite:
     """A statement that gives a variable the wrapped form of its own model."""
 
-    call: ast.AST  # the DataParallel call, or the statement that a new wrap will follow
+    call: ast.AST  # the DataParallel call, or the statement that a new wrap will follow or precede
     stmt: ast.stmt
     key: Key
     wrapped: Val
     inner: frozenset[Val]
     first: ast.stmt | None = None  # of one of several models: the variable holds it bare from here to the wrap
+    precedes: bool = False  # the statement itself reads the wrapper
 
 
 Vals = frozenset[Val]

@@ -240,6 +240,8 @@ class Values:
                     vals -= w.inner
                 elif self.names.function(node) is self.names.function(w.stmt):
                     return vals & w.inner
+            if w.precedes and self.names.is_inside(node, w.stmt):
+                when = "after"
             if when == "before":
                 vals -= {w.wrapped}
             elif when == "after":

@@ -167,10 +167,10 @@ class Wrapping:
                 found = a
         return found
 
-    def _site(self, key: Key, stmt: ast.stmt, inner: Vals | None = None, first: ast.stmt | None = None) -> None:
+    def _site(self, key: Key, stmt: ast.stmt, inner: Vals | None = None, first: ast.stmt | None = None, *, precedes: bool = False) -> None:
         """A wrap of what the variable holds; of one of several models, those that it holds since the statement ``first``."""
         held = frozenset(x for v in self.values.vars.get(key, ()) for x in self.values.inner(v)) if inner is None else inner
-        self.sites.append(WrapSite(stmt, stmt, key, Val("wrapped", stmt, part=key), held, first))
+        self.sites.append(WrapSite(stmt, stmt, key, Val("wrapped", stmt, part=key), held, first, precedes))
 
     def _verify(self) -> None:
         """With all wraps in place every training pass must go through one."""
@@ -260,7 +260,7 @@ class Wrapping:
             given = self._made_in_call(p.model) if not roots else None
             if given is not None and (key := next(self.values.keys(given))) not in done:
                 done.add(key)
-                self._inside_function(key, given)
+                self._before(key, given, self._function_body(given))
             elif not roots and given is None:
                 self._problem(p.call, f"the model that {ast.unparse(p.model)} means cannot be traced to one variable")
             for key, node in roots:
@@ -287,11 +287,19 @@ class Wrapping:
     def _place(self, key: Key, node: ast.AST) -> None:
         writes = [w for w in self.roles.writes(key) if self._gives_model(w) and not self._reaches_loop(w)]
         if not writes:
-            self._inside_function(key, node)
+            self._before(key, node, self._turn(node) or self._function_body(node))
             return
         made = list(self._alternatives(key, node, writes))
         for block, last, given in made:
             self._after_set_up(key, block, last, given, alone=len(made) == 1)
+
+    def _before(self, key: Key, node: ast.AST, body: list[ast.stmt]) -> None:
+        """The wrap at the top of statements that have the model from elsewhere."""
+        if not body:
+            self._problem(node, f"{ast.unparse(node)} is not given a model in this program")
+            return
+        self.wraps.append(Wrap("before", body[0], ast.unparse(node), node, key))
+        self._site(key, body[0], precedes=True)
 
     def _after_set_up(self, key: Key, block: list[ast.stmt], last: int, writes: list[ast.stmt], *, alone: bool) -> None:
         """The wrap after the last statement of the block that needs the bare model which the ``writes`` give, the last of them in ``block[last]``."""
@@ -410,15 +418,20 @@ class Wrapping:
         """``self.model = pruned(self.model)``"""
         return any(isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load) and key in self.values.keys(n) for n in walk(stmt))
 
-    def _inside_function(self, key: Key, node: ast.AST) -> None:
-        """A parameter that nobody in the program fills: wrapped at the top of the function that trains with it."""
+    def _turn(self, node: ast.AST) -> list[ast.stmt]:
+        """The body of the loop whose variable the model is, ``for name, model in models.items()``: each turn trains another one."""
+        scope = self.names.owner(self.names.scope_of[node], node.id) if isinstance(node, ast.Name) else None
+        bound = scope.bindings[node.id] if scope is not None and isinstance(node, ast.Name) else []
+        loops = [self.names.statement(b.target) for b in bound]
+        one = loops[0] if len(loops) == 1 and bound[0].how == "for" else None
+        return one.body if isinstance(one, ast.For) and self.names.is_inside(node, one) else []
+
+    def _function_body(self, node: ast.AST) -> list[ast.stmt]:
+        """Of a parameter that nobody in the program fills the function that trains with it."""
         function = self.names.function(node)
         if not isinstance(function, FunctionNode) or not isinstance(node, ast.Name):
-            self._problem(node, f"{ast.unparse(node)} is not given a model in this program")
-            return
-        body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-        self.wraps.append(Wrap("before", body[0], node.id, node, key))
-        self._site(key, body[0])
+            return []
+        return [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
 
     def _gives_model(self, stmt: ast.stmt) -> bool:
         value = getattr(stmt, "value", None)

@@ -427,3 +427,18 @@ def test_a_model_that_is_made_in_the_call(calls: str, wrap: tuple[str, str, str]
     wraps, _, problems = _plan(f"{_TOP}{_GIVEN}{calls}\n")
     assert wraps == ([wrap] if wrap is not None else [])
     assert bool(problems) is (wrap is None)
+
+
+@pytest.mark.parametrize(
+    ("made", "loop", "wrap"),
+    [
+        pytest.param("{'a': nn.Linear(3, 2)}", "for name, net in nets.items():\n    fit(net, loader)", ("before", "fit(net, loader)", "net"), id="of a dictionary"),
+        pytest.param("[nn.Linear(3, 2)]", "for net in nets:\n    print(net)\n    fit(net, loader)", ("before", "print(net)", "net"), id="of a list"),
+        pytest.param("[nn.Linear(3, 2)]", "for net in nets:\n    pass\nfit(net, loader)", None, id="read after the loop"),
+        pytest.param("[nn.Linear(3, 2)]", "for net in nets:\n    fit(net, loader)\nfor net in nets:\n    print(net)", None, id="the variable of two loops"),
+    ],
+)
+def test_a_loop_over_models_wraps_one_in_each_turn(made: str, loop: str, wrap: tuple[str, str, str] | None) -> None:
+    wraps, _, problems = _plan(f"{_TOP}{_GIVEN}nets = {made}\n{loop}\n")
+    assert wraps == ([wrap] if wrap is not None else [])
+    assert bool(problems) is (wrap is None)
