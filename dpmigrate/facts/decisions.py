@@ -179,7 +179,7 @@ def _wheredrawn(script: Script, part: Part) -> list[Part]:
     names, found = script.names, []
     if part.by is not By.MAIN:
         return [part]
-    for n in (n for n in walk(part.node) if isinstance(n, ast.Name) and drawn(script.roles, n)):
+    for n in (n for n in walk(part.node) if isinstance(n, ast.Name) and drawn(script.roles, n) and not too_large(script, n)):
         bound = list(names.bindings(names.scope_of[n], n.id))
         value = bound[0].value if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path else None
         elsewhere = any(not names.is_inside(r, part.node) for r in names.uses(names.scope_of[n], n.id) if isinstance(r.ctx, ast.Load))
@@ -189,6 +189,15 @@ def _wheredrawn(script: Script, part: Part) -> list[Part]:
             return [part]
         found.append(Part(value, By.MAIN))
     return found if found and not any(drawing(script.roles, c) for c in walk(part.node) if isinstance(c, ast.Call)) else [part]
+
+
+def too_large(script: Script, node: ast.expr) -> bool:
+    """Whether the expression may be a loader, a data set, a model or an optimizer, which rank 0 must not send to the others."""
+    for v in script.values.eval(node):
+        bases = [script.names.dotted(b) for k in script.values.defs.bases(v.cls) for b in k.bases] if v.cls is not None else []
+        if v.kind == "wrapped" or v in script.roles.models or any(q.startswith(("torch.nn.", "torch.utils.data.", "torch.optim.")) for q in (v.qual, *bases)):
+            return True
+    return False
 
 
 # ------------------------------------------------------------------ means over the batch

@@ -9,7 +9,7 @@ from textwrap import shorten
 from dpmigrate.edit import AddImport, After, Before, Delete, DropArg, DropItem, Edit, Enclose, MainOnly, SetArg
 from dpmigrate.edit import Wrap as Wrapped
 from dpmigrate.facts import steps
-from dpmigrate.facts.decisions import By, decided
+from dpmigrate.facts.decisions import By, decided, too_large
 from dpmigrate.facts.launch import EnvironmentWrite
 from dpmigrate.facts.losses import Loss, Norm
 from dpmigrate.facts.moves import moved_later
@@ -158,9 +158,9 @@ _DECIDED = {By.ANY: "{ddp}.any_rank({{}})", By.ALL: "not {ddp}.any_rank(not {{}}
 def together(script: Script, test: ast.expr, *, number: bool = False) -> list[Edit] | None:
     """The test (or ``number``) as all ranks decide it; None where none of them has what would decide it for the whole batch."""
     parts = decided(script, test, number=number)
-    if parts is None or (number and any(p.by is By.MAIN and _too_large(script, p.node) for p in parts)):
+    if parts is None or (number and any(p.by is By.MAIN and too_large(script, p.node) for p in parts)):
         return None
-    truths = [_DECIDED[p.by].replace("{{}}", "bool({{}})") if p.by is By.MAIN and _too_large(script, p.node) else _DECIDED[p.by] for p in parts]
+    truths = [_DECIDED[p.by].replace("{{}}", "bool({{}})") if p.by is By.MAIN and too_large(script, p.node) else _DECIDED[p.by] for p in parts]
     return [Wrapped(script.span(p.node), truth.format(ddp=script.ddp)) for p, truth in zip(parts, truths, strict=True)]
 
 
@@ -169,15 +169,6 @@ def read_as(script: Script, loss: Loss) -> str:
     if not loss.why.startswith("a "):
         return loss.why
     return f"{shorten(script.text(loss.node), 60, placeholder=' …')} is taken for {loss.why}"
-
-
-def _too_large(script: Script, node: ast.expr) -> bool:
-    """Whether the expression may be a loader, a data set, a model or an optimizer, which rank 0 must not send to the others."""
-    for v in script.values.eval(node):
-        bases = [script.names.dotted(b) for k in script.values.defs.bases(v.cls) for b in k.bases] if v.cls is not None else []
-        if v.kind == "wrapped" or v in script.roles.models or any(q.startswith(("torch.nn.", "torch.utils.data.", "torch.optim.")) for q in (v.qual, *bases)):
-            return True
-    return False
 
 
 #: what decides alike without the ranks asking each other

@@ -125,3 +125,13 @@ def test_epochs_for_each_batch_of_another_loader(inner: str, pointed: str) -> No
     body = "".join(f"        {s}\n" for s in STEP.splitlines())
     step = inner.format(f"    for x, y in loader:\n{body}")
     assert pointed in refused("DPM610", setup="others = DataLoader(train_set, batch_size=16)", batches="for a, b in others:", step=step)
+
+
+def test_a_model_is_no_draw_that_rank_0_hands_on() -> None:
+    defs = "def build(width):\n    return nn.Linear(8, 2)\nclass Stopper:\n    def go(self, model, loss):\n        return loss > 1"
+    lines = after(
+        imports="import random", defs=defs, model="model = build(random.randint(1, 3))", before="stopper = Stopper()",
+        epoch_end="if not stopper.go(model, loss.item()):\n    break",
+    )  # fmt: skip
+    assert "if ddp.from_main(not stopper.go(model, loss.item())):" in lines
+    assert not any("bool(" in line for line in lines)
