@@ -68,6 +68,8 @@ class Object:
     #: an iterator that only local variables hold: what it goes over is held as long as they live
     passing: bool = False
     marks: set[str] = field(default_factory=set)
+    #: the object in whose place it was made, or the first of a chain of them
+    root: int = 0
 
 
 #: objects that are scopes: what they hold, names hold
@@ -135,6 +137,15 @@ class Heap:
                 self.write((number, f), None)
         made.let_go = False
         self.write((number, EXISTS), _EXISTING)
+        return made
+
+    def in_place_of(self, old: Object, node: ast.AST, context: int) -> Object:
+        """A new object in the place of another one, still empty. Where a turn of a loop is given what
+        an earlier one has made here, the same object is made once more: else there were ever more.
+        """
+        root = old.root if old.root and old.node is node else old.number
+        made = self.new(old.kind, old.name, node, context, key=("in place of", root))
+        made.root = root
         return made
 
     def _named_twice(self, number: int) -> bool:

@@ -187,7 +187,11 @@ def value(*atoms: Atom) -> Value:
 
 
 def const(literal: Any) -> Value:
-    """The value of a literal."""
+    """The value of a literal. NaN, which equals nothing, not even itself, is a setting: a loop that
+    compares what changes from turn to turn would never settle.
+    """
+    if isinstance(literal, float | complex) and literal != literal:
+        return SETTING
     return (Const(type(literal).__name__, literal),)
 
 

@@ -76,10 +76,9 @@ def whole(site: Site, v: Value) -> Value:
         elif isinstance(a, Unknown | Setting):
             a = Data("number", placements.UNIFORM)
         elif made is not None and made.kind in ("list", "dict"):
-            new = site.m.heap.new(
-                made.kind, made.name, site.node, site.frame.context, key=("whole", made.number)
-            )
-            for name, held in site.m.heap.names(made.number):
+            fields = list(site.m.heap.names(made.number))
+            new = site.m.heap.in_place_of(made, site.node, site.frame.context)
+            for name, held in fields:
                 plain = isinstance(name, str) and name.startswith("#")
                 site.m.heap.write((new.number, name), held if plain else whole(site, held))
             a = Ref(new.number)

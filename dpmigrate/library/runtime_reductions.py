@@ -83,7 +83,7 @@ def _whole(site: Site, v: Value, wanted: placements.Placement) -> Value:
         if made is not None and made.kind in ("list", "dict"):
             inner = site.m.contents(made)
             held = _whole(site, inner, wanted)
-            new = site.m.heap.new(made.kind, made.kind, site.node, site.frame.context, key=made.number)
+            new = site.m.heap.in_place_of(made, site.node, site.frame.context)
             site.m.heap.write((new.number, "*"), held)
             found.append(value(Ref(new.number)))
         elif isinstance(atom, Items):
@@ -126,8 +126,9 @@ def _uniform_in(site: Site, v: Value, *, longer: bool = True) -> Value:
         if made is None or made.kind not in ("list", "dict"):
             found.append(_uniform((atom,)))
             continue
-        new = site.m.heap.new(made.kind, made.kind, site.node, site.frame.context, key=made.number)
-        for name, held in site.m.heap.names(made.number):
+        fields = list(site.m.heap.names(made.number))
+        new = site.m.heap.in_place_of(made, site.node, site.frame.context)
+        for name, held in fields:
             inner = _uniform_in(site, site.m.bound(held), longer=longer)
             if longer and isinstance(name, int):
                 site.m.heap.widen((new.number, "*"), inner)

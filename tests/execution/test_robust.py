@@ -18,7 +18,7 @@ from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
 from tests import grammar
 from tests.execution import programs
-from tests.execution.paper import executed, run, uncovered
+from tests.execution.paper import executed, placed, run, uncovered
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted(
@@ -138,3 +138,38 @@ def test_an_empty_program() -> None:
     source = parse(b"import torch\n", "train.py")
     assert isinstance(source, Source)
     assert not execute(Program.of(source), Tables()).trace.events
+
+
+def test_nan_that_a_loop_gives_anew() -> None:
+    text = """
+    import sys
+    n, total = len(sys.argv), 0.0
+    for i in range(n):
+        share = 1 / (i - 3) if i > 3 else float("nan")
+        worst = max(share, float("nan"))
+        total += share
+    """
+    ex = executed(text)
+    assert ex.trace.ended is None
+    assert placed(ex, "total") == placed(ex, "worst") == "uniform"
+
+
+@pytest.mark.parametrize("function", ["mean_all", "sum_all", "gather_all", "from_main"])
+def test_a_list_that_each_turn_makes_of_the_one_before(function: str) -> None:
+    text = f"""
+    import sys
+    import dpmigrate_runtime as ddp
+    from torch.utils.data import DataLoader, TensorDataset
+    ddp.setup()
+    data = TensorDataset(torch.randn(8, 2))
+    loader = DataLoader(data, batch_size=ddp.local_batch(4), sampler=ddp.DistributedSampler(data))
+    losses = []
+    for epoch in range(len(sys.argv)):
+        for (x,) in loader:
+            losses.append(x.mean().item())
+        losses = ddp.{function}(losses)
+        out = losses[0]
+    """
+    ex = executed(text)
+    assert ex.trace.ended is None
+    assert placed(ex, "out") == ("uniform" if function != "sum_all" else "unknown")
