@@ -91,7 +91,9 @@ def _after(roles: Roles, wrap: Wrap) -> ast.Call | None:
     # a move that is chained to the wrap goes into it where it stands, and says where the training is: later ones are for something else
     if _before(roles, wrap, moves) or any(isinstance(c.func, ast.Attribute) and roles.names.is_inside(wrap.node, c.func.value) for c in moves):
         return None
-    return next((c for c, held in moves.items() if held == {wrap.made} and roles.region(c) == "outside"), None)
+    # a function that trains whichever model it is given moves each of them
+    wrappers = {c: held for c, held in moves.items() if wrap.made in held and all(v.kind == "wrapped" for v in held)}
+    return next((c for c in wrappers if roles.region(c) == "outside"), None)
 
 
 def _changes_type(roles: Roles, call: ast.Call) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 
 from dpmigrate.facts import passes, sources
-from dpmigrate.facts.definitions import arguments, default
+from dpmigrate.facts.definitions import SAME, arguments, default
 from dpmigrate.facts.loops import IN_STEP, BatchLoop, batch_loops, in_step, source
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
 from dpmigrate.facts.nodes import walk
@@ -327,7 +327,8 @@ class Roles:
             scope = self.names.scope_of[node]
             owner = self.names.owner(scope, node.id)
             bound = owner.bindings.get(node.id, []) if owner is not None else []
-            if owner is not None and bound and all(b.how == "param" for b in bound) and isinstance(owner.node, FunctionNode) and owner.node not in seen:
+            given = any(b.how == "param" for b in bound) and all(b.how == "param" or _moved_itself(b, node.id) for b in bound)
+            if owner is not None and given and isinstance(owner.node, FunctionNode) and owner.node not in seen:
                 calls = self.values.callers.get(owner.node, [])
                 args = [a for c in calls for a in self._passed(c, owner.node, node.id)]
                 if calls and len(args) == len(calls):
@@ -407,6 +408,14 @@ class Roles:
                 if isinstance(target, ast.Tuple | ast.List) and isinstance(stmt.value, ast.Tuple | ast.List) and len(target.elts) == len(stmt.value.elts):
                     pairs = list(zip(target.elts, stmt.value.elts, strict=True))
                 yield from (value for t, value in pairs if key in self.values.keys(t))
+
+
+def _moved_itself(b: Binding, name: str) -> bool:
+    """``model = model.to(device)``"""
+    value = b.value if b.how == "assign" and not b.path else None
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
+        value = value.func.value
+    return value is not b.value and isinstance(value, ast.Name) and value.id == name
 
 
 def element(value: ast.expr, path: tuple[int | str, ...]) -> ast.expr:

@@ -52,7 +52,20 @@ def _places(roles: Roles, node: ast.expr | ast.For | ast.AugAssign) -> Iterator[
 
 
 def _orderless(roles: Roles, place: ast.expr) -> bool:
-    return any(isinstance(a, ast.SetComp) or (isinstance(a, ast.Call) and _forgets(roles, a)) for a in roles.names.ancestors(place))
+    if any(isinstance(a, ast.SetComp) or (isinstance(a, ast.Call) and _forgets(roles, a)) for a in roles.names.ancestors(place)):
+        return True
+    stmt = roles.names.statement(place)
+    return isinstance(stmt, ast.Assign) and stmt.value is place and len(stmt.targets) == 1 and _sorted_next(roles, stmt)
+
+
+def _sorted_next(roles: Roles, stmt: ast.Assign) -> bool:
+    """``words = list(set(text))``, then ``words.sort()``"""
+    block = roles.names.block(stmt)
+    after = block[block.index(stmt) + 1 :][:1]
+    call = after[0].value if after and isinstance(after[0], ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "sort":
+        return False
+    return not any(k.arg == "key" for k in call.keywords) and ast.unparse(call.func.value) == ast.unparse(stmt.targets[0])
 
 
 def _forgets(roles: Roles, call: ast.Call) -> bool:

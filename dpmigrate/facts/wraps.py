@@ -263,7 +263,7 @@ class Wrapping:
                 self._before(key, given, self._function_body(given))
             elif not roots and given is None:
                 self._problem(p.call, f"the model that {ast.unparse(p.model)} means cannot be traced to one variable")
-            for key, node in roots:
+            for key, node in sorted(roots, key=lambda root: position(root[1])):
                 if key not in done:
                     done.add(key)
                     self._place(key, node)

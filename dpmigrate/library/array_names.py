@@ -166,7 +166,7 @@ hamming hanning blackman bartlett kaiser geomspace fft.fftfreq fft.rfftfreq
     Row("numpy.nanprod", array(reduce("")), ("np.nanprod(x.numpy(), 1)",), _DOC),
     Row("numpy.nancumprod", array(along(default=None)), ("np.nancumprod(x.numpy(), 1)",), _DOC),
     Row(prefixed("numpy.", """
-setxor1d histogramdd histogram_bin_edges trapezoid roots trim_zeros sort_complex polyfit
+histogramdd histogram_bin_edges trapezoid roots trim_zeros sort_complex polyfit
 poly polyadd polysub polymul polydiv polyder polyint unique_all unique_counts unique_inverse
 unique_values corrcoef cov bincount ediff1d unwrap trapz
 """), array(coupled), examples("""

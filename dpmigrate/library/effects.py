@@ -153,14 +153,14 @@ def none(site: Site) -> Value:
 
 
 def in_place(effect: Effect) -> Effect:
-    """The method that stores its result in its receiver (``x.add_(y)``)."""
+    """What stores its result in its receiver (``x.add_(y)``), or in the first argument."""
 
     def changed(site: Site) -> Value | None:
         own, site.name = site.name, site.name.removesuffix("_")  # effects ask for the word
         result = effect(site)
         site.name = own
-        func = getattr(site.node, "func", None)
-        target = getattr(func, "value", None)
+        func, given = getattr(site.node, "func", None), getattr(site.node, "args", [])
+        target = getattr(func, "value", None) if site.receiver is not None else next(iter(given), None)
         site.event("in place", target=_whole(site, target), new=result or NOTHING)
         if result and target is not None and type(target).__name__ in ("Name", "Attribute"):
             if getattr(target, "attr", "") != "data":

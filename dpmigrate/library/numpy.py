@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, divergence, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -145,6 +145,14 @@ def generator(site: Site) -> Value:
     return streams.generator(site, "random_stream", given)
 
 
+def as_sets(site: Site) -> Value | None:
+    """``np.setdiff1d(a, b)``: of the values, which come out sorted, whatever their order was."""
+    held = [divergence.in_no_order(v) for v in site.operands()]
+    if all(placement_of(v).kind in placements.EQUAL for v in held):
+        return value(Data("array", placements.UNIFORM, axes=1))
+    return coupled(site)
+
+
 ROWS = (
     Row("numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile numpy.memmap"
         " numpy.lib.format.open_memmap", loaded, source=_DOC),
@@ -241,12 +249,15 @@ numpy.put numpy.choose
 np.pad(np.ones(3), 1)
 """), _DOC),
     Row("""
-numpy.rot90 numpy.meshgrid numpy.histogram numpy.histogram2d numpy.intersect1d
-numpy.setdiff1d numpy.union1d numpy.in1d numpy.polyfit numpy.lexsort numpy.partition
+numpy.rot90 numpy.meshgrid numpy.histogram numpy.histogram2d numpy.in1d numpy.polyfit numpy.lexsort numpy.partition
 numpy.argpartition numpy.convolve numpy.correlate
 """, array(coupled), examples("""
 np.histogram(x.numpy())[0]
 np.rot90(x.numpy())
+"""), _DOC),
+    Row("numpy.intersect1d numpy.setdiff1d numpy.union1d numpy.setxor1d", array(as_sets), examples("""
+np.setdiff1d(x.numpy(), y.numpy())
+np.union1d(np.ones(3), np.zeros(3))
 """), _DOC),
     Row("numpy.tile", array(repeat), examples("""
 np.tile(x.numpy(), (1, 2))

@@ -156,6 +156,14 @@ def _expanded_open(site: Site) -> Value:
     """``x.expand(b, *others)``, of which only the first sizes are known."""
     given = site.flat(site.get(0) or ())
     first = site.arguments.positional[0 if site.receiver is not None else 1 :]
+    shaped = rows_of(site.arguments.star)
+    if shaped is not None and not first and is_shape(shaped):  # x.expand(*y.shape)
+        found = rows_of(given)
+        if found is not None:
+            return _like_rows(site, found, shaped)
+        equal = placement_of(given).kind in placements.EQUAL
+        p = shaped.placement if equal else placements.PER_RANK
+        return site.data(p, axes=shaped.axes, keep_axes=False)
     lying = [placement_of(s) for s in first]
     moving = [i for i, p in enumerate(lying) if p.kind not in placements.EQUAL]
     plain_rest = placement_of(site.arguments.star).kind in placements.EQUAL

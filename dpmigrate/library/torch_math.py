@@ -319,13 +319,15 @@ x.diagonal()
 
 
 def changing() -> tuple[Row, ...]:
-    """The methods that store their result in their receiver: ``add_`` of ``add``."""
+    """The methods that store their result in their receiver, and functions in their first argument:
+    ``x.add_(y)``, ``torch.clamp_(x, 0, 1)``.
+    """
     names = f"{_ELEMENT} {_BOUND} {_MASK} add sub mul div neg cumsum renorm".replace("where", "").split()
     effects: dict[str, Effect] = {}
     for row in ROWS:
         effects |= dict.fromkeys(row.names.split(), row.effect)
     return tuple(
-        Row(f".{n}_", in_place(effects[f".{n}"]), source=_DOC)
+        Row(f".{n}_ torch.{n}_", in_place(effects[f".{n}"]), source=_DOC)
         for n in dict.fromkeys(names)
         if not n.endswith("_")
     )

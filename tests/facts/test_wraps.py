@@ -442,3 +442,34 @@ def test_a_loop_over_models_wraps_one_in_each_turn(made: str, loop: str, wrap: t
     wraps, _, problems = _plan(f"{_TOP}{_GIVEN}nets = {made}\n{loop}\n")
     assert wraps == ([wrap] if wrap is not None else [])
     assert bool(problems) is (wrap is None)
+
+
+_MOVES = """\
+def fit(net, batches):
+    net = net.to(place)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for x, y in batches:
+            loss = F.mse_loss(net(x), y)
+            loss.backward()
+            opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "wraps"),
+    [
+        pytest.param("a = nn.Linear(3, 2)\nfit(a, loader)", [("value", "net = net.to(place)", "net")], id="once"),
+        pytest.param(
+            "a = nn.Linear(3, 2)\nfit(a, loader)\nb = nn.Linear(3, 1)\nfit(b, loader)",
+            [("value", "a = nn.Linear(3, 2)", "a"), ("value", "b = nn.Linear(3, 1)", "b")],
+            id="two models",
+        ),
+        pytest.param("a = nn.Linear(3, 2)\nfit(a, loader)\nfit(a, loader)", [("value", "a = nn.Linear(3, 2)", "a")], id="one model twice"),
+    ],
+)
+def test_a_function_that_moves_what_it_is_given_and_trains_it(calls: str, wraps: list[tuple[str, str, str]]) -> None:
+    found, _, problems = _plan(f"{_TOP}place = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n{_MOVES}{calls}\n")
+    assert found == wraps
+    assert not problems
+

@@ -15,6 +15,8 @@ _LABELS = "labels = ['b', 'a', 'b']"
         pytest.param("c = sorted(set(labels))", id="sorted"),
         pytest.param("c = sorted(list(set(labels)))", id="a list that is sorted"),
         pytest.param("n = len(list(set(labels)))", id="counted"),
+        pytest.param("c = list(set(labels))\nc.sort()", id="sorted in the next statement"),
+        pytest.param("c = [w for w in set(labels)]\nc.sort(reverse=True)", id="a comprehension that is sorted in the next statement"),
         pytest.param("c = list(labels)", id="a list"),
         pytest.param("c = list()", id="empty"),
         pytest.param("c = set(labels)\nprint('a' in c)", id="asked only"),
@@ -70,6 +72,10 @@ def test_inside_training() -> None:
         pytest.param("c = tuple({'a', 'b'})", "tuple({'a', 'b'})", "c = ddp.from_main(tuple({'a', 'b'}))", id="display"),
         pytest.param("c = list({x for x in labels})", "list({x for x in labels})", "c = ddp.from_main(list({x for x in labels}))", id="comprehension"),
         pytest.param("c = list(frozenset(labels))", "list(frozenset(labels))", "c = ddp.from_main(list(frozenset(labels)))", id="frozenset"),
+        *(
+            pytest.param(f"c = list(set(labels))\n{then}", "list(set(labels))", "c = ddp.from_main(list(set(labels)))", id=f"not sorted: {then}")
+            for then in ("c.sort(key=len)", "print(c)\nc.sort()", "labels.sort()", "c.reverse()", "sort(c)")
+        ),
         pytest.param("v = set(labels)\nc = list(v)", "list(v)", "c = ddp.from_main(list(v))", id="through a name"),
         pytest.param(
             "v = set(labels)\nc = {w: i for i, w in enumerate(v)}", "enumerate(v)", "c = {w: i for i, w in enumerate(ddp.from_main(list(v)))}", id="a vocabulary",
