@@ -282,13 +282,15 @@ def axes_of(operands: Iterable[Value]) -> int | None:
     """The number of axes of what is made of operands element by element.
 
     What is the same on all ranks, and of unknown form, is taken to have no more than rows with
-    several axes, as in ``aligned``.
+    several axes, as in ``aligned``; rows have as many as rows with which they lie sample by sample.
     """
     operands = list(operands)
     counts = [_axes(v) for v in operands]
     most = max((n for n in counts if n is not None), default=0)
-    unknown = [v for v, n in zip(operands, counts, strict=True) if n is None]
-    if unknown and (most < 2 or any(placement_of(v).kind is not Kind.UNIFORM for v in unknown)):
+    unknown = [placement_of(v) for v, n in zip(operands, counts, strict=True) if n is None]
+    beside = [placement_of(v) for v, n in zip(operands, counts, strict=True) if n == most]
+    fitting = [placements.UNIFORM, *(p for p in beside if p.kind is Kind.ROWS and not p.axis)]
+    if unknown and (most < 2 or any(p not in fitting for p in unknown)):
         return None
     return most
 

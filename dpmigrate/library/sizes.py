@@ -145,6 +145,8 @@ def expand(site: Site) -> Value:
         )
     more = len(sizes) - (found.axes if found.axes is not None else len(sizes))
     axis = found.placement.axis + more
+    if found.axes is None and len(at) == 1 and const(-1) not in sizes:
+        axis = at[0]  # of all sizes that are said it is theirs
     if axis < 0:
         return site.unknown("the sizes of an expanded tensor")
     if any(i != axis for i in at):
