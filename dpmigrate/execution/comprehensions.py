@@ -147,7 +147,7 @@ class ComprehensionParts(OperatorParts):
                 self.turns.pop()
                 (delta,) = samples.ended(self, [delta], found)
             late = turn >= TURNS - 1
-            merged = (lambda v: widened(v, generator.iter)) if late else counted
+            merged = (lambda v: widened(v, generator.iter, NOTHING)) if late else counted
             if not self.heap.apply([delta, {}], merged):
                 break
         else:

@@ -315,12 +315,12 @@ class Heap:
         self,
         deltas: Iterable[Delta],
         merged: Callable[[Value], Value] | None = None,
-        widen: Callable[[Value], Value] | None = None,
+        widen: Callable[[Value, Value], Value] | None = None,
     ) -> bool:
         """Set the store to the join of several outcomes of one state; whether that changes
         anything.
 
-        ``merged`` is applied to what the outcomes do not agree on, ``widen`` to what is new then. A
+        ``merged`` is applied to what the outcomes do not agree on, ``widen`` to what is new then, and to what was there. A
         name that only some of them bind may be unbound afterwards.
         """
         outcomes = list(deltas)
@@ -353,7 +353,7 @@ class Heap:
             if new is old or same(new, old):
                 continue
             if new is not None and widen is not None:
-                new = widen(new)
+                new = widen(new, old or NOTHING)
             if not same(new, old):
                 changed = True
                 self.write(at, new)

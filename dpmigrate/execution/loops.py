@@ -387,8 +387,8 @@ class LoopParts(MatchParts):
     ) -> bool:
         """Join what a turn leaves with what was; whether that changes anything."""
 
-        def widen(v: Value) -> Value:
-            return counted(v) if turn < TURNS - 1 else widened(v, node)
+        def widen(v: Value, old: Value) -> Value:
+            return counted(v) if turn < TURNS - 1 else widened(v, node, old)
 
         sums = parted is None or parted.turns or self.over_samples is None
         return self.heap.apply(outcomes, self.merging_turns(parted, sums=sums), widen)

@@ -139,7 +139,7 @@ class SummaryParts(InPlaceParts):
         both = given if before is None else _wider(before, given)
         if before is not None and both.key() != before.key():
             both = both.mapped(
-                counted if self._round < ROUNDS - 3 else lambda v: widened(v, node)
+                counted if self._round < ROUNDS - 3 else lambda v: widened(v, node, NOTHING)
             )
         self._given[function.number] = both
 
@@ -211,8 +211,8 @@ class SummaryParts(InPlaceParts):
         if assumed is not None and both.result == assumed.result and both.writes == assumed.writes:
             return True
         if turn >= ROUNDS - 3:
-            writes = {at: widened(v, node) if v else v for at, v in both.writes.items()}
-            both = Summary({}, writes, widened(both.result, node), both.made)
+            writes = {at: widened(v, node, NOTHING) if v else v for at, v in both.writes.items()}
+            both = Summary({}, writes, widened(both.result, node, NOTHING), both.made)
         elif turn:
             writes = {at: counted(v) if v else v for at, v in both.writes.items()}
             both = Summary({}, writes, counted(both.result), both.made)

@@ -24,9 +24,12 @@ def _has_setting(v: Value) -> bool:
     return any(isinstance(a, Setting) for a in v)
 
 
-def widened(v: Value, node: ast.AST) -> Value:
-    """What does not settle is not understood; objects stay what they may be."""
-    kept = tuple(a for a in counted(v) if not isinstance(a, Data | Items | Unknown))
+def widened(v: Value, node: ast.AST, old: Value) -> Value:
+    """What does not settle is not understood; objects stay what they may be, and so does what the
+    turns before have left (``old``).
+    """
+    v = counted(v)
+    kept = tuple(a for a in v if a in old or not isinstance(a, Data | Items | Unknown))
     if len(kept) == len(v):
         return kept
     return (*kept, *unknown("changes from turn to turn", node))

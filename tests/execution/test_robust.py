@@ -173,3 +173,22 @@ def test_a_list_that_each_turn_makes_of_the_one_before(function: str) -> None:
     ex = executed(text)
     assert ex.trace.ended is None
     assert placed(ex, "out") == ("uniform" if function != "sum_all" else "unknown")
+
+
+def test_what_a_turn_leaves_as_it_was_stays_what_it_is() -> None:
+    text = """
+    import sys
+    import torch.distributed as dist
+    mode, rank, best, grown = sys.argv[1], dist.get_rank(), None, ()
+    for step in range(len(sys.argv)):
+        score = torch.tensor(rank).item() if mode == "a" else float("inf") if mode == "b" else 0.0
+        if best is None:
+            best = score
+        elif torch.tensor([rank] * 3).max() < best:
+            best = torch.tensor([rank] * 3).max() if mode == "c" else score
+        grown = (grown, rank)
+    """
+    ex = executed(text)
+    assert placed(ex, "best") == "per rank"
+    assert placed(ex, "score") == "per rank"
+    assert placed(ex, "grown") != "uniform"
