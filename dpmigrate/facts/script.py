@@ -366,7 +366,8 @@ class Script:
             gone_through = any(self.names.is_inside(b.target, repeat) for b in self._bound_by_for(side.source))  # for loader in loaders
             # while train(model, loader): the head trains, and the body comes between two epochs
             stmt = next((s for s in repeat.body if self.names.is_inside(node, s)), repeat.body[0])
-            writes = [w for k, _ in self.roles.roots(loop.source) for w in self.roles.writes(k)]
+            parts = (n for n in walk(loop.source) if isinstance(n, ast.Name | ast.Attribute))  # loaders[phase]
+            writes = [w for n in parts for k, _ in self.roles.roots(n) for w in self.roles.writes(k)]
             made = any(self.names.is_inside(w, repeat) for w in writes)
             # if epoch < 10: loader = …: what stands before the statement has no loader yet
             lost = gone_through or any(self.names.is_inside(w, stmt) for w in writes)

@@ -304,3 +304,14 @@ main()
     new = migrated(text)
     assert "train_loader.sampler.set_epoch(epoch)" in new
     assert "sampler=ddp.DistributedSampler(data" in new
+
+
+def test_loaders_that_the_epoch_chooses() -> None:
+    made = "{0} = {{'train': DataLoader(train_set, batch_size=16, shuffle=True)}}"
+    text = whole(
+        loader=f"{made.format('first')}\n{made.format('second')}",
+        epoch_start="sides = first if epoch < 2 else second\nphase = 'train'", batches="for x, y in sides[phase]:",
+    )  # fmt: skip
+    lines = [line.strip() for line in text.splitlines()]
+    told = next(i for i, line in enumerate(lines) if "set_epoch" in line or "next_epoch" in line)
+    assert told > lines.index("sides = first if epoch < 2 else second")
