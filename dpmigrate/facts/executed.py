@@ -1,4 +1,5 @@
-"""Which loaders a loop trains on, and whether it trains at all, by the execution of the program on paper.
+"""What an execution of the program on paper says where the text does not: over which loaders a loop trains and whether it trains at all, what is loaded
+after it was saved.
 
 A test on the phase may ask for anything: the mode of the model, an attribute, what another function decided. The execution follows them all: it
 knows the loops that are under way at each ``backward()``. Nodes are known by their places, since the facts may be about another copy of the tree.
@@ -17,7 +18,7 @@ from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.phases import Phases
 from dpmigrate.facts.roles import Roles
-from dpmigrate.judge import before
+from dpmigrate.judge import before, unfinished
 from dpmigrate.program import Program
 
 #: the line and the column of a node
@@ -67,6 +68,12 @@ def take_out_untrained(program: Program, names: Names) -> bool:
 def _dead(test: ast.If, side: list[ast.stmt], ran: Collection[Place], names: Names, backward: ast.AST) -> bool:
     """Whether a backward stands on a side of a test that is asked, and that side never runs."""
     return _place(test) in ran and any(names.is_inside(backward, s) for s in side) and _place(side[0]) not in ran
+
+
+def unfinished_loads(program: Program) -> set[Place]:
+    """Where ``torch.load`` may read a file that the program has saved before: rank 0, which alone saves, may still be writing it."""
+    result = before(program)
+    return {_place(e.node) for e in result.trace.of("load") if unfinished(e) is not None}
 
 
 def _loaders(events: Iterable[Event]) -> set[int]:

@@ -11,7 +11,7 @@ from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import waits_for_somebody
 from dpmigrate.facts.ranks import left_to_main, run_apart, run_by_all
-from dpmigrate.facts.readback import read_backs, waits_at
+from dpmigrate.facts.readback import loaded_back, read_backs, waits_at
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -48,7 +48,7 @@ def late_listings(script: Script) -> Iterator[ast.Call]:
 
 def waits_for_files(script: Script) -> Iterator[tuple[ast.Call, ast.stmt]]:
     """The calls that read what rank 0 may just have written, with the statement before which the ranks wait for it."""
-    for call in (*late_listings(script), *late_loads(script)):
+    for call in dict.fromkeys((*late_listings(script), *late_loads(script), *loaded_back(script))):
         yield call, script.names.statement(call)
     for call in read_backs(script):
         yield call, waits_at(script, call)

@@ -10,7 +10,7 @@ from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import COMMANDS
 from dpmigrate.facts.paths import HOLE, path_form
-from dpmigrate.facts.ranks import left_to_main, run_apart, run_by_all
+from dpmigrate.facts.ranks import left_to_main, parted, run_apart, run_by_all
 from dpmigrate.facts.written import archives, opened, writes
 
 if TYPE_CHECKING:
@@ -40,6 +40,17 @@ def read_backs(script: Script) -> Iterator[ast.Call]:
     written = _written(script)
     if written or any(True for _ in script.calls(*COMMANDS)):
         yield from (read for read, path in _reads(script) if _all_read(script, read) and any(True for _ in _before(script, read, path, written)))
+
+
+def loaded_back(script: Script) -> Iterator[ast.Call]:
+    """The ``torch.load`` calls that all ranks come to, of which the execution on paper says that the file may have been saved before: a function that
+    saves in one call and loads in another, a first part of the program that leaves files to a second.
+    """
+    saves = [script.names.statement(c) for c in script.calls("torch.save")]
+    loads = [c for c in (script.calls("torch.load") if saves else ()) if any(script.values.order.when(c, s) != "before" for s in saves)]
+    found = [c for c in loads if _all_read(script, c) and not parted(script.roles, c)]
+    places = script.unfinished_loads if found else frozenset()
+    yield from (c for c in found if (c.lineno, c.col_offset) in places)
 
 
 def read_in_a_step(script: Script) -> Iterator[ast.Call]:

@@ -12,7 +12,7 @@ from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.facts import builds, counters, division, evaluation, launch, layers, losses, precision, ranks
 from dpmigrate.facts.dormant import take_out
 from dpmigrate.facts.entry import Entry, find_entry
-from dpmigrate.facts.executed import take_out_untrained, training_side
+from dpmigrate.facts.executed import take_out_untrained, training_side, unfinished_loads
 from dpmigrate.facts.inputs import InputGradient, input_gradients
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
@@ -350,6 +350,11 @@ class Script:
             asked = known is None or (len(loop.loaders) > 1 and not loop.branches)
             self._phases[loop] = (training_side(self.program, self.roles, loop) if asked else None) or known
         return self._phases[loop]
+
+    @cached_property
+    def unfinished_loads(self) -> frozenset[tuple[int, int]]:
+        """Where ``torch.load`` may read a file that the program has saved before."""
+        return frozenset(unfinished_loads(self.program))
 
     def evaluates_too(self, loop: BatchLoop) -> bool:
         """Whether a training loop goes over loaders as well that are not trained on."""

@@ -34,6 +34,7 @@ from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
 
 COUPLED, ALONE = totals.COUPLED, files.ALONE
+unfinished = files.unfinished
 _INVARIANTS = (
     bound, group, wrapped, sharded, epochs, streams, parted, totals, unused, backwards, files,
     devices, classes, scaling, statistics, replicas,
@@ -120,4 +121,4 @@ def _means(case: Trial) -> bool:
     return bool(losses) and not unseen and all(p == placements.MEAN for p in losses)
 
 
-__all__ = ["ALONE", "COUPLED", "Fault", "Judgement", "Trial", "before", "executed", "faults", "judged"]
+__all__ = ["ALONE", "COUPLED", "Fault", "Judgement", "Trial", "before", "executed", "faults", "judged", "unfinished"]

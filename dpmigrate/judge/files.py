@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import NONE, Const, Ref, Setting, Value, atom_placement, const, data
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.trial import Fault, Trial
@@ -37,9 +38,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
             for d in data(event.values["path"]):
                 if d.placement.kind is Kind.PER_RANK and event.values["of a sample"] == const(False):
                     yield trial.fault(event.node, ALONE, f"each rank reads a file of another name here: {trial.since(d)}")
-            found = _the_same_file(event.values["path"], event.values["written"])
-            # a data set reads its samples, of which it is not known that they are what is saved
-            if found or (found is False and event.values["of a sample"] == const(False)):
+            found = unfinished(event)
+            if found is not None:
                 words = "rank 0 may still be writing the file that this reads: barrier() is missing"
                 yield trial.fault(event.node, NAME, words, established=found)
     if trial.original is None or not any(_named_by_wrapper(Trial(trial.original))):
@@ -91,6 +91,15 @@ def _of_its_own(trial: Trial, target: Value) -> bool:
     """
     files = [made for made in trial.objects(target) if made.kind == "file"]
     return len(files) == len(target) > 0 and not any(_one(trial.held(f.number, "path")) for f in files)
+
+
+def unfinished(load: Event) -> bool | None:
+    """Whether rank 0 may still be writing the file that is loaded, if it alone writes it: True where
+    that is known, False where it is not, and None where nothing speaks for it.
+    """
+    found = _the_same_file(load.values["path"], load.values["written"])
+    # a data set reads its samples, of which it is not known that they are what is saved
+    return found if found or load.values["of a sample"] == const(False) else None
 
 
 def _the_same_file(read: Value, written: Value) -> bool | None:

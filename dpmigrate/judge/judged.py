@@ -124,7 +124,7 @@ class Judged(Execution):
                 self.heap.widen(at, self.heap.read(OWN[stream]) or const(False))
         elif kind == "streams joined":  # what is drawn now is for the next training
             self.heap.write(BEGUN, const(False))
-        elif kind in ("collective", "backward"):  # rank 0 has come here as well
+        elif kind == "collective":  # rank 0 has come here as well
             self.heap.write(WRITTEN, NONE)
             self.removing = False
         elif kind == "drawn apart":
@@ -151,7 +151,8 @@ class Judged(Execution):
             values["over"] = self._over()
             values["numbers"] = tuple(self._numbers(join(*values.values()), set()))
         happened = super().event(kind, node, frame, **values)
-        if kind == "save by rank 0":
+        saved = kind == "save by rank 0" or (kind == "save" and "loadable" in values)
+        if saved and self.heap.read(FIRST) != const(True):  # in turn the others come when it is there
             self.heap.widen(WRITTEN, values["path"])
         if kind == "forward" and const(False) != values["grad"]:
             for made in self.objects(values["module"]):

@@ -5,7 +5,15 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.values import NONE, NOTHING, ONE_SAMPLE, SETTING, Value, placement_of
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    ONE_SAMPLE,
+    SETTING,
+    Value,
+    const,
+    placement_of,
+)
 from dpmigrate.library.devices import chosen, placed
 from dpmigrate.library.effects import (
     as_mask,
@@ -31,7 +39,8 @@ _DOC = "https://docs.pytorch.org/docs/stable/tensors.html"
 
 def saved(site: Site) -> Value:
     """``torch.save(obj, path)``."""
-    site.event("save", what=site.get(0, "obj") or NOTHING, path=site.get(1, "f") or NOTHING)
+    what, path = site.get(0, "obj") or NOTHING, site.get(1, "f") or NOTHING
+    site.event("save", what=what, path=path, loadable=const(True))
     return NONE
 
 

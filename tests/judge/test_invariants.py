@@ -429,6 +429,8 @@ READ_BACK = RIGHT.replace("    ddp.save(model.module.state_dict(), \"net.pt\")\n
         ("open('options').read()", "    ddp.barrier()", "path", None),
         ("'net.pt'", "", "'other.pt'", None),
         ("'net.pt'", "    if not ddp.is_main():\n        return", "path", None),
+        ("'other.pt'", "    torch.save(path, 'net.pt')", "'net.pt'", True),
+        ("'other.pt'", "    with ddp.main_first():\n        torch.save(path, 'net.pt')", "'net.pt'", None),
     ],
 )
 def test_no_rank_reads_what_rank_0_still_writes(path: str, between: str, read: str, known: bool | None) -> None:

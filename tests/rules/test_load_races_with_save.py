@@ -74,6 +74,38 @@ def test_the_question_whether_the_file_is_there_comes_after_the_barrier() -> Non
     assert lines[lines.index(_LOAD) - 1] == "ddp.barrier()"
 
 
+_STATISTICS = """\
+def statistics(train):
+    if train:
+        x = torch.ones(2)
+        torch.save(x, path + 'mean.pt')
+    else:
+        x = torch.load(path + '{name}.pt', map_location='cpu')
+    return x
+path = 'data/'
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "name", "waits"),
+    [
+        pytest.param("print(statistics(True), statistics(False))", "mean", True, id="saved in one call, loaded in the next"),
+        pytest.param("print(statistics(False), statistics(True))", "mean", False, id="loaded first"),
+        pytest.param("print(statistics(True), statistics(False))", "other", False, id="another file"),
+    ],
+)
+def test_a_function_that_saves_in_one_call_and_loads_in_another(calls: str, name: str, waits: bool) -> None:
+    """The text does not tell which comes first: the execution on paper does."""
+    lines = [one.strip() for one in whole(defs=_STATISTICS.format(name=name), setup=calls).splitlines()]
+    load = next(i for i, one in enumerate(lines) if "torch.load" in one)
+    assert (lines[load - 1] == "ddp.barrier()") is waits
+
+
+def test_what_only_some_ranks_load_is_not_waited_for() -> None:
+    defs = "def keep(save):\n    if save:\n        torch.save(1, 'a')\n    else:\n        torch.load('a')"
+    assert found("DPM402", defs=defs, setup="keep(True)\nif random() > 0.5:\n    keep(False)", imports="from random import random") == []
+
+
 _FILES = "import imageio, json\nimport numpy as np\nfrom pathlib import Path\nfrom matplotlib import pyplot as plt"
 
 
