@@ -31,6 +31,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.judge.batch_norms import layers
+from dpmigrate.judge.cached import cached, hands_out, undivided
 from dpmigrate.judge.notes import (
     AT_WRAP,
     AWAY,
@@ -102,6 +103,8 @@ class Judged(Execution):
         before, self.sole = self.sole, len({self._kind(a) for a in callee if a != UNBOUND}) == 1
         result = super().call(callee, arguments, node, frame)
         self.sole = before
+        if any(hands_out(f) for a in callee if (f := self._definition(a)) is not None):
+            result = undivided(self, result)
         told = [a.receiver for a in callee if isinstance(a, Method) and a.name == "set_epoch"]
         known = [a for a in callee if not isinstance(a, Unknown)]
         if len(told) == len(known) and len(callee) > 1:
@@ -125,6 +128,8 @@ class Judged(Execution):
         elif kind == "streams joined":  # what is drawn now is for the next training
             self.heap.write(BEGUN, const(False))
         elif kind == "collective":  # rank 0 has come here as well
+            nested = values["name"] == const("main_first")
+            values["in turn"] = const(self.heap.read(FIRST) == const(True) and not nested)
             self.heap.write(WRITTEN, NONE)
             self.removing = False
         elif kind == "drawn apart":
@@ -200,6 +205,16 @@ class Judged(Execution):
             held = self.in_texts.setdefault(node, {})
             held |= {d: None for v in parts for d in data(self.shown(v, node, frame), deep=True)}
         return made
+
+    def _if(self, node: ast.If, frame: Frame) -> bool:
+        """A test; in turn rank 0 makes and saves what the others load: all have the same then."""
+        alive = super()._if(node, frame)
+        for target in cached(node) if self.heap.read(FIRST) == const(True) else ():
+            at = self.location(target, frame)
+            held = self.heap.read(at) if at is not None else None
+            if at is not None and held:
+                self.heap.write(at, undivided(self, held))
+        return alive
 
     def parting(self, condition: Value, node: ast.AST) -> Parting | None:
         """Why ranks may decide differently; what they find in their turns is for these alone."""
@@ -359,6 +374,12 @@ class Judged(Execution):
     def _held(self, number: int, field: str) -> set[object]:
         """The constants in a field of an object."""
         return {a.value for a in self.heap.read((number, field)) or () if isinstance(a, Const)}
+
+    def _definition(self, atom: Atom) -> ast.AST | None:
+        """The function of the program that is called."""
+        number = atom.function if isinstance(atom, Bound) else getattr(atom, "object", None)
+        made = self.heap.objects.get(number) if number is not None else None
+        return made.extra.node if made is not None and made.kind == "function" else None
 
     def _kind(self, atom: Atom) -> str:
         """What is called, or whose method it is."""

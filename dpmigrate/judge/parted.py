@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution.trace import Event
+from dpmigrate.execution.values import const
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "all ranks reach what they do together"
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
-    """Collectives, backward passes and steps where ranks may have gone different ways."""
+    """Collectives, backward passes and steps where ranks may have gone different ways, and
+    collectives where the ranks take turns.
+    """
     for event in trial.result.trace.of("collective", "backward", "step", "forward"):
         parted = event.parted
+        if event.kind == "collective" and event.values["in turn"] == const(True):
+            words = "rank 0 waits here for the others, which wait until it has left ddp.main_first()"
+            yield trial.fault(event.node, NAME, words)
         if parted is not None and _together(trial, event):
             some = (
                 "some ranks do not come here" if parted.certain else "some ranks may not come here"

@@ -138,6 +138,8 @@ SPOILED = [
     pytest.param("ddp.sum_all(right, count)", "ddp.mean_all(right, count)", totals.NAME, id="sums averaged"),
     pytest.param("    right, count = ddp.sum_all(right, count)\n", "        right, count = ddp.sum_all(right, count)\n    right, count = right, count\n", None, id="summed in the with"),
     pytest.param("            count += y.size(0)\n", "            count += y.size(0)\n            ddp.barrier()\n", parted.NAME, id="a collective in a share"),
+    pytest.param("    ddp.seed_ranks()\n", "    ddp.seed_ranks()\n    with ddp.main_first():\n        ddp.barrier()\n", parted.NAME, id="a collective while rank 0 goes first"),
+    pytest.param("    ddp.seed_ranks()\n", "    ddp.seed_ranks()\n    with ddp.main_first():\n        with ddp.main_first():\n            pass\n", None, id="first of those that go first"),
     pytest.param("            loss.backward()\n", "            if ddp.is_main():\n                loss.backward()\n", parted.NAME, id="backward on one rank"),
     pytest.param("    ddp.save(model", "    torch.save(model", files.NAME, id="every rank saves"),
     pytest.param("model.module.state_dict()", "model.state_dict()", files.NAME, id="names of the wrapper"),

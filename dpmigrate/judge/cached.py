@@ -1,0 +1,195 @@
+"""Caches: what one branch of a test loads from the file in which the other one has saved it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from types import UnionType
+
+from dpmigrate.execution.machine import Machine
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import SETTING, Data, Differs, Ref, Value, normal
+from dpmigrate.library.files import MADE_BEFORE
+from dpmigrate.library.pure import READING, WRITING
+
+#: functions and methods that give the same items in another form
+_FUNCTIONS = frozenset({"array", "asarray", "tensor", "as_tensor", "from_numpy", "list", "tuple"})
+_METHODS = frozenset({"tolist", "numpy", "cpu", "item"})
+
+
+def cached(node: ast.If) -> list[ast.expr]:
+    """The variables that one branch loads and the other one saves when it has made them, in the same
+    file: whoever made it, they are the same afterwards.
+    """
+    arms = [node.body, node.orelse]
+    targets = [t for load, save in (arms, arms[::-1]) for t in _loaded_and_saved(load, save)]
+    return [e for t in targets for e in _parts(t)]
+
+
+@lru_cache(4096)
+def hands_out(function: ast.AST) -> bool:
+    """Whether a function returns what it loads, or what it has made and saved in the same file:
+    ``if exists(p): return load(p)`` above ``save(x, p)`` and ``return x``.
+    """
+    body = getattr(function, "body", None)
+    if not isinstance(body, list):
+        return False
+    ends = [n for n in _nodes(body) if isinstance(n, ast.Return)]
+    blocks = [b for n in _nodes(body) if isinstance(b := getattr(n, "body", None), list)]
+    arms = [(s.body, s.orelse or b[i + 1 :]) for b in (body, *blocks) for i, s in enumerate(b) if isinstance(s, ast.If)]
+    return len(ends) == 2 and any(_returned(*pair) or _returned(*pair[::-1]) for pair in arms)
+
+
+def _returned(load: Sequence[ast.stmt], save: Sequence[ast.stmt]) -> bool:
+    last = [b[-1].value if b and isinstance(b[-1], ast.Return) else None for b in (load, save)]
+    if last[0] is None or last[1] is None:
+        return False
+    read = {_read(last[0], _opened(load))}
+    if read == {None} and not _mentions(load[:-1], last[0], ast.Load):
+        read = {_read(v, _opened(load)) if v is not None else None for _, v in _stores(load).get(ast.unparse(last[0]), [])}
+    return bool(read) and None not in read and read <= _saved(save[:-1], last[1])
+
+
+def undivided(m: Machine, v: Value) -> Value:
+    """A value that all ranks have, as far as they differ by who has made it; also the items of lists
+    and dictionaries.
+    """
+    todo = [a.object for a in v if isinstance(a, Ref)]
+    seen: set[int] = set()
+    while todo:
+        number = todo.pop()
+        if number in seen or m.heap.objects[number].kind not in ("list", "dict", "tuple", "set"):
+            continue
+        seen.add(number)
+        for name, held in list(m.heap.names(number)):
+            todo += [a.object for a in held if isinstance(a, Ref)]
+            if (plain := _plain(held)) != held:
+                m.heap.write((number, name), plain)
+    return _plain(v)
+
+
+def _plain(v: Value) -> Value:
+    kept = [a for a in v if not (isinstance(a, Differs) and _by_turn(a))]
+    return normal(tuple(SETTING[0] if isinstance(a, Data) and _by_turn(a) else a for a in kept))
+
+
+def _by_turn(atom: Data | Differs) -> bool:
+    per_rank = isinstance(atom, Differs) or atom.placement.kind is Kind.PER_RANK
+    return per_rank and atom.origin is not None and atom.origin.word == MADE_BEFORE
+
+
+def _loaded_and_saved(load: Sequence[ast.stmt], save: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    files = _opened(load)
+    stored = _stores(load)
+    for target, given in stored.items():
+        read = [_read(v, files) if v is not None else None for _, v in given]
+        first = given[0][0]
+        others = {o for o in stored if o != target} & set(map(ast.unparse, _parts(first)))
+        used = _mentions(load, first, ast.Load)
+        if None not in read and not others and not used and set(read) <= _saved(save, first):
+            yield first
+
+
+def _parts(target: ast.expr) -> list[ast.expr]:
+    return target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+
+
+def _stores(block: Sequence[ast.stmt]) -> dict[str, list[tuple[ast.expr, ast.expr | None]]]:
+    """What a branch binds, by its text, with the expressions that it is given."""
+    found: dict[str, list[tuple[ast.expr, ast.expr | None]]] = {}
+    alone: set[ast.AST] = set()
+    for n in _nodes(block):
+        if isinstance(n, ast.Assign) and len(n.targets) == 1:
+            alone |= {n.targets[0], *_parts(n.targets[0])}
+            found.setdefault(ast.unparse(n.targets[0]), []).append((n.targets[0], n.value))
+        elif isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store | ast.Del):
+            if n not in alone:
+                found.setdefault(ast.unparse(n), []).append((n, None))
+    return found
+
+
+def _opened(block: Sequence[ast.stmt]) -> dict[str, str]:
+    """The names of open files, with their paths."""
+    items = (i for n in _nodes(block) if isinstance(n, ast.With) for i in n.items)
+    return {
+        i.optional_vars.id: path
+        for i in items
+        if isinstance(i.optional_vars, ast.Name) and (path := _file(i.context_expr)) is not None
+    }
+
+
+def _file(node: ast.expr) -> str | None:
+    """The path of ``open(path)`` and ``path.open()``."""
+    if not isinstance(node, ast.Call) or _last(node.func) != "open":
+        return None
+    if isinstance(node.func, ast.Name) and node.args:
+        return ast.unparse(node.args[0])
+    return ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else None
+
+
+def _path(node: ast.expr, opened: dict[str, str]) -> str:
+    text = ast.unparse(node)
+    return _file(node) or opened.get(text, text)
+
+
+def _read(node: ast.expr, opened: dict[str, str]) -> str | None:
+    """The path of the file that an expression gives all of."""
+    inner = _unconverted(node)
+    if isinstance(inner, ast.Call) and inner.args and _last(inner.func).startswith(READING):
+        return _path(inner.args[0], opened)
+    return None
+
+
+def _unconverted(node: ast.expr) -> ast.expr:
+    """``x`` for ``np.asarray(x)`` and ``x.tolist()``."""
+    while isinstance(node, ast.Call):
+        if _last(node.func) in _FUNCTIONS and node.args:
+            node = node.args[0]
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
+            node = node.func.value
+        else:
+            break
+    return node
+
+
+def _saved(block: Sequence[ast.stmt], target: ast.expr) -> set[str]:
+    """The paths in which a variable is saved as the branch leaves it: nothing is done with it later."""
+    files = _opened(block)
+    text = ast.unparse(target)
+    saves = [n for n in _nodes(block) if isinstance(n, ast.Call) and _is_save(n)]
+    ends = max((_place(m) for m in _mentions(block, target, ast.Load | ast.Store | ast.Del)), default=(0, 0))
+    found: set[str] = set()
+    for call in saves:
+        whole = [a for a in call.args if ast.unparse(_unconverted(a)) == text]
+        if whole and _place(call) > ends:
+            found |= {_path(a, files) for a in call.args if a not in whole}
+    return found
+
+
+def _mentions(block: Sequence[ast.stmt], target: ast.expr, how: type | UnionType) -> list[ast.AST]:
+    """Where a variable is used, but for what saves or shows it."""
+    texts = {ast.unparse(target), *map(ast.unparse, _parts(target))}
+    calls = (n for n in _nodes(block) if isinstance(n, ast.Call) and (_is_save(n) or _last(n.func) == "print"))
+    apart = {m for c in calls for a in c.args for m in ast.walk(a)}
+    return [
+        n for n in _nodes(block)
+        if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, how) and n not in apart and ast.unparse(n) in texts
+    ]  # fmt: skip
+
+
+def _is_save(call: ast.Call) -> bool:
+    return _last(call.func).startswith(WRITING) or _last(call.func) == "dump"
+
+
+def _nodes(block: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    return (n for s in block for n in ast.walk(s))
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _last(func: ast.expr) -> str:
+    """The last name of what is called."""
+    return getattr(func, "attr", getattr(func, "id", ""))

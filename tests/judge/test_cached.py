@@ -1,0 +1,97 @@
+"""A cache that rank 0 makes and saves in its turn, and that the others load, is the same on all ranks."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+
+from dpmigrate.judge import faults
+from tests.judge.trained import result
+
+_BEFORE = """\
+import os, pickle
+from pathlib import Path
+path, other = Path('rows.npy'), Path('more.npy')
+def make():
+    return [1, 2]
+with ddp.main_first():
+"""
+_AFTER = "if not rows:\n    raise ValueError\nddp.barrier()"
+
+
+def _parts(body: str) -> bool:
+    """Whether ranks part by what they have after the branches."""
+    return _told(_BEFORE + indent(body, "    ") + "\n" + _AFTER)
+
+
+def _told(last: str) -> bool:
+    told = {f.words for f in faults(result(last=last))} - {"rows may not be bound here"}
+    assert len(told) <= 1, told
+    return any("the ranks part here" in w for w in told)
+
+
+def _either(load: str, save: str, test: str = "path.exists()") -> str:
+    return f"if {test}:\n{indent(load, '    ')}\nelse:\n    rows = make()\n{indent(save, '    ')}"
+
+
+@pytest.mark.parametrize(
+    ("load", "save"),
+    [
+        pytest.param("rows = torch.load(path)", "ddp.save(rows, path)", id="torch"),
+        pytest.param("rows = np.load(path).tolist()", "np.save(path, np.asarray(rows))", id="another form"),
+        pytest.param("rows = list(np.load(path))", "np.save(path, rows)\nprint(len(rows))", id="shown"),
+        pytest.param("with open(path, 'rb') as f:\n    rows = pickle.load(f)", "with open(path, 'wb') as f:\n    pickle.dump(rows, f)", id="open files"),
+        pytest.param("rows = pickle.load(open(path, 'rb'))", "pickle.dump(rows, path.open('wb'))", id="files that are opened there"),
+        pytest.param("rows = np.load(path)\nmore = np.load(other)", "more = make()\nnp.save(path, rows)\nnp.save(other, more)", id="two"),
+        pytest.param("rows, more = torch.load(path)", "more = make()\nddp.save((rows, more), path)", id="a tuple"),
+    ],
+)
+def test_whoever_made_it(load: str, save: str) -> None:
+    assert not _parts(_either(load, save))
+    loaded, made = indent(load, "    "), indent(f"rows = make()\n{save}", "    ")
+    assert not _parts(f"if not path.exists():\n{made}\nelse:\n{loaded}")
+
+
+@pytest.mark.parametrize(
+    ("load", "save"),
+    [
+        pytest.param("rows = torch.load(path)", "ddp.save(rows[:1], path)", id="a part is saved"),
+        pytest.param("rows = torch.load(path)[:1]", "ddp.save(rows, path)", id="a part is loaded"),
+        pytest.param("rows = torch.load(path)", "ddp.save(rows, other)", id="another file"),
+        pytest.param("rows = torch.load(path)", "ddp.save(3, path)", id="something else"),
+        pytest.param("rows = torch.load(path)", "ddp.save(rows, path)\nrows.append(3)", id="changed after it was saved"),
+        pytest.param("rows = torch.load(path)", "ddp.save(rows, path)\nrows = []", id="made anew after it was saved"),
+        pytest.param("rows = torch.load(path)\nrows.pop()", "ddp.save(rows, path)", id="changed after it was loaded"),
+        pytest.param("rows = torch.load(path)\nrows = []", "ddp.save(rows, path)", id="made anew after it was loaded"),
+        pytest.param("rows, more = torch.load(path)\nrows = []", "more = make()\nddp.save((rows, more), path)", id="a part of a tuple"),
+        pytest.param("rows = False", "ddp.save(rows, path)", id="a flag"),
+        pytest.param("for rows in torch.load(path):\n    break", "ddp.save(rows, path)", id="one of them"),
+        pytest.param("rows = os.fspath(path)", "ddp.save(rows, path)", id="nothing is loaded"),
+        pytest.param("rows = torch.load(path)", "pass", id="nothing is saved"),
+    ],
+)
+def test_who_made_it_matters(load: str, save: str) -> None:
+    assert _parts(_either(load, save))
+
+
+_GET = _BEFORE.replace("with ddp.main_first():\n", "def get(again=False):\n    with ddp.main_first():\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "same"),
+    [
+        pytest.param("if path.exists():\n    return torch.load(path)\nx = make()\nddp.save(x, path)\nreturn x", True, id="returned early"),
+        pytest.param("if path.exists():\n    return torch.load(path)\nelse:\n    x = make()\n    ddp.save(x, path)\n    return x", True, id="else"),
+        pytest.param("if not path.exists():\n    x = make()\n    ddp.save(x, path)\n    return x\ny = torch.load(path)\nreturn y", True, id="made first"),
+        pytest.param("if path.exists():\n    return torch.load(path)\nx = make()\nddp.save(x, path)\nreturn x[:1]", False, id="a part is returned"),
+        pytest.param("if path.exists():\n    return torch.load(path)\nx = make()\nreturn x", False, id="nothing is saved"),
+        pytest.param("if path.exists():\n    y = torch.load(path)\n    y.pop()\n    return y\nx = make()\nddp.save(x, path)\nreturn x", False, id="changed"),
+        pytest.param("if path.exists():\n    return False\nx = make()\nddp.save(x, path)\nreturn x", False, id="a flag"),
+        pytest.param("if path.exists():\n    return torch.load(path)\nx = make()\nif again:\n    return []\nddp.save(x, path)\nreturn x", False, id="three ways"),
+        pytest.param("if path.exists():\n    return\nx = make()\nddp.save(x, path)\nreturn x", False, id="nothing is returned"),
+    ],
+)
+def test_a_function_hands_out_what_it_loads_or_has_made(body: str, same: bool) -> None:
+    last = f"{_GET}{indent(body, ' ' * 8)}\nrows = get()\n{_AFTER}"
+    assert _told(last) is not same
