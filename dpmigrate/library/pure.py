@@ -147,9 +147,9 @@ def _owner(atom: Atom) -> Atom:
 
 
 def _in_part(site: Site) -> None:
-    """A method that not all ranks come to: what it changes in its object differs."""
+    """A method that not all ranks come to: what it changes in its object, if anything, differs."""
     parted, made = site.m.parted, site.object
-    if parted is None or made is None or made.kind != ANY:
+    if parted is None or made is None or made.kind != ANY or site.word in _ASKING:
         return
     lying = placements.PER_RANK if parted.certain else placements.UNKNOWN
     site.m.heap.widen(

@@ -92,6 +92,15 @@ def test_what_is_not_known_stays_so() -> None:
     assert found("x = pd.DataFrame(loader)") == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("on_rank_0", "same"),
+    [("print(df['a'])", True), ("print(len(df), df.get('a'))", True), ("df.insert(0, 'b', 3)", False), ("print(df.pop('a'))", False)],
+)
+def test_what_rank_0_alone_asks_of_an_object_changes_nothing(on_rank_0: str, same: bool) -> None:
+    text = f"if ddp.is_main():\n    {on_rank_0}\nx = df['c'].mean()"
+    assert found(text) == ("uniform" if same else "per rank")
+
+
 def test_none_may_come_back() -> None:
     ex = executed(BEFORE + "if cv2.imread('a') is None:\n    print('none')")
     assert lines(ex, "print") == [BEFORE.count("\n") + 2]
