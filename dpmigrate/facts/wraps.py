@@ -256,7 +256,7 @@ class Wrapping:
                     done.add(key)
                     self._after_move(key, block, last)
                 continue
-            roots = roles.roots(p.model)
+            roots = roles.roots(self._aliased(p.model))
             given = self._made_in_call(p.model) if not roots else None
             if given is not None and (key := next(self.values.keys(given))) not in done:
                 done.add(key)
@@ -267,6 +267,23 @@ class Wrapping:
                 if key not in done:
                     done.add(key)
                     self._place(key, node)
+
+    def _aliased(self, node: ast.expr) -> ast.expr:
+        """The variable whose model a local name is given: ``model = self.model.train()``, or ``model = self.model`` in each epoch, where a wrap would be
+        made anew each time.
+        """
+        owner = self.names.owner(self.names.scope_of[node], node.id) if isinstance(node, ast.Name) else None
+        bound = owner.bindings.get(node.id, []) if owner is not None and isinstance(node, ast.Name) else []
+        given = bound[0].value if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path else None
+        found = given
+        while isinstance(found, ast.Call) and isinstance(found.func, ast.Attribute) and found.func.attr in ("train", "eval"):
+            if any(True for _ in self.values.targets(found)):
+                return node
+            found = found.func.value
+        if not isinstance(found, ast.Name | ast.Attribute):
+            return node
+        again = found is not given or bool(self.roles.epoch_loop(found))
+        return self._aliased(found) if again and any(True for _ in self.values.keys(found)) else node
 
     def _made_in_call(self, node: ast.expr) -> ast.Name | None:
         """The parameter for which every call of its function makes a model: ``train(Net(), loader)``; None where it is another thing."""
@@ -429,7 +446,8 @@ class Wrapping:
     def _function_body(self, node: ast.AST) -> list[ast.stmt]:
         """Of a parameter that nobody in the program fills the function that trains with it."""
         function = self.names.function(node)
-        if not isinstance(function, FunctionNode) or not isinstance(node, ast.Name):
+        param = isinstance(node, ast.Name) and all(b.how == "param" for b in self.names.bindings(self.names.scope_of[node], node.id))
+        if not isinstance(function, FunctionNode) or not isinstance(node, ast.Name) or not param:
             return []
         return [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
 

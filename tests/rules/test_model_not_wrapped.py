@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from dpmigrate.model import Severity
 from dpmigrate.settings import Settings
-from tests.rules.program import after, found, whole
+from tests.pipeline import findings
+from tests.rules.program import after, found, migrated, program, whole
 
 
 @pytest.mark.parametrize(
@@ -98,3 +100,38 @@ def test_an_attribute_of_self() -> None:
     """
     lines = after(defs=defs, model="", optimizer="", before="t = T()", batches="if True:", step="t.turn(loader)")
     assert "self.net = ddp.wrap(Net())" in lines
+
+
+_TRAINER = """
+class Trainer:
+    def __init__(self, model, loader, optimizer):
+        self.loader, self.optimizer = loader, optimizer
+        self.model = model.to('cuda')
+    def train(self):
+        for epoch in range(3):
+            self.epoch()
+    def epoch(self):
+        net = {given}
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("given", ["self.model", "self.model.train()", "self.model.train().train()"])
+@pytest.mark.parametrize("made", ["Net()", "torch.hub.load('a', 'b')"])
+def test_a_local_name_in_each_epoch_is_no_place_for_a_wrap(given: str, made: str) -> None:
+    """It would be made anew each time; before the name is bound there is nothing to wrap."""
+    text = program(defs=_TRAINER.format(given=given), model=f"model = {made}", epochs="if True:", batches="if True:", step="pass", end="Trainer(model, loader, optimizer).train()")
+    new = migrated(text)
+    assert "self.model = ddp.wrap(model.to('cuda'))" in new and new.count("ddp.wrap(") == 1
+    assert f"        net = {given}\n" in new
+
+
+def test_another_model_that_a_method_named_train_gives() -> None:
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n"
+    net += "    def forward(self, x):\n        return self.fc(x)\n    def train(self, mode=True):\n        return nn.Linear(8, 2)\n"
+    text = program(net=net, defs=_TRAINER.format(given="self.model.train()"), epochs="if True:", batches="if True:", step="pass", end="Trainer(model, loader, optimizer).train()")
+    assert any(f.severity is Severity.BLOCKER for f in findings(text))
