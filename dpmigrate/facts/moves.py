@@ -1,9 +1,9 @@
-"""Where a program moves a model to its device only after the wrap, which needs it there: DDP looks at the parameters once."""
+"""Where a program moves a model to its device only after the wrap, which needs it there: DDP looks at the parameters once. Where it moves it away and back."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode, position
@@ -66,6 +66,40 @@ def moved_later(roles: Roles, wrap: Wrap) -> str | None:
         return _as_method(roles, call, wrap)
     left = isinstance(wrap.node, ast.Call) and moves and not any(wrap.made in v for v in moves.values())
     return "" if left else None
+
+
+def saved_on_cpu(roles: Roles) -> Iterator[tuple[ast.Call, ast.Call, ast.expr]]:
+    """``net.cpu().state_dict()`` of a model that goes back to its device before anything else is done with it, and is trained again.
+
+    The call that takes the state, the one that moves the model, and the model.
+    """
+    for call in roles.calls:
+        away = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "state_dict" else None
+        if isinstance(away, ast.Call) and isinstance(away.func, ast.Attribute) and _to_cpu(away):
+            model = away.func.value
+            trained = roles.model_vals(model) and any(roles.reaches_backward(loop) for loop, _ in roles.epoch_loop(call))
+            if trained and isinstance(model, ast.Name | ast.Attribute) and _goes_back(roles, call, model):
+                yield call, away, model
+
+
+def _to_cpu(call: ast.Call) -> bool:
+    assert isinstance(call.func, ast.Attribute)
+    place = _place(call)
+    return (call.func.attr == "cpu" and place is None) or (call.func.attr == "to" and isinstance(place, ast.Constant) and place.value == "cpu")
+
+
+def _goes_back(roles: Roles, call: ast.Call, model: ast.expr) -> bool:
+    """Whether the next statement of the block in which the model is named moves it to a device, as the only thing done with it there."""
+    name = ast.unparse(model).removesuffix(".module")
+    stmt = roles.names.statement(call)
+    block = roles.names.block(stmt)
+    for later in (stmt, *block[block.index(stmt) + 1 :]):
+        named = [n for n in walk(later) if isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == name and not roles.names.is_inside(n, call)]
+        if named:
+            moves = [(n, r) for n in walk(later) if isinstance(n, ast.Call) and (r := moved(roles, n)) is not None]
+            back = [c for c, receiver in moves if ast.unparse(receiver).removesuffix(".module") == name]
+            return len(back) == 1 and not _to_cpu(back[0]) and all(roles.names.is_inside(n, back[0]) for n in named if isinstance(n.ctx, ast.Load))
+    return False
 
 
 def _receivers(roles: Roles) -> dict[ast.Call, Vals]:

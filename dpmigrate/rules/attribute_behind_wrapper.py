@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import Wrap
 from dpmigrate.facts.library import FLOATS, MOVES, SETTINGS
+from dpmigrate.facts.moves import saved_on_cpu
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.passes import compiled
 from dpmigrate.facts.script import Script
@@ -45,8 +46,9 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
     roles = script.roles
     held = {w.target.rpartition(".")[2] for w in script.wraps.wraps if "." in w.target}
     detours = {id(n) for p in roles.detours for n in walk(p.call.func)}
+    saved = {state.func for state, _, _ in saved_on_cpu(roles)}  # of DPM110, which takes the model's own state
     for node in script.names.nodes:
-        if roles.inside_module(node) or id(node) in detours:
+        if roles.inside_module(node) or id(node) in detours or node in saved:
             continue
         for value in _behind(script, node):
             keys = isinstance(node, ast.Attribute) and node.attr in ("state_dict", "load_state_dict")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, found, refused, whole
+from tests.rules.program import STEP, found, of, program, refused, whole
 
 _DP = "model = nn.DataParallel(Net())"
 _PAIRED = "zip(model.parameters(), target.parameters())"
@@ -223,3 +223,38 @@ def test_a_type_is_no_doubt(parts: dict[str, str]) -> None:
 )  # fmt: skip
 def test_another_type_after_the_wrap(parts: dict[str, str], pointed: str) -> None:
     assert refused("DPM110", **parts)[0] == pointed
+
+
+_KEEP = """
+def keep(net, path):
+    torch.save({taken}, path)
+    {then}
+"""
+
+
+@pytest.mark.parametrize("taken", ["net.cpu().state_dict()", "net.to('cpu').state_dict()", "{'a': net.to(device='cpu').state_dict()}"])
+@pytest.mark.parametrize("then", ["net.cuda()", "print(path)\n    if len(path) > 1:\n        net.cuda()", "net = net.to(device)"])
+@pytest.mark.parametrize("model", ["model = Net().cuda()", "model = nn.DataParallel(Net().cuda())"])
+def test_a_model_that_is_saved_stays_on_its_device(taken: str, then: str, model: str) -> None:
+    new = whole(defs=_KEEP.format(taken=taken, then=then), top="device = torch.device('cuda')", model=model, epoch_end="keep(model, 'a.pt')")
+    kept = "{k: v.cpu() for k, v in net.module.state_dict().items()}"
+    what = "{'a': " + kept + "}" if taken.startswith("{") else kept
+    assert f"    ddp.save({what}, path)\n" in new
+
+
+@pytest.mark.parametrize(
+    ("taken", "then", "parts"),
+    [
+        pytest.param("net.cpu().state_dict()", "net.cuda()", {"end": "keep(model, 'a.pt')"}, id="trained no more"),
+        pytest.param("net.cpu().state_dict()", "print(path)", {"epoch_end": "keep(model, 'a.pt')"}, id="left there"),
+        pytest.param("net.cpu().state_dict()", "net.cpu()", {"epoch_end": "keep(model, 'a.pt')"}, id="moved there again"),
+        pytest.param("net.cpu().state_dict()", "net(torch.ones(1, 8))\n    net.cuda()", {"epoch_end": "keep(model, 'a.pt')"}, id="used there"),
+        pytest.param("net.cpu().state_dict()", "net.cuda()(torch.ones(1, 8))\n    net.eval()", {"epoch_end": "keep(3, 'a.pt')"}, id="no model"),
+        pytest.param("net.cpu().weight", "net.cuda()", {"epoch_end": "keep(model, 'a.pt')"}, id="something else of it"),
+        pytest.param("net.cuda().state_dict()", "net.cuda()", {"epoch_end": "keep(model, 'a.pt')"}, id="on its device"),
+        pytest.param("net.to(device).state_dict()", "net.cuda()", {"epoch_end": "keep(model, 'a.pt')"}, id="on some device"),
+    ],
+)
+def test_a_model_that_is_not_there_and_back(taken: str, then: str, parts: dict[str, str]) -> None:
+    text = program(defs=_KEEP.format(taken=taken, then=then), top="device = torch.device('cuda')", model="model = Net().cuda()", **parts)  # type: ignore[arg-type]
+    assert not [f for f in of("DPM110", text) if "moves the model away" in f.message]
