@@ -161,10 +161,18 @@ class _Proof(ControlDependence):
         return bool(returns) and not _yields(node) and all(self._result(r) for r in returns)
 
     def _called(self, func: ast.expr) -> ast.AST | None:
-        """The one function or class of this program that the name means."""
+        """The one function or class of this program that the name means, or the only method of that name."""
+        if isinstance(func, ast.Attribute) and of_self(func):
+            return self._own_method(func.attr)
         found = self.names.meant(func)
         bindings = list(self.names.bindings(*found)) if found is not None and found[1] else []
         return bindings[0].target if len(bindings) == 1 and bindings[0].how in ("def", "class") else None
+
+    def _own_method(self, name: str) -> ast.AST | None:
+        """The method that ``self.name()`` enters, whatever class ``self`` is of: no other one has its name, and nothing is stored there."""
+        made = [b.target for s in self.names.opened.values() if s.is_class for b in s.bindings.get(name, ()) if b.how == "def"]
+        stored = any(isinstance(s.ctx, ast.Store) for s in self.names.attributes(name))
+        return made[0] if len(made) == 1 and not stored else None
 
     def _result(self, node: ast.Return) -> bool:
         return (node.value is None or self._settings(node.value) or self.expression(node.value)) and not self.parted(node, node, False)
@@ -219,12 +227,23 @@ class _Proof(ControlDependence):
     def _holds(self, variable: Variable, reader: ast.AST) -> bool:
         """Whether a variable holds the same on all ranks where it is read."""
         owner, name = variable
-        bound = [b for b in self.names.bindings(owner, name) if not self._comes_later(b, reader, owner)]
+        bound = self._of_turn([b for b in self.names.bindings(owner, name) if not self._comes_later(b, reader, owner)], reader)
         if not name or not self.first("v", id(owner), name, *(id(b.target) for b in bound)):
             return True
         if bound and all(b.how == "assign" and not b.path and isinstance(b.value, ast.Call) and self._gives_object(b.value) for b in bound):
             return True  # an object, whichever it is
         return all(self._binding(b, reader, owner) for b in bound) and not self._mutated(owner, name)
+
+    def _of_turn(self, bound: list[Binding], reader: ast.AST) -> list[Binding]:
+        """In the body of a loop its variable is what the loop gives it, whatever the name was given before."""
+        function = self.names.function(reader)
+        for a in self.names.ancestors(reader):
+            if isinstance(a, FunctionNode) or any(self.names.function(b.target) is not function for b in bound):
+                break
+            inside = [b for b in bound if self.names.is_inside(b.target, a)]
+            if isinstance(a, ast.For) and inside and all(b.how == "for" and self.names.is_inside(b.target, a.target) for b in inside):
+                return inside if any(self.names.is_inside(reader, s) for s in a.body) else bound
+        return bound
 
     def _comes_later(self, b: Binding, reader: ast.AST, owner: Scope) -> bool:
         """Whether the function gives its variable this value only after it is read: ``if name is None: name = time.strftime(…)``."""
@@ -351,11 +370,11 @@ class _Proof(ControlDependence):
         if not all(self._stored(s, node) for s in stores) or any(self._changes(x) for x in loads):
             return False
         inside = [b for s in self.names.opened.values() if s.is_class for b in s.bindings.get(node.attr, ())]
-        if own and inside:
-            return all(b.how == "assign" and b.value is not None and self.expression(b.value) for b in inside)
-        field = cls is not None and any(isinstance(n, ast.AnnAssign) and ast.unparse(n.target) == node.attr for n in cls.body)
         above = self.names.parent[node]
         called = isinstance(above, ast.Call) and above.func is node
+        if own and inside:  # of a method that is called its results have been asked
+            return all((called and b.how == "def") or (b.how == "assign" and b.value is not None and self.expression(b.value)) for b in inside)
+        field = cls is not None and any(isinstance(n, ast.AnnAssign) and ast.unparse(n.target) == node.attr for n in cls.body)
         return not own or bool(stores) or called or field  # else inherited from elsewhere
 
     def _stored(self, node: ast.Attribute, reader: ast.AST) -> bool:

@@ -395,3 +395,49 @@ def test_what_a_statement_ends_the_program_with(line: str, value: str | None) ->
     found = script("import sys\n" + line)
     given = exit_value(found.names, found.names.tree.body[-1])
     assert (given and ast.unparse(given)) == value
+
+
+_SCHEDULED = """
+class Trainer:
+    def __init__(self, config):
+        self.config = config
+        self.scheduler = self.make()
+    def make(self):
+        if {test}:
+            return torch.optim.lr_scheduler.StepLR(o)
+        return None
+    def fit(self):
+        for epoch in range(3):
+            probe(self.scheduler is not None)
+{more}
+config = load_config('a.yaml')
+Trainer(config).fit()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "more", "same"),
+    [
+        pytest.param("self.config.name == 'step'", "", True, id="by a setting"),
+        pytest.param("random.random() > 0.5", "", False, id="by a draw"),
+        pytest.param("self.config.name == 'step'", "class Other:\n    def make(self):\n        return None", False, id="one of two methods"),
+        pytest.param("self.config.name == 'step'", "Trainer.make = None", False, id="another one is put there"),
+    ],
+)
+def test_what_a_method_of_the_object_gives(test: str, more: str, same: bool) -> None:
+    assert _uniform(_SCHEDULED.format(test=test, more=more)) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        pytest.param("epoch = model(x)\nfor epoch in range(3):\n    probe(epoch == 2)", True, id="given anew by the loop"),
+        pytest.param("epoch = model(x)\nfor epoch in range(3):\n    pass\nprobe(epoch == 2)", False, id="after the loop, which may have no turn"),
+        pytest.param("epoch = model(x)\nfor epoch in range(3):\n    epoch = model(x)\n    probe(epoch == 2)", False, id="given anew in the loop"),
+        pytest.param("epoch = model(x)\nfor e in range(3):\n    probe(epoch == 2)", False, id="another variable"),
+        pytest.param("epoch = model(x)\nfor epoch in range(epoch):\n    pass\nelse:\n    probe(epoch)", False, id="where the loop has ended"),
+        pytest.param("def f():\n    global epoch\n    epoch = model(x)\nfor epoch in range(3):\n    f()\n    probe(epoch == 2)", False, id="given by a function"),
+    ],
+)
+def test_the_variable_of_a_loop_inside_it(text: str, same: bool) -> None:
+    assert _uniform(text) is same
