@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.generators import GeneratorParts
 from dpmigrate.execution.heap import UNSEEN, Delta, Location
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
+    NOTHING,
     UNBOUND,
+    Atom,
     Const,
     Foreign,
     Items,
@@ -131,10 +134,19 @@ class BranchParts(GeneratorParts):
                 ops=[ast.IsNot() | ast.NotEq()], comparators=[ast.Constant(value=None)]
             ):
                 self._keep(test.left, frame, lambda a: _none(a) is not yes)
+            case ast.Call(func=ast.Name("isinstance"), args=[asked, _], keywords=[]):
+                self._keep(asked, frame, lambda a: self._is_instance(a, test, frame) is not (not yes))
             case ast.Name() | ast.Attribute():
                 self._keep(test, frame, lambda a: not isinstance(a, Const) or bool(a.value) == yes)
 
-    def _keep(self, node: ast.expr, frame: Frame, keep: Callable[[object], bool]) -> None:
+    def _is_instance(self, atom: Atom, test: ast.Call, frame: Frame) -> bool | None:
+        """Whether one of the things that a value may be is what a test asks for."""
+        if self.evaluate(test.func, frame) != value(Foreign("builtins.isinstance")):
+            return None  # a function of the program
+        asked = Arguments([value(atom), self.evaluate(test.args[1], frame)])
+        return self.truth(self.library.call(self, "builtins.isinstance", asked, test, frame) or NOTHING)
+
+    def _keep(self, node: ast.expr, frame: Frame, keep: Callable[[Atom], bool]) -> None:
         at = self.location(node, frame)
         found = self.heap.read(at) if at is not None else None
         if at is None or not found or len(found) < 2:

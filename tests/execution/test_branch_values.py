@@ -43,3 +43,28 @@ def test_what_no_branch_writes_stays() -> None:
     assert placed("found = x.mean()\nif found > 1:\n    other = 3") == "partial(mean)"
     assert placed("if x.max() > 1:\n    found = 3\nelse:\n    found = 3") == "uniform"
     assert placed("if x.max() > 1:\n    found = (1, 2)\nelse:\n    found = (1, 2)") == "uniform"
+
+
+_ONE_OR_TWO = "option = open('a').read()\nb = (x, y) if option else x\n"
+_OWN = "def isinstance(a, c):\n    return open('a').read()\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "lies"),
+    [
+        pytest.param("if isinstance(b, (tuple, list)):\n    b = b[0]\nfound = b", "rows(axis 0)", id="a tuple or a list"),
+        pytest.param("found = b[0] if isinstance(b, tuple) else b", "rows(axis 0)", id="in an expression"),
+        pytest.param("if not isinstance(b, torch.Tensor):\n    b = b[0]\nfound = b", "rows(axis 0)", id="no tensor"),
+        pytest.param("if isinstance(b, list) or isinstance(b, tuple):\n    b = b[0]\nfound = b", "per rank", id="one of two tests: not followed"),
+        pytest.param("if option:\n    b = b[0]\nfound = b", "per rank", id="another test"),
+        pytest.param("if isinstance(b, torch.Tensor):\n    b = b[0]\nelse:\n    b = y\nfound = b", "per rank", id="a tensor"),
+    ],
+)
+def test_a_branch_knows_what_was_asked_for(body: str, lies: str) -> None:
+    """What cannot be there is not indexed: a sample of a tensor of samples is one of the rank's own."""
+    assert placed(_ONE_OR_TWO + body) == lies
+
+
+def test_a_function_of_the_program_may_ask_anything() -> None:
+    body = _ONE_OR_TWO + "if isinstance(b, tuple):\n    b = b[0]\nfound = b"
+    assert placed(body, _OWN) == "per rank"
