@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 
 from dpmigrate.facts import passes, sources
-from dpmigrate.facts.definitions import SAME, arguments, default
+from dpmigrate.facts.definitions import SAME, arguments, default, through
 from dpmigrate.facts.loops import IN_STEP, BatchLoop, batch_loops, in_step, source
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, position
 from dpmigrate.facts.nodes import walk
@@ -282,10 +282,14 @@ class Roles:
         return [x for c in callers for x in self.epoch_loop(c, None, seen | {function})]
 
     def _within_epoch(self, loop: Loop) -> bool:
-        """``for phase in ('train', 'val')`` and ``for loader in loaders`` repeat nothing: they go through parts of one epoch."""
+        """``for phase in ('train', 'val')``, also numbered, and ``for loader in loaders`` repeat nothing: they go through parts of one epoch."""
         if not isinstance(loop, ast.For):
             return False
-        return isinstance(loop.iter, ast.Tuple | ast.List) or any(self.loaders_of(n) for n in walk(loop.target) if isinstance(n, ast.Name))
+        over = loop.iter
+        while (inner := through(self.names, over)) is not None:
+            over = inner
+        phases = isinstance(over, ast.Tuple | ast.List) and all(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in over.elts)
+        return phases or isinstance(loop.iter, ast.Tuple | ast.List) or any(self.loaders_of(n) for n in walk(loop.target) if isinstance(n, ast.Name))
 
     # ------------------------------------------------------------------ regions
     @cached_property

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Const, Ref, Value
+from dpmigrate.execution.values import Const, Ref, Value, const
 from dpmigrate.judge.notes import one_of, samplers, told_of
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.judge.watching import peeks
@@ -29,6 +29,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
             if event.values["told"] == _whichever(trial, event):
                 words = {"told"}
             told.setdefault(event.node, set()).update(words)
+            if const(True)[0] in event.values["again"] and "told" in words:
+                yield trial.fault(event.node, NAME, "the sampler is told the same epoch before each of these passes")
     for node, words in told.items():
         # one pass alone needs no word; a first one that is not told, and later ones that are,
         # tell it late

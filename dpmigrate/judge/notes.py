@@ -15,6 +15,8 @@ from dpmigrate.library.streams import OWN
 #: a field of a sampler: whether it was told which epoch comes, since its last pass began
 TOLD = "judge told"
 FRESH, SET, USED = const("fresh"), const("told"), const("used")
+#: fields of a sampler: the epoch that it was told, and that of its last pass
+EPOCH, LAST_EPOCH = "judge epoch", "judge last epoch"
 #: a field of a wrapper: whether a backward went through it since its last forward
 PASSED = "mode judge passed"
 #: fields of a layer: whether it is frozen (nothing: no word of it); whether it was when it was

@@ -15,6 +15,7 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     Atom,
+    Const,
     Data,
     Origin,
     Ref,
@@ -28,9 +29,11 @@ from dpmigrate.judge.notes import (
     BEFORE,
     CALLED,
     DOWN,
+    EPOCH,
     FRESH,
     GROUP,
     INSIDE,
+    LAST_EPOCH,
     OWN_STATISTICS,
     RUNTIME,
     SET,
@@ -87,6 +90,7 @@ class Watching(Tables):
             for atom in arguments.get(0, "loader") or NOTHING:
                 for at in samplers(m, atom):
                     m.heap.write(at, SET)
+                    m.heap.write((at[0], EPOCH), NONE)
 
     def method(
         self,
@@ -100,6 +104,7 @@ class Watching(Tables):
         made = m.object(receiver)
         if name == "set_epoch" and made is not None:
             m.heap.write((made.number, TOLD), SET)
+            m.heap.write((made.number, EPOCH), arguments.get(0, "epoch") or NONE)
         if name in TELLING and made is not None and made.kind in UNSEEN:
             Site(cast("Execution", m), name, arguments, node, frame).tell("print")
         if name == "backward" and made is not None and made.kind in UNSEEN:
@@ -136,11 +141,14 @@ class Watching(Tables):
             told = join(*[m.heap.read(at) or FRESH for at in samplers(m, atom)])
             apart = const(redrawn(cast("Execution", m), made))
             own = {told_of(made.number): told}  # a function may go through several loaders
+            places = samplers(m, atom)
+            again = const(any(_as_before(m, n) for n, _ in places))
             m.event(
-                "judge pass", node, frame, loader=value(Ref(made.number)), told=told, apart=apart, **own
+                "judge pass", node, frame, loader=value(Ref(made.number)), told=told, apart=apart, again=again, **own
             )
-            for at in () if node in peeks(cast("Execution", m).program) else samplers(m, atom):
+            for at in () if node in peeks(cast("Execution", m).program) else places:
                 m.heap.write(at, USED)
+                m.heap.write((at[0], LAST_EPOCH), m.heap.read((at[0], EPOCH)) or NONE)
         judged = cast("Judged", m)
         judged.drew = False
         found = super()._about(m, atom, name, node, frame)
@@ -151,6 +159,12 @@ class Watching(Tables):
                     judged.drawn_for.add(made.number)
                 return alike(m, found, node, drawn=made.number in judged.drawn_for)
         return found
+
+
+def _as_before(m: Machine, sampler: int) -> bool:
+    """Whether a sampler is told the epoch of its last pass: one number, which is known."""
+    told, last = m.heap.read((sampler, EPOCH)), m.heap.read((sampler, LAST_EPOCH))
+    return told is not None and told == last and len(told) == 1 and isinstance(told[0], Const) and told != NONE
 
 
 def _evaluated(

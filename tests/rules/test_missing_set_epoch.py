@@ -315,3 +315,13 @@ def test_loaders_that_the_epoch_chooses() -> None:
     lines = [line.strip() for line in text.splitlines()]
     told = next(i for i, line in enumerate(lines) if "set_epoch" in line or "next_epoch" in line)
     assert told > lines.index("sides = first if epoch < 2 else second")
+
+
+@pytest.mark.parametrize("phases", ["enumerate(['train', 'val'])", "enumerate(tqdm(('train', 'val')))", "tqdm(['train', 'val'])"])
+def test_the_place_of_a_phase_is_no_epoch(phases: str) -> None:
+    """It is the same in each epoch, and so would be the order of the samples."""
+    target = "i, phase" if "enumerate" in phases else "phase"
+    body = "".join(f"            {line}\n" for line in STEP.splitlines())
+    batches = f"for {target} in {phases}:\n    if phase == 'train':\n        for x, y in loader:\n{body}"
+    text = whole(imports="from tqdm import tqdm", batches=batches, step="    print(phase)")
+    assert "loader.sampler.set_epoch(epoch)" in text and "set_epoch(i)" not in text and "next_epoch" not in text
