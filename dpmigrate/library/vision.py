@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import (
     SETTING,
     Data,
@@ -35,6 +36,8 @@ _RANDOM = (
     "Random", "Color", "Auto", "Trivial", "AugMix", "Rand", "MixUp", "CutMix", "Elastic",
     "TimeMasking", "FrequencyMasking", "SpecAugment",
 )  # fmt: skip
+#: a field of a Compose: its transforms
+_PARTS = "parts"
 
 
 def transform(site: Site) -> Value:
@@ -44,13 +47,33 @@ def transform(site: Site) -> Value:
     inner = [o for v in site.arguments.all() for o in site.m.objects(tuple(site.deep(v)))]
     if site.word.startswith(_RANDOM) or any("random" in o.marks for o in inner):
         made.marks.add("random")
+    if site.word == "Compose":
+        site.m.heap.write((made.number, _PARTS), site.get(0, "transforms"))
     return value(Ref(made.number))
+
+
+def composed(site: Site) -> Value | None:
+    """What transforms make of a sample one after the other, where the program has written one of them
+    itself: it may take samples of several parts. None where that is not so.
+    """
+    held = site.m.heap.read((site.object.number, _PARTS)) if site.object is not None else None
+    parts = site.m.known_elements(held) if held else None
+    own = [o for v in parts or () for o in site.m.objects(v) if o.kind in ("function", "instance")]
+    given = site.get(0)
+    if not parts or not own or given is None:
+        return None
+    for part in parts:
+        given = site.m.call(part, Arguments([given]), site.node, site.frame)
+    return given
 
 
 def transformed(site: Site) -> Value:
     """A transform is called with a sample, or with a batch."""
     if site.object is not None and site.object.extra == "albumentations":
         return transformed_sample(site)
+    found = composed(site)
+    if found is not None:
+        return found
     apart = site.object is not None and "random" in site.object.marks and streams.own(site, "torch")
     if apart:
         site.event("drawn apart")

@@ -292,3 +292,29 @@ _MAKE = "def make(v):\n    seen = []\n    for n in range(int(input())):\n       
 def test_an_iterator_that_is_held_has_what_it_goes_over(keeps: str) -> None:
     ex = executed(f"{_HEAD}{_MAKE}{_UNKNOWN}for x0, t in loader:\n{indent(keeps, '    ')}")
     assert any(a.sources for a in held(ex, "out") if isinstance(a, Data))
+
+
+_COMPOSED = """
+from torch.utils.data import DataLoader, Dataset
+from torchvision import transforms
+class Both:
+    def __call__(self, sample):
+        image, label = sample
+        return torch.from_numpy(image), label
+class Samples(Dataset):
+    def __init__(self, transform):
+        self.transform = transform
+    def __getitem__(self, i):
+        return self.transform((np.load(names[i]), i))
+import numpy as np
+names = open('names').read().split()
+for batch in DataLoader(Samples({transform}), 4):
+    x, y = batch
+"""
+
+
+@pytest.mark.parametrize("transform", ["Both()", "transforms.Compose([Both()])", "transforms.Compose([Both(), Both()])", "transforms.Compose((lambda s: s, Both()))"])
+def test_transforms_of_the_program_take_samples_of_several_parts(transform: str) -> None:
+    """What the library's own give is one tensor, and its parts are single samples."""
+    ex = executed(_COMPOSED.format(transform=transform))
+    assert [str(placement_of(held(ex, name))) for name in "xy"] == ["rows(axis 0)"] * 2
