@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from types import UnionType
 
@@ -51,10 +51,11 @@ def _returned(load: Sequence[ast.stmt], save: Sequence[ast.stmt]) -> bool:
     return bool(read) and None not in read and read <= _saved(save[:-1], last[1])
 
 
-def undivided(m: Machine, v: Value) -> Value:
-    """A value that all ranks have, as far as they differ by who has made it; also the items of lists
-    and dictionaries.
+def undivided(m: Machine, v: Value, within: ast.AST) -> Value:
+    """A value that all ranks have, as far as they differ by who has made it, by a question that is
+    asked ``within`` a function or a module; also the items of lists and dictionaries.
     """
+    asked = _questions(within)
     todo = [a.object for a in v if isinstance(a, Ref)]
     seen: set[int] = set()
     while todo:
@@ -64,19 +65,27 @@ def undivided(m: Machine, v: Value) -> Value:
         seen.add(number)
         for name, held in list(m.heap.names(number)):
             todo += [a.object for a in held if isinstance(a, Ref)]
-            if (plain := _plain(held)) != held:
+            if (plain := _plain(held, asked)) != held:
                 m.heap.write((number, name), plain)
-    return _plain(v)
+    return _plain(v, asked)
 
 
-def _plain(v: Value) -> Value:
-    kept = [a for a in v if not (isinstance(a, Differs) and _by_turn(a))]
-    return normal(tuple(SETTING[0] if isinstance(a, Data) and _by_turn(a) else a for a in kept))
+@lru_cache(4096)
+def _questions(within: ast.AST) -> frozenset[ast.AST]:
+    return frozenset(n for n in ast.walk(within) if isinstance(n, ast.Call))
 
 
-def _by_turn(atom: Data | Differs) -> bool:
+def _plain(v: Value, asked: Collection[ast.AST]) -> Value:
+    kept = [a for a in v if not (isinstance(a, Differs) and _by_turn(a, asked))]
+    return normal(
+        tuple(SETTING[0] if isinstance(a, Data) and _by_turn(a, asked) else a for a in kept)
+    )
+
+
+def _by_turn(atom: Data | Differs, asked: Collection[ast.AST]) -> bool:
     per_rank = isinstance(atom, Differs) or atom.placement.kind is Kind.PER_RANK
-    return per_rank and atom.origin is not None and atom.origin.word == MADE_BEFORE
+    origin = atom.origin
+    return per_rank and origin is not None and origin.word == MADE_BEFORE and origin.node in asked
 
 
 def _loaded_and_saved(load: Sequence[ast.stmt], save: Sequence[ast.stmt]) -> Iterator[ast.expr]:

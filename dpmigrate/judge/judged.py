@@ -103,8 +103,8 @@ class Judged(Execution):
         before, self.sole = self.sole, len({self._kind(a) for a in callee if a != UNBOUND}) == 1
         result = super().call(callee, arguments, node, frame)
         self.sole = before
-        if any(hands_out(f) for a in callee if (f := self._definition(a)) is not None):
-            result = undivided(self, result)
+        for function in dict.fromkeys(f for a in callee if (f := self._definition(a)) is not None):
+            result = undivided(self, result, function) if hands_out(function) else result
         told = [a.receiver for a in callee if isinstance(a, Method) and a.name == "set_epoch"]
         known = [a for a in callee if not isinstance(a, Unknown)]
         if len(told) == len(known) and len(callee) > 1:
@@ -213,7 +213,7 @@ class Judged(Execution):
             at = self.location(target, frame)
             held = self.heap.read(at) if at is not None else None
             if at is not None and held:
-                self.heap.write(at, undivided(self, held))
+                self.heap.write(at, undivided(self, held, node))
         return alive
 
     def parting(self, condition: Value, node: ast.AST) -> Parting | None:

@@ -95,3 +95,10 @@ _GET = _BEFORE.replace("with ddp.main_first():\n", "def get(again=False):\n    w
 def test_a_function_hands_out_what_it_loads_or_has_made(body: str, same: bool) -> None:
     last = f"{_GET}{indent(body, ' ' * 8)}\nrows = get()\n{_AFTER}"
     assert _told(last) is not same
+
+
+def test_what_a_function_is_given_may_differ_all_the_same() -> None:
+    """Nobody goes first there: all ranks find the same, and each makes its own."""
+    body = "if path.exists():\n    return torch.load(path)\nx = make() if new else []\nddp.save(x, path)\nreturn x"
+    defs = f"def get(new):\n{indent(body, '    ')}\nwith ddp.main_first():\n    mine = other.exists()\nrows = get(mine)\n"
+    assert _told(_BEFORE.replace("with ddp.main_first():\n", "") + defs + _AFTER)
