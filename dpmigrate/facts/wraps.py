@@ -446,7 +446,7 @@ class Wrapping:
     def _function_body(self, node: ast.AST) -> list[ast.stmt]:
         """Of a parameter that nobody in the program fills the function that trains with it."""
         function = self.names.function(node)
-        param = isinstance(node, ast.Name) and all(b.how == "param" for b in self.names.bindings(self.names.scope_of[node], node.id))
+        param = isinstance(node, ast.Name) and any(b.how == "param" for b in self.names.bindings(self.names.scope_of[node], node.id))
         if not isinstance(function, FunctionNode) or not isinstance(node, ast.Name) or not param:
             return []
         return [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]

@@ -135,3 +135,18 @@ def test_another_model_that_a_method_named_train_gives() -> None:
     net += "    def forward(self, x):\n        return self.fc(x)\n    def train(self, mode=True):\n        return nn.Linear(8, 2)\n"
     text = program(net=net, defs=_TRAINER.format(given="self.model.train()"), epochs="if True:", batches="if True:", step="pass", end="Trainer(model, loader, optimizer).train()")
     assert any(f.severity is Severity.BLOCKER for f in findings(text))
+
+
+def test_a_parameter_that_is_given_itself() -> None:
+    """``net = net.train()`` in a function that another file calls is wrapped before that."""
+    defs = """
+    def train(net, loader, optimizer):
+        net = net.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+    """
+    parts = {"imports": "from lib import start", "defs": defs, "epochs": "if True:", "batches": "if True:", "step": "start(train)"}
+    assert "    net = ddp.wrap(net)\n    net = net.train()\n" in whole(**parts)
