@@ -22,6 +22,7 @@ from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.passes import Pass
 from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.values import NONE, Key, Val, Vals, Values, WrapSite
 from dpmigrate.model import is_main_guard
@@ -274,16 +275,32 @@ class Wrapping:
         """
         owner = self.names.owner(self.names.scope_of[node], node.id) if isinstance(node, ast.Name) else None
         bound = owner.bindings.get(node.id, []) if owner is not None and isinstance(node, ast.Name) else []
+        if owner is not None and isinstance(node, ast.Name) and any(b.how == "param" for b in bound):
+            return self._passed_again(node, owner.node, bound)
         given = bound[0].value if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path else None
-        found = given
-        while isinstance(found, ast.Call) and isinstance(found.func, ast.Attribute) and found.func.attr in ("train", "eval"):
-            if any(True for _ in self.values.targets(found)):
-                return node
-            found = found.func.value
+        found = self._without_mode(given)
         if not isinstance(found, ast.Name | ast.Attribute):
             return node
         again = found is not given or bool(self.roles.epoch_loop(found))
         return self._aliased(found) if again and any(True for _ in self.values.keys(found)) else node
+
+    def _without_mode(self, node: ast.AST | None) -> ast.AST | None:
+        """``model`` of ``model.train()``."""
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("train", "eval"):
+            if any(True for _ in self.values.targets(node)):
+                break  # a method of the program, which may give anything
+            node = node.func.value
+        return node
+
+    def _passed_again(self, node: ast.Name, function: ast.AST, bound: list[Binding]) -> ast.expr:
+        """What each epoch gives for a parameter that its function gives itself: ``model = model.train()``."""
+        others = [self._without_mode(b.value) for b in bound if b.how != "param"]
+        calls = self.values.callers.get(function, [])
+        itself = all(isinstance(o, ast.Name) and o.id == node.id for o in others)
+        if not others or not itself or len(calls) != 1 or not isinstance(function, FunctionNode) or not self.roles.epoch_loop(calls[0]):
+            return node
+        given = self.roles.passed(calls[0], function, node.id)
+        return node if given is None else self._aliased(given)
 
     def _made_in_call(self, node: ast.expr) -> ast.Name | None:
         """The parameter for which every call of its function makes a model: ``train(Net(), loader)``; None where it is another thing."""

@@ -137,16 +137,24 @@ def test_another_model_that_a_method_named_train_gives() -> None:
     assert any(f.severity is Severity.BLOCKER for f in findings(text))
 
 
-def test_a_parameter_that_is_given_itself() -> None:
-    """``net = net.train()`` in a function that another file calls is wrapped before that."""
-    defs = """
-    def train(net, loader, optimizer):
-        net = net.train()
-        for x, y in loader:
-            optimizer.zero_grad()
-            loss = F.cross_entropy(net(x), y)
-            loss.backward()
-            optimizer.step()
-    """
-    parts = {"imports": "from lib import start", "defs": defs, "epochs": "if True:", "batches": "if True:", "step": "start(train)"}
-    assert "    net = ddp.wrap(net)\n    net = net.train()\n" in whole(**parts)
+_ITSELF = """
+def turn(net, loader, optimizer):
+    net = net.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("epochs", "line"),
+    [
+        pytest.param("for epoch in range(3):", "    model = ddp.wrap(Net())\n", id="where the model is made, if each epoch calls it"),
+        pytest.param("if True:", "    net = ddp.wrap(net)\n    net = net.train()\n", id="in the function, if it is called once"),
+    ],
+)
+def test_a_parameter_that_is_given_itself(epochs: str, line: str) -> None:
+    text = whole(defs=_ITSELF, epochs=epochs, batches="if True:", step="turn(model, loader, optimizer)")
+    assert line in text and text.count("ddp.wrap(") == 1
