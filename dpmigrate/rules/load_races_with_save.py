@@ -1,7 +1,9 @@
 """A file that rank 0 has just written is read by all ranks.
 
 ## What it finds
-`torch.load` that runs after training: the best checkpoint for the final test. Other files that the program itself has written: `np.load`, `imread`, `open`,
+`torch.load` that runs after training: the best checkpoint for the final test. `torch.load` before it of what the program has saved by then, as in a
+function that saves in one call and loads in the next: an execution of the program on paper says which comes first. Other files that the program itself
+has written: `np.load`, `imread`, `open`,
 `read_csv` of a path of the same form as one that it has saved, plotted or opened for writing before, or after a command of the
 shell in the same function. Where checkpoints are loaded after training, also the listings by which the program looks for one: `max(glob.glob("*.pt"))`.
 
