@@ -73,9 +73,13 @@ class ComparisonParts(LiteralParts):
         differ = [a for v in held for a in v if atom_placement(a).kind not in placements.EQUAL]
         if not differ or not samples.of_turn(tuple(differ)):
             return NOTHING
-        return arithmetic.derived("comparison", placements.TERM, held, node, kind="mask", gradient="none", axes=0)
+        return arithmetic.derived(
+            "comparison", placements.TERM, held, node, kind="mask", gradient="none", axes=0
+        )
 
-    def _comparison(self, op: ast.cmpop, left: Value, right: Value, node: ast.AST, frame: Frame) -> Value | None:
+    def _comparison(
+        self, op: ast.cmpop, left: Value, right: Value, node: ast.AST, frame: Frame
+    ) -> Value | None:
         known = arithmetic.compared(op, left, right)
         if known is not None:
             return const(known)
@@ -108,7 +112,9 @@ class ComparisonParts(LiteralParts):
             answer = self.own_operator(holder, word, [other], node, frame)
             if answer is not None:
                 kept = isinstance(op, ast.Eq | ast.Lt | ast.Gt | ast.LtE | ast.GtE | ast.In)
-                return answer if kept or word == "__ne__" else self.plain([answer], word, node, frame)
+                return (
+                    answer if kept or word == "__ne__" else self.plain([answer], word, node, frame)
+                )
         return None
 
     def _by_keys(self, atom: Atom) -> bool:
@@ -142,7 +148,9 @@ class ComparisonParts(LiteralParts):
             return made.kind in UNSEEN
         return isinstance(atom, Setting | Unknown | Method) or getattr(atom, "kind", "") == "any"
 
-    def own_operator(self, v: Value, name: str, given: list[Value], node: ast.AST, frame: Frame) -> Value | None:
+    def own_operator(
+        self, v: Value, name: str, given: list[Value], node: ast.AST, frame: Frame
+    ) -> Value | None:
         """What a special method of the program's class gives; None where there is none."""
         for made in self.instances_of(v):
             method = self.method_of(made, name)

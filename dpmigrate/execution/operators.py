@@ -189,11 +189,18 @@ class OperatorParts(ComparisonParts):
             return given
         return self.plain([left, right], word, node, frame)
 
-    def _containers(self, op: ast.operator, left: Value, right: Value, node: ast.AST, frame: Frame) -> Value | None:
+    def _containers(
+        self, op: ast.operator, left: Value, right: Value, node: ast.AST, frame: Frame
+    ) -> Value | None:
         """Lists and tuples added and repeated, dictionaries and sets merged."""
         if not isinstance(op, ast.Add | ast.Mult | ast.BitOr):
             return None
-        sequences = [a for a in (*left, *right) if isinstance(a, Items) or (isinstance(a, Ref) and self.heap.objects[a.object].kind in ("list", "dict", "set"))]
+        sequences = [
+            a
+            for a in (*left, *right)
+            if isinstance(a, Items)
+            or (isinstance(a, Ref) and self.heap.objects[a.object].kind in ("list", "dict", "set"))
+        ]
         if not sequences:
             return None
         if isinstance(op, ast.Mult):

@@ -331,7 +331,7 @@ class Roles:
             scope = self.names.scope_of[node]
             owner = self.names.owner(scope, node.id)
             bound = owner.bindings.get(node.id, []) if owner is not None else []
-            given = any(b.how == "param" for b in bound) and all(b.how == "param" or _moved_itself(b, node.id) for b in bound)
+            given = any(b.how == "param" for b in bound) and all(b.how == "param" or self._itself(b, node.id) for b in bound)
             if owner is not None and given and isinstance(owner.node, FunctionNode) and owner.node not in seen:
                 calls = self.values.callers.get(owner.node, [])
                 args = [a for c in calls for a in self._passed(c, owner.node, node.id)]
@@ -343,6 +343,13 @@ class Roles:
                 return self.roots(node.value, seen)
             return {(k, node) for k in self.values.keys(node)}
         return set()
+
+    def _itself(self, b: Binding, name: str) -> bool:
+        """``model = model.to(device)``, but not by a method of the program, which may give anything."""
+        value = b.value if b.how == "assign" and not b.path else None
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME and not any(self.values.targets(value)):
+            value = value.func.value
+        return value is not b.value and isinstance(value, ast.Name) and value.id == name
 
     def _passed(self, call: ast.Call, function: FunctionNode, parameter: str) -> list[ast.expr]:
         for f, skip in self.values.targets(call):
@@ -412,14 +419,6 @@ class Roles:
                 if isinstance(target, ast.Tuple | ast.List) and isinstance(stmt.value, ast.Tuple | ast.List) and len(target.elts) == len(stmt.value.elts):
                     pairs = list(zip(target.elts, stmt.value.elts, strict=True))
                 yield from (value for t, value in pairs if key in self.values.keys(t))
-
-
-def _moved_itself(b: Binding, name: str) -> bool:
-    """``model = model.to(device)``"""
-    value = b.value if b.how == "assign" and not b.path else None
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
-        value = value.func.value
-    return value is not b.value and isinstance(value, ast.Name) and value.id == name
 
 
 def element(value: ast.expr, path: tuple[int | str, ...]) -> ast.expr:

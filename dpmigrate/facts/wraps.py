@@ -22,7 +22,6 @@ from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.passes import Pass
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.values import NONE, Key, Val, Vals, Values, WrapSite
 from dpmigrate.model import is_main_guard
@@ -275,8 +274,6 @@ class Wrapping:
         """
         owner = self.names.owner(self.names.scope_of[node], node.id) if isinstance(node, ast.Name) else None
         bound = owner.bindings.get(node.id, []) if owner is not None and isinstance(node, ast.Name) else []
-        if owner is not None and isinstance(node, ast.Name) and any(b.how == "param" for b in bound):
-            return self._passed_again(node, owner.node, bound)
         given = bound[0].value if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path else None
         found = self._without_mode(given)
         if not isinstance(found, ast.Name | ast.Attribute):
@@ -291,16 +288,6 @@ class Wrapping:
                 break  # a method of the program, which may give anything
             node = node.func.value
         return node
-
-    def _passed_again(self, node: ast.Name, function: ast.AST, bound: list[Binding]) -> ast.expr:
-        """What each epoch gives for a parameter that its function gives itself: ``model = model.train()``."""
-        others = [self._without_mode(b.value) for b in bound if b.how != "param"]
-        calls = self.values.callers.get(function, [])
-        itself = all(isinstance(o, ast.Name) and o.id == node.id for o in others)
-        if not others or not itself or len(calls) != 1 or not isinstance(function, FunctionNode) or not self.roles.epoch_loop(calls[0]):
-            return node
-        given = self.roles.passed(calls[0], function, node.id)
-        return node if given is None else self._aliased(given)
 
     def _made_in_call(self, node: ast.expr) -> ast.Name | None:
         """The parameter for which every call of its function makes a model: ``train(Net(), loader)``; None where it is another thing."""

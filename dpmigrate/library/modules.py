@@ -242,7 +242,9 @@ def part(site: Site) -> Value:
     held = site.m.heap.read((made.number, word))
     if held:
         return held
-    inner = site.m.heap.new("module", f"{made.name}.{word}", made.node, made.context, key=(made.number, word))
+    inner = site.m.heap.new(
+        "module", f"{made.name}.{word}", made.node, made.context, key=(made.number, word)
+    )
     inner.many, inner.extra = False, MODEL
     found = value(Ref(inner.number))
     site.m.heap.write((made.number, word), found)
@@ -259,7 +261,9 @@ def reaching(d: Data, number: int) -> Data:
     return d._replace(reached=d.reached | {number})
 
 
-def each_data(m: Machine, v: Value, change: Callable[[Data], Data], seen: frozenset[int] = frozenset()) -> Value:
+def each_data(
+    m: Machine, v: Value, change: Callable[[Data], Data], seen: frozenset[int] = frozenset()
+) -> Value:
     """A value with all its data changed, in place where lists, dictionaries and plain objects hold
     them.
     """
@@ -297,7 +301,9 @@ def tensor(site: Site) -> Value:
 
 def tensors(site: Site) -> Value:
     """The tensors of a state, with their names where asked for."""
-    each = items([SETTING, tensor(site)]) if site.word in ("items", "named_buffers") else tensor(site)
+    each = (
+        items([SETTING, tensor(site)]) if site.word in ("items", "named_buffers") else tensor(site)
+    )
     return site.m.listed([each], site.node, site.frame, exact=False)
 
 

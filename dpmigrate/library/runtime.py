@@ -43,7 +43,9 @@ def wrapped(site: Site) -> Value:
     model = site.get(0, "model") or NOTHING
     found: list[Value] = []
     for atom in model:
-        made = site.m.heap.new("wrapper", "wrap", site.node, site.frame.context, key=(site.name, atom))
+        made = site.m.heap.new(
+            "wrapper", "wrap", site.node, site.frame.context, key=(site.name, atom)
+        )
         inner = _inside(site, value(atom))
         taken_for_model(site, inner)
         site.m.heap.write((made.number, "module"), inner)
@@ -114,18 +116,25 @@ def dealt(how: str) -> Effect:
     def effect(site: Site) -> Value:
         found: list[Value] = []
         for atom in site.get(0, "loader") or NOTHING:
-            made = site.m.heap.new("loader", site.word, site.node, site.frame.context, key=(site.name, atom))
+            made = site.m.heap.new(
+                "loader", site.word, site.node, site.frame.context, key=(site.name, atom)
+            )
             other = site.m.object(atom)
             if other is not None:
                 _taken_over(site, made, other)
                 kept = site.get(1, "keep_batch_size") or const(False)
                 # a loader with a batch sampler has batches of that one's size
-                plain = other.kind == "loader" and (site.m.heap.read((other.number, "batch_sampler")) or NONE) == NONE
+                plain = (
+                    other.kind == "loader"
+                    and (site.m.heap.read((other.number, "batch_sampler")) or NONE) == NONE
+                )
                 if how == SHARED and kept == const(False) and plain:
                     site.event("batch divided", size=_size_of(site.m, other.number))
             site.m.heap.write((made.number, "dealt"), const(how))
             if how == SHARED:
-                sampler = site.m.heap.new("sampler", "DistributedSampler", site.node, site.frame.context, key=atom)
+                sampler = site.m.heap.new(
+                    "sampler", "DistributedSampler", site.node, site.frame.context, key=atom
+                )
                 site.m.heap.write((made.number, "sampler"), value(Ref(sampler.number)))
             if how == BLOCKS:
                 origin = Origin(site.node, SHARE_OF_BATCHES)
@@ -183,7 +192,9 @@ def seeded(site: Site) -> Value:
 
 def own_generator(site: Site) -> Value:
     """``ddp.rank_generator(g)``: a generator with a seed of the rank's own."""
-    return streams.generator(site, "generator_of_numbers", own("the seed of the rank")(site) or NONE)
+    return streams.generator(
+        site, "generator_of_numbers", own("the seed of the rank")(site) or NONE
+    )
 
 
 def set_up(site: Site) -> Value:

@@ -72,7 +72,12 @@ def _of_all_batches(site: Site, v: Value, over: Value) -> Value:
     rank, whatever the order of the batches.
     """
     loaders = {o.number for o in site.m.objects(over)}
-    return tuple(a._replace(placement=placements.UNIFORM) if isinstance(a, Data) and a.placement.kind in _TOTALS and a.sources <= loaders else a for a in v)
+    return tuple(
+        a._replace(placement=placements.UNIFORM)
+        if isinstance(a, Data) and a.placement.kind in _TOTALS and a.sources <= loaders
+        else a
+        for a in v
+    )
 
 
 def _whole(site: Site, v: Value, wanted: placements.Placement) -> Value:
@@ -90,11 +95,19 @@ def _whole(site: Site, v: Value, wanted: placements.Placement) -> Value:
             found.append(items([_whole(site, i, wanted) for i in atom.items]))
         elif isinstance(atom, Data):
             p = atom.placement
-            fits = p.kind in (Kind.ZERO, Kind.UNIFORM) if wanted.how == "mean" else p.kind is Kind.ZERO
+            fits = (
+                p.kind in (Kind.ZERO, Kind.UNIFORM) if wanted.how == "mean" else p.kind is Kind.ZERO
+            )
             fits = fits or placements.join(p, wanted) == wanted
             origin = None if fits else Origin(site.node, f"{site.word} of what is {p}", atom.origin)
             placement = placements.UNIFORM if fits else placements.UNKNOWN
-            found.append(value(atom._replace(placement=placement, origin=origin, gradient="none", reached=frozenset())))
+            found.append(
+                value(
+                    atom._replace(
+                        placement=placement, origin=origin, gradient="none", reached=frozenset()
+                    )
+                )
+            )
         elif isinstance(atom, Const | Setting) and atom_placement(atom).kind is not Kind.ZERO:
             # the same on every rank: its mean is itself, its sum so many times as much
             found.append(value(atom) if wanted.how == "mean" else SETTING)
@@ -107,7 +120,9 @@ def gathered(site: Site) -> Value:
     """``ddp.gather_all(x)``: the rows of all ranks in their order."""
     met(site)
     given = site.arguments.positional
-    over = [divided(site.m, o) for o in site.m.objects(site.arguments.keywords.get("over") or NOTHING)]
+    over = [
+        divided(site.m, o) for o in site.m.objects(site.arguments.keywords.get("over") or NOTHING)
+    ]
     if over and not any(over):
         return given[0] if len(given) == 1 else items(given)
     found: list[Value] = []
@@ -142,7 +157,9 @@ def _uniform(v: Value) -> Value:
     found: list[Atom] = []
     for a in v:
         if isinstance(a, Data):
-            a = a._replace(placement=placements.UNIFORM, origin=None, gradient="none", reached=frozenset())
+            a = a._replace(
+                placement=placements.UNIFORM, origin=None, gradient="none", reached=frozenset()
+            )
         elif isinstance(a, Items):
             a = Items(tuple(_uniform(i) for i in a.items))
         if not isinstance(a, Differs):
@@ -189,7 +206,10 @@ def weighted_mean(site: Site) -> Value | None:
     if p.kind is Kind.RATIO and count.kind is Kind.SIZE:
         return site.get(0)
     made = made_of(_mean, "mean", placements.MEAN)(site) or NOTHING
-    return tuple(a._replace(whole=True) if isinstance(a, Data) and a.placement == placements.MEAN else a for a in made)
+    return tuple(
+        a._replace(whole=True) if isinstance(a, Data) and a.placement == placements.MEAN else a
+        for a in made
+    )
 
 
 def collective(effect: Effect) -> Effect:

@@ -11,7 +11,19 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import cut, none
-from dpmigrate.library.modules import DOC, applied, forward, frozen, itself, mode, modules, parameters, reaching, state, state_loaded
+from dpmigrate.library.modules import (
+    DOC,
+    applied,
+    forward,
+    frozen,
+    itself,
+    mode,
+    modules,
+    parameters,
+    reaching,
+    state,
+    state_loaded,
+)
 from dpmigrate.library.sites import Effect, Row, Site, methods
 
 _MODEL = "opaque"
@@ -52,7 +64,10 @@ def unseen_called(site: Site) -> Value | None:
         found = arithmetic.derived(word, placement, site.operands(), site.node, keep_axes=False)
     if not site.grad():
         return cut(found)
-    return tuple(reaching(a, made.number)._replace(gradient="whole") if isinstance(a, Data) else a for a in found)
+    return tuple(
+        reaching(a, made.number)._replace(gradient="whole") if isinstance(a, Data) else a
+        for a in found
+    )
 
 
 def _of_samples(site: Site) -> Placement | None:
