@@ -151,6 +151,8 @@ def binary(
                 said = MEAN_BY_PART
             elif any(map(_of_all, _data([right]))):
                 said = BY_COUNT_OF_ALL
+        case "floordiv":
+            placement = placements.floor_divide(a, b, _whole_number(right))
         case _:
             placement = placements.elementwise((a, b))
     said = CROSSED if crossed([left, right], (a, b)) else said
@@ -220,6 +222,12 @@ def _product(a: Placement, b: Placement, left: Value, right: Value) -> Placement
         if other == const(-1):
             return placements.negate(p)
     return placement
+
+
+def _whole_number(v: Value) -> int | None:
+    """The whole number that a value is for certain."""
+    number = v[0].value if len(v) == 1 and isinstance(v[0], Const) else None
+    return number if type(number) is int else None
 
 
 def elementwise(word: str, operands: list[Value], node: ast.AST, *, kind: str = "") -> Value:

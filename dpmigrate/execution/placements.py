@@ -72,6 +72,9 @@ TERM_OF_MEAN = Placement(Kind.TERM, how="mean")
 PER_RANK = Placement(Kind.PER_RANK)
 #: a number divided by the number of the rank's samples: ``100 / x.size(0)``
 INVERSE = Placement(Kind.PER_RANK, how="1 / size")
+#: a whole number of times that of the rank's samples, not known how often, divided by a whole
+#: number: ``windows.size(0) // n``
+QUOTIENT = Placement(Kind.PER_RANK, how="size // n")
 UNKNOWN = Placement(Kind.UNKNOWN)
 SUM = Placement(Kind.PARTIAL, how="sum")
 MEAN = Placement(Kind.PARTIAL, how="mean")
@@ -226,6 +229,16 @@ def divide(a: Placement, b: Placement) -> Placement:
     parts = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
     if a.kind in parts and b.kind in parts and not {MAX, MIN} & {a, b}:
         return RATIO
+    return elementwise((a, b))
+
+
+def floor_divide(a: Placement, b: Placement, number: int | None) -> Placement:
+    """``a // b``; ``number`` is what ``b`` is, where that is known."""
+    if a.kind is Kind.SIZE and b.kind is Kind.UNIFORM:
+        if not a.times:
+            return QUOTIENT
+        if number is not None and a.times % number == 0:
+            return size(a.times // number)
     return elementwise((a, b))
 
 

@@ -85,7 +85,8 @@ class Data(NamedTuple):
     ``bare``: the number is not known, and the samples' axis may be the only one.
     ``turn``: it is made of one turn of a loop over the rank's own batches or samples; what is the
     same on all ranks depends on the place of the turn's sample. ``whole``: a mean whose value is
-    that of all ranks, though the gradients of it are those of a rank's part.
+    that of all ranks, though the gradients of it are those of a rank's part. ``lengths``: those of
+    its axes that a view has given it as numbers; what is made of it by more than moving axes has none.
     """
 
     kind: str
@@ -98,6 +99,7 @@ class Data(NamedTuple):
     turn: bool = False
     bare: bool = False
     whole: bool = False
+    lengths: tuple[int | None, ...] = ()
     tag: str = "data"
 
 

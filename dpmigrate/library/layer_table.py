@@ -18,9 +18,10 @@ from dpmigrate.library.effects import cut, elementwise
 from dpmigrate.library.grids import beside_first, grid
 from dpmigrate.library.reductions import along, compared_rows
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT
-from dpmigrate.library.shapes import flatten, unflatten
+from dpmigrate.library.shapes import flatten
 from dpmigrate.library.sites import Effect, Site, rows_of, words
 from dpmigrate.library.streams import drawing
+from dpmigrate.library.views import unflatten
 
 Layer = Callable[[Site, Object], "Value | None"]
 

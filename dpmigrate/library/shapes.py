@@ -1,19 +1,19 @@
 """Operations that move, merge and part axes, and sizes.
 
-They take for granted what a source text cannot show: a view whose first size is -1 keeps
-samples whole, and an axis that is squeezed has one element.
+They take for granted what a source text cannot show: an axis that is squeezed has one element.
+Views by sizes stand in ``views``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     SETTING,
     Const,
     Data,
     Value,
-    const,
     data,
     placement_of,
     value,
@@ -59,83 +59,6 @@ def sizes_of(site: Site) -> list[Value] | None:
     return list(given) or None
 
 
-def reshape(site: Site) -> Value:
-    """``view``, ``reshape``: the rows stay where a size is their number, or the first one is -1."""
-    found = rows_of(site.get(0) or ())
-    sizes = sizes_of(site)
-    if found is None:
-        one_by_one = sizes is not None and (len(sizes) > 1 or isinstance(sizes[0][0], Const))
-        return plain(site, len(sizes) if sizes is not None and one_by_one else None)
-    given = site.arguments.positional[0 if site.receiver is not None else 1 :]
-    if sizes is None and given and placement_of(site.arguments.star).kind in placements.EQUAL:
-        made = _viewed(found.placement, [*given, SETTING]) if site.arguments.star else None
-        if made is not None:  # x.view(b, *others)
-            return site.data(made, axes=None, keep_axes=False)
-    if sizes is None:
-        shaped = rows_of(site.arguments.positional[0]) if site.arguments.positional else None
-        if shaped is not None and shaped.kind == "shape":
-            p = shaped.placement  # x.view(y.shape)
-            if p.axis == found.placement.axis:
-                return site.data(p, axes=shaped.axes, keep_axes=False)
-        return site.unknown(f"the sizes of {site.word}")
-    if len(sizes) == 1 and sizes[0] in (const(-1), SETTING) and found.axes == 1:
-        return site.data(found.placement, axes=1)
-    made = _viewed(found.placement, sizes)
-    if made is None:
-        return site.unknown("which axis of a view runs over the samples")
-    return site.data(made, axes=len(sizes))
-
-
-def _viewed(p: Placement, sizes: list[Value]) -> Placement | None:
-    """Where the rows lie in a view of these sizes; None where that is not known."""
-    lying = [placement_of(s) for s in sizes]
-    counts = [i for i, q in enumerate(lying) if q.kind is Kind.SIZE]
-    if any(q.kind not in (*placements.EQUAL, Kind.SIZE) for q in lying):
-        parted = p.axis == 0 and p.segments == 1 and p.times == 0  # windows of samples put together
-        return p._replace(axis=0) if (p.ragged or parted) and _lone(lying) else None
-    if len(counts) > 1 or (counts and p.ragged):
-        return None
-    first = next((i for i, s in enumerate(sizes) if s != const(1)), 0)
-    whole = p.times * p.segments
-    if counts:
-        (at,) = counts
-        k = lying[at].times
-        if whole and k == whole and (at == p.axis or at == first):
-            return p._replace(axis=at) if at == p.axis or p.axis == 0 else None
-        if at == first and p.axis == 0 and p.segments == 1:
-            return p._replace(axis=at, times=k if k > 0 else 0)
-        if at == first and k == 0:
-            # rows merged with the axes before them: these come first
-            return p._replace(axis=at, times=0, segments=0 if p.axis else p.segments)
-        if p.axis == 0 and p.segments > 1 and k == p.times and at == first + 1:
-            if sizes[first] == const(p.segments):
-                return p._replace(axis=at, segments=1)
-        if p.axis == 0 and p.segments == 0 and at == first + 1:
-            return p._replace(axis=at, segments=1, times=k)  # an axis before them, as there was
-        return None
-    if sizes[first] == const(-1):
-        return p._replace(axis=first, times=0, segments=0 if p.axis else p.segments)
-    return None
-
-
-def _lone(lying: list[Placement]) -> bool:
-    """Whether the number of chosen rows is the first size, and no other is one."""
-    return lying[0] == placements.SUM and lying.count(placements.SUM) == 1
-
-
-def like_another(site: Site) -> Value:
-    """``x.view_as(y)``, ``x.reshape_as(y)``."""
-    found, other = rows_of(site.get(0) or ()), rows_of(site.get(1) or ())
-    if found is None:
-        return plain(site) if other is None else site.unknown(f"the rows of {site.word}")
-    if other is None or other.placement.axis != found.placement.axis:
-        return site.unknown(f"the rows of {site.word}")
-    p = placements.join(found.placement, other.placement)
-    return arithmetic.derived(
-        site.word, p, [value(found)], site.node, axes=other.axes, keep_axes=False
-    )
-
-
 def permute(site: Site) -> Value:
     """``permute`` and ``transpose``: the axis of the rows moves."""
     found = rows_of(site.get(0) or ())
@@ -160,9 +83,22 @@ def permute(site: Site) -> Value:
         order = [whole_number(v) for v in sizes_of(site) or [SETTING]]
         axes = len(order)
         order = [d + axes if d < 0 else d for d in order]
-        return site.data(p._replace(axis=order.index(p.axis)), axes=axes)
+        return _ordered(site, found, order)
     except (LookupError, ValueError):
         return site.unknown(f"the axes of {site.word}")
+
+
+def _ordered(site: Site, found: Data, order: list[int]) -> Value:
+    """The axes in another order; they keep their lengths."""
+    p = found.placement
+    made = site.data(p._replace(axis=order.index(p.axis)), axes=len(order))
+    return with_lengths(made, [found.lengths[d] for d in order] if found.lengths else [])
+
+
+def with_lengths(v: Value, lengths: Iterable[int | None]) -> Value:
+    """Data with axes whose lengths are known."""
+    known = tuple(lengths)
+    return tuple(a._replace(lengths=known) if isinstance(a, Data) else a for a in v)
 
 
 def _last_two(site: Site, found: Data) -> Value:
@@ -178,15 +114,17 @@ def _last_two(site: Site, found: Data) -> Value:
 
 def _swapped(site: Site, found: Data) -> Value:
     a, b = one_dim(site, 1, 0, "dim0"), one_dim(site, 2, 0, "dim1")
+    if found.axes is not None:
+        order = list(range(found.axes))
+        order[a], order[b] = order[b], order[a]
+        return _ordered(site, found, order)
     hits = [on_axis(a, found), on_axis(b, found)]
     if None in hits:
         return site.unknown("which axes are swapped")
     to = b if hits[0] else a if hits[1] else found.placement.axis
     if to < 0:
-        if found.axes is None:
-            return site.unknown("which axes are swapped")
-        to += found.axes
-    return site.data(found.placement._replace(axis=to), axes=found.axes)
+        return site.unknown("which axes are swapped")
+    return site.data(found.placement._replace(axis=to))
 
 
 def whole_number(v: Value) -> int:
@@ -305,23 +243,6 @@ def kept(effect: Effect) -> Effect:
         return made
 
     return shaped
-
-
-def unflatten(site: Site) -> Value:
-    """``unflatten(dim, sizes)``: an axis becomes several."""
-    found = rows_of(site.get(0) or ())
-    if found is None:
-        return plain(site)
-    try:
-        dim = one_dim(site, 1, 0)
-    except LookupError:
-        return site.unknown("which axis is parted")
-    sizes = site.m.known_elements(site.get(2, "sizes") or ())
-    hit = on_axis(dim, found)
-    if hit is not False or sizes is None or 0 <= dim < found.placement.axis:
-        return site.unknown("which axis is parted")
-    axes = found.axes + len(sizes) - 1 if found.axes is not None else None
-    return site.data(found.placement, axes=axes, keep_axes=False)
 
 
 def windows(site: Site) -> Value:

@@ -337,7 +337,9 @@ def rows_of(v: Value) -> Data | None:
         return None
     rows = [d for d in data(found) if d.placement.kind is Kind.ROWS]
     axes = rows[0].axes if len({d.axes for d in rows}) == 1 else None
-    return rows[0]._replace(placement=p, axes=axes, bare=axes is None and any(d.bare for d in rows))
+    bare = axes is None and any(d.bare for d in rows)
+    lengths = rows[0].lengths if len({d.lengths for d in rows}) == 1 else ()
+    return rows[0]._replace(placement=p, axes=axes, bare=bare, lengths=lengths)
 
 
 def rows_in_list(site: Site) -> Data | None:

@@ -16,12 +16,9 @@ from dpmigrate.library.selections import (
 from dpmigrate.library.shapes import (
     flatten,
     kept,
-    like_another,
     moved,
     permute,
-    reshape,
     squeeze,
-    unflatten,
     unsqueeze,
     windows,
 )
@@ -35,6 +32,7 @@ from dpmigrate.library.sizes import (
     shape,
 )
 from dpmigrate.library.torch_math import both
+from dpmigrate.library.views import like_another, reshape, unflatten
 
 _DOC = "https://docs.pytorch.org/docs/stable/torch.html"
 
@@ -56,6 +54,14 @@ x[:, 0].view(-1)
 x[:, 0].view(-1, 1)
 x.t().reshape(4, x.size(0), 1)
 x.view(-1, 2, 2).view(x.size(0), -1)
+x.view(-1, 2).view(x.view(-1, 2).size(0) // 2, 4)
+x.view(x.size(0) * 4 // 2, 2)
+x.reshape(x.size(0) * x.size(1) // 2, 2).permute(1, 0).reshape(2, -1, 2)
+x.reshape(x.size(0) * x.size(1) // 2, 2).t().contiguous().view(1, 2, -1, 2, 1)
+x.view(x.size(0), 2, 2).transpose(0, 1).reshape(2, x.size(0) * 2)
+x.view(x.size(0), 2, 2).permute(1, 2, 0).reshape(2, 2, -1)
+x.view(x.size(0), 2, 2).transpose(1, 2).reshape(x.size(0), 4)
+torch.cat([x, y]).view(2, -1, 4)
 w.view(-1)
 x.sum(0).view(2, 2)
 x.view(y.shape)
@@ -73,7 +79,15 @@ x[None].flatten(0, 1)
 x.view(-1, 2, 2).transpose(0, 2).flatten(0, 1)
 torch.flatten(x, start_dim=1)
 """), _DOC),
-    Row(both("unflatten"), unflatten, ("x.unflatten(1, (2, 2))",), _DOC),
+    Row(both("unflatten"), unflatten, examples("""
+x.unflatten(1, (2, 2))
+x.unflatten(0, (-1, 1))
+x.unflatten(0, (x.size(0), 1))
+x.t().unflatten(0, (2, 2))
+x.t().unflatten(1, (1, -1))
+torch.cat([x, y]).unflatten(0, (2, -1))
+x.view(-1, 2).unflatten(0, (x.size(0), 2))
+"""), _DOC),
     Row(both("permute transpose swapaxes swapdims t adjoint"), kept(permute), examples("""
 x.t()
 x.transpose(0, 1)

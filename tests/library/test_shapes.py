@@ -65,6 +65,9 @@ PROGRAMS = {
     "quantised": "z = x.permute(0, 2, 3, 1).contiguous()\nf = z.view(-1, 3)\ne = nn.Embedding(7, 3)\nd = torch.sum(f ** 2, dim=1, keepdim=True) + torch.sum(e.weight ** 2, dim=1) - 2 * torch.matmul(f, e.weight.t())\nidx = torch.argmin(d, dim=1)\nq = e(idx).view(z.shape)\nout = q - z\nloss = torch.mean(out ** 2)",
     "unpooled": "s = x.size()\np, i = F.max_pool2d(nn.Conv2d(3, 3, 1)(x), 2, return_indices=True)\nout = F.max_unpool2d(p, i, 2, 2, output_size=s)\nloss = out.mean()",
     "windows put together": "def parts(y, n):\n    B, H, W, C = y.shape\n    y = y.view(B, H // n, n, W // n, n, C)\n    return y.permute(0, 1, 3, 2, 4, 5).contiguous().view(-1, n, n, C)\ny = parts(x.permute(0, 2, 3, 1), 2).view(-1, 4, 3) * 2\nw = y.view(-1, 2, 2, 3)\nB = int(w.shape[0] / (4 * 4 / 2 / 2))\nout = w.view(B, 2, 2, 2, 2, -1).permute(0, 1, 3, 2, 4, 5).contiguous().view(B, 4, 4, -1)\nloss = out.pow(2).mean()",
+    "windows beside each other": "b, c, h, w = x.shape\nv = x.view(b, c, h // 2, 2, w // 2, 2).permute(0, 2, 4, 3, 5, 1).reshape(-1, 4, c)\nn, k, d = v.shape\nmask = torch.zeros(4, k, k)\nm = mask.shape[0]\na = v @ v.transpose(1, 2)\na = (a.view(n // m, m, k, k) + mask.unsqueeze(0)).view(-1, k, k).softmax(-1)\nout = (a @ v).view(b, -1).sum(1)\nloss = out.mean()",
+    "channels shuffled in pairs": "x4 = nn.Conv2d(3, 4, 1)(x)\nb, c, h, w = x4.data.size()\ns = x4.reshape(b * c // 2, 2, h * w).permute(1, 0, 2).reshape(2, -1, c // 2, h, w)\nl, r = s[0], s[1]\nout = torch.cat([l.reshape(b * 2 // 2, -1), r.flatten(1)], 1).sum(1)\nz = r.reshape(b * 2 // 2, 2, h * w)\nloss = (out + z.sum((1, 2))).mean()",
+    "channels shuffled in groups": "y = nn.Conv2d(3, 4, 1)(x)\nb, c, h, w = y.size()\ng = c // 2\ny = y.view(b, 2, g, h, w)\ny = torch.transpose(y, 1, 2).contiguous()\nout = y.view(b, -1, h, w)\nloss = out.mean()",
     "chosen by places": "u = x.flatten(1)\ni, j = torch.where(u > 0)\nout = u[i, j]\nk = u[i]\nw = torch.arange(48)[j]\nn = out.numel()\nloss = out.sum() + j.sum()",
     "selected": "out = x.select(1, 0).narrow(1, 0, 2)\nloss = out.mean()",
     "unbound": "a, b, c = nn.Linear(4, 6)(x).reshape(x.size(0), 3, 4, 2, 3).permute(3, 0, 1, 2, 4).unbind(0)[0].chunk(3, dim=-1)\nout = (a * b + c).mean((1, 2, 3))\nloss = out.mean()",
@@ -107,6 +110,21 @@ def test_shapes(name: str, known: bool) -> None:
                     raise Broken(f"{n}: {atom.axes} axes are said, {total.dim()} are there")
     assert placement_of(tuple(a for a in held(ex, "loss") if a != UNBOUND)).kind is Kind.PARTIAL
     assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is Kind.ROWS
+
+
+@pytest.mark.parametrize("view", [
+    "x.view(x.size(0) // 2, 2, -1)",  # pairs of samples
+    "x.view(2, -1, 3)",
+    "torch.cat([x, x]).view(x.size(0) * 2 // 2, -1)",
+    "x.reshape(x.size(0) * x.size(1) // 2, 2, -1).permute(1, 0, 2).reshape(4, -1)",  # 2 axes of the first length were 1
+    "x.view(x.size(0), 6, 8).transpose(0, 1).reshape(3, x.size(0), 16)",
+    "x.view(x.size(0), 6, 8).transpose(0, 1).reshape(x.size(0), -1)",
+    "torch.cat([x.flatten(1), x.flatten(1)]).view(-1, 12).view(x.size(0) * 3 // 2, -1)",
+    "x.unflatten(0, (2, -1))",
+])  # fmt: skip
+def test_views_that_part_the_samples_elsewhere(view: str) -> None:
+    ex = executed(f"{_HEAD}import torch\n{_KNOWN}for x, t in loader:\n    out = {view}\n")
+    assert placement_of(held(ex, "out")).kind is Kind.UNKNOWN
 
 
 def test_a_list_of_axes_to_which_more_is_added() -> None:

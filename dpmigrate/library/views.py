@@ -1,0 +1,159 @@
+"""Views of tensors by sizes: ``view``, ``reshape``, ``unflatten``.
+
+They take for granted what a source text cannot show: a view whose first size is -1 keeps samples
+whole, and so does one whose first size is a quotient of a multiple of their number.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import prod
+from operator import mul
+
+from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.values import SETTING, Const, Data, Value, const, placement_of, value
+from dpmigrate.library.shapes import plain, sizes_of, with_lengths
+from dpmigrate.library.sites import Site, on_axis, one_dim, rows_of
+
+
+def reshape(site: Site) -> Value:
+    """``view``, ``reshape``: the rows stay where a size is their number, or the first one is -1."""
+    found = rows_of(site.get(0) or ())
+    sizes = sizes_of(site)
+    if found is None:
+        one_by_one = sizes is not None and (len(sizes) > 1 or isinstance(sizes[0][0], Const))
+        return plain(site, len(sizes) if sizes is not None and one_by_one else None)
+    given = site.arguments.positional[0 if site.receiver is not None else 1 :]
+    if sizes is None and given and placement_of(site.arguments.star).kind in placements.EQUAL:
+        made = _viewed(found, [*given, SETTING]) if site.arguments.star else None
+        if made is not None:  # x.view(b, *others)
+            return site.data(made, axes=None, keep_axes=False)
+    if sizes is None:
+        shaped = rows_of(site.arguments.positional[0]) if site.arguments.positional else None
+        if shaped is not None and shaped.kind == "shape":
+            p = shaped.placement  # x.view(y.shape)
+            if p.axis == found.placement.axis:
+                return site.data(p, axes=shaped.axes, keep_axes=False)
+        return site.unknown(f"the sizes of {site.word}")
+    if len(sizes) == 1 and sizes[0] in (const(-1), SETTING) and found.axes == 1:
+        return site.data(found.placement, axes=1)
+    made = _viewed(found, sizes)
+    if made is None:
+        return site.unknown("which axis of a view runs over the samples")
+    return with_lengths(site.data(made, axes=len(sizes)), map(_length, sizes))
+
+
+def _viewed(found: Data, sizes: list[Value]) -> Placement | None:
+    """Where the rows lie in a view of these sizes; None where that is not known."""
+    p, before = found.placement, _before(found)
+    if p.axis and before:
+        # the axes before the samples' own stay apart from it where sizes are as many elements
+        products = [1, *accumulate((_length(s) or 0 for s in sizes), mul)]
+        if before in products:
+            own = products.index(before)
+            made = _from_the_samples(p._replace(axis=0), sizes[own:])
+            return made and made._replace(axis=made.axis + own)
+        if products[min(p.axis, len(sizes))]:
+            return None
+    return _from_the_samples(p, sizes)
+
+
+def _length(size: Value) -> int | None:
+    """A size that is a number."""
+    number = size[0].value if len(size) == 1 and isinstance(size[0], Const) else None
+    return number if type(number) is int and number > 0 else None
+
+
+def _before(found: Data) -> int | None:
+    """How many elements the axes before that of the samples have together, where it is known."""
+    lengths = found.lengths if len(found.lengths) == found.axes else ()
+    if not lengths or None in lengths[: found.placement.axis]:
+        return None
+    return prod(n for n in lengths[: found.placement.axis] if n)
+
+
+def _from_the_samples(p: Placement, sizes: list[Value]) -> Placement | None:
+    """Where the rows lie in a view of these sizes, of which the first are those of axes before the
+    rows, if any.
+    """
+    lying = [placement_of(s) for s in sizes]
+    counts = [i for i, q in enumerate(lying) if q.kind is Kind.SIZE]
+    first = next((i for i, s in enumerate(sizes) if s != const(1)), 0)
+    if any(q.kind not in (*placements.EQUAL, Kind.SIZE) for q in lying):
+        return _by_a_quotient(p, lying, first)
+    if not sizes or len(counts) > 1 or (counts and p.ragged):
+        return None
+    whole = p.times * p.segments
+    if counts:
+        (at,) = counts
+        k = lying[at].times
+        if whole and k == whole and (at == p.axis or at == first):
+            return p._replace(axis=at) if at == p.axis or p.axis == 0 else None
+        if at == first and p.axis == 0 and p.segments == 1:
+            return p._replace(axis=at, times=k if k > 0 else 0)
+        if at == first and k == 0:
+            # rows merged with the axes before them: these come first
+            return p._replace(axis=at, times=0, segments=0 if p.axis else p.segments)
+        if p.axis == 0 and p.segments > 1 and k == p.times and at == first + 1:
+            if sizes[first] == const(p.segments):
+                return p._replace(axis=at, segments=1)
+        if p.axis == 0 and p.segments == 0 and at == first + 1:
+            return p._replace(axis=at, segments=1, times=k)  # an axis before them, as there was
+        return None
+    if sizes[first] == const(-1):
+        return p._replace(axis=first, times=0, segments=0 if p.axis else p.segments)
+    if p.axis == 0 and p.segments > 1 and sizes[first : first + 2] == [const(p.segments), const(-1)]:
+        return p._replace(axis=first + 1, times=0, segments=1)
+    return None
+
+
+def _by_a_quotient(p: Placement, lying: list[Placement], first: int) -> Placement | None:
+    """Where the rows lie in a view whose first size alone differs, and is a number of chosen rows,
+    or a quotient: of the number of the parts that samples were parted into, or of a number of times
+    that of samples.
+    """
+    if p.axis or any(q.kind not in placements.EQUAL for q in (*lying[:first], *lying[first + 1 :])):
+        return None
+    if lying[first] == placements.QUOTIENT and p.segments == 1 and not p.ragged:
+        return p._replace(axis=first, times=0)
+    parted = p.segments == 1 and p.times == 0
+    return p._replace(axis=first) if lying[first] == placements.SUM and (p.ragged or parted) else None
+
+
+def like_another(site: Site) -> Value:
+    """``x.view_as(y)``, ``x.reshape_as(y)``."""
+    found, other = rows_of(site.get(0) or ()), rows_of(site.get(1) or ())
+    if found is None:
+        return plain(site) if other is None else site.unknown(f"the rows of {site.word}")
+    if other is None or other.placement.axis != found.placement.axis:
+        return site.unknown(f"the rows of {site.word}")
+    p = placements.join(found.placement, other.placement)
+    return arithmetic.derived(
+        site.word, p, [value(found)], site.node, axes=other.axes, keep_axes=False
+    )
+
+
+def unflatten(site: Site) -> Value:
+    """``unflatten(dim, sizes)``: an axis becomes several."""
+    found = rows_of(site.get(0) or ())
+    if found is None:
+        return plain(site)
+    try:
+        dim = one_dim(site, 1, 0)
+    except LookupError:
+        return site.unknown("which axis is parted")
+    sizes = site.m.known_elements(site.get(2, "sizes") or ())
+    hit = on_axis(dim, found)
+    if hit is None or sizes is None:
+        return site.unknown("which axis is parted")
+    p, more = found.placement, len(sizes) - 1
+    axes = found.axes + more if found.axes is not None else None
+    if hit:
+        made = _from_the_samples(p._replace(axis=0), sizes)
+        if made is None:
+            return site.unknown("which axis is parted")
+        p = made._replace(axis=made.axis + p.axis)
+    elif (dim if dim >= 0 or axes is None else dim + axes - more) in range(p.axis):
+        p = p._replace(axis=p.axis + more)
+    return site.data(p, axes=axes, keep_axes=False)
