@@ -15,6 +15,7 @@ from dpmigrate.execution.heap import Location
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.values import (
+    NONE,
     NOTHING,
     Const,
     Items,
@@ -174,6 +175,8 @@ class OperatorParts(ComparisonParts):
             # a part that is scaled from turn to turn depends on the order of all turns
             left, right = (divergence.no_longer_added(v, node) for v in (left, right))
         if data(left) or data(right):
+            if word != "mod":  # a text may have None put in
+                left, right = (tuple(a for a in v if (a,) != NONE) or v for v in (left, right))
             given = self.library.operator(self, word, [left, right], node, frame)
             if given is not None:
                 return given

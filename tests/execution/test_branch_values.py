@@ -68,3 +68,13 @@ def test_a_branch_knows_what_was_asked_for(body: str, lies: str) -> None:
 def test_a_function_of_the_program_may_ask_anything() -> None:
     body = _ONE_OR_TWO + "if isinstance(b, tuple):\n    b = b[0]\nfound = b"
     assert placed(body, _OWN) == "per rank"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("x * a", "rows(axis 0)"), ("a + x.mean(1, keepdim=True)", "rows(axis 0)"), ("-1 * a", "rows(axis 0)")],
+)
+def test_none_has_no_sum_and_no_product(text: str, found: str) -> None:
+    """A function that ends without a result on a way of its own: that way has an end."""
+    layer = "import sys\ndef layer(x):\n    if len(sys.argv) == 1:\n        return x * 2\n    elif len(sys.argv) == 2:\n        return x.exp()\n"
+    assert placed(f"a = layer(x)\nfound = {text}", layer) == found
