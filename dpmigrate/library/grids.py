@@ -12,6 +12,7 @@ from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, Data, Value, const, items, placement_of
 from dpmigrate.library.effects import cut
+from dpmigrate.library.shapes import with_lengths
 from dpmigrate.library.sites import Effect, Site, rows_of
 
 
@@ -82,11 +83,33 @@ def pooled(count: int) -> Effect:
     return effect
 
 
+def _own_weights(site: Site, count: int) -> Value | None:
+    """Samples put beside each other as channels, each with weights of its own: as many groups, or a
+    multiple of it, leave them apart.
+    """
+    x, weight, bias = (site.get(i, n) or NONE for i, n in enumerate(("input", "weight", "bias")))
+    found = [r for v in (x, weight, bias) if v != NONE and (r := rows_of(v))]
+    groups = placement_of(site.get(6, "groups") or const(1))
+    if groups.kind is not Kind.SIZE or len(found) != 3 - (bias == NONE):
+        return None
+    lying = [r.placement for r in found]
+    if [p.axis for p in lying] != [1, 0, 0][: len(found)] or found[0].axes not in (None, count + 2):
+        return None
+    if any(p.ragged or p.segments != 1 for p in lying):
+        return None
+    p = placements.rows(1, times=0, padded=any(p.padded for p in lying))
+    made = site.data(p, axes=count + 2, keep_axes=False)
+    # one image remains one
+    return with_lengths(made, [*found[0].lengths[:1], *[None] * (count + 1)]) if found[0].lengths else made
+
+
 def weighted(count: int) -> Effect:
-    """``F.conv2d(x, weight, bias)``: weights that are the same on all ranks."""
+    """``F.conv2d(x, weight, bias)``: weights that are the same on all ranks, or a sample's own."""
     inner = grid(count, mixes=True)
 
     def effect(site: Site) -> Value | None:
+        if own := _own_weights(site, count):
+            return own
         rest = [placement_of(site.flat(v)) for v in site.all()[1:]]
         if rows_of(site.get(0) or ()) is None or all(p.kind in placements.EQUAL for p in rest):
             return inner(site)

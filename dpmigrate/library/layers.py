@@ -12,7 +12,17 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, NOTHING, Data, Items, Ref, Value, const, known, value
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    Data,
+    Items,
+    Ref,
+    Value,
+    const,
+    known,
+    value,
+)
 from dpmigrate.library.copies import copy_of
 from dpmigrate.library.effects import cut
 from dpmigrate.library.joining import parts_of
@@ -163,11 +173,13 @@ def padded(site: Site) -> Value:
     mode = known(site.get(2, "mode") or const("constant"))
     if mode in _BEHIND and found.placement.axis == 0:
         return site.data(found.placement, axes=found.axes, keep_axes=False)
-    padded_axes = [on_axis(-1 - i, found) for i in range(len(listed) // 2)]
-    if None in padded_axes:
-        return site.unknown("which axes are padded")
-    if any(padded_axes):
-        return site.data(placements.PER_RANK)
+    pairs = [listed[i : i + 2] for i in range(0, len(listed), 2)]
+    for i, pair in enumerate(pairs):
+        hit = pair != [const(0), const(0)] and on_axis(-1 - i, found)
+        if hit is None:
+            return site.unknown("which axes are padded")
+        if hit:
+            return site.data(placements.PER_RANK)
     return site.data(found.placement, axes=found.axes)
 
 

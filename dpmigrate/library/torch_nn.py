@@ -99,7 +99,18 @@ def _on_grids() -> Iterator[Row]:
         names = " ".join(f"torch.{w}{n}d torch.nn.functional.{w}{n}d" for w in (
             "conv", "conv_transpose"))  # fmt: skip
         kernel = "w[:, None]" if n == 1 else f"w.view(-1, {', '.join('1' * (n - 2) + '1')}, 2, 2)"
-        yield Row(names, weighted(n), (f"F.conv{n}d({x}, {kernel})",), _FUNCTIONAL)
+        ones = ", 1" * n
+        beside, own = f"x.view(1, -1{ones})", f"y.view(-1, 1{ones})"
+        more = (
+            f"F.conv{n}d({x}, {kernel})",
+            f"F.conv{n}d(x.view(1, x.numel(){ones}), {own}, groups=x.numel())",
+            f"F.conv{n}d({beside}, y.view(-1, 4{ones}), groups=x.size(0)).view(x.size(0), -1)",
+            f"F.conv{n}d({beside}, y.view(-1, 4{ones}), None, 1, 0, 1, x.shape[0]).transpose(0, 1)",
+            f"F.conv{n}d({beside}, y.view(-1, 2{ones}), y[:, :2].reshape(-1), groups=x.size(0) * 2)",
+            f"F.conv_transpose{n}d({beside}, y.view(-1, 1{ones}), groups=x.size(0))",
+            f"F.conv{n}d({beside}, torch.cat([x, y]).view(-1, 4{ones}), groups=x.size(0))",
+        )
+        yield Row(names, weighted(n), more, _FUNCTIONAL)
 
 
 ROWS = (
@@ -202,6 +213,10 @@ F.pairwise_distance(x[:, None], y[None])
 F.pad(x, (1, 1))
 F.pad(x, (0, 0, 1, 1))
 F.pad(x.view(-1, 2, 2), (1, 1, 1, 1))
+F.pad(x.view(-1, 2, 2), (0, 0, 0, 3 - x.view(-1, 2, 2).shape[1]))
+F.pad(x.view(-1, 4), (0, 2, 0, 0))
+F.pad(x.view(-1, 4), (1, 1, 1, 1))
+F.pad(x, (0, 0, 0, 12 - x.size(0)))
 """), _FUNCTIONAL),
     Row("torch.nn.functional.pdist", unestablished("distances between samples"), examples("""
 F.pdist(w)
