@@ -21,8 +21,10 @@ from dpmigrate.execution.values import (
     Value,
     const,
     known,
+    placement_of,
     value,
 )
+from dpmigrate.library import sequence_models
 from dpmigrate.library.copies import copy_of
 from dpmigrate.library.effects import cut
 from dpmigrate.library.joining import parts_of
@@ -93,7 +95,7 @@ def layer_called(site: Site, made: Object) -> Value:
     name = foreign_name(site.m, made).removeprefix("Lazy")
     plain = Site(site.m, name, site.arguments, site.node, site.frame)
     if made.extra == MODEL:
-        result = _model(plain)
+        result = sequence_models.called(plain, made) or _model(plain)
     elif name in RECURRENT:
         result = recurrent(site, made, name)
     elif name in CELLS:
@@ -109,8 +111,10 @@ def layer_called(site: Site, made: Object) -> Value:
 
 
 def _model(site: Site) -> Value:
-    """A model of a library: a result for each sample, whose axes are not known."""
-    p = placements.elementwise(arithmetic.aligned(site.operands()))
+    """A model of a library: a result for each sample, whose axes are not known. What it is given
+    has the samples first, numbers for each of them (times of a diffusion) as well.
+    """
+    p = placements.elementwise(map(placement_of, site.operands()))
     if p.kind is Kind.ROWS and p.axis:
         return site.unknown("how the model of a library lies across its samples")
     return site.data(p, kind="tensor", keep_axes=False)

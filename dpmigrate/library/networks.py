@@ -19,6 +19,7 @@ from dpmigrate.execution.values import (
     const,
     items,
     known,
+    placement_of,
     value,
 )
 from dpmigrate.library.configs import node
@@ -155,9 +156,16 @@ def noise_schedule(site: Site) -> Value:
 
 def noisy(site: Site) -> Value:
     """``schedule.add_noise(x, noise, t)``: of each sample with its own noise and step."""
-    return arithmetic.elementwise(
-        site.word, [v for v in (site.flat(a) for a in site.arguments.all()) if v], site.node
-    )
+    given = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
+    if len(given) < 2:
+        return site.each()
+    x, noise, *times = given
+    if any((r := rows_of(v)) and r.placement.axis for v in (x, noise, *times)):
+        return site.unknown(f"how {site.word} lies across the samples")
+    # a step is a number for each sample, which no axis of x stands beside
+    p = placements.elementwise([*arithmetic.aligned([x, noise]), *map(placement_of, times)])
+    return arithmetic.derived(site.word, p, [x, noise, *times], site.node,
+                              axes=arithmetic.axes_of([x, noise]), keep_axes=False)  # fmt: skip
 
 
 def pooling_layer(site: Site) -> Value:

@@ -60,6 +60,7 @@ from dpmigrate.library import (
     rearranging,
     runtime,
     runtime_reductions,
+    sequence_models,
     stdlib,
     streams,
     texts,
@@ -98,7 +99,8 @@ TABLES: tuple[ModuleType, ...] = (
     torch_tensor, gradients, modules, unseen_models, wrappers, losses, module_lists, torch_nn,
     torch_optim, torch_data, batches, torch_process, devices, distributed, runtime,
     runtime_reductions, streams, files, progress, trackers, transformers, vision, metrics,
-    families, pure, python_names, array_names, rearranging, configs, networks, experiments,
+    families, pure, python_names, array_names, rearranging, configs, networks, sequence_models,
+    experiments,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
 

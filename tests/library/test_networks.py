@@ -15,6 +15,10 @@ from pytorch_msssim import SSIM, ssim
 from torch_geometric.nn import GCNConv, global_mean_pool, TopKPooling
 from torch_geometric.utils import add_self_loops
 from torch_geometric.data import Data
+from torchcrf import CRF
+from TorchCRF import CRF as FieldByRow
+from allennlp.modules.conditional_random_field import ConditionalRandomField, allowed_transitions
+from mamba_ssm import Mamba
 from diffusers import UNet2DModel, DDPMScheduler
 import torch.nn as nn
 import albumentations as A
@@ -49,6 +53,13 @@ def found(text: str, name: str = "x") -> str:
         "x = global_mean_pool(n, e)",
         "x = UNet2DModel()(a, 3).sample",
         "x = DDPMScheduler().add_noise(a, b, 3)",
+        "x = DDPMScheduler().add_noise(a, b, torch.randint(0, 9, (a.size(0),)))",
+        "x = DDPMScheduler().add_noise(a.view(-1, 1), a.view(-1, 1), e[:, 0])",
+        "x = monai.networks.nets.UNet(3)(a.view(-1, 1), e[:, 0])",
+        "x = Mamba(d_model=8)(a[:, 0])",
+        "x = CRF(5, batch_first=True)(n[:, None], e[:, :1].long(), reduction='none')",
+        "x = CRF(5)(n[:, None].transpose(0, 1), e[:, :1].t().long(), reduction='none')",
+        "x = FieldByRow(5)(n[:, None], e[:, :1].long(), e[:, :1] > 0)",
         "x = ssim(a, b, size_average=False)",
         "x = torchvision.ops.sigmoid_focal_loss(a, b)",
     ],
@@ -56,6 +67,46 @@ def found(text: str, name: str = "x") -> str:
 def test_rows_in_rows_out(text: str) -> None:
     ex = executed(BEFORE + text)
     assert placed(ex, "x") == "rows(axis 0)"
+
+
+_FIELD = "c = CRF(5, batch_first=True)\nm = e > 0\nk = m.long()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("x = -c(n, k, mask=m)", "partial(sum)"),
+        ("x = -c(n, k, mask=m, reduction='mean')", "partial(mean)"),
+        ("x = -c(n, k, m, 'mean')", "partial(mean)"),
+        ("x = c(n, k, m, reduction='token_mean')", "ratio"),
+        ("x = c(n, k, reduction='token_mean')", "partial(mean)"),
+        ("x = c(n, k, reduction=load())", "unknown"),
+        ("x = CRF(5, batch_first=load())(n, k, m)", "unknown"),
+        ("x = CRF(5)(n, k, m)", "per rank"),  # the samples are taken for the places of one sequence
+        ("x = Mamba(8)(a.transpose(0, 1))", "per rank"),
+        ("x = ConditionalRandomField(5, allowed_transitions('BIO', {}))(n, k, m) / n.size(0)", "partial(mean)"),
+        ("x = np.array(c.decode(n, m))", "rows(axis 0)"),
+        ("x = DDPMScheduler().add_noise(a.transpose(0, 1), b, e[:, 0])", "unknown"),
+    ],
+)
+def test_layers_along_sequences(text: str, wanted: str) -> None:
+    assert found(f"import numpy as np\nfrom elsewhere import load\n{_FIELD}{text}") == wanted
+
+
+def test_a_field_over_sequences_that_are_filled_up() -> None:
+    """What they are filled up with counts unless a mask leaves it out."""
+    head = """
+from torch.nn.utils.rnn import pad_sequence
+from torchcrf import CRF
+from torch.utils.data import DataLoader
+def join(samples):
+    return pad_sequence([s[0] for s in samples], batch_first=True), pad_sequence([s[1] for s in samples], batch_first=True)
+for x, y in DataLoader([(torch.ones(3, 5), torch.ones(3).long())] * 8, 4, collate_fn=join):
+    pass
+c = CRF(5, batch_first=True)
+"""
+    ex = executed(f"{head}a = c(x, y, reduction='mean')\nb = c(x, y, y > 0, reduction='mean')")
+    assert (placed(ex, "a"), placed(ex, "b")) == ("per rank", "partial(mean)")
 
 
 @pytest.mark.parametrize(
