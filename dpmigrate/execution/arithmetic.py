@@ -402,9 +402,12 @@ def _origin(
 
 
 def kind_of(found: list[Data]) -> str:
-    """A tensor makes a tensor of all, an array an array of numbers."""
+    """A tensor makes a tensor of all, an array an array of numbers; what may be anything, as a part
+    of a sample whose data set is not seen, makes what may be anything.
+    """
     kinds = {"tensor" if d.kind in _TENSORS else d.kind for d in found}
-    return next((k for k in ("tensor", "array", "text") if k in kinds), "number")
+    opaque = "any" if kinds & {"samples", "any"} else "number"
+    return next((k for k in ("tensor", "array", "text") if k in kinds), opaque)
 
 
 #: kinds of data that are tensors when something is made of them

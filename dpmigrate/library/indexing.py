@@ -66,8 +66,10 @@ def indexed(site: Site, owner: Value, p: Placement, axes: int | None, *more: Val
     that it is made of as well. A part of a mask is a mask.
     """
     operands = [owner, *(site.flat(v) for v in more)]
-    made = arithmetic.derived("index", p, operands, site.node, axes=axes, keep_axes=False)
-    mask = all(a.kind == "mask" for a in data(owner))
+    made = arithmetic.derived(
+        "index", p, operands, site.node, kind=site.kind_of(operands), axes=axes, keep_axes=False
+    )
+    mask = {a.kind for a in data(owner)} == {"mask"}
     return tuple(a._replace(kind="mask") if isinstance(a, Data) and mask else a for a in made)
 
 

@@ -67,7 +67,10 @@ def cat(at: int = 1, default: int = 0) -> Effect:
             return arithmetic.derived(site.word, p, [(each,)], site.node, axes=axes, keep_axes=False)
         if found is None:
             axes = _joined_axes(site.word, axes_of(join(*parts)))
-            return arithmetic.derived(site.word, p, parts, site.node, axes=axes, keep_axes=False)
+            kind = site.kind_of(parts)
+            return arithmetic.derived(
+                site.word, p, parts, site.node, kind=kind, axes=axes, keep_axes=False
+            )
         try:
             dim = one_dim(site, at, default) if at >= 0 else default
         except LookupError:
@@ -137,7 +140,10 @@ def _stacked(site: Site, parts: list[Value], dim: int) -> Value:
     if found is None or p.kind is not Kind.ROWS:
         plain = axes_of(join(*parts)) if found is None else None
         stacked = plain + 1 if plain is not None else None
-        return arithmetic.derived(site.word, p, parts, site.node, axes=stacked, keep_axes=False)
+        kind = site.kind_of(parts)
+        return arithmetic.derived(
+            site.word, p, parts, site.node, kind=kind, axes=stacked, keep_axes=False
+        )
     axes = found.axes + 1 if found.axes is not None else None
     if dim < 0:
         if axes is None and dim != -1:

@@ -145,7 +145,10 @@ def _not_rows(site: Site, first: Value, how: str, axes: int | None = None) -> Va
         p = placements.PER_RANK
     elif p.kind is Kind.ZERO and not how:
         p = placements.UNIFORM
-    return arithmetic.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False)
+    kind = site.kind_of([first])
+    return arithmetic.derived(
+        site.word, p, [first], site.node, kind=kind, axes=axes, keep_axes=False
+    )
 
 
 def several(*effects: Effect) -> Effect:

@@ -64,7 +64,8 @@ def permute(site: Site) -> Value:
     found = rows_of(site.get(0) or ())
     if found is None:
         first = site.flat(site.get(0) or ())
-        return arithmetic.derived(site.word, placement_of(first), [first], site.node)
+        kind = site.kind_of([first])
+        return arithmetic.derived(site.word, placement_of(first), [first], site.node, kind=kind)
     p, axes = found.placement, found.axes
     numpy = site.name.startswith("numpy.") or found.kind == "array"
     try:

@@ -204,6 +204,12 @@ class Site:
             return "tensor"
         return "array" if self.name.startswith("numpy.") else "number"
 
+    def kind_of(self, operands: Iterable[Value]) -> str:
+        """The kind of what is made of operands, "" where they say it: of what is not known a
+        function of torch makes a tensor.
+        """
+        return "" if any(data(v) for v in operands) else self.kind
+
     @property
     def object(self) -> Object | None:
         """The receiver where it is an object."""

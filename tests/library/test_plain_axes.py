@@ -54,6 +54,37 @@ def test_not_known(expression: str) -> None:
     assert not any(isinstance(a, Data) and a.axes is not None for a in held)
 
 
+@pytest.mark.parametrize("made", ["torch.cat([v, v])", "torch.stack([v, v])", "torch.mean(v, 1)", "torch.norm(v, dim=1)", "torch.gather(v, 0, v)", "torch.permute(v, (1, 0))", "torch.relu(v)"])
+def test_a_function_of_torch_makes_a_tensor_of_what_is_not_known(made: str) -> None:
+    """A number has no axes, and what a mask chooses is not as many on all ranks."""
+    ex = executed(f"{_HEAD}from unseen import load\nv = load()\nfound = {made}\nmore = found * 2\n")
+    for name in ("found", "more"):
+        (found,) = [a for a in ex.heap.read((module_of(ex).number, name)) or () if isinstance(a, Data)]
+        assert (found.kind, found.axes) == ("tensor", None)
+
+
+@pytest.mark.parametrize("line", ["img = img * 2 - 1", "img = (img - 0.13) / 0.31", "img = img.float() / 255.0", "img = torch.cat([img, 1 - img])", "img, label = Subset(base, [0, 1])[i]\n        img = 1 - img"])
+def test_parts_of_samples_that_are_not_seen_are_no_numbers(line: str) -> None:
+    text = f"""
+from torchvision import datasets, transforms
+from torch.utils.data import DataLoader, Dataset, Subset
+base = datasets.MNIST("data", transform=transforms.ToTensor())
+class Scaled(Dataset):
+    def __len__(self):
+        return len(base)
+    def __getitem__(self, i):
+        img, label = base[i]
+        {line}
+        return img, label
+for x, y in DataLoader(Scaled(), 4):
+    pass
+found = torch.nn.Conv2d(1, 8, 3)(x)
+"""
+    ex = executed(text)
+    (found,) = [a for a in ex.heap.read((module_of(ex).number, "found")) or () if isinstance(a, Data)]
+    assert (str(found.placement), found.axes) == ("rows(axis 0)", 4)
+
+
 _LOSS = """
 x = torch.randn(16, 3)
 loader = DataLoader(TensorDataset(x, {target}), batch_size=8)
