@@ -9,13 +9,16 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    Const,
     Ref,
+    Setting,
     Value,
     const,
     data,
     join,
     known,
     placement_of,
+    unknown,
     value,
 )
 from dpmigrate.library.modules import forward, own_method
@@ -49,6 +52,17 @@ _OF_DIFFERENCES = (
     "MSELoss", "mse_loss", "L1Loss", "l1_loss", "SmoothL1Loss", "smooth_l1_loss", "HuberLoss",
     "huber_loss",
 )  # fmt: skip
+#: classes that losses derive from, with what they take by its place
+_BASES = {
+    "_Loss": ("size_average", "reduce", "reduction"),
+    "_WeightedLoss": ("weight", "size_average", "reduce", "reduction"),
+}
+#: the label that counts for nothing in a loss that is not told one: no label is taken to be it
+_NO_LABEL: Value = (Setting("no label", Const("int", -100)),)
+#: arguments that losses keep, by the values that they have unless they are given
+_DEFAULTS: dict[str, Value] = {
+    "weight": NONE, "pos_weight": NONE, "ignore_index": _NO_LABEL, "label_smoothing": const(0.0),
+}  # fmt: skip
 _CTC = ("CTCLoss", "ctc_loss")
 #: losses with a number for each row
 _OF_ROWS = (
@@ -57,17 +71,29 @@ _OF_ROWS = (
 )  # fmt: skip
 
 
+def reduction_of(fields: dict[str, Value]) -> Value | None:
+    """What a loss is reduced by, given its arguments: flags that torch had before come first
+    (torch.nn._reduction.legacy_get_string). None where that is not known.
+    """
+    if "**" in fields and not fields.get("reduction"):
+        return None
+    flags = {n: v for n in ("size_average", "reduce") if (v := fields.get(n)) and v != NONE}
+    if not flags:
+        return fields.get("reduction") or const("mean")
+    average, reduce = (known(flags.get(n, const(True))) for n in ("size_average", "reduce"))
+    if not isinstance(average, bool) or not isinstance(reduce, bool):
+        return None
+    return const(("mean" if average else "sum") if reduce else "none")
+
+
 def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str) -> Value:
     """A loss by its reduction: the mean over the batch is the mean of the ranks' means.
 
     Weights of classes, and labels that are left out, make it a quotient of sums over the batch.
     """
-    if "**" in fields and not fields.get("reduction"):
+    reduction = known(reduction_of(fields) or NOTHING)
+    if reduction is None:
         return site.unknown("the reduction of a loss")
-    reduction = known(fields.get("reduction") or const("mean"))
-    for flag, other in (("size_average", "sum"), ("reduce", "none")):
-        if fields.get(flag) and known(fields[flag]) is False:
-            reduction = other
     scores = rows_of(operands[0]) if operands else None
     if name in _WEIGHTED and scores is not None and scores.bare:
         return site.unknown("whether the classes are those of a sample after squeeze()")
@@ -76,7 +102,7 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     p = _over_rows(operands, name)
     weight = fields.get("weight")
     skewed = name in _WEIGHTED and weight is not None and weight != NONE
-    ignoring = name in _WEIGHTED and fields.get("ignore_index") is not None
+    ignoring = name in _WEIGHTED and fields.get("ignore_index") not in (None, _NO_LABEL)
     elements = _elements(operands, name)
     filled_up = p.kind is Kind.ROWS and p.padded and reduction != "none"
     if p.kind is Kind.ROWS:
@@ -158,10 +184,12 @@ def constructed(site: Site) -> Value:
 
 def keep(site: Site, made: Object, name: str) -> None:
     """The arguments of a loss; what ``**`` brings may hold any of them."""
-    arguments = bound(f"torch.nn.{name}", site.arguments)
-    fields = arguments.by_name()
+    names = _BASES.get(name)
+    given = bound(f"torch.nn.{name}", site.arguments)
+    fields = (given.named(names) if names is not None else given).by_name()
     if site.arguments.stars or site.arguments.star:
         fields["**"] = SETTING
+    fields["reduction"] = reduction_of(fields) or unknown("the reduction of a loss", site.node)
     for word, held in fields.items():
         site.m.heap.write((made.number, word), held)
 
@@ -169,9 +197,18 @@ def keep(site: Site, made: Object, name: str) -> None:
 def loss_name(site: Site, made: Object) -> str:
     """The name of a loss, or of the loss that an object's class derives from."""
     cls = site.m.class_of(made) if made.kind == "instance" else None
-    bases = cls.extra.foreign if cls is not None else ()
+    classes = [site.m.heap.objects[n] for n in cls.extra.order] if cls is not None else []
+    bases = [n for c in classes for n in c.extra.foreign]
     words = [n.rpartition(".")[2] for n in bases if n.startswith("torch.nn.")]
-    return next((w for w in words if w in _MODULES.split()), made.name)
+    return next((w for w in words if w in (*_MODULES.split(), *_BASES)), made.name)
+
+
+def told(site: Site) -> Value:
+    """What a loss was not given: the default of an argument."""
+    made = site.object
+    if made is None or site.m.heap.read((made.number, "**")):
+        return site.unknown(f"the argument {site.word} of a loss")
+    return _DEFAULTS[site.word]
 
 
 def criterion_called(site: Site) -> Value:
@@ -253,6 +290,9 @@ F.mse_loss(torch.cat([x, y]) @ w, torch.cat([y, x]))
 F.cross_entropy((x @ w)[x[:, 0] > 0], t[x[:, 0] > 0])
 """), _DOC),
 )  # fmt: skip
+
+
+ATTRIBUTES = (Row(" ".join(f"<criterion>.{n}" for n in _DEFAULTS), told, source=_DOC),)
 
 
 def classes(name: str) -> str | None:

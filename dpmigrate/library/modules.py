@@ -372,6 +372,6 @@ hidden_size num_layers device embedding_dim num_embeddings input_size momentum e
 KINDS = {
     "torch.nn.Module": frozenset({"module"}),
     "torch.jit.ScriptModule": frozenset({"module"}),
-    "torch.nn._Loss": frozenset({"module"}),
-    "torch.nn._WeightedLoss": frozenset({"module"}),
+    "torch.nn._Loss": frozenset({"criterion"}),
+    "torch.nn._WeightedLoss": frozenset({"criterion"}),
 }

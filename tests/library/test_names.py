@@ -82,7 +82,7 @@ def test_a_public_name_is_the_same_object() -> None:
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("torch.nn.modules.loss._Loss", "module"),
+        ("torch.nn.modules.loss._Loss", "criterion"),
         ("torch.nn.modules.conv.Conv2d", "module"),
         ("torch.optim.optimizer.Optimizer", "optimizer"),
         ("torch.optim.lr_scheduler._LRScheduler", "scheduler"),

@@ -1,0 +1,68 @@
+"""Losses that a program derives from torch's: what they are given, and what they are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.execution.paper import executed, placed
+
+_HEAD = """
+import torch.nn as nn, torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+from elsewhere import options
+for x, t in DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8).long()), 4):
+    pass
+class Plain(nn.CrossEntropyLoss):
+    def forward(self, a, b):
+        return F.cross_entropy(a, b, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction, label_smoothing=self.label_smoothing)
+class Further(Plain):
+    def __init__(self, *given, **named):
+        super().__init__(*given, **named)
+class Flags(nn.modules.loss._Loss):
+    def __init__(self, size_average=None, reduce=None, reduction="mean", eps=0.1):
+        super(Flags, self).__init__(size_average, reduce, reduction)
+    def forward(self, a, b):
+        return F.cross_entropy(a, b, reduction=self.reduction)
+class Weights(nn.modules.loss._WeightedLoss):
+    def forward(self, a, b):
+        return F.cross_entropy(a, b, weight=self.weight, reduction=self.reduction)
+class Learnt(nn.modules.loss._Loss):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+    def forward(self, a, b):
+        return F.cross_entropy(a * self.scale, b, reduction=self.reduction)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("Plain()", "partial(mean)"),
+        ("Plain(reduction='sum')", "partial(sum)"),
+        ("Plain(torch.ones(4))", "ratio"),
+        ("Plain(ignore_index=-100)", "ratio"),  # who writes it down has labels that are left out
+        ("Plain(None, None, 1)", "ratio"),
+        ("Plain(**options)", "unknown"),
+        ("Further()", "partial(mean)"),
+        ("Further(reduction='none')", "rows(axis 0)"),
+        ("Further(torch.ones(4), reduction='sum')", "partial(sum)"),
+        ("Flags()", "partial(mean)"),
+        ("Flags(eps=0.2)", "partial(mean)"),
+        ("Flags(reduction='sum')", "partial(sum)"),
+        ("Flags(True, None, 'sum')", "partial(mean)"),
+        ("Flags(False)", "partial(sum)"),
+        ("Flags(False, False)", "rows(axis 0)"),
+        ("Flags(options.average)", "unknown"),
+        ("Flags(reduction=options.reduction)", "unknown"),
+        ("Weights()", "partial(mean)"),
+        ("Weights(torch.ones(4))", "ratio"),
+        ("Weights(None, None, None, 'sum')", "partial(sum)"),
+        ("Learnt()", "partial(mean)"),
+        ("nn.CrossEntropyLoss(size_average=options.average)", "unknown"),
+        ("nn.MSELoss(True, None, 'sum')", "partial(mean)"),
+    ],
+)
+def test_reductions(made: str, found: str) -> None:
+    loss = "c(x, x)" if "MSE" in made else "c(x, t)"
+    assert placed(executed(f"{_HEAD}c = {made}\nfound = {loss}"), "found") == found
