@@ -312,7 +312,8 @@ class Tables:
             field = field and ("batch", name) not in OF_KIND
             return batches.batch_attribute(site) if field else None
         made = m.object(receiver)
-        if made is not None and made.kind == "wrapper" and ("wrapper", name) not in OF_KIND:
+        missed = made is not None and made.kind == "wrapper" and ("wrapper", name) not in OF_KIND
+        if missed or (made is not None and name == "module" and _is_bare(m, made)):
             m.event("no attribute", node, frame, owner=value(receiver), name=(Const("str", name),))
         known = ("module", name) in OF_KIND
         if made is not None and made.kind == "module" and made.extra == modules.MODEL and not known:
@@ -484,6 +485,13 @@ def _plain_part(atom: Atom) -> bool:
         owner = owner.receiver
     differs = isinstance(owner, Data) and owner.placement.kind is Kind.PER_RANK
     return owner is not atom and (differs or isinstance(owner, Setting))
+
+
+def _is_bare(m: Machine, made: Object) -> bool:
+    """Whether an object is a module of the program, which no wrapper is: it has no ``module``."""
+    kinds = m.kinds(made)
+    own = made.kind == "instance" and "module" in kinds and "wrapper" not in kinds
+    return own and cast("Execution", m).method_of(made, "__getattr__") is None
 
 
 def _site(

@@ -148,6 +148,8 @@ SPOILED = [
     pytest.param("    ddp.save(model", "    torch.save(model", files.NAME, id="every rank saves"),
     pytest.param("model.module.state_dict()", "model.state_dict()", files.NAME, id="names of the wrapper"),
     pytest.param("model.module.state_dict()", "getattr(model, 'module', model).state_dict()", None, id="the bare model, if there is one"),
+    pytest.param("    ddp.save(model.module.state_dict(),", "    state = {'net': model.module}\n    ddp.save(state['net'].module.state_dict(),", wrapped.NAME, id="what only a wrapper has is asked of the model"),
+    pytest.param("    ddp.save(model.module.state_dict(),", "    state = {'net': model.module}\n    ddp.save(ddp.unwrap(state['net']).state_dict(),", None, id="the model of a model"),
     pytest.param("nn.functional.cross_entropy(model(x), y)\n", "nn.functional.cross_entropy(model.forward(x), y)\n", None, id="forward of the wrapper"),
     pytest.param("    ddp.save(", "    print(done)\n    ddp.save(", bound.NAME, id="a name that is not bound"),
     pytest.param("return self.head(self.body(x))", "return self.body(x)", unused.NAME, id="a layer that no loss reaches"),
