@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NOTHING, Data, Value, data, placement_of
+from dpmigrate.execution.values import NOTHING, Data, Value, const, data, only, placement_of
 from dpmigrate.library.shapes import axes_of
 from dpmigrate.library.sites import Site, rows_of
 
@@ -115,21 +115,47 @@ def with_weights(site: Site) -> Value:
 
 
 def tensordot(site: Site) -> Value:
-    """``tensordot(a, b, dims)``: the last axes of rows, as many as a number says, meet weights that
-    are the same on all ranks; other rows are not followed.
+    """``tensordot(a, b, dims)``: an einsum, whose letters are those of the axes that are added up:
+    of the last and the first ones, or of the axes of two lists.
     """
     operands = [site.flat(v) for v in (site.get(0) or NOTHING, site.get(1, "b") or NOTHING)]
-    dims = site.constant(2, "dims", 2)
-    found = rows_of(operands[0])
-    if found is not None and type(dims) is int and found.axes is not None:
-        beside = found.placement.axis < found.axes - dims
-        if beside and placement_of(operands[1]).kind in placements.EQUAL:
-            other = axes_of(operands[1])
-            left = found.axes + other - 2 * dims if other is not None else None
-            return site.data(found.placement, axes=left, keep_axes=False)
-    if any(rows_of(v) for v in operands):
+    rows = any(rows_of(v) for v in operands)
+    axes = [_axes(v) for v in operands]
+    pairs = _contracted(site, axes[0])
+    if not rows or pairs is None or axes[0] is None:
+        return site.unknown("which axes of tensordot are added up") if rows else _one_sided(
+            site, operands, None, None
+        )
+    first = _LETTERS[: axes[0]]
+    count = axes[1] if axes[1] is not None else max((b for _, b in pairs), default=-1) + 1
+    if min((n for pair in pairs for n in pair), default=0) < 0 and axes[1] is None:
         return site.unknown("which axes of tensordot are added up")
-    return _one_sided(site, operands, None, None)
+    second = list(_LETTERS[axes[0] : axes[0] + count])
+    try:
+        for a, b in pairs:
+            second[b] = first[a]
+    except IndexError:
+        return site.unknown("which axes of tensordot are added up")
+    right = "".join(c for c in (*first, *second) if (c in first) != (c in second))
+    made = _by_letters(site, operands, [first, "".join(second)], right)
+    return made if axes[1] is not None else tuple(
+        a._replace(axes=None) if isinstance(a, Data) else a for a in made
+    )
+
+
+def _contracted(site: Site, axes: int | None) -> list[tuple[int, int]] | None:
+    """The axes of both operands that tensordot adds up; None where they are not known."""
+    dims = site.get(2, "dims") or const(2)
+    listed = site.m.known_elements(dims)
+    try:
+        if listed is None:
+            count = only(dims)
+            return [(axes - count + i, i) for i in range(count)] if axes is not None else None
+        both = [site.m.known_elements(v) for v in listed]
+        ours, theirs = [[int(only(v)) for v in each] for each in both if each is not None]
+        return list(zip(ours, theirs, strict=True))
+    except (LookupError, TypeError, ValueError):
+        return None
 
 
 def einsum(site: Site) -> Value:
@@ -141,7 +167,11 @@ def einsum(site: Site) -> Value:
         operands = [site.flat(v) for v in listed] if listed is not None else operands
     if not isinstance(rule, str):
         return site.unknown("the rule of einsum")
-    words, right = _spelled_out(rule.replace(" ", ""), [_axes(v) for v in operands])
+    return _by_letters(site, operands, *_spelled_out(rule.replace(" ", ""), [_axes(v) for v in operands]))
+
+
+def _by_letters(site: Site, operands: list[Value], words: list[str], right: str) -> Value:
+    """A product of operands of which each axis has a letter, as the axes of the result have."""
     rows = [(w, r) for w, v in zip(words, operands, strict=False) if (r := rows_of(v))]
     others = [placement_of(v) for v in operands if rows_of(v) is None]
     if len(words) != len(operands) or any(p.kind is Kind.UNKNOWN for p in others):
