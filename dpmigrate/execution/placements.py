@@ -234,6 +234,8 @@ def divide(a: Placement, b: Placement) -> Placement:
 
 def floor_divide(a: Placement, b: Placement, number: int | None) -> Placement:
     """``a // b``; ``number`` is what ``b`` is, where that is known."""
+    if a.kind is b.kind is Kind.SIZE:
+        return UNIFORM  # every rank has as many samples
     if a.kind is Kind.SIZE and b.kind is Kind.UNIFORM:
         if not a.times:
             return QUOTIENT

@@ -50,6 +50,7 @@ def keep(site: Site, number: int) -> None:
     """The arguments of a layer."""
     name_of_layer = foreign_name(site.m, site.m.heap.objects[number])
     named = [*site.arguments.by_name().items(), *enumerate(site.arguments.positional)]
+    named += [("**", v) for v in (site.arguments.star, site.arguments.stars) if v]
     for name, held in named:
         own = copy_of(site, held) if name_of_layer in _OF_COPIES else held
         site.m.heap.write((number, f"={name}"), own)

@@ -19,8 +19,10 @@ from dpmigrate.execution.values import (
     items,
     join,
     known,
+    only,
     placement_of,
 )
+from dpmigrate.library.shapes import with_lengths
 from dpmigrate.library.sites import PADDING, Site, rows_of
 
 RECURRENT = ("LSTM", "GRU", "RNN")
@@ -99,8 +101,38 @@ def recurrent(site: Site, made: Object, name: str) -> Value:
         site.event(PADDING, given=first)
     joined = placements.joined([p._replace(axis=1, ragged=False, times=1), *_rows(states)])
     last = _made(site, joined._replace(axis=1), 3, "tensor")
+    last = with_lengths(last, [_layers(site, made), None, _features(site, made)])
     each = _made(site, p, 2 if packs else 3, "packed" if packs else "tensor")
     return _with_states(name, each, last)
+
+
+def _field(site: Site, made: Object, *names: str) -> Value:
+    """An argument of a layer, under the first of the names that it was given by."""
+    held = (site.m.heap.read((made.number, f"={n}")) for n in names)
+    return site.m.bound(next((v for v in held if v), NOTHING))
+
+
+def _layers(site: Site, made: Object) -> int | None:
+    """How many last states a recurrent layer gives, where that is a number."""
+    if _field(site, made, *"67", "**"):
+        return None  # both directions, by their place or of what is not seen
+    try:
+        layers = only(_field(site, made, "num_layers", "2") or const(1))
+        sides = 2 if only(_field(site, made, "bidirectional") or const(False)) else 1
+    except LookupError:
+        return None
+    return layers * sides if type(layers) is int else None
+
+
+def _features(site: Site, made: Object) -> int | None:
+    """How many features a state of a recurrent layer has, where that is a number."""
+    if _field(site, made, "proj_size", *"89", "**"):
+        return None
+    try:
+        count = only(_field(site, made, "hidden_size", "1"))
+    except LookupError:
+        return None
+    return count if type(count) is int else None
 
 
 def _rows(lying: list[Placement]) -> list[Placement]:

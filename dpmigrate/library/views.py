@@ -54,9 +54,38 @@ def _viewed(found: Data, sizes: list[Value]) -> Placement | None:
             own = products.index(before)
             made = _from_the_samples(p._replace(axis=0), sizes[own:])
             return made and made._replace(axis=made.axis + own)
-        if products[min(p.axis, len(sizes))]:
+        if products[min(p.axis, len(sizes))] or _across_samples(found, sizes):
             return None
-    return _from_the_samples(p, sizes)
+    return _from_the_samples(p, sizes) or _behind_others(found, sizes)
+
+
+def _across_samples(found: Data, sizes: list[Value]) -> bool:
+    """Whether ``h.view(-1, 2 * n)`` puts elements of two samples side by side, which have n each."""
+    behind, own = found.lengths[found.placement.axis + 1 :], [_length(s) for s in sizes[1:]]
+    if sizes[:1] != [const(-1)] or None in (*behind, *own):
+        return False
+    return prod(n for n in behind if n) % prod(n for n in own if n) != 0
+
+
+def _behind_others(found: Data, sizes: list[Value]) -> Placement | None:
+    """Where the rows lie that have axes before them which a view keeps, or parts: it has the number
+    of samples, or a multiple of it, where that is.
+
+    As many sizes as axes keep those before the samples (``x.view(T, B * heads, -1)``); where there
+    are more, as many as before must come behind the samples (``h.view(layers, 2, B, -1)``).
+    """
+    p, lying = found.placement, [placement_of(s) for s in sizes]
+    counts = [i for i, q in enumerate(lying) if q.kind is Kind.SIZE]
+    others = [q for q in lying if q.kind is not Kind.SIZE]
+    if len(counts) != 1 or any(q.kind not in placements.EQUAL for q in others):
+        return None
+    (at,), axes = counts, found.axes
+    if not p.axis or p.ragged or p.segments != 1 or axes is None or lying[at].times < 0:
+        return None
+    kept = at == p.axis and len(sizes) == axes > p.axis + 1
+    parted = at > p.axis and len(sizes) - at == axes - p.axis and lying[at].times == p.times
+    negative = any(s == const(-1) for s in sizes[:at])
+    return p._replace(axis=at, times=lying[at].times) if (kept or parted) and not negative else None
 
 
 def _length(size: Value) -> int | None:

@@ -68,6 +68,11 @@ PROGRAMS = {
     "windows beside each other": "b, c, h, w = x.shape\nv = x.view(b, c, h // 2, 2, w // 2, 2).permute(0, 2, 4, 3, 5, 1).reshape(-1, 4, c)\nn, k, d = v.shape\nmask = torch.zeros(4, k, k)\nm = mask.shape[0]\na = v @ v.transpose(1, 2)\na = (a.view(n // m, m, k, k) + mask.unsqueeze(0)).view(-1, k, k).softmax(-1)\nout = (a @ v).view(b, -1).sum(1)\nloss = out.mean()",
     "channels shuffled in pairs": "x4 = nn.Conv2d(3, 4, 1)(x)\nb, c, h, w = x4.data.size()\ns = x4.reshape(b * c // 2, 2, h * w).permute(1, 0, 2).reshape(2, -1, c // 2, h, w)\nl, r = s[0], s[1]\nout = torch.cat([l.reshape(b * 2 // 2, -1), r.flatten(1)], 1).sum(1)\nz = r.reshape(b * 2 // 2, 2, h * w)\nloss = (out + z.sum((1, 2))).mean()",
     "channels shuffled in groups": "y = nn.Conv2d(3, 4, 1)(x)\nb, c, h, w = y.size()\ng = c // 2\ny = y.view(b, 2, g, h, w)\ny = torch.transpose(y, 1, 2).contiguous()\nout = y.view(b, -1, h, w)\nloss = out.mean()",
+    "heads beside the samples": "s = x.flatten(2).permute(2, 0, 1)\nT, B, C = s.shape\nq = nn.Linear(3, 4)(s).contiguous().view(T, B * 2, 2).transpose(0, 1)\na = torch.bmm(q, q.transpose(1, 2)).softmax(-1)\nout = torch.bmm(a, q).transpose(0, 1).contiguous().view(T, B, 4).mean(0)\nloss = out.mean()",
+    "states by layer and direction": "s = x.flatten(2).transpose(1, 2)\no, (h, c) = nn.LSTM(3, 5, 2, batch_first=True, bidirectional=True)(s)\nlast = h.view(2, 2, x.size(0), 5)[-1]\nz = c.view(2, 2, -1, 5)[1].permute(1, 0, 2).reshape(-1, 10)\nout = torch.cat([last[0], last[1]], 1) + z\nloss = out.mean()",
+    "states of layers of an option": "import sys\nn = len(sys.argv[:1]) + 1\ns = x.flatten(2).transpose(1, 2)\no, h = nn.GRU(3, 5, num_layers=n, bidirectional=True, batch_first=True)(s)\nh = h.view(n, 2, s.size(0), 5)\nout = (h[-1, 0] + h[-1, 1])\nloss = out.mean()",
+    "states one behind the other": "o, h = nn.GRU(3, 5, 2, batch_first=True)(x.flatten(2).transpose(1, 2))\nout = h.view(-1, 5)\nloss = out.mean()",
+    "elements of a sample": "n = x.numel() // x.size(0)\nout = x.view(x.size(0), n).sum(1)\nloss = out.mean()",
     "chosen by places": "u = x.flatten(1)\ni, j = torch.where(u > 0)\nout = u[i, j]\nk = u[i]\nw = torch.arange(48)[j]\nn = out.numel()\nloss = out.sum() + j.sum()",
     "selected": "out = x.select(1, 0).narrow(1, 0, 2)\nloss = out.mean()",
     "unbound": "a, b, c = nn.Linear(4, 6)(x).reshape(x.size(0), 3, 4, 2, 3).permute(3, 0, 1, 2, 4).unbind(0)[0].chunk(3, dim=-1)\nout = (a * b + c).mean((1, 2, 3))\nloss = out.mean()",
@@ -121,6 +126,11 @@ def test_shapes(name: str, known: bool) -> None:
     "x.view(x.size(0), 6, 8).transpose(0, 1).reshape(x.size(0), -1)",
     "torch.cat([x.flatten(1), x.flatten(1)]).view(-1, 12).view(x.size(0) * 3 // 2, -1)",
     "x.unflatten(0, (2, -1))",
+    "x.flatten(2).permute(2, 0, 1).reshape(-1, x.size(0) * 2, 3)",
+    "x.flatten(2).permute(2, 0, 1).reshape(4, 4, 3, x.size(0))",
+    "nn.GRU(3, 5, 2, batch_first=True)(x.flatten(2).transpose(1, 2))[1].view(-1, 2, 5)",
+    "nn.GRU(3, 5, bidirectional=True, batch_first=True)(x.flatten(2).transpose(1, 2))[1].view(-1, 10)",  # two samples
+    "nn.GRU(3, 5, 2, True, True, 0.0, True)(x.flatten(2).transpose(1, 2))[1].view(2, -1, 5)",
 ])  # fmt: skip
 def test_views_that_part_the_samples_elsewhere(view: str) -> None:
     ex = executed(f"{_HEAD}import torch\n{_KNOWN}for x, t in loader:\n    out = {view}\n")
