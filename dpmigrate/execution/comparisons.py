@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 from dpmigrate.execution import arithmetic, divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import UNSEEN
+from dpmigrate.execution.heap import KEYS, UNSEEN
 from dpmigrate.execution.literals import LiteralParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import Kind
@@ -16,6 +16,7 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    UNBOUND,
     Atom,
     Const,
     Data,
@@ -105,7 +106,7 @@ class ComparisonParts(LiteralParts):
                 named = [self._named(a, left) for a in right]
                 if all(named):
                     return const(isinstance(op, ast.In))
-                keys = [self._keys_of(a, node, frame) for a in right]
+                keys = [self._keys_of(a, left, node, frame) for a in right]
                 return self.plain([left, *keys], "comparison", node, frame)
         holder, other = (right, left) if isinstance(op, ast.In | ast.NotIn) else (left, right)
         for word in _COMPARED.get(type(op), ()):
@@ -130,11 +131,22 @@ class ComparisonParts(LiteralParts):
         held = self.heap.read((made.number, key))
         return isinstance(name[0], Const) and bool(held) and self.bound(held or ()) == held
 
-    def _keys_of(self, atom: Atom, node: ast.AST, frame: Frame) -> Value:
+    def _keys_of(self, atom: Atom, key: Value, node: ast.AST, frame: Frame) -> Value:
+        """What decides whether a key is there."""
         made = self.object(atom)
-        if made is not None and made.kind == "namespace":
+        if made is None or made.kind == "namespace":
             return SETTING
-        return self.elements((atom,), node, frame)
+        one = key[0] if len(key) == 1 and isinstance(key[0], Const) else None
+        held = self.heap.read((made.number, one)) if one is not None else None
+        why = divergence.presence(held) if held else None
+        keys = self.heap.read((made.number, KEYS)) or NOTHING
+        if one is None:
+            why = self.keys_apart(made)
+        elif held and UNBOUND not in held:
+            return SETTING
+        elif why is None:
+            why = divergence.presence(keys) or self.parting(self.bound(keys), node)
+        return divergence.differing(SETTING, why) if why is not None else SETTING
 
     def _hides(self, v: Value) -> bool:
         """Whether an object of a value holds what differs between ranks."""

@@ -20,6 +20,7 @@ from dpmigrate.execution.values import (
     Const,
     Ref,
     Value,
+    atoms,
     items,
     join,
     value,
@@ -50,7 +51,9 @@ def _append(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -
 def _insert(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     new = a.get(1) or SETTING
     m.event("append", node, f, owner=value(Ref(made.number)), new=new)
-    _put_at(m, made, a.get(0) or SETTING, new)
+    index = a.get(0) or SETTING
+    _put_at(m, made, index, new)
+    m.mixed(made, m.parting(index, node))
     return NONE
 
 
@@ -100,6 +103,9 @@ def _add(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> V
     if held is None or not all(m.constant(v) is not None for v in (*held, new)):
         m.collapse(made)
     m.append(made, new)
+    count = m.apart_in(m.contents(made))
+    if count:
+        m.heap.write((made.number, LENGTH), count)
     return NONE
 
 
@@ -119,12 +125,18 @@ def _extend(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -
         if made.kind == "set":
             elements = divergence.in_no_order(elements)
         m.heap.widen((made.number, ELEMENTS), elements or NOTHING)
+        m.more_of(made, [given])
+        count = m.apart_in(m.contents(made)) if made.kind == "set" else NOTHING
+        if count:
+            m.heap.write((made.number, LENGTH), count)
     return NONE
 
 
 def _list_pop(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     index = a.get(0) or value(Const("int", -1))
-    return m._chosen(_taken(m, made, index), index, node)
+    found = m._chosen(_taken(m, made, index), index, node)
+    m.mixed(made, m.parting(index, node))
+    return found
 
 
 def _pop_left(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
@@ -158,19 +170,21 @@ def _reverse(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) 
 
 def _union(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     others = [m.taken(v, node, f) for v in a.all()]
-    return m.listed([m.contents(made), *others], node, f, exact=False, kind="set")
+    by = [value(Ref(made.number)), *a.all()]
+    return m.listed([m.contents(made), *others], node, f, exact=False, kind="set", by=by)
 
 
 def _some(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     """Some of the items, by what the others hold."""
     if any(m.depends(v).kind not in placements.EQUAL for v in a.all()):
         return m.opaque_result([m.contents(made), *a.all()], "items of a set", node, f)
-    return m.listed([m.contents(made)], node, f, exact=False, kind="set")
+    by = [value(Ref(made.number)), *a.all()]
+    return m.listed([m.contents(made)], node, f, exact=False, kind="set", by=by)
 
 
 def _pop_item(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     found = items([m.elements(value(Ref(made.number)), node, f) or SETTING, m.contents(made)])
-    m.remove(made, SETTING)
+    m.remove(made, SETTING, node)
     return found
 
 
@@ -191,16 +205,40 @@ def _nothing(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) 
     return NONE
 
 
-def _reorder(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+def _rotate(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     m.collapse(made)
+    m.mixed(made, m.parting(join(*a.all()), node))
+    return NONE
+
+
+def _remove(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    """An item goes that equals what is given: of a set, or where it is there."""
+    held = join(m.contents(made), *a.all())
+    m.collapse(made)
+    if m.depends(held).kind in placements.EQUAL:
+        return NONE
+    parted = m.parting(tuple(atoms(held)), node)
+    m.mixed(made, parted)
+    if made.kind == "set" and parted is not None:
+        m.heap.write((made.number, LENGTH), divergence.differing(SETTING, parted))
+    return NONE
+
+
+def _kept(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    """Some of a set's items stay, by what the others hold."""
+    for v in a.all():
+        _remove(m, made, Arguments([m.taken(v, node, f)]), node, f)
+    m.more_of(made, list(a.all()))
     return NONE
 
 
 def _sort(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    found = m.contents(made)
     m.collapse(made)
     held = m.heap.read((made.number, ELEMENTS))
     if held:
         m.heap.write((made.number, ELEMENTS), divergence.in_no_order(held))
+    m.mixed(made, m.order_of(found, a, node, f))
     return NONE
 
 
@@ -219,24 +257,33 @@ def _get(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> V
     key = a.get(0) or SETTING
     constant = m.constant(key)
     default = a.get(1) or NONE
+    keys = m.heap.read((made.number, KEYS)) or NOTHING
+    parted = divergence.presence(keys) or m.parting(m.bound(keys), node)
     if constant is None:
-        return m._chosen(join(m.contents(made), default), key, node)
+        parted = parted or m.keys_apart(made)
+        found = m._chosen(join(m.contents(made), default), key, node)
+        return divergence.differing(found, parted) if parted is not None else found
     held = m.heap.read((made.number, constant))
     rest = m.heap.read((made.number, ELEMENTS)) or NOTHING
     if held is None:
-        return join(rest, default)
-    return join(m.bound(held), rest, default) if UNBOUND in held or rest else held
+        found = join(rest, default)
+    elif UNBOUND in held or rest:
+        found, parted = join(m.bound(held), rest, default), divergence.presence(held) or parted
+    else:
+        return held
+    # who has the key has what is stored there, the others the default
+    return divergence.differing(found, parted) if parted is not None and rest + (held or ()) else found
 
 
 def _setdefault(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     found = _get(m, made, a, node, f)
-    m._set_dict(made, a.get(0) or SETTING, found, False)
+    m._set_dict(made, a.get(0) or SETTING, found, False, node)
     return found
 
 
 def _dict_pop(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     found = _get(m, made, Arguments([a.get(0) or SETTING, a.get(1) or NOTHING]), node, f)
-    m.remove(made, a.get(0) or SETTING)
+    m.remove(made, a.get(0) or SETTING, node)
     return found or SETTING
 
 
@@ -244,7 +291,8 @@ def _keys(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> 
     known = m.known_elements(value(Ref(made.number)))
     if known is not None:
         return m.listed(known, node, f)
-    return m.listed([m.elements(value(Ref(made.number)), node, f)], node, f, exact=False)
+    own = value(Ref(made.number))
+    return m.listed([m.elements(own, node, f)], node, f, exact=False, by=[own])
 
 
 def _values(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
@@ -252,7 +300,7 @@ def _values(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -
     if known is not None:
         found = [m.heap.read((made.number, k)) or NOTHING for v in known for k in v]
         return m.listed(found, node, f)
-    return m.listed([m.contents(made)], node, f, exact=False)
+    return m.listed([m.contents(made)], node, f, exact=False, by=[value(Ref(made.number))])
 
 
 def _items(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
@@ -260,14 +308,16 @@ def _items(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) ->
     if known is not None:
         found = [m.heap.read((made.number, k)) or NOTHING for v in known for k in v]
         return m.listed([items(pair) for pair in zip(known, found, strict=True)], node, f)
-    keys = m.elements(value(Ref(made.number)), node, f) or SETTING
-    return m.listed([items([keys, m.contents(made)])], node, f, exact=False)
+    own = value(Ref(made.number))
+    keys = m.elements(own, node, f) or SETTING
+    return m.listed([items([keys, m.contents(made)])], node, f, exact=False, by=[own])
 
 
 def _most_common(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     """The keys of a ``Counter`` with their counts, in an order that the counts say."""
-    keys = m.elements(value(Ref(made.number)), node, f) or SETTING
-    return m.listed([items([keys, m.contents(made)])], node, f, exact=False)
+    own = value(Ref(made.number))
+    keys = m.elements(own, node, f) or SETTING
+    return m.listed([items([keys, m.contents(made)])], node, f, exact=False, by=[own])
 
 
 def _counts(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
@@ -299,14 +349,14 @@ _METHODS: dict[str, dict[str, Callable[..., Value | None]]] = {
     "list": {
         "append": _append, "appendleft": _append_left, "insert": _insert, "extend": _extend,
         "pop": _list_pop, "popleft": _pop_left, "clear": _clear, "sort": _sort,
-        "reverse": _reverse, "remove": _reorder, "copy": _copy, "index": _count,
-        "count": _count, "rotate": _reorder,
+        "reverse": _reverse, "remove": _remove, "copy": _copy, "index": _count,
+        "count": _count, "rotate": _rotate,
     },
     "set": {
-        "add": _add, "update": _update, "discard": _reorder, "remove": _reorder,
+        "add": _add, "update": _update, "discard": _remove, "remove": _remove,
         "clear": _clear, "copy": _copy, "pop": _set_pop, "union": _union,
         "intersection": _some, "difference": _some, "symmetric_difference": _union,
-        "intersection_update": _reorder, "difference_update": _reorder,
+        "intersection_update": _kept, "difference_update": _kept,
     },
     "dict": {
         "get": _get, "setdefault": _setdefault, "pop": _dict_pop, "keys": _keys,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.arguments import Arguments
@@ -12,6 +12,7 @@ from dpmigrate.execution.attributes import AttributeParts
 from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
@@ -21,10 +22,13 @@ from dpmigrate.execution.values import (
     Differs,
     Items,
     Method,
+    Origin,
     Ref,
     Setting,
     Unknown,
     Value,
+    atom_placement,
+    atoms,
     join,
     only,
     placement_of,
@@ -88,6 +92,43 @@ class ContainerParts(AttributeParts):
         except LookupError:
             return None
         return count if isinstance(count, int) else None
+
+    def count(self, made: Object) -> Value:
+        """How many items an object has, where that is kept, or where it differs between ranks."""
+        if made.kind != "dict":
+            return self.heap.read((made.number, LENGTH)) or NOTHING
+        why = self.keys_apart(made)
+        return divergence.differing(SETTING, why) if why is not None else NOTHING
+
+    def keys_apart(self, made: Object) -> Parting | None:
+        """Why ranks may have different keys in a dictionary."""
+        for k, v in self.heap.names(made.number):
+            found = divergence.presence(v) if isinstance(k, Const) or k == KEYS else None
+            if found is None and k == KEYS:
+                found = self.parting(self.bound(v), made.node or ast.Pass())
+            if found is not None:
+                return found
+        return None
+
+    def apart_in(self, v: Value) -> Value:
+        """How many items a set has of values that differ between ranks: some may be equal."""
+        if self.depends(v).kind in placements.EQUAL:
+            return NOTHING
+        node = ast.Pass()
+        why = self.parting(tuple(atoms(v)), node) or Parting(Origin(node, "items of a set"), True)
+        return divergence.differing(SETTING, why)
+
+    def counts(self, sources: Iterable[Value]) -> Value:
+        """How many items there are of what is made of some sources, where that differs between
+        ranks.
+        """
+        for v in sources:
+            for atom in v:
+                made = self.object(atom)
+                found = self.count(made) if made is not None else NOTHING
+                if placement_of(found).kind not in (*placements.EQUAL, Kind.SIZE):
+                    return tuple(a for a in found if atom_placement(a).kind not in placements.EQUAL)
+        return NOTHING
 
     def contents(self, made: Object) -> Value:
         """Anything that a container holds; of a dictionary its values."""
@@ -185,5 +226,8 @@ class ContainerParts(AttributeParts):
                 if made is not None and made.number not in seen and made.kind not in _CODE:
                     seen.add(made.number)
                     waiting.append(self.contents(made))
+                    count = self.count(made)
+                    if placement_of(count).kind in (Kind.PER_RANK, Kind.UNKNOWN):
+                        waiting.append(count)
                 elif isinstance(atom, Method) and atom.receiver != atom:
                     waiting.append(value(atom.receiver))

@@ -9,6 +9,7 @@ from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,
+    UNBOUND,
     Atom,
     Const,
     Data,
@@ -24,6 +25,8 @@ from dpmigrate.execution.values import (
     value,
 )
 
+#: the tag of what says that only some ranks have a value
+BY_SOME = "bound by some ranks"
 #: why what a set gives next differs between ranks
 ORDER = "the order of a set"
 
@@ -34,6 +37,8 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
     ``keep_sums``: they went the same way, some of them more often; what each adds up is its part.
     Where it is not established that they did, it is not known of the value either.
     """
+    if len(v) > 1 and UNBOUND in v and presence(v) is None:
+        v = (*v, bound_by_some(parted))
     origin = parted.origin
     if parted.samples:
         return samples.after_turn(v)
@@ -67,6 +72,16 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
     if plain:
         atoms.append(Data(_plain_kind(v), placement, origin=origin, sources=parted.sources))
     return normal(tuple(atoms))
+
+
+def bound_by_some(parted: Parting) -> Unbound:
+    """What stands beside a value that only some ranks have."""
+    return Unbound(BY_SOME, parted)
+
+
+def presence(v: Value | None) -> Parting | None:
+    """Why only some ranks have a value, where it differs."""
+    return next((a.why for a in v or () if isinstance(a, Unbound) and a.why is not None), None)
 
 
 def _in_turn(v: Value, origin: Origin, sources: frozenset[int]) -> Value:

@@ -7,10 +7,12 @@ import ast
 from dpmigrate.execution import divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, ContainerParts
-from dpmigrate.execution.heap import ELEMENTS, EXISTS, KEYS, LENGTH, UNSEEN, Object
+from dpmigrate.execution.heap import ELEMENTS, EXISTS, KEYS, LENGTH, UNSEEN, Location, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
+from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
+    NONE,
     NOTHING,
     SETTING,
     UNBOUND,
@@ -25,11 +27,15 @@ from dpmigrate.execution.values import (
     Setting,
     Unknown,
     Value,
+    atoms,
     items,
     join,
     only,
     value,
 )
+
+#: the fields of a slice
+_BOUNDS = ("lower", "upper", "step")
 
 
 class ItemParts(ContainerParts):
@@ -119,7 +125,12 @@ class ItemParts(ContainerParts):
                 part = [self.heap.read((made.number, i)) or NOTHING for i in range(count)[cut]]
                 return self.listed(part, node, frame)
             part = [samples.loose(self._chosen(self.contents(made), key, node))]
-            return self.listed(part, node, frame, exact=False)
+            parted = self._by_slice(key, node)
+            out = self.listed(part, node, frame, exact=False, by=[value(Ref(made.number))])
+            if parted is not None:
+                length = divergence.differing(SETTING, parted)
+                self.heap.write((self.objects(out)[0].number, LENGTH), length)
+            return out
         return self._chosen(self.contents(made), key, node)
 
     def is_slice(self, atom: Atom) -> bool:
@@ -133,7 +144,7 @@ class ItemParts(ContainerParts):
         if made is None or count is None:
             return None
         bounds: list[int | None] = []
-        for name in ("lower", "upper", "step"):
+        for name in _BOUNDS:
             held = self.heap.read((made.number, name))
             try:
                 bounds.append(only(held) if held else None)
@@ -161,11 +172,7 @@ class ItemParts(ContainerParts):
 
     def _chosen(self, found: Value, key: Value, node: ast.AST) -> Value:
         """One of several, by a key: where the key differs between ranks, so does the choice."""
-        parted = self.parting(key, node)
-        for made in self.objects(key):
-            if made.kind == "slice":
-                bounds = [self.heap.read((made.number, n)) for n in ("lower", "upper", "step")]
-                parted = parted or self.parting(join(*[b for b in bounds if b]), node)
+        parted = self.parting(key, node) or self._by_slice(key, node)
         if parted is None or not found:
             return found
         return divergence.differing(found, parted)
@@ -183,9 +190,9 @@ class ItemParts(ContainerParts):
                 if any(self.is_slice(a) for a in key):
                     self._set_slice(made, key, new, len(targets) > 1, node, frame)
                 else:
-                    self._set_list(made, key, new, len(targets) > 1)
+                    self._set_list(made, key, new, len(targets) > 1, node)
             elif made.kind == "dict":
-                self._set_dict(made, key, new, len(targets) > 1)
+                self._set_dict(made, key, new, len(targets) > 1, node)
             else:
                 method = self.method_of(made, "__setitem__")
                 if method is not None:
@@ -197,7 +204,9 @@ class ItemParts(ContainerParts):
                     self.heap.widen((made.number, constant or ELEMENTS), new)
             self.event("item", node, frame, owner=value(atom), key=key, new=new)
 
-    def _set_list(self, made: Object, key: Value, new: Value, weak: bool) -> None:
+    def _set_list(
+        self, made: Object, key: Value, new: Value, weak: bool, node: ast.AST
+    ) -> None:
         constant, count = self.constant(key), self.length(made)
         if constant is not None and isinstance(constant.value, int) and count is not None:
             index = constant.value + (count if constant.value < 0 else 0)
@@ -206,17 +215,55 @@ class ItemParts(ContainerParts):
             return
         self.collapse(made)
         self.heap.widen((made.number, ELEMENTS), new)
+        self.mixed(made, self._by_key(key, node))
+
+    def _by_key(self, key: Value, node: ast.AST) -> Parting | None:
+        """Why ranks store under different keys; the place of a sample is that sample's own."""
+        parted = self.parting(tuple(atoms(key)), node)
+        return None if parted is None or parted.alike else parted
+
+    def _by_slice(self, key: Value, node: ast.AST) -> Parting | None:
+        """Why ranks cut at different places."""
+        bounds = [self.heap.read((o.number, n)) or NOTHING for o in self.objects(key) if o.kind == "slice" for n in _BOUNDS]
+        return self.parting(join(*bounds), node)
+
+    def more_of(self, made: Object, sources: list[Value]) -> None:
+        """A list has items of other containers beside its own: as many more as those have."""
+        count = self.counts(sources)
+        if count:
+            self.heap.write((made.number, LENGTH), count)
+
+    def order_of(
+        self, found: Value, given: Arguments, node: ast.AST, frame: Frame
+    ) -> Parting | None:
+        """Why the order differs in which ranks sort equal items."""
+        key, reverse = given.keywords.get("key"), given.keywords.get("reverse", NOTHING)
+        chosen = reverse
+        if key and key != NONE:
+            chosen = join(chosen, self.call(key, Arguments([found]), node, frame))
+        return self.parting(tuple(atoms(chosen)), node)
+
+    def mixed(self, made: Object, parted: Parting | None) -> None:
+        """Which items a list or set has at which place differs between ranks."""
+        if parted is None:
+            return
+        self.collapse(made)
+        held = self.heap.read((made.number, ELEMENTS))
+        if held:
+            self.heap.write((made.number, ELEMENTS), divergence.differing(held, parted))
 
     def _set_slice(
         self, made: Object, key: Value, new: Value, weak: bool, node: ast.AST, frame: Frame
     ) -> None:
         """``made[a:b] = new``; ``made[:] = new`` leaves nothing of what was there."""
         known, elements = self.known_elements(new), self.taken(new, node, frame)
-        counts = [self.heap.read((o.number, LENGTH)) for o in self.objects(new)]
+        counts = [self.count(o) for o in self.objects(new)]
         whole = self._slice(key, 0) == slice(None, None, None)
         if not whole or weak or (made.many and made.kept):
             self.collapse(made)
             self.heap.widen((made.number, ELEMENTS), elements)
+            self.more_of(made, [new])
+            self.mixed(made, self._by_slice(key, node))
             return
         for name in list(self.heap.fields.get(made.number, ())):
             self.heap.write((made.number, name), None)
@@ -230,9 +277,14 @@ class ItemParts(ContainerParts):
             if count:
                 self.heap.write((made.number, LENGTH), tuple(count))
 
-    def _set_dict(self, made: Object, key: Value, new: Value, weak: bool) -> None:
+    def _set_dict(
+        self, made: Object, key: Value, new: Value, weak: bool, node: ast.AST
+    ) -> None:
         constant = self.constant(key)
         if constant is None:
+            parted = self._by_key(key, node)
+            # which of the items it is that has the value differs
+            new = divergence.differing(new, parted) if parted is not None else new
             self.heap.widen((made.number, ELEMENTS), new)
             self.heap.widen((made.number, KEYS), key)
         elif weak:
@@ -257,18 +309,24 @@ class ItemParts(ContainerParts):
             differs = tuple(a for a in count if isinstance(a, Data))
             self.heap.write((made.number, LENGTH), differs or SETTING)
 
-    def remove(self, made: Object, key: Value) -> None:
+    def remove(self, made: Object, key: Value, node: ast.AST) -> None:
         """``del made[key]``."""
+        parted = self._by_key(key, node)
         if made.kind != "dict":
             self.collapse(made)
+            cut = self._by_slice(key, node)
+            self.mixed(made, parted or cut)
+            if cut is not None:
+                self.heap.write((made.number, LENGTH), divergence.differing(SETTING, cut))
             return
         constant = self.constant(key)
         if constant is not None and not (made.many and made.kept):
             self.heap.write((made.number, constant), None)
             return
         for k, v in list(self.heap.names(made.number)):
-            if isinstance(k, Const) and UNBOUND not in v and constant in (None, k):
-                self.heap.write((made.number, k), (*v, UNBOUND))
+            if isinstance(k, Const) and constant in (None, k):
+                gone = value(UNBOUND, *([divergence.bound_by_some(parted)] if parted else ()))
+                self.heap.write((made.number, k), join(v, gone))
 
     def append(self, made: Object, new: Value) -> None:
         """One more item at the end."""
@@ -317,7 +375,7 @@ class ItemParts(ContainerParts):
                     if isinstance(k, Const) and UNBOUND not in v:
                         self.heap.put((made.number, k), v)
                     elif k != LENGTH:
-                        self.heap.widen((made.number, k), self.bound(v))
+                        self._merge_maybe((made.number, k), v)
             else:
                 pairs = self.taken(value(atom), node, frame)
                 one = value(Const("int", 1))
@@ -326,6 +384,15 @@ class ItemParts(ContainerParts):
                 )
                 self.heap.widen((made.number, KEYS), SETTING)
         self._told_to_owner(made)
+
+    def _merge_maybe(self, at: Location, v: Value) -> None:
+        """An item that the other dictionary may not have."""
+        held, why = self.heap.read(at), divergence.presence(v)
+        if held is None or UNBOUND in held:
+            self.heap.write(at, join(held or NOTHING, v))
+        else:  # either of both
+            both = join(held, self.bound(v))
+            self.heap.write(at, divergence.differing(both, why) if why is not None else both)
 
     def _told_to_owner(self, made: Object) -> None:
         """What was stored in ``x.__dict__`` is an attribute of ``x``."""

@@ -55,13 +55,15 @@ class LiteralParts(TextParts):
             parts = self._starred(node.elts, frame)
             if parts is not None:
                 return self.listed(parts, node, frame, kind=kind)
-            loose = [
-                self.taken(self.evaluate(e.value, frame), e, frame)
-                if isinstance(e, ast.Starred)
-                else self.evaluate(e, frame)
-                for e in node.elts
-            ]
-            return self.listed(loose, node, frame, exact=False, kind=kind)
+            loose: list[Value] = []
+            spread: list[Value] = []
+            for e in node.elts:
+                held = self.evaluate(e.value if isinstance(e, ast.Starred) else e, frame)
+                if isinstance(e, ast.Starred):
+                    spread.append(held)
+                    held = self.taken(held, e, frame)
+                loose.append(held)
+            return self.listed(loose, node, frame, exact=False, kind=kind, by=spread)
         found = [self.evaluate(e, frame) for e in node.elts]
         exact = len(found) <= LISTED
         if kind == "set":

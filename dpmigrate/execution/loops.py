@@ -144,9 +144,9 @@ class LoopParts(MatchParts):
         for atom in iterable:
             made = self.object(atom)
             if made is not None:
-                count = self.heap.read((made.number, LENGTH))
+                count = self.count(made)
                 parted = self.parting(count, node) if count else None
-                if parted is not None and placement_of(count or NOTHING) == placements.SUM:
+                if parted is not None and placement_of(count) == placements.SUM:
                     parted = replace(parted, turns=True, in_turn=False)
             elif isinstance(atom, Data) and atom.placement.kind is Kind.ROWS:
                 ragged = atom.placement.ragged

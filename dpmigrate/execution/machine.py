@@ -16,7 +16,7 @@ from typing import Protocol
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import LENGTH, Delta, Heap, Object
+from dpmigrate.execution.heap import Delta, Heap, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.scopes import Names
 from dpmigrate.execution.trace import Event, Parting, Trace
@@ -296,9 +296,9 @@ class Machine(ABC):
         return doubt
 
     def _parting_length(self, atom: Ref, node: ast.AST) -> Parting | None:
-        """Why a list or set may be empty on some ranks alone."""
-        held = self.heap.objects[atom.object].kind in ("list", "set")
-        count = self.heap.read((atom.object, LENGTH)) if held else None
+        """Why a container may be empty on some ranks alone."""
+        made = self.heap.objects[atom.object]
+        count = self.count(made) if made.kind in ("list", "set", "dict") else None
         return self.parting(count, node) if count else None
 
     # ------------------------------------------------------------ small helpers
@@ -360,6 +360,10 @@ class Machine(ABC):
     @abstractmethod
     def taken(self, iterable: Value, node: ast.AST, frame: Frame) -> Value:
         """What is taken from something that is gone through here, from its beginning."""
+
+    @abstractmethod
+    def count(self, made: Object) -> Value:
+        """How many items a container has, where that is kept, or where it differs."""
 
     @abstractmethod
     def contents(self, made: Object) -> Value:

@@ -116,7 +116,7 @@ class MatchParts(BranchParts):
         for p in pattern.patterns:
             given = element
             if isinstance(p, ast.MatchStar):
-                given = self.listed([element], p, frame, exact=False)
+                given = self.listed([element], p, frame, exact=False, by=[subject])
             self._part_fits(p, given, frame)
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from abc import abstractmethod
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
 from dpmigrate.execution.heap import ELEMENTS, LENGTH, Location, Object
@@ -148,7 +148,8 @@ class NameParts(Machine):
     def _part(self, new: Value, index: int, target: ast.expr, node: ast.AST, frame: Frame) -> Value:
         """One target's part of what is not known item by item."""
         if isinstance(target, ast.Starred):
-            return self.listed([self.elements(new, node, frame)], target, frame, exact=False)
+            each = [self.elements(new, node, frame)]
+            return self.listed(each, target, frame, exact=False, by=[new])
         gone = tuple(a for a in new if self.library.draws(self, (a,)))  # no items: gone through
         rest = tuple(a for a in new if a not in gone)
         found = self.elements(gone, node, frame) if gone else NOTHING
@@ -162,8 +163,9 @@ class NameParts(Machine):
         *,
         exact: bool = True,
         kind: str = "list",
+        by: Iterable[Value] = (),
     ) -> Value:
-        """A new list of values; not ``exact``: any number of each."""
+        """A new list of values; not ``exact``: any number of each, as many as ``by`` has items."""
         made = self.heap.new(kind, kind, node, frame.context)
         count = value(Const("int", len(values)))
         before = self.heap.read((made.number, LENGTH)) if made.many else None
@@ -177,6 +179,9 @@ class NameParts(Machine):
                 self.collapse(made, changed=False)
             if values:
                 self.heap.put((made.number, ELEMENTS), join(*values))
+            count = self.counts(by) or (self.apart_in(join(*values)) if kind == "set" else NOTHING)
+            if count:
+                self.heap.put((made.number, LENGTH), count)
         return value(Ref(made.number))
 
     def turn_context(self, node: ast.AST, turn: int, frame: Frame) -> int:
@@ -186,6 +191,14 @@ class NameParts(Machine):
         number = self.heap.number(("turn", frame.context, id(node), turn))
         self.trace.calls.setdefault(number, Call(frame.context, node, f"turn {turn}"))
         return number
+
+    @abstractmethod
+    def counts(self, sources: Iterable[Value]) -> Value:
+        """How many items there are of what is made of some sources, where that differs."""
+
+    @abstractmethod
+    def apart_in(self, v: Value) -> Value:
+        """How many items a set has of values that differ between ranks."""
 
     @abstractmethod
     def collapse(self, made: Object, *, changed: bool = True) -> None:

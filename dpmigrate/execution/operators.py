@@ -11,12 +11,13 @@ from typing import Any
 from dpmigrate.execution import arithmetic, divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.comparisons import ComparisonParts
-from dpmigrate.execution.heap import Location
+from dpmigrate.execution.heap import LENGTH, Location
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    SETTING,
     Const,
     Items,
     Ref,
@@ -216,7 +217,12 @@ class OperatorParts(ComparisonParts):
                 times = None
             if known is not None and isinstance(times, int) and len(known) * times <= LISTED:
                 return self.listed(known * times, node, frame)
-            return self.listed([self.elements(held, node, frame)], node, frame, exact=False)
+            out = self.listed([self.elements(held, node, frame)], node, frame, exact=False, by=[held])
+            parted = self.parting(other, node)
+            if parted is not None:  # how often it is repeated differs
+                count = divergence.differing(SETTING, parted)
+                self.heap.write((self.objects(out)[0].number, LENGTH), count)
+            return out
         a, b = self.known_elements(left), self.known_elements(right)
         if isinstance(op, ast.Add) and a is not None and b is not None:
             both = [*a, *b]
@@ -232,7 +238,7 @@ class OperatorParts(ComparisonParts):
         if isinstance(op, ast.Add) and self.library.opening(self, left, node, frame):
             return left  # it begins as it did, and its length is not known
         both_of = [self.elements(v, node, frame) for v in (left, right)]
-        return self.listed(both_of, node, frame, exact=False)
+        return self.listed(both_of, node, frame, exact=False, by=[left, right])
 
     # ------------------------------------------------------------ defined by later parts
 

@@ -172,7 +172,7 @@ class StatementParts(ExceptionParts):
                 key = self.evaluate(target.slice, frame)
                 for made in self.objects(owner):
                     if made.kind in ("list", "dict"):
-                        self.remove(made, key)
+                        self.remove(made, key, target)
 
     def _return(self, node: ast.Return, frame: Frame) -> bool:
         given = self.evaluate(node.value, frame) if node.value is not None else NONE

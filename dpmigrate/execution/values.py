@@ -146,9 +146,12 @@ _TOO_MANY = Unknown(f"one of more than {WIDTH} values")
 
 
 class Unbound(NamedTuple):
-    """No value: the name is not bound on some path."""
+    """No value: the name is not bound on some path; ``why``: the ``Parting`` of ranks of which only
+    some have bound it, beside the atom that says that it may be unbound.
+    """
 
     tag: str = "unbound"
+    why: Any = None
 
 
 class Differs(NamedTuple):
@@ -279,7 +282,7 @@ def normal(*values: Value) -> Value:
                 atoms[key] = atom
             elif isinstance(atom, Setting):
                 atoms.setdefault((atom.tag, atom.word), atom)
-            elif isinstance(atom, Differs):
+            elif isinstance(atom, Differs | Unbound):
                 atoms.setdefault(atom.tag, atom)
             elif isinstance(atom, Unknown):
                 unknowns[atom] = None

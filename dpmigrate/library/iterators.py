@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.divergence import apart, in_no_order, some_order
+from dpmigrate.execution.divergence import apart, differing, in_no_order, some_order
 from dpmigrate.execution.heap import ELEMENTS, LENGTH, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -71,7 +71,7 @@ def length(site: Site) -> Value:
         elif made is not None and (method := site.m.method_of(made, "__len__")) is not None:
             found.append(site.m.call(value(method), Arguments(), site.node, site.frame))
         elif made is not None:
-            held = site.m.heap.read((made.number, LENGTH))
+            held = site.m.count(made)
             said = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
             of_all = held if samples.all_of_batch(site.m, made) else None
             found.append(of_all or _samples_in(site, made) or held or said or SETTING)
@@ -198,7 +198,7 @@ def counted_by(site: Site, made: Object, sources: list[Value]) -> None:
     for s in sources:
         for atom in s:
             other = site.m.object(atom)
-            count = site.m.heap.read((other.number, LENGTH)) if other is not None else None
+            count = site.m.count(other) if other is not None else None
             if isinstance(atom, Data) and atom.placement.kind is Kind.ROWS:
                 count = size_of(site, atom, 0)
             if count and data(count):
@@ -291,7 +291,8 @@ def mapped(site: Site) -> Value:
     if any(site.m.library.draws(site.m, s) for s in sources):
         return _applied(site, "map", function, sources)
     elements = [site.m.taken(s, site.node, site.frame) for s in sources]
-    return site.m.listed([_call(site, function, elements)], site.node, site.frame, exact=False)
+    found = [_call(site, function, elements)]
+    return site.m.listed(found, site.node, site.frame, exact=False, by=sources)
 
 
 def _applied(site: Site, name: str, function: Value, sources: list[Value]) -> Value:
@@ -311,9 +312,14 @@ def filtered(site: Site) -> Value:
     if site.m.library.draws(site.m, source):
         return _applied(site, "filter", function, [source])
     elements = site.m.taken(source, site.node, site.frame)
-    if function != NONE:
-        _call(site, function, [elements])
-    return site.m.listed([samples.loose(elements)], site.node, site.frame, exact=False)
+    test = _call(site, function, [elements]) if function != NONE else elements
+    out = site.m.listed([samples.loose(elements)], site.node, site.frame, exact=False, by=[source])
+    parted = site.m.parting(test, site.node)
+    if parted is not None:  # other items on each rank
+        (made,) = site.m.objects(out)
+        site.m.mixed(made, parted)
+        site.m.heap.write((made.number, LENGTH), differing(SETTING, parted))
+    return out
 
 
 def collected(kind: str) -> Effect:
@@ -330,7 +336,8 @@ def collected(kind: str) -> Effect:
             if site.word == "tuple":
                 return items(listed)
             exact = site.word not in ("set", "frozenset", "sorted")
-            return site.m.listed(listed, site.node, site.frame, exact=exact, kind=kind)
+            made = site.m.listed(listed, site.node, site.frame, exact=exact, kind=kind)
+            return _sorted(site, made)
         elements = site.m.taken(source, site.node, site.frame)
         if site.word not in ("list", "tuple"):
             elements = samples.loose(in_no_order(elements) if site.word != "deque" else elements)
@@ -339,9 +346,18 @@ def collected(kind: str) -> Effect:
         least = [site.m.heap.read((o.number, LEAST)) for o in site.m.objects(source)]
         if len(least) == len(source) == 1 and least[0]:
             site.m.heap.write((site.m.objects(made)[0].number, LEAST), least[0])
-        return made
+        return _sorted(site, made)
 
     return effect
+
+
+def _sorted(site: Site, made: Value) -> Value:
+    """What ``sorted`` gives, in an order that its key says."""
+    if site.word == "sorted":
+        (listed,) = site.m.objects(made)
+        contents = site.m.contents(listed)
+        site.m.mixed(listed, site.m.order_of(contents, site.arguments, site.node, site.frame))
+    return made
 
 
 def dictionary(site: Site) -> Value:
