@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from dpmigrate.execution import divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import ELEMENTS, KEYS, UNSEEN, Object
 from dpmigrate.execution.machine import Frame
@@ -186,6 +187,7 @@ class AttributeParts(NameParts):
                 return self.bind_method(self.bound(held), made, node, frame)
             if UNBOUND not in held:
                 return held
+            self.may_raise(divergence.presence(held), "AttributeError")
             # bound on some path: objects that a loop makes have their fields whenever they exist
             cls = self.class_of(made)
             shared = self.in_class(cls, name) if cls is not None else None

@@ -134,16 +134,19 @@ def _extend(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -
 
 def _list_pop(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     index = a.get(0) or value(Const("int", -1))
+    m.may_raise(m.parting((*index, *m.count(made)), node), "IndexError")
     found = m._chosen(_taken(m, made, index), index, node)
     m.mixed(made, m.parting(index, node))
     return found
 
 
 def _pop_left(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    m.may_raise(m.parting(m.count(made), node), "IndexError")
     return _taken(m, made, value(Const("int", 0)))
 
 
 def _set_pop(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
+    m.may_raise(m.parting(m.count(made), node), "KeyError")
     return divergence.in_some_order(_taken(m, made, SETTING), node)
 
 
@@ -219,6 +222,7 @@ def _remove(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -
         return NONE
     parted = m.parting(tuple(atoms(held)), node)
     m.mixed(made, parted)
+    m.may_raise(parted, "KeyError" if made.kind == "set" else "ValueError")
     if made.kind == "set" and parted is not None:
         m.heap.write((made.number, LENGTH), divergence.differing(SETTING, parted))
     return NONE
@@ -283,7 +287,12 @@ def _setdefault(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Fram
 
 def _dict_pop(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     found = _get(m, made, Arguments([a.get(0) or SETTING, a.get(1) or NOTHING]), node, f)
-    m.remove(made, a.get(0) or SETTING, node)
+    if a.get(1) is not None and m.tries:
+        tries, m.tries = m.tries, []
+        m.remove(made, a.get(0) or SETTING, node)
+        m.tries = tries
+    else:
+        m.remove(made, a.get(0) or SETTING, node)
     return found or SETTING
 
 

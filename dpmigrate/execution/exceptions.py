@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Delta, Location, Object
 from dpmigrate.execution.loops import LoopParts
-from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.machine import Catches, Frame
+from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -23,6 +24,9 @@ from dpmigrate.execution.values import (
     value,
 )
 
+#: the mark of a context manager of a library that ends exceptions of its body; its ``extra`` are
+#: their names
+SWALLOWS = "swallows"
 #: ways out of one statement that are kept apart
 APART = 4
 
@@ -32,18 +36,11 @@ class ExceptionParts(LoopParts):
 
     def _try(self, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
         exits = self._exits(frame)
-        depth, raised = len(self.control), len(self.raised)
         watch = self.heap.watch()
         self.heap.mark()
-        self.control.append(None)
-        tries, self.caught_at = self.caught_at, depth if node.handlers else self.caught_at
-        alive = self.block(node.body, frame)
-        self.caught_at = tries
-        self.control.pop()
+        catches = _catching([h.type for h in node.handlers]) if node.handlers else None
+        alive, reason = self._guarded(lambda: self.block(node.body, frame), catches)
         written = self.heap.watched(watch)
-        reason = next((p for at, p in self.raised[raised:] if at >= depth), None)
-        if node.handlers:
-            del self.raised[raised:]
         if alive and node.orelse:
             self.control.append(reason)
             alive = self.block(node.orelse, frame)
@@ -71,6 +68,26 @@ class ExceptionParts(LoopParts):
         if outcomes:
             self.heap.apply(outcomes, self.merging(reason))
         return bool(outcomes) and (not node.finalbody or self.block(node.finalbody, frame))
+
+    def _guarded(self, run: Callable[[], bool], catches: Catches | None) -> tuple[bool, Parting | None]:
+        """Run what is guarded by handlers; whether it comes to its end, and why some ranks alone may
+        have raised an exception.
+        """
+        depth, raised, implied = len(self.control), len(self.raised), len(self.implied)
+        before = self.caught_at
+        self.control.append(None)
+        if catches is not None:
+            self.caught_at = depth
+            self.tries.append((depth, catches))
+        alive = run()
+        self.caught_at = before
+        self.control.pop()
+        reasons = [p for at, p in self.raised[raised:] if at >= depth]
+        reasons += [p for at, p in self.implied[implied:] if at == depth]
+        if catches is not None:
+            self.tries.pop()
+            del self.raised[raised:]
+        return alive, next(iter(reasons), None)
 
     @staticmethod
     def _exits(frame: Frame) -> tuple[int, int, int]:
@@ -176,7 +193,9 @@ class ExceptionParts(LoopParts):
             self.assign(item.optional_vars, found or SETTING, node, frame)
         watch = self.heap.watch()
         self.heap.mark()
-        alive = self._context(node, index + 1, frame)
+        swallows = any(self._swallows(a) for a in manager)
+        catches = self._suppressed(manager) if swallows else None
+        alive, reason = self._guarded(lambda: self._context(node, index + 1, frame), catches)
         written = self.heap.watched(watch)
         delta = self.heap.rollback()
 
@@ -198,8 +217,28 @@ class ExceptionParts(LoopParts):
             after = self.heap.rollback()
             if self.truth(answer) is not False:
                 outcomes.append(after)  # the exception may end here
-        self.heap.apply(outcomes)
+        elif swallows:
+            self.heap.mark()
+            self._interrupted(written)
+            outcomes.append(self.heap.rollback())
+        self.heap.apply(outcomes, self.merging(reason))
         return bool(outcomes)
+
+    def _swallows(self, atom: Atom) -> bool:
+        """Whether a context manager may end an exception of its body."""
+        made = self.object(atom)
+        method = self.method_of(made, "__exit__") if made is not None else None
+        if method is not None:
+            body = self.heap.objects[method.function].extra.node
+            returned = [n.value for n in ast.walk(body) if isinstance(n, ast.Return)]
+            return any(v is not None and not (isinstance(v, ast.Constant) and not v.value) for v in returned)
+        return made is not None and SWALLOWS in made.marks
+
+    def _suppressed(self, manager: Value) -> Catches:
+        """What context managers catch: all, or what ``suppress`` is given."""
+        given = [o.extra for o in self.objects(manager) if SWALLOWS in o.marks]
+        whole = len(given) < len(manager) or any(names is None for names in given)
+        return _caught(set(_ALL) if whole else {n for names in given for n in names})
 
     def _each(self, manager: Value, run: Callable[[Atom], Value]) -> Value:
         """Do something with each atom of a value; several are alternatives."""
@@ -274,4 +313,42 @@ class ExceptionParts(LoopParts):
         normal = self.heap.rollback()
         self._leaving(exits, frame, leave)
         self.heap.apply([normal])
-        return any(ends) or not ends
+        # an exception of the body may end in a handler round the ``yield``
+        return any(ends) or not ends or _catches_where_it_yields(generator)
+
+
+#: what catches the exceptions that an expression may raise
+_BASES = {
+    "KeyError": ("LookupError",), "IndexError": ("LookupError",),
+    "ZeroDivisionError": ("ArithmeticError",), "UnboundLocalError": ("NameError",),
+}  # fmt: skip
+_ALL = ("Exception", "BaseException")
+
+
+def _catching(types: list[ast.expr | None]) -> Catches:
+    """Whether handlers for some types catch an exception; what they are is told by their names."""
+    names: set[str] = set()
+    for t in types:
+        parts = t.elts if isinstance(t, ast.Tuple) else [t]
+        for part in parts:
+            plain = isinstance(part, ast.Name | ast.Attribute)
+            names.add(ast.unparse(part).rpartition(".")[2] if plain and part else _ALL[0])
+
+    return _caught(names)
+
+
+def _caught(names: set[str]) -> Catches:
+    def catches(kind: str) -> bool:
+        return not names.isdisjoint((kind, *_BASES.get(kind, ()), *_ALL))
+
+    return catches
+
+
+def _catches_where_it_yields(generator: Object) -> bool:
+    """Whether a generator has a handler for exceptions that come from where it yields."""
+    body = generator.extra.function.extra.node
+    return any(
+        isinstance(n, ast.Try | ast.TryStar) and n.handlers
+        and any(isinstance(x, ast.Yield) for s in n.body for x in ast.walk(s))
+        for n in ast.walk(body)
+    )  # fmt: skip

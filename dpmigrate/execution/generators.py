@@ -6,9 +6,9 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable
 
-from dpmigrate.execution import samples
+from dpmigrate.execution import divergence, samples
 from dpmigrate.execution.attributes import FunctionParts
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.heap import LENGTH, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.summaries import SummaryParts, Suspended
 from dpmigrate.execution.trace import Parting
@@ -112,17 +112,21 @@ class GeneratorParts(SummaryParts):
     def yielded(self, made: Object, node: ast.AST, frame: Frame) -> Value:
         found: list[Value] = []
 
-        outside = len(self.turns)
+        outside, depth = len(self.turns), len(self.control)
+        apart: list[Parting] = []
 
         def take(v: Value) -> bool:
             # what a turn of the generator gives is of no turn here
             found.append(samples.after_turn(v) if len(self.turns) > outside else v)
+            apart.extend(p for p in self.control[depth:] if p is not None)
             return True
 
         spent = self.heap.read((made.number, SPENT))
         self.generate(made, take, node, frame)
         # it may be asked for its next value, so that it is not known to be spent
         self.heap.write((made.number, SPENT), spent)
+        if apart:  # some ranks get more
+            self.heap.write((made.number, LENGTH), divergence.differing(SETTING, apart[0]))
         return join(*found)
 
     # ------------------------------------------------------------ defined by later parts

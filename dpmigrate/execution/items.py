@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from dpmigrate.execution import divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
@@ -45,8 +46,30 @@ class ItemParts(ContainerParts):
         owners = [a for a in owner if a != UNBOUND and not isinstance(a, Differs)]
         # a way on which a dictionary lacks the key ends here
         having = [a for a in owners if not self._lacks_key(a, key)]
+        if self.tries:
+            self._may_lack(owners, key, node)
         found = [self._item(a, key, node, frame) for a in having or owners]
         return divergence.whichever(join(*found), owner) if found else NOTHING
+
+    def _may_lack(self, owners: Sequence[Atom], key: Value, node: ast.AST) -> None:
+        """Some ranks raise an exception for a key or an index that others find."""
+        if any(self.is_slice(a) for a in key):
+            return
+        for atom in owners:
+            made = self.object(atom)
+            if made is not None and made.kind == "dict" and not self.heap.read((made.number, FACTORY)):
+                constant = self.constant(key)
+                held = self.heap.read((made.number, constant)) if constant is not None else None
+                if not held or UNBOUND in held:
+                    keys = self.heap.read((made.number, KEYS)) or NOTHING
+                    why = divergence.presence(held) or divergence.presence(keys)
+                    whole = self.keys_apart(made) if constant is None else None
+                    why = why or self.parting((*key, *self.bound(keys)), node) or whole
+                    self.may_raise(why, "KeyError")
+            elif isinstance(atom, Items) or (made is not None and made.kind == "list"):
+                why = self.parting(key, node)
+                count = self.count(made) if made is not None else NOTHING
+                self.may_raise(why or self.parting(count, node), "IndexError")
 
     def _lacks_key(self, atom: Atom, key: Value) -> bool:
         """Whether an atom is a dictionary of which all keys are known, and this is none of them."""
@@ -181,6 +204,9 @@ class ItemParts(ContainerParts):
 
     def set_item(self, owner: Value, key: Value, new: Value, node: ast.AST, frame: Frame) -> None:
         targets = [a for a in owner if a != UNBOUND]
+        if self.tries:
+            lists = [a for a in targets if (o := self.object(a)) is not None and o.kind == "list"]
+            self._may_lack(lists, key, node)
         for atom in targets:
             made = self.object(atom)
             if made is None:
@@ -311,6 +337,8 @@ class ItemParts(ContainerParts):
 
     def remove(self, made: Object, key: Value, node: ast.AST) -> None:
         """``del made[key]``."""
+        if self.tries:
+            self._may_lack([Ref(made.number)], key, node)
         parted = self._by_key(key, node)
         if made.kind != "dict":
             self.collapse(made)

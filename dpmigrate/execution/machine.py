@@ -41,6 +41,8 @@ from dpmigrate.execution.values import (
 STEPS = 250_000
 #: calls within calls
 DEPTH = 60
+#: whether an exception of a name is caught
+Catches = Callable[[str], bool]
 #: the owner of what belongs to the process: the mode of autograd, the random streams
 PROCESS = 0
 
@@ -199,6 +201,10 @@ class Machine(ABC):
         self.samples_since = 0
         #: exceptions that only some ranks raise: how deep in ``control`` the reason stands
         self.raised: list[tuple[int, Parting]] = []
+        #: ``try`` statements under way: which of the conditions is theirs, what they catch
+        self.tries: list[tuple[int, Catches]] = []
+        #: exceptions that some ranks may raise where they evaluate something: which ``try`` catches
+        self.implied: list[tuple[int, Parting]] = []
         #: which of the conditions is that of the innermost ``try`` with handlers
         self.caught_at: int | None = None
 
@@ -251,6 +257,19 @@ class Machine(ABC):
                 self.raised.append((depth, found))
                 if self.caught_at is not None and self.caught_at < depth:
                     self._mark(self.caught_at, found)  # the rest of the ``try`` is that of others
+                return
+
+    def may_raise(self, parted: Parting | None, kind: str) -> None:
+        """Some ranks may raise an exception here, by what differs between them.
+
+        Data of one turn are left out: they raise where the program on one process does.
+        """
+        if parted is None or not parted.certain or parted.alike or parted.in_turn or parted.turns:
+            return
+        for slot, catches in reversed(self.tries):
+            if catches(kind):
+                self.implied.append((slot, parted))
+                self._mark(slot, parted)
                 return
 
     def _mark(self, slot: int, parted: Parting) -> None:

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
+from dpmigrate.execution import divergence
 from dpmigrate.execution.heap import ELEMENTS, LENGTH, Location, Object
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.scopes import Names, names_of
@@ -64,6 +65,7 @@ class NameParts(Machine):
             if UNBOUND not in found:
                 return found
             if self.bound(found):
+                self.may_raise(divergence.presence(found), "UnboundLocalError")
                 self.event("maybe unbound", node, frame)
                 self.heap.write(at, self.bound(found))  # else this path ends here
                 return self.bound(found)
@@ -136,6 +138,7 @@ class NameParts(Machine):
         ):
             given = sizes
         else:
+            self.may_raise(self.parting(self.counts([new]), node), "ValueError")
             self.library.begun(self, new, node, frame)
             behind = stars[0] if stars else len(targets)
             given = []

@@ -19,6 +19,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     Const,
+    Data,
     Items,
     Ref,
     Setting,
@@ -29,6 +30,7 @@ from dpmigrate.execution.values import (
     join,
     known,
     only,
+    origins,
     value,
 )
 
@@ -175,6 +177,8 @@ class OperatorParts(ComparisonParts):
         if word in _SCALES and self.regime == "own":
             # a part that is scaled from turn to turn depends on the order of all turns
             left, right = (divergence.no_longer_added(v, node) for v in (left, right))
+        if self.tries and word in _DIVIDES:
+            self._may_divide_by_zero(right, node)
         if data(left) or data(right):
             if word != "mod":  # a text may have None put in
                 left, right = (tuple(a for a in v if (a,) != NONE) or v for v in (left, right))
@@ -192,6 +196,15 @@ class OperatorParts(ComparisonParts):
         if given is not None:
             return given
         return self.plain([left, right], word, node, frame)
+
+    def _may_divide_by_zero(self, v: Value, node: ast.AST) -> None:
+        """Numbers that are 0 on some ranks; tensors and times are none."""
+        numbers = tuple(
+            a for a in v
+            if not isinstance(a, Data)
+            or (a.kind == "number" and not any(o.word.startswith("a clock") for o in origins(a.origin)))
+        )  # fmt: skip
+        self.may_raise(self.parting(numbers, node), "ZeroDivisionError")
 
     def _containers(
         self, op: ast.operator, left: Value, right: Value, node: ast.AST, frame: Frame
@@ -255,6 +268,7 @@ class OperatorParts(ComparisonParts):
         """What a test says of the names in it."""
 
 
+_DIVIDES = ("truediv", "floordiv", "mod")
 #: operators that change what was added up before
 _SCALES = ("mul", "truediv", "floordiv", "mod", "pow")
 

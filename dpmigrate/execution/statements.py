@@ -189,6 +189,7 @@ class StatementParts(ExceptionParts):
 
     def _assert(self, node: ast.Assert, frame: Frame) -> bool:
         test = self.evaluate(node.test, frame)
+        self.may_raise(self.parting(test, node.test), "AssertionError")
         self.refine(node.test, True, frame)
         return self.truth(test) is not False
 

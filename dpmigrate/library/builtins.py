@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, divergence, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.divergence import in_no_order
 from dpmigrate.execution.placements import Kind
@@ -67,7 +67,7 @@ def _got(site: Site, atom: Atom, name: str, default: Value) -> Value:
     if has is False:
         return default
     found = site.m.attribute((atom,), name, site.node, site.frame)
-    return found if has else join(found, default)
+    return found if has else _differing(site, join(found, default), (atom,), name)
 
 
 def set_attribute(site: Site) -> Value:
@@ -100,7 +100,16 @@ def has_attribute(site: Site) -> Value:
     if not isinstance(name, str):
         return SETTING
     answers = {_has(site, atom, name) for atom in owner}
-    return const(answers.pop()) if len(answers) == 1 and None not in answers else SETTING
+    if len(answers) == 1 and None not in answers:
+        return const(answers.pop())
+    return _differing(site, SETTING, owner, name)
+
+
+def _differing(site: Site, found: Value, owner: Value, name: str) -> Value:
+    """What is said of an attribute where some ranks alone have it."""
+    held = (site.m.heap.read((o.number, name)) for o in site.m.objects(owner))
+    why = next((p for v in held if (p := divergence.presence(v)) is not None), None)
+    return divergence.differing(found, why) if why is not None else divergence.whichever(found, owner)
 
 
 def _has(site: Site, atom: Atom, name: str) -> bool | None:
@@ -131,7 +140,7 @@ def is_instance(site: Site) -> Value:
     answers = {_is(site, a, c) for a in owner for c in classes if not isinstance(c, Items)}
     if True in answers and answers <= {True, False} and len(owner) == 1:
         return const(True)
-    return const(False) if answers == {False} else SETTING
+    return const(False) if answers == {False} else divergence.whichever(SETTING, owner)
 
 
 _LITERALS = {"list": "list", "dict": "dict", "set": "set"}
@@ -175,6 +184,19 @@ def extreme(how: str) -> Effect:
 
     def effect(site: Site) -> Value:
         given = site.arguments.positional
+        out = of_values(site, given)
+        if len(given) == 1:
+            out = join(out, site.arguments.keywords.get("default") or NOTHING)
+        chosen = None
+        if "key" in site.arguments.keywords:
+            alone = len(given) == 1
+            each = site.m.elements(given[0], site.node, site.frame) if alone else join(*given)
+            chosen = site.m.order_of(each, site.arguments, site.node, site.frame)
+        if chosen is None and len(given) == 1:
+            chosen = site.m.parting(site.m.counts(given), site.node)
+        return divergence.differing(out, chosen) if chosen is not None and out else out
+
+    def of_values(site: Site, given: list[Value]) -> Value:
         if len(given) > 1:
             if not any(map(data, given)):
                 return SETTING if not _same(given) else given[0]
@@ -219,6 +241,11 @@ def total(site: Site) -> Value:
         out = arithmetic.binary("add", out, v, site.node) if data(v) or data(out) else SETTING
     if listed is not None:
         return out
+    count = site.m.counts([source])
+    if count and placement_of(out).kind in placements.EQUAL:
+        why = site.m.parting(count, site.node)
+        whole = placement_of(count) != placements.SUM
+        out = divergence.differing(out, why) if why is not None and whole else out
     # of any number of batches: sizes add up to a part of their total
     origin = Origin(site.node, "sum")
     return tuple(
@@ -238,6 +265,8 @@ def converted(site: Site) -> Value:
         return const(made)
     except (LookupError, ValueError, TypeError, OverflowError):
         pass
+    texts = tuple(d for d in data(given) if d.kind == "text")
+    site.m.may_raise(site.m.parting(texts, site.node), "ValueError")
     if data(given):
         moved = cut(given)
         if site.word != "float" and placement_of(moved).kind in (Kind.PARTIAL, Kind.RATIO):

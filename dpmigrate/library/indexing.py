@@ -268,7 +268,7 @@ def stored(site: Site) -> Value | None:
     target = getattr(site.node, "value", None)
     if not data(owner) or type(target).__name__ not in ("Name", "Attribute"):
         return None
-    held, given = placement_of(owner), placement_of(site.flat(new))
+    held, given = placement_of(owner), placement_of(site.flat(new) or new)
     at = placement_of(site.flat(key))
     if any(d.kind == "shape" for d in data(owner)):
         place = site.m.constant(key)

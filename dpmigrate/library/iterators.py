@@ -37,6 +37,8 @@ from dpmigrate.library.sites import LEAST, Effect, Row, Site, examples, rows_of
 from dpmigrate.library.sizes import is_shape, size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
+#: the field of an iterator from which elements were taken one by one
+TAKEN = "#taken"
 #: the number of the first turn of a loop
 FIRST = "#first"
 #: numbers of turns that are the same on every rank
@@ -390,7 +392,15 @@ def _dicts(site: Site, v: Value) -> bool:
 def next_(site: Site) -> Value:
     """``next(it)``, ``next(it, default)``."""
     source = site.get(0) or NOTHING
-    return join(site.m.elements(source, site.node, site.frame), site.get(1) or NOTHING)
+    found = join(site.m.elements(source, site.node, site.frame), site.get(1) or NOTHING)
+    left = site.m.parting(site.m.counts([source]), site.node)
+    if site.get(1) is None:
+        site.m.may_raise(left, "StopIteration")
+    for made in site.m.objects(source):
+        moved = site.m.heap.read((made.number, TAKEN)) or NOTHING
+        left = left or site.m.parting(moved, site.node)  # ranks have come to other elements
+        site.m.heap.write((made.number, TAKEN), SETTING)
+    return differing(found, left) if left is not None and found else found
 
 
 ROWS = (

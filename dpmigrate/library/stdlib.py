@@ -8,6 +8,7 @@ import ast
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.exceptions import SWALLOWS
 from dpmigrate.execution.placements import EQUAL, PER_RANK, UNKNOWN, Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -226,6 +227,15 @@ def context(site: Site) -> Value:
     return site.ref("context")
 
 
+def suppressing(site: Site) -> Value:
+    """``contextlib.suppress(KeyError)``: an exception of the body ends with it."""
+    given = [a for v in site.arguments.all() for a in v]
+    names = tuple(a.name.rpartition(".")[2] for a in given if isinstance(a, Foreign))
+    made = site.made("context", extra=names if len(names) == len(given) else None)
+    made.marks.add(SWALLOWS)
+    return value(Ref(made.number))
+
+
 def writer(site: Site) -> Value:
     """Something that text is written to."""
     return site.ref("writer")
@@ -332,8 +342,9 @@ logging.FileHandler logging.handlers.RotatingFileHandler
 logging.handlers.TimedRotatingFileHandler logging.handlers.WatchedFileHandler
 """, log_file, source=_DOC),
     Row("statistics.mean statistics.stdev statistics.median", coupled, source=_DOC),
+    Row("contextlib.suppress", suppressing, source=_DOC),
     Row("""
-contextlib.nullcontext contextlib.suppress contextlib.ExitStack contextlib.redirect_stdout
+contextlib.nullcontext contextlib.ExitStack contextlib.redirect_stdout
 contextlib.redirect_stderr
 warnings.catch_warnings
 """, context, source=_DOC),
