@@ -14,6 +14,7 @@ from dpmigrate.execution.heap import ELEMENTS, KEYS, UNSEEN, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import NameParts
 from dpmigrate.execution.scopes import Function, Names
+from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
@@ -22,6 +23,7 @@ from dpmigrate.execution.values import (
     Bound,
     Const,
     Data,
+    Differs,
     Foreign,
     Items,
     Method,
@@ -327,12 +329,16 @@ class AttributeParts(NameParts):
         self, owner: Value, name: str, new: Value, node: ast.AST, frame: Frame
     ) -> None:
         targets = [a for a in owner if a != UNBOUND]
+        some = self.which(owner, node)
         for atom in targets:
             match atom:
                 case Ref():
-                    self._store(
-                        self.heap.objects[atom.object], name, new, len(targets) > 1, node, frame
-                    )
+                    made = self.heap.objects[atom.object]
+                    self._store(made, name, new, len(targets) > 1, node, frame)
+                    at = (made.number, name)
+                    held = self.heap.read(at) if some is not None else None
+                    if some is not None and held:
+                        self.heap.write(at, divergence.differing(held, some))
                 case Foreign():
                     self.heap.write((self.heap.number(atom), name), new)
                 case Super():
@@ -341,6 +347,10 @@ class AttributeParts(NameParts):
                     place = (atom.receiver.object, f"{atom.name}.{name}")
                     self.heap.widen(place, new)
             self.event("attribute", node, frame, owner=value(atom), name=const(name), new=new)
+
+    def which(self, owner: Value, node: ast.AST) -> Parting | None:
+        """Why ranks write into different objects."""
+        return self.parting(tuple(a for a in owner if isinstance(a, Differs)), node)
 
     def _store(
         self, made: Object, name: str, new: Value, weak: bool, node: ast.AST, frame: Frame

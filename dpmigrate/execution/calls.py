@@ -110,7 +110,8 @@ class CallParts(DefinitionParts):
                 given = self.library.call(self, atom.name, arguments, node, frame)
                 self.trace.foreign.setdefault(atom.name, given is not None)
                 if given is not None:
-                    return given
+                    plain = atom.name.startswith("builtins.")
+                    return _of_any(given, arguments) if plain else given
                 if self.library.module(atom.name):
                     self.raises()
                     return NOTHING
@@ -292,3 +293,14 @@ class CallParts(DefinitionParts):
         frame: Frame,
     ) -> Value:  # fmt: skip
         """Call a function of the program."""
+
+
+def _of_any(result: Value, arguments: Arguments) -> Value:
+    """What a function of Python gives where it differs which of several things it is given."""
+    if len(result) == 1 and isinstance(result[0], Const):
+        return result
+    if not result or any(isinstance(a, Ref | Foreign | Bound) for a in result):
+        return result
+    for v in arguments.all():
+        result = divergence.whichever(result, v)
+    return result

@@ -15,6 +15,7 @@ from typing import Any
 
 from dpmigrate.execution.values import (
     NOTHING,
+    SETTING,
     UNBOUND,
     Const,
     Data,
@@ -86,6 +87,11 @@ _HOLDING = (Ref, Items, Data)
 _WRITTEN: Value = (Unbound("written"),)
 
 
+def _another() -> Value:
+    """A setting that is no other one, for whoever asks whether two values are one."""
+    return tuple([*SETTING])
+
+
 class Heap:
     """Objects and their fields; all writes are journalled."""
 
@@ -101,6 +107,8 @@ class Heap:
         self._made: list[set[int]] = []
         #: iterators over objects, while local variables alone hold them
         self._over: dict[int, set[int]] = {}
+        #: which of several things an expression is evaluated for: what it makes of each is apart
+        self.variant: Hashable = None
         #: the scopes of the calls under way
         self.scopes: list[int] = []
 
@@ -115,7 +123,8 @@ class Heap:
         key: Hashable = None,
     ) -> Object:  # fmt: skip
         """The object that a place makes in a context; made once more, it is empty and many."""
-        number = self.number(("object", id(node), context, kind, key))
+        of = () if self.variant is None else (self.variant,)
+        number = self.number(("object", id(node), context, kind, key, *of))
         if self._made:
             self._made[-1].add(number)
         made = self.objects.get(number)
@@ -231,6 +240,8 @@ class Heap:
 
     def write(self, location: Location, new: Value | None) -> None:
         """Store a value, or take away what is stored."""
+        if new is SETTING:
+            new = _another()  # two writes are two values
         self._journals[-1].setdefault(location, self._store.get(location))
         if self._reads and location not in self._reads[-1]:
             self._reads[-1][location] = _WRITTEN
@@ -332,8 +343,8 @@ class Heap:
                 if new is not old and not same(new, old):
                     changed = True
                     self.write(at, new)
-                elif new and at[1] == EXISTS:
-                    self.write(at, new)  # made once more
+                elif new and (at[1] == EXISTS or not one_value(new)):
+                    self.write(at, new)  # made once more, or another value that looks the same
             return changed
         for at in dict.fromkeys(at for d in outcomes for at in d):
             old = self._store.get(at)
@@ -351,6 +362,8 @@ class Heap:
                 if merged is not None:
                     new = merged(new)
             if new is old or same(new, old):
+                if not one_value(new):
+                    self.write(at, new)  # another value that looks the same
                 continue
             if new is not None and widen is not None:
                 new = widen(new, old or NOTHING)

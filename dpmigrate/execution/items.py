@@ -48,7 +48,11 @@ class ItemParts(ContainerParts):
         having = [a for a in owners if not self._lacks_key(a, key)]
         if self.tries:
             self._may_lack(owners, key, node)
-        found = [self._item(a, key, node, frame) for a in having or owners]
+        found: list[Value] = []
+        for i, a in enumerate(having or owners):
+            before, self.heap.variant = self.heap.variant, i or self.heap.variant
+            found.append(self._item(a, key, node, frame))
+            self.heap.variant = before
         return divergence.whichever(join(*found), owner) if found else NOTHING
 
     def _may_lack(self, owners: Sequence[Atom], key: Value, node: ast.AST) -> None:
@@ -61,6 +65,8 @@ class ItemParts(ContainerParts):
                 constant = self.constant(key)
                 held = self.heap.read((made.number, constant)) if constant is not None else None
                 if not held or UNBOUND in held:
+                    if constant is not None and not self.heap.read((made.number, ELEMENTS)):
+                        self.fails("KeyError")
                     keys = self.heap.read((made.number, KEYS)) or NOTHING
                     why = divergence.presence(held) or divergence.presence(keys)
                     whole = self.keys_apart(made) if constant is None else None
@@ -69,7 +75,16 @@ class ItemParts(ContainerParts):
             elif isinstance(atom, Items) or (made is not None and made.kind == "list"):
                 why = self.parting(key, node)
                 count = self.count(made) if made is not None else NOTHING
+                if self._beyond(atom, key):
+                    self.fails("IndexError")
                 self.may_raise(why or self.parting(count, node), "IndexError")
+
+    def _beyond(self, atom: Atom, key: Value) -> bool:
+        """Whether a sequence of known length has no such item."""
+        known, at = self.known_elements((atom,)), self.constant(key)
+        if known is None or at is None or type(at.value) is not int:
+            return False
+        return not -len(known) <= at.value < len(known)
 
     def _lacks_key(self, atom: Atom, key: Value) -> bool:
         """Whether an atom is a dictionary of which all keys are known, and this is none of them."""
@@ -204,6 +219,7 @@ class ItemParts(ContainerParts):
 
     def set_item(self, owner: Value, key: Value, new: Value, node: ast.AST, frame: Frame) -> None:
         targets = [a for a in owner if a != UNBOUND]
+        some = self.which(owner, node)
         if self.tries:
             lists = [a for a in targets if (o := self.object(a)) is not None and o.kind == "list"]
             self._may_lack(lists, key, node)
@@ -217,8 +233,10 @@ class ItemParts(ContainerParts):
                     self._set_slice(made, key, new, len(targets) > 1, node, frame)
                 else:
                     self._set_list(made, key, new, len(targets) > 1, node)
+                self.mixed(made, some)
             elif made.kind == "dict":
                 self._set_dict(made, key, new, len(targets) > 1, node)
+                self._by_some(made, key, some)
             else:
                 method = self.method_of(made, "__setitem__")
                 if method is not None:
@@ -229,6 +247,13 @@ class ItemParts(ContainerParts):
                     constant = self.constant(key)
                     self.heap.widen((made.number, constant or ELEMENTS), new)
             self.event("item", node, frame, owner=value(atom), key=key, new=new)
+
+    def _by_some(self, made: Object, key: Value, parted: Parting | None) -> None:
+        """Some ranks alone have stored under a key."""
+        for field in (self.constant(key) or ELEMENTS, KEYS):
+            held = self.heap.read((made.number, field))
+            if held and parted is not None:
+                self.heap.write((made.number, field), divergence.differing(held, parted))
 
     def _set_list(
         self, made: Object, key: Value, new: Value, weak: bool, node: ast.AST
@@ -330,8 +355,8 @@ class ItemParts(ContainerParts):
         for k, v in held:
             self.heap.widen((made.number, ELEMENTS), self.bound(v))
             self.heap.write((made.number, k), None)
-        count = self.heap.read((made.number, LENGTH))
-        if count is not None:
+        count = self.heap.read((made.number, LENGTH)) or (SETTING if changed else None)
+        if count is not None:  # also where it is not known: it is another one now
             differs = tuple(a for a in count if isinstance(a, Data))
             self.heap.write((made.number, LENGTH), differs or SETTING)
 

@@ -272,6 +272,14 @@ class Machine(ABC):
                 self._mark(slot, parted)
                 return
 
+    def fails(self, kind: str) -> None:
+        """Whoever comes here may raise an exception: where only some ranks do, they alone raise it."""
+        for slot, catches in reversed(self.tries):
+            if catches(kind):
+                some = (p for p in self.control[slot + 1 :] if p is not None)
+                self.may_raise(next(some, None), kind)
+                return
+
     def _mark(self, slot: int, parted: Parting) -> None:
         if slot >= len(self.control):
             return

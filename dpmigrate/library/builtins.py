@@ -221,6 +221,11 @@ def _same(given: list[Value]) -> bool:
     return len(set(given)) == 1
 
 
+def some_or_all(site: Site) -> Value:
+    """``any(xs)``, ``all(xs)``."""
+    return site.each(kind="number") if site.operands() else plain(site)
+
+
 def total(site: Site) -> Value:
     """``sum(xs)``: of a list the sum of its items, of rows their sum."""
     source = site.get(0) or NOTHING
@@ -379,7 +384,7 @@ sum([x.sum(), w.sum()])
         ("abs(x)", "pow(x, 2)", "round(x.mean().item(), 3)"),
         _DOC,
     ),
-    Row("builtins.any builtins.all", number, source=_DOC),
+    Row("builtins.any builtins.all", some_or_all, source=_DOC),
     Row(
         "builtins.int builtins.float builtins.bool",
         converted,

@@ -240,14 +240,16 @@ class Maker:
                     ("v", self.listed()),
                     ("v", y(DICTS)),
                     ("v, c", f"{y(DICTS)}.items()"),
-                    ("v, c", f"enumerate({self.listed(1)})"),
-                    ("v, c", f"zip({self.listed(1)}, {self.listed(1)})"),
+                    ("v, c", f"enumerate(list({self.listed(1)}))"),
+                    ("v, c", f"zip(list({self.listed(1)}), {self.listed(1)})"),
                     ("v", "sorted(s)"),
                     *([("v", f"{y(self.generators)}({self.number(1)})")] if self.generators else []),
                 ]
             )
-            if source in (*LISTS, *DICTS) or source.endswith(".items()"):
-                source = f"list({source})" if r.random() < 0.7 else source
+            if source in LISTS:
+                source = f"list({source})"  # a list that grows in its loop would not end
+            if (source in DICTS or source.endswith(".items()")) and r.random() < 0.7:
+                source = f"list({source})"
             self.loops += 1
             body = self.block(deep)
             self.loops -= 1
@@ -331,7 +333,11 @@ def smaller(text: str) -> Iterator[str]:
                     setattr(node, field, [*held[:i], *within, *held[i + 1 :]])
                     yield _written(tree)
                     setattr(node, field, held)
+    kept = [s for s in tree.body if ast.unparse(s) in HEAD]
+    inside = {n for s in kept for n in ast.walk(s)}
     for parent in ast.walk(tree):
+        if parent in inside:
+            continue
         for field, old in ast.iter_fields(parent):
             for i, one in enumerate(old if isinstance(old, list) else [old]):
                 if not isinstance(one, ast.expr) or isinstance(getattr(one, "ctx", None), ast.Store):

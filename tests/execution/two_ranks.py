@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 from collections import Counter, deque
 from dataclasses import dataclass, field
@@ -82,6 +83,12 @@ def ran(text: str, rank: int, settings: dict[str, str] | None = None) -> Run:
     scope: dict[str, Any] = {"__name__": "__main__", "print": noted(out.prints)}
     environment = {"RANK": str(rank), "LOCAL_RANK": str(rank), **(settings or {})}
     before = sys.gettrace()
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise _TooLong  # the count of lines ends where Python swallows what it raises
+
+    handler = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, 2.0, 0.5)
     with (
         mock.patch.dict(os.environ, environment),
         mock.patch.dict(sys.modules, {"dpmigrate_runtime": runtime}),
@@ -99,6 +106,8 @@ def ran(text: str, rank: int, settings: dict[str, str] | None = None) -> Run:
             out.stopped = f"raises {e!r}"
         finally:
             sys.settrace(before)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler)
     del scope["print"]
     out.scope = {k: v for k, v in scope.items() if not k.startswith("__")}
     return out
