@@ -124,6 +124,9 @@ class ContainerParts(AttributeParts):
         """
         for v in sources:
             for atom in v:
+                if isinstance(atom, Differs):
+                    why = self.parting((atom,), ast.Pass())
+                    return divergence.differing(SETTING, why) if why is not None else NOTHING
                 made = self.object(atom)
                 found = self.count(made) if made is not None else NOTHING
                 if placement_of(found).kind not in (*placements.EQUAL, Kind.SIZE):

@@ -87,11 +87,6 @@ _HOLDING = (Ref, Items, Data)
 _WRITTEN: Value = (Unbound("written"),)
 
 
-def _another() -> Value:
-    """A setting that is no other one, for whoever asks whether two values are one."""
-    return tuple([*SETTING])
-
-
 class Heap:
     """Objects and their fields; all writes are journalled."""
 
@@ -241,7 +236,7 @@ class Heap:
     def write(self, location: Location, new: Value | None) -> None:
         """Store a value, or take away what is stored."""
         if new is SETTING:
-            new = _another()  # two writes are two values
+            new = tuple(list(new))  # two writes are two values
         self._journals[-1].setdefault(location, self._store.get(location))
         if self._reads and location not in self._reads[-1]:
             self._reads[-1][location] = _WRITTEN
@@ -264,6 +259,12 @@ class Heap:
         if name not in known:
             known[name] = None
             self._store[(owner, FIELDS)] = value(Const("int", len(known)))
+
+    def changed(self, location: Location) -> None:
+        """What is stored there is another value, which looks the same."""
+        held = self.read(location)
+        if held is not None:
+            self.write(location, tuple(list(held)))
 
     def widen(self, location: Location, more: Value) -> None:
         """Store what was there or something else."""

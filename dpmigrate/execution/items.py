@@ -372,6 +372,7 @@ class ItemParts(ContainerParts):
             if cut is not None:
                 self.heap.write((made.number, LENGTH), divergence.differing(SETTING, cut))
             return
+        self.heap.changed((made.number, KEYS))  # it may be one of those
         constant = self.constant(key)
         if constant is not None and not (made.many and made.kept):
             self.heap.write((made.number, constant), None)
@@ -421,10 +422,17 @@ class ItemParts(ContainerParts):
 
     def merge(self, made: Object, other: Value, node: ast.AST, frame: Frame) -> None:
         """``made.update(other)``, ``{**other}``."""
+        several = len([a for a in other if not isinstance(a, Differs)]) > 1
+        some = self.which(other, node)
         for atom in other:
+            if isinstance(atom, Differs):
+                continue
             source = self.object(atom)
             if source is not None and source.kind == "dict":
                 for k, v in self.heap.names(source.number):
+                    if several:  # of one of them
+                        v = join(v, value(UNBOUND))
+                        v = divergence.differing(v, some) if some is not None else v
                     if isinstance(k, Const) and UNBOUND not in v:
                         self.heap.put((made.number, k), v)
                     elif k != LENGTH:

@@ -48,7 +48,20 @@ class StatementParts(ExceptionParts):
             new = samples.so_far(new, node)
         for target in node.targets:
             self.assign(target, new, node, frame)
+            self._same_tensors(target, node.value, new, frame)
+        for target in node.targets[1:]:
+            self._same_tensors(target, node.targets[0], new, frame)
         return True
+
+    def _same_tensors(self, target: ast.expr, source: ast.expr, new: Value, frame: Frame) -> None:
+        """What an assignment of tensors makes places of one."""
+        match target, source:
+            case (ast.Tuple() | ast.List(), ast.Tuple() | ast.List()) if len(target.elts) == len(source.elts):
+                known = self.known_elements(new) or []
+                for t, s, v in zip(target.elts, source.elts, known, strict=False):
+                    self._same_tensors(t, s, v, frame)
+            case (ast.Name() | ast.Attribute() | ast.Subscript(), _):
+                self.same_tensor(target, source, new, frame)
 
     def _adds(self, node: ast.Assign) -> bool:
         """Whether a variable is given a sum of itself and more: ``total = total + a - b``."""
@@ -108,7 +121,7 @@ class StatementParts(ExceptionParts):
             own = self.operate(node.op, left, right, node, frame, carries=carries)
         new = own
         self.event("augmented", node, frame, left=left, right=right, new=new)
-        if isinstance(target, ast.Name) and holds_elements(left):
+        if holds_elements(left):
             self.write_in_place(target, new, node, frame)
         else:
             self.assign(target, new, node, frame)

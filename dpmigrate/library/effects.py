@@ -162,9 +162,8 @@ def in_place(effect: Effect) -> Effect:
         func, given = getattr(site.node, "func", None), getattr(site.node, "args", [])
         target = getattr(func, "value", None) if site.receiver is not None else next(iter(given), None)
         site.event("in place", target=_whole(site, target), new=result or NOTHING)
-        if result and target is not None and type(target).__name__ in ("Name", "Attribute"):
-            if getattr(target, "attr", "") != "data":
-                site.m.write_in_place(target, result, site.node, site.frame)
+        if result and isinstance(target, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+            site.m.write_in_place(target, result, site.node, site.frame)
         return result
 
     return changed

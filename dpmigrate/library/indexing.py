@@ -266,7 +266,7 @@ def stored(site: Site) -> Value | None:
     """``x[i] = y``: what holds the tensor holds another one afterwards."""
     owner, key, new = (site.get(i) or NOTHING for i in range(3))
     target = getattr(site.node, "value", None)
-    if not data(owner) or type(target).__name__ not in ("Name", "Attribute"):
+    if not data(owner) or type(target).__name__ not in ("Name", "Attribute", "Subscript", "Call"):
         return None
     held, given = placement_of(owner), placement_of(site.flat(new) or new)
     at = placement_of(site.flat(key))

@@ -393,6 +393,8 @@ def next_(site: Site) -> Value:
     """``next(it)``, ``next(it, default)``."""
     source = site.get(0) or NOTHING
     found = join(site.m.elements(source, site.node, site.frame), site.get(1) or NOTHING)
+    if site.m.library.draws(site.m, source):
+        return found  # batches, of which each rank has its own
     left = site.m.parting(site.m.counts([source]), site.node)
     if site.get(1) is None:
         site.m.may_raise(left, "StopIteration")
