@@ -24,7 +24,7 @@ from dpmigrate.execution.values import (
     Value,
     value,
 )
-from dpmigrate.execution.widening import ROUNDS, TURNS, counted, widened
+from dpmigrate.execution.widening import ROUNDS, widening
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +146,8 @@ class ComprehensionParts(OperatorParts):
             if of_samples:
                 self.turns.pop()
                 (delta,) = samples.ended(self, [delta], found)
-            late = turn >= TURNS - 1
-            merged = (lambda v: widened(v, generator.iter, NOTHING)) if late else counted
-            if not self.heap.apply([delta, {}], merged):
+            widen = widening(turn, generator.iter)
+            if not self.heap.apply([delta, {}], self.merging_turns(out.parted), widen):
                 break
         else:
             self.unsettled()
@@ -187,6 +186,12 @@ class ComprehensionParts(OperatorParts):
                 self.branch([arm, lambda: True], parted)
                 return inner
         return self._generate(generators, index + 1, frames, element, found)
+
+    @abstractmethod
+    def merging_turns(
+        self, parted: Parting | None, *, sums: bool = True
+    ) -> Callable[[Value], Value] | None:
+        """What becomes of values of turns of which the ranks have different numbers."""
 
     @abstractmethod
     def trips(self, iterable: Value, node: ast.AST) -> Parting | None:

@@ -74,19 +74,16 @@ class ExceptionParts(LoopParts):
         have raised an exception.
         """
         depth, raised, implied = len(self.control), len(self.raised), len(self.implied)
-        before = self.caught_at
         self.control.append(None)
         if catches is not None:
-            self.caught_at = depth
             self.tries.append((depth, catches))
         alive = run()
-        self.caught_at = before
         self.control.pop()
+        # what no handler catches goes through to what is round it
         reasons = [p for at, p in self.raised[raised:] if at >= depth]
         reasons += [p for at, p in self.implied[implied:] if at == depth]
         if catches is not None:
             self.tries.pop()
-            del self.raised[raised:]
         return alive, next(iter(reasons), None)
 
     @staticmethod

@@ -236,7 +236,7 @@ class Heap:
     def write(self, location: Location, new: Value | None) -> None:
         """Store a value, or take away what is stored."""
         if new is SETTING:
-            new = tuple(list(new))  # two writes are two values
+            new = (*new,)  # two writes are two values
         self._journals[-1].setdefault(location, self._store.get(location))
         if self._reads and location not in self._reads[-1]:
             self._reads[-1][location] = _WRITTEN
@@ -264,11 +264,13 @@ class Heap:
         """What is stored there is another value, which looks the same."""
         held = self.read(location)
         if held is not None:
-            self.write(location, tuple(list(held)))
+            self.write(location, (*held,))
 
     def widen(self, location: Location, more: Value) -> None:
         """Store what was there or something else."""
-        self.write(location, join(self.read(location) or NOTHING, more))
+        held = self.read(location) or NOTHING
+        both = join(held, more)
+        self.write(location, (*both,) if both is held else both)
 
     # ------------------------------------------------------------ branches
 

@@ -377,10 +377,10 @@ class ItemParts(ContainerParts):
         if constant is not None and not (made.many and made.kept):
             self.heap.write((made.number, constant), None)
             return
-        for k, v in list(self.heap.names(made.number)):
+        for k, _ in list(self.heap.names(made.number)):
             if isinstance(k, Const) and constant in (None, k):
                 gone = value(UNBOUND, *([divergence.bound_by_some(parted)] if parted else ()))
-                self.heap.write((made.number, k), join(v, gone))
+                self.heap.widen((made.number, k), gone)
 
     def append(self, made: Object, new: Value) -> None:
         """One more item at the end."""

@@ -29,7 +29,7 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.execution.widening import ROUNDS, TURNS, counted, widened
+from dpmigrate.execution.widening import ROUNDS, widening
 
 #: literal sequences up to this length are gone through one by one
 UNROLLED = 6
@@ -386,12 +386,8 @@ class LoopParts(MatchParts):
         self, outcomes: list[Delta], turn: int, parted: Parting | None, node: ast.AST
     ) -> bool:
         """Join what a turn leaves with what was; whether that changes anything."""
-
-        def widen(v: Value, old: Value) -> Value:
-            return counted(v) if turn < TURNS - 1 else widened(v, node, old)
-
         sums = parted is None or parted.turns or self.over_samples is None
-        return self.heap.apply(outcomes, self.merging_turns(parted, sums=sums), widen)
+        return self.heap.apply(outcomes, self.merging_turns(parted, sums=sums), widening(turn, node))
 
     def _break(self, node: ast.Break, frame: Frame) -> bool:
         if frame.loops:

@@ -205,8 +205,6 @@ class Machine(ABC):
         self.tries: list[tuple[int, Catches]] = []
         #: exceptions that some ranks may raise where they evaluate something: which ``try`` catches
         self.implied: list[tuple[int, Parting]] = []
-        #: which of the conditions is that of the innermost ``try`` with handlers
-        self.caught_at: int | None = None
 
     # ------------------------------------------------------------ budget and record
 
@@ -249,14 +247,23 @@ class Machine(ABC):
         """A loop still changes something after all its rounds: what is said of it may be too little."""
         self.trace.ended = self.trace.ended or "a loop that does not settle is not followed"
 
-    def raises(self) -> None:
-        """An exception is raised here: where only some ranks come here, only they raise it."""
+    def raises(self, kind: str = "") -> None:
+        """An exception is raised here: where only some ranks come here, only they raise it.
+
+        ``kind`` is its name where that is one of Python's own; any other may be caught by each
+        ``try`` round it.
+        """
+        for slot, catches in reversed(self.tries):
+            some = next((p for p in self.control[slot + 1 :] if p is not None and not p.alike), None)
+            if (not kind or catches(kind)) and some is not None:
+                self.implied.append((slot, some))
+                self._mark(slot, some)
+            if kind and catches(kind):
+                return
         for depth in range(len(self.control) - 1, -1, -1):
             found = self.control[depth]
             if found is not None and not found.alike:
                 self.raised.append((depth, found))
-                if self.caught_at is not None and self.caught_at < depth:
-                    self._mark(self.caught_at, found)  # the rest of the ``try`` is that of others
                 return
 
     def may_raise(self, parted: Parting | None, kind: str) -> None:

@@ -74,6 +74,7 @@ class NameParts(Machine):
             if outside is not None:
                 return outside
         self.event("unbound", node, frame)
+        self.fails("NameError")
         if self.heap.watching or (frame.arms and node.id not in self.bindable):
             return NOTHING  # it raises: a handler goes on, or this way ends here, another one goes on
         return self.miss(f"the name {node.id} is not bound", node, frame)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from abc import abstractmethod
 from collections.abc import Callable
 
@@ -197,7 +198,9 @@ class StatementParts(ExceptionParts):
         if node.exc is not None:
             self.evaluate(node.exc, frame)
         self.event("raise", node, frame)
-        self.raises()
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        name = raised.id if isinstance(raised, ast.Name) else ""
+        self.raises(name if hasattr(builtins, name) else "")
         return False
 
     def _assert(self, node: ast.Assert, frame: Frame) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from dpmigrate.execution.values import SETTING, Const, Data, Items, Setting, Unknown, Value, unknown
 
@@ -33,3 +34,10 @@ def widened(v: Value, node: ast.AST, old: Value) -> Value:
     if len(kept) == len(v):
         return kept
     return (*kept, *unknown("changes from turn to turn", node))
+
+
+def widening(turn: int, node: ast.AST) -> Callable[[Value, Value], Value]:
+    """What becomes of a value that a turn has changed, given what it is then and what it was."""
+    if turn < TURNS - 1:
+        return lambda v, _old: counted(v)
+    return lambda v, old: widened(v, node, old)

@@ -82,7 +82,7 @@ def ran(text: str, rank: int, settings: dict[str, str] | None = None) -> Run:
     )
     scope: dict[str, Any] = {"__name__": "__main__", "print": noted(out.prints)}
     environment = {"RANK": str(rank), "LOCAL_RANK": str(rank), **(settings or {})}
-    before = sys.gettrace()
+    before, hook = sys.gettrace(), sys.unraisablehook
 
     def late(number: int, frame: FrameType | None) -> None:
         raise _TooLong  # the count of lines ends where Python swallows what it raises
@@ -98,6 +98,7 @@ def ran(text: str, rank: int, settings: dict[str, str] | None = None) -> Run:
     ):
         try:
             code = compile(text, "<ranks>", "exec")
+            sys.unraisablehook = lambda _: None  # a generator is closed while the run is ended
             sys.settrace(trace)
             exec(code, scope)
         except (_TooLong, RecursionError):
@@ -106,6 +107,7 @@ def ran(text: str, rank: int, settings: dict[str, str] | None = None) -> Run:
             out.stopped = f"raises {e!r}"
         finally:
             sys.settrace(before)
+            sys.unraisablehook = hook
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, handler)
     del scope["print"]
