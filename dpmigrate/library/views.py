@@ -26,7 +26,8 @@ def reshape(site: Site) -> Value:
         return plain(site, len(sizes) if sizes is not None and one_by_one else None)
     given = site.arguments.positional[0 if site.receiver is not None else 1 :]
     if sizes is None and given and placement_of(site.arguments.star).kind in placements.EQUAL:
-        made = _viewed(found, [*given, SETTING]) if site.arguments.star else None
+        open_ended = bool(site.arguments.star)
+        made = _from_the_samples(found.placement, [*given, SETTING]) if open_ended else None
         if made is not None:  # x.view(b, *others)
             return site.data(made, axes=None, keep_axes=False)
     if sizes is None:

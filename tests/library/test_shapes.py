@@ -126,6 +126,7 @@ def test_shapes(name: str, known: bool) -> None:
     "x.view(x.size(0), 6, 8).transpose(0, 1).reshape(x.size(0), -1)",
     "torch.cat([x.flatten(1), x.flatten(1)]).view(-1, 12).view(x.size(0) * 3 // 2, -1)",
     "x.unflatten(0, (2, -1))",
+    "x.flatten(2).permute(2, 0, 1).reshape(4, 4, x.size(0), *__import__('elsewhere').rest)",
     "x.flatten(2).permute(2, 0, 1).reshape(-1, x.size(0) * 2, 3)",
     "x.flatten(2).permute(2, 0, 1).reshape(4, 4, 3, x.size(0))",
     "nn.GRU(3, 5, 2, batch_first=True)(x.flatten(2).transpose(1, 2))[1].view(-1, 2, 5)",
