@@ -104,6 +104,8 @@ class Heap:
         self._over: dict[int, set[int]] = {}
         #: which of several things an expression is evaluated for: what it makes of each is apart
         self.variant: Hashable = None
+        #: whether only some ranks are here: what they write is another value then
+        self.by_some: Callable[[], bool] = lambda: False
         #: the scopes of the calls under way
         self.scopes: list[int] = []
 
@@ -346,7 +348,7 @@ class Heap:
                 if new is not old and not same(new, old):
                     changed = True
                     self.write(at, new)
-                elif new and (at[1] == EXISTS or not one_value(new)):
+                elif new and (at[1] == EXISTS or (at[0] >= 0 and not one_value(new) and self.by_some())):
                     self.write(at, new)  # made once more, or another value that looks the same
             return changed
         for at in dict.fromkeys(at for d in outcomes for at in d):
@@ -365,7 +367,9 @@ class Heap:
                 if merged is not None:
                     new = merged(new)
             if new is old or same(new, old):
-                if not one_value(new):
+                # what a test has narrowed is no other value
+                whole = any(same(d[at], old) for d in outcomes if at in d)
+                if at[0] >= 0 and whole and not one_value(new) and self.by_some():
                     self.write(at, new)  # another value that looks the same
                 continue
             if new is not None and widen is not None:

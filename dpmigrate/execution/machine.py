@@ -183,6 +183,7 @@ class Machine(ABC):
 
     def __init__(self, library: Library) -> None:
         self.heap = Heap()
+        self.heap.by_some = lambda: self.parted is not None
         self.trace = Trace()
         self.library = library
         #: whether the options of the program have their defaults, and no other values
