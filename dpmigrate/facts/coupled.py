@@ -59,7 +59,7 @@ def couplings(script: Script) -> Iterator[Coupling]:
             yield Coupling(call, "decomposed", certain=False)
     for p in script.roles.training_passes:
         given = [*p.call.args, *(k.value for k in p.call.keywords)]
-        yield from (Coupling(e, "given", certain=False) for e in given if over_batch(script.roles, e))
+        yield from (Coupling(e, "given") for e in given if over_batch(script.roles, e))
     beside = [m for m in neighbours(script.roles) if _reaches_loss(script, m.node, methods)]
     yield from (Coupling(m.node, "beside", m.certain) for m in beside)
     for part in placed(script.roles):

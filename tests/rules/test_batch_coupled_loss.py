@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import found, hits, refused
+from tests.rules.program import STEP, found, hits, refused
 
 _STEP = "optimizer.zero_grad()\nz = model(x)\nloss = F.cross_entropy(z, y)\n{}\nloss.backward()\noptimizer.step()"
 _LOSS = """
@@ -387,3 +387,9 @@ def test_what_one_sample_is_compared_with(line: str, refusals: int) -> None:
 )
 def test_numbers_of_one_sample_that_meet_others(line: str, refusals: int) -> None:
     assert len(refused("DPM303", defs=_AREAS, step=_STEP.format(line))) == refusals
+
+
+@pytest.mark.parametrize("scaled", ["(x - x.min()) / x.max()", "x / x.amax()", "x - x.mean()"])
+def test_what_the_model_is_given_is_of_the_rank_s_part(scaled: str) -> None:
+    assert refused("DPM303", step=f"x = {scaled}\n{STEP}")
+    assert refused("DPM303", step=f"x = x / x.amax(1, keepdim=True)\n{STEP}") == []
