@@ -153,7 +153,7 @@ class BranchParts(GeneratorParts):
             return
         kept = tuple(a for a in found if keep(a))
         if kept and kept != found:
-            self.heap.write(at, kept)
+            self.heap.narrow(at, kept)
 
     def location(self, node: ast.expr, frame: Frame) -> Location | None:
         """Where a name or an attribute of one object is stored."""

@@ -17,6 +17,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     UNBOUND,
+    Atom,
     Const,
     Data,
     Items,
@@ -85,6 +86,12 @@ _OWN = (*_WEAK, "slice", "iterator", "bar", "backward")
 _PASSING = "iterator"
 _HOLDING = (Ref, Items, Data)
 _WRITTEN: Value = (Unbound("written"),)
+
+
+class _Narrowed(tuple[Atom, ...]):
+    """A value of which a test has said more."""
+
+    __slots__ = ()
 
 
 class Heap:
@@ -237,8 +244,15 @@ class Heap:
 
     def write(self, location: Location, new: Value | None) -> None:
         """Store a value, or take away what is stored."""
-        if new is SETTING:
+        if new is SETTING or type(new) is _Narrowed:
             new = (*new,)  # two writes are two values
+        self._store_at(location, new)
+
+    def narrow(self, location: Location, kept: Value) -> None:
+        """A test says more of what is stored: that is no other value."""
+        self._store_at(location, _Narrowed(kept))
+
+    def _store_at(self, location: Location, new: Value | None) -> None:
         self._journals[-1].setdefault(location, self._store.get(location))
         if self._reads and location not in self._reads[-1]:
             self._reads[-1][location] = _WRITTEN
@@ -347,8 +361,8 @@ class Heap:
                 old = self._store.get(at)
                 if new is not old and not same(new, old):
                     changed = True
-                    self.write(at, new)
-                elif new and (at[1] == EXISTS or (at[0] >= 0 and not one_value(new) and self.by_some())):
+                    self._store_at(at, new)
+                elif new and (at[1] == EXISTS or (self._anew(at, new) and self.by_some())):
                     self.write(at, new)  # made once more, or another value that looks the same
             return changed
         for at in dict.fromkeys(at for d in outcomes for at in d):
@@ -368,8 +382,8 @@ class Heap:
                     new = merged(new)
             if new is old or same(new, old):
                 # what a test has narrowed is no other value
-                whole = any(same(d[at], old) for d in outcomes if at in d)
-                if at[0] >= 0 and whole and not one_value(new) and self.by_some():
+                whole = any(type(d[at]) is not _Narrowed for d in outcomes if at in d)
+                if whole and self._anew(at, new) and self.by_some():
                     self.write(at, new)  # another value that looks the same
                 continue
             if new is not None and widen is not None:
@@ -378,6 +392,11 @@ class Heap:
                 changed = True
                 self.write(at, new)
         return changed
+
+    @staticmethod
+    def _anew(at: Location, new: Value | None) -> bool:
+        """Whether an outcome that looks like what was there is another value."""
+        return at[0] >= 0 and type(new) is not _Narrowed and not one_value(new)
 
     def _private(self, number: int) -> bool:
         """Whether an object of a call under way is made by it and held by nothing else: what an

@@ -67,7 +67,7 @@ class NameParts(Machine):
             if self.bound(found):
                 self.may_raise(divergence.presence(found), "UnboundLocalError")
                 self.event("maybe unbound", node, frame)
-                self.heap.write(at, self.bound(found))  # else this path ends here
+                self.heap.narrow(at, self.bound(found))  # else this path ends here
                 return self.bound(found)
         if at[0] == frame.module:
             outside = self._outside(node.id, frame)
