@@ -36,8 +36,10 @@ def sentences(trial: Trial) -> Iterator[str]:
 
 
 def _wrappers(result: Execution) -> Iterator[int]:
-    """The wrappers that the program trains through, but those of which ranks share statistics."""
-    for event in result.trace.of(CALLED):
+    """The wrappers that the program trains through, by whichever of their methods, but those of
+    which ranks share statistics.
+    """
+    for event in result.trace.of(CALLED, "through a method"):
         for made in result.objects(event.values["module"]):
             if made.name in SYNCHRONISED and result.heap.read((made.number, "sync_bn")) is None:
                 yield made.number

@@ -21,6 +21,7 @@ from dpmigrate.execution.values import (
     unknown,
     value,
 )
+from dpmigrate.library.ignored_labels import NO_LABEL, leaves_labels_out
 from dpmigrate.library.modules import forward, own_method
 from dpmigrate.library.signatures import bound
 from dpmigrate.library.sites import Row, Site, examples, prefixed, rows_of
@@ -58,7 +59,7 @@ _BASES = {
     "_WeightedLoss": ("weight", "size_average", "reduce", "reduction"),
 }
 #: the label that counts for nothing in a loss that is not told one: no label is taken to be it
-_NO_LABEL: Value = (Setting("no label", Const("int", -100)),)
+_NO_LABEL: Value = (Setting("no label", Const("int", NO_LABEL)),)
 #: arguments that losses keep, by the values that they have unless they are given
 _DEFAULTS: dict[str, Value] = {
     "weight": NONE, "pos_weight": NONE, "ignore_index": _NO_LABEL, "label_smoothing": const(0.0),
@@ -102,7 +103,10 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     p = _over_rows(operands, name)
     weight = fields.get("weight")
     skewed = name in _WEIGHTED and weight is not None and weight != NONE
-    ignoring = name in _WEIGHTED and fields.get("ignore_index") not in (None, _NO_LABEL)
+    ignoring = name in _WEIGHTED and (
+        fields.get("ignore_index") not in (None, _NO_LABEL)
+        or leaves_labels_out(tuple(p.tree for p in site.m.program.parts))
+    )
     elements = _elements(operands, name)
     filled_up = p.kind is Kind.ROWS and p.padded and reduction != "none"
     if p.kind is Kind.ROWS:

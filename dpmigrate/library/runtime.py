@@ -92,6 +92,7 @@ def method_called(site: Site) -> Value:
         inner = _inside(site, value(atom))
         if made is not None and made.kind == "wrapper":
             modules.forward(site, made)
+            site.event("through a method", module=value(atom))
         called = site.m.attribute(inner, str(name), site.node, site.frame)
         given = site.m.call(called, site.arguments, site.node, site.frame)
         if made is not None and made.kind == "wrapper" and site.grad():

@@ -71,7 +71,8 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
     s = script.settings
     out = []
     if s.batch == "global":
-        out.append("Batch size: the one in the script stays the global batch; each rank takes an equal share, so the learning rate stays right.")
+        shares = "which the number of ranks has to divide; each rank takes an equal share, so the learning rate stays right"
+        out.append(f"Batch size: the one in the script stays the global batch, {shares}.")
     else:
         out.append(
             "Batch size: each rank keeps the script's batch size, so the global batch grows with the number of ranks; "

@@ -28,7 +28,8 @@ Lists that a training loop fills are gathered where they hold rows, one a sample
 
 ## When it is not fixed
 Where the evaluation runs in full on every rank (DPM601 says why), there is nothing to gather. In training, lists with one element a batch (DPM602), and lists
-that go on from one epoch to the next.
+that go on from one epoch to the next. Lists beside one of which it is not known what it holds are left as well: some of all ranks and some of one would
+not fit together.
 """
 
 from __future__ import annotations
@@ -37,9 +38,14 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from dpmigrate.edit import After
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.totals import Unclear, totals
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
+
+_LEFT = "{} would hold one rank's part of the samples, and {} beside it does"
+_ADVICE = "gather all of them (ddp.gather_all({})) if the numbers made from them must cover the epoch"
 
 
 @rule("DPM606", severity=Severity.WARNING, fix=Fix.SAFE, core=True)
@@ -49,8 +55,20 @@ def predictions_per_rank(script: Script) -> Iterator[Hit]:
             yield _gathered(script, found.loop.node, found.rows, "")
     for loop in script.roles.train_loops:
         rows = script.counting(loop).rows
-        if rows:
+        left = [name for doubt in totals(script, loop).told if doubt.why is Unclear.LIST for name in doubt.names]
+        left = [name for name in left if _used_beside(script, loop.node, name, rows)]
+        if left:  # lists of unequal lengths side by side would stop the program
+            yield Hit(loop.node, _LEFT.format(", ".join(rows), ", ".join(left)), advice=_ADVICE.format(", ".join([*rows, *left])))
+        elif rows:
             yield _gathered(script, loop.node, rows, f", over={script.text(loop.source)}" if loop.branches else "")
+
+
+def _used_beside(script: Script, loop: ast.AST, name: str, rows: Sequence[str]) -> bool:
+    """Whether a call in the function of a loop is given a list together with others: ``accuracy_score(labels, preds)``."""
+    function = script.names.function(loop)
+    calls = ([*c.args, *(k.value for k in c.keywords)] for c in walk(function) if isinstance(c, ast.Call))
+    words = ({n.id for a in given for n in walk(a) if isinstance(n, ast.Name)} for given in calls)
+    return any(name in used and used & set(rows) for used in words)
 
 
 def _gathered(script: Script, node: ast.AST, rows: Sequence[str], over: str) -> Hit:

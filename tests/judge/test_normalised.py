@@ -102,3 +102,13 @@ def test_it_is_said(tmp_path: Path, model: str, which: str, of_one: bool) -> Non
 def test_what_was_asked_for(tmp_path: Path) -> None:
     assert note(tmp_path, "Net('batch')", sync_bn=True) == ""
     assert note(tmp_path, "Net('batch')", batch="per-rank") == ""
+
+
+def test_a_model_that_is_trained_through_its_methods(tmp_path: Path) -> None:
+    imported = "class Named(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(4, 2)\n        self.norm = nn.BatchNorm1d(2)"
+    imported += "\n    def encode(self, x):\n        return self.norm(self.fc(x))"
+    path = tmp_path / "train.py"
+    path.write_text(_SCRIPT.format(model="Named()", imported=imported, loader="").replace("model(x)", "model.encode(x)"))
+    (outcome,) = engine.apply([path], Settings(unproven=True), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome
+    assert any(n.startswith("BatchNorm takes") for n in outcome.notes)

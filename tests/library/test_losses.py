@@ -66,3 +66,34 @@ class Learnt(nn.modules.loss._Loss):
 def test_reductions(made: str, found: str) -> None:
     loss = "c(x, x)" if "MSE" in made else "c(x, t)"
     assert placed(executed(f"{_HEAD}c = {made}\nfound = {loss}"), "found") == found
+
+
+@pytest.mark.parametrize(
+    ("spoken", "lies"),
+    [
+        ("pass", "partial(mean)"),
+        ("filler = -100", "ratio"),
+        ("filler = torch.nn.CrossEntropyLoss().ignore_index", "ratio"),
+        ("import transformers\nfill = transformers.DataCollatorForTokenClassification", "ratio"),
+        ("from transformers import DataCollatorForSeq2Seq\nfill = DataCollatorForSeq2Seq", "ratio"),
+        ("filler = 100", "partial(mean)"),
+        ("def own(x, y, ignore_index=-100, *, filler=None):\n    return self.ignore_index", "partial(mean)"),
+        ("def own(x, y, filler=-100):\n    return x", "ratio"),
+        ("def own(x, y, *, filler=-100):\n    return x", "ratio"),
+    ],
+)
+def test_labels_of_a_program_that_speaks_of_the_ignored_one_need_not_count(spoken: str, lies: str) -> None:
+    text = f"""
+from torch.utils.data import DataLoader, TensorDataset
+import dpmigrate_runtime as ddp
+{spoken}
+ddp.setup()
+ds = TensorDataset(torch.randn(8, 4), torch.randint(0, 2, (8,)))
+loader = DataLoader(ds, batch_size=ddp.local_batch(4), sampler=ddp.DistributedSampler(ds))
+for x, y in loader:
+    found = torch.nn.functional.cross_entropy(x, y)
+    other = torch.nn.functional.mse_loss(x, x)
+"""
+    ex = executed(text)
+    assert placed(ex, "found") == lies
+    assert placed(ex, "other") == "partial(mean)"

@@ -90,3 +90,17 @@ def test_a_loop_that_trains_and_evaluates() -> None:
     """
     parts = {"batches": "run(model, loader, optimizer)", "step": "", "epoch_end": "print(run(model, val_loader))", "before": _LOADER}
     assert "kept = ddp.gather_all(kept, over=batches)" in after(defs=defs, **parts)
+
+
+_SCORED = "kept.extend(y.tolist())\nother.append(y)"
+_SCORES = "import sklearn.metrics as m\nprint(m.accuracy_score(kept, other))"
+
+
+def test_lists_that_do_not_fit_together_are_left_together() -> None:
+    parts = _training(_SCORED, start="kept, other = [], []", end=_SCORES)
+    (one,) = hits("DPM606", **parts)
+    assert not one.edits
+    assert one.message == "kept would hold one rank's part of the samples, and other beside it does"
+    assert not any("gather_all" in line for line in after(**parts))
+    apart = _training(_SCORED, start="kept, other = [], []", end="print(kept)\nprint(other)")
+    assert "kept = ddp.gather_all(kept)" in after(**apart)
