@@ -98,6 +98,9 @@ def test_the_notes_say_what_changes_in_meaning() -> None:
     assert "the global batch grows" in said and "autocast (float16) with a GradScaler" in said
     assert "(bfloat16)." in " ".join(notes(script(text, Settings(amp=True, amp_dtype="bfloat16"))))
     assert not any("Evaluation" in line for line in notes(script(program())))
+    assert "in their order" not in said
+    shuffled = program(end=COUNTING.replace("batch_size=16", "batch_size=16, shuffle=True"))
+    assert any("a loader that shuffles goes through its samples in their order" in line for line in notes(script(shuffled)))
 
 
 def test_the_notes_name_what_makes_the_batches_and_is_not_read() -> None:

@@ -73,6 +73,8 @@ def _after_turns(trial: Trial) -> Iterator[Fault]:
     for node in trial.result.late:
         words = "the ranks part here: rank 0 has made what the others then found in their turn"
         yield trial.fault(node, ALONE, words)
+    for node in trial.result.rewritten:
+        yield trial.fault(node, NAME, "other ranks may still be reading the file that rank 0 writes here")
 
 
 def _written(mode: Value) -> bool:

@@ -45,6 +45,7 @@ from dpmigrate.judge.notes import (
     MOVED,
     OWN_IN_TRAINING,
     PASSED,
+    READ,
     SHARE,
     STATISTICS,
     SYNCHRONISED,
@@ -81,6 +82,8 @@ class Judged(Execution):
         super().__init__(program, library)
         #: tests of what the ranks have found in their turns, where these are over
         self.late: dict[ast.AST, None] = {}
+        #: where rank 0 writes a file that others may still be reading
+        self.rewritten: dict[ast.AST, None] = {}
         #: whether each rank has drawn numbers of its own since samples were asked for
         self.drew = False
         #: the loaders for whose samples each rank draws numbers of its own
@@ -122,6 +125,7 @@ class Judged(Execution):
             values["alike"] = const(self.heap.read(OWN["torch"]) == SHARED)
             values["over"] = self._over()
             self.heap.write(BEGUN, const(True))
+            self.heap.write(READ, NONE)
             self.trained = len(self.trace.events)
             for stream, at in OWN_IN_TRAINING.items():
                 self.heap.widen(at, self.heap.read(OWN[stream]) or const(False))
@@ -131,6 +135,7 @@ class Judged(Execution):
             nested = values["name"] == const("main_first")
             values["in turn"] = const(self.heap.read(FIRST) == const(True) and not nested)
             self.heap.write(WRITTEN, NONE)
+            self.heap.write(READ, NONE)
             self.removing = False
         elif kind == "drawn apart":
             self.drew = True
@@ -156,6 +161,7 @@ class Judged(Execution):
             values["over"] = self._over()
             values["numbers"] = tuple(self._numbers(join(*values.values()), set()))
         happened = super().event(kind, node, frame, **values)
+        self._read_or_written(kind, node, values)
         saved = kind == "save by rank 0" or (kind == "save" and "loadable" in values)
         if saved and self.heap.read(FIRST) != const(True):  # in turn the others come when it is there
             self.heap.widen(WRITTEN, values["path"])
@@ -175,6 +181,19 @@ class Judged(Execution):
         elif kind == "attribute" and values["name"] == const("requires_grad"):
             self._wanted(values["owner"], values["new"], node, frame)
         return happened
+
+    def _read_or_written(self, kind: str, node: ast.AST, values: Mapping[str, Value]) -> None:
+        """What all ranks read, and what rank 0 writes while the others may still be reading it."""
+        mode = str(known(values.get("mode") or NOTHING) or "r")
+        if self.parted is None and (kind == "load" or (kind == "open" and mode[:1] == "r" and "+" not in mode)):
+            before = self.heap.read(READ) or NONE
+            named = tuple(a for a in values["path"] if isinstance(a, Const) and a.type == "str")
+            if named:
+                self.heap.write(READ, join(tuple(a for a in before if (a,) != NONE), named))
+        elif kind in ("save by rank 0", "main path"):
+            read = self.heap.read(READ) or NONE
+            if NONE[0] not in read and set(read) & set(values["path"]):
+                self.rewritten.setdefault(node, None)
 
     def _draws_alike(self, values: Mapping[str, Value]) -> bool:
         """Whether a draw, or a layer that drops, gives the same numbers on all ranks in training."""

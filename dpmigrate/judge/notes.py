@@ -32,6 +32,8 @@ SYNCHRONISED = ("wrap", "DistributedDataParallel")
 STATISTICS = "mode judge statistics"
 #: a field of the process: the paths of files that rank 0 may still be writing
 WRITTEN = (PROCESS, "judge written")
+#: files that all ranks have read since they met, without NONE where that is certain
+READ = (PROCESS, "judge read")
 #: a field of the process: whether the process group is up
 GROUP = (PROCESS, "judge group")
 #: whether a module or a wrapper is being called

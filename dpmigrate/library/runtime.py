@@ -229,6 +229,7 @@ def path(site: Site) -> Value:
     """``ddp.main_path(p)``: a path that rank 0 writes to; the other ranks have the null device.
     A function in its place, to which a logger writes, is kept.
     """
+    site.event("main path", path=site.get(0) or NOTHING)
     functions = tuple(a for a in site.get(0) or NOTHING if _is_function(site, a))
     name = Data("text", placements.PER_RANK, origin=Origin(site.node, "rank 0's path"))
     return functions or value(name)
