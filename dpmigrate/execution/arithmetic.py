@@ -109,6 +109,18 @@ def _plain(result: Any) -> bool:
     return isinstance(result, int | float | bool)
 
 
+def _of_all_ranks(v: Value, other: Value) -> Value:
+    """A mean of all ranks, without a gradient, beside a part of a sum: the same on each of them."""
+    if placement_of(other) != placements.SUM and placement_of(other).kind is not Kind.SIZE:
+        return v
+    return tuple(
+        a._replace(placement=placements.UNIFORM, whole=False)
+        if isinstance(a, Data) and a.whole and a.gradient == "none" and a.placement == placements.MEAN
+        else a
+        for a in v
+    )
+
+
 def compared(op: ast.cmpop, left: Value, right: Value) -> bool | None:
     """The result of a comparison of constants, None where it is not known."""
     try:
@@ -125,6 +137,8 @@ def binary(
     """
     if cases := _alternatives([left, right]):
         return join(*[binary(word, a, b, node, carries=carries) for a, b in cases])
+    if word == "mul":  # ddp.weighted_mean(loss, n).item() * n
+        left, right = _of_all_ranks(left, right), _of_all_ranks(right, left)
     a, b = aligned([left, right])
     said = _WORDS.get(word, word)
     match word:

@@ -93,3 +93,18 @@ def test_a_count_of_all_ranks_and_what_keeps_it_from_zero(divisor: str, right: b
     turn = f"mask = (y > 0).float()\nlate = (nn.functional.cross_entropy(model(x), y, reduction='none') * mask).sum() / {divisor}\nlate.backward()\noptimizer.step()"
     found = [f for f in judged(result(turn=turn)).faults if f.invariant in (totals.NAME, totals.COUPLED)]
     assert (not found) is right, found
+
+
+@pytest.mark.parametrize(
+    ("added", "told"),
+    [
+        ("whole.item() * y.ne(0).sum().item()", False),
+        ("whole.item() * y.size(0)", False),
+        ("loss.item() * y.ne(0).sum().item()", True),
+    ],
+)
+def test_a_mean_of_all_ranks_counts_for_each_rank_s_own_part(added: str, told: bool) -> None:
+    turn = f"whole = ddp.weighted_mean(loss, y.ne(0).sum())\nparts += {added}\nseen += y.ne(0).sum().item()"
+    end = "parts, seen = ddp.sum_all(parts, seen)\nprint(parts / seen)"
+    sentences = judged(result(epoch="parts, seen = 0.0, 0", turn=turn, end=end)).assumed
+    assert any("are no sums or means over the samples" in s for s in sentences) is told
