@@ -466,6 +466,7 @@ def fit(net, batches):
             id="two models",
         ),
         pytest.param("a = nn.Linear(3, 2)\nfit(a, loader)\nfit(a, loader)", [("value", "a = nn.Linear(3, 2)", "a")], id="one model twice"),
+        pytest.param("a = nn.Linear(3, 2)\nfor k in range(3):\n    fit(a, loader)", [("value", "a = nn.Linear(3, 2)", "a")], id="in each epoch"),
     ],
 )
 def test_a_function_that_moves_what_it_is_given_and_trains_it(calls: str, wraps: list[tuple[str, str, str]]) -> None:

@@ -28,29 +28,6 @@ _STEP = """\
 _START = 'if __name__ == "__main__":\n    main()\n'
 _DATA = "    data = TensorDataset(torch.randn(32, 3), torch.randn(32, 1))\n"
 
-_MOVED_WHERE_TRAINED = f"""{_HEAD}
-PLACE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def fit(net, opt, batches, place):
-    net = net.to(place)
-    for x, y in batches:
-        loss = nn.functional.mse_loss(net(x.to(place)), y.to(place))
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-
-
-def main():
-    net = nn.Linear(3, 1).to(PLACE)
-    opt = optim.SGD(net.parameters(), lr=0.1)
-{_DATA}    batches = DataLoader(data, batch_size=4, shuffle=True)
-    for epoch in range(2):
-        fit(net, opt, batches, PLACE)
-
-
-{_START}"""
-
 _ENDLESS = f"""{_HEAD}
 
 class Fit:
@@ -146,11 +123,6 @@ def main():
 {_START}"""
 
 _PROGRAMS = [
-    pytest.param(
-        _MOVED_WHERE_TRAINED,
-        ":13: no model would be wrapped in DistributedDataParallel: each rank would train its own",
-        id="moved where it is trained",
-    ),
     pytest.param(
         _ENDLESS,
         ":22: every pass over batches would have the same order: nothing tells its sampler the epoch",
