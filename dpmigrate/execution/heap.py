@@ -350,8 +350,8 @@ class Heap:
         """Set the store to the join of several outcomes of one state; whether that changes
         anything.
 
-        ``merged`` is applied to what the outcomes do not agree on, ``widen`` to what is new then, and to what was there. A
-        name that only some of them bind may be unbound afterwards.
+        ``merged`` is applied to what the outcomes do not agree on, ``widen`` to what is new then
+        and what was there. A name that only some of them bind may be unbound afterwards.
         """
         outcomes = list(deltas)
         private: dict[int, bool] = {}
