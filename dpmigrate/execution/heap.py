@@ -39,6 +39,7 @@ ELEMENTS = "*"
 LENGTH = "#length"
 #: the field that holds keys of a dictionary that are not known one by one
 KEYS = "#keys"
+_COUNTS = (LENGTH, KEYS)
 #: the name of the number of fields that an object ever had: who goes through all of them reads it
 FIELDS = "#fields"
 
@@ -152,14 +153,33 @@ class Heap:
         self.write((number, EXISTS), _EXISTING)
         return made
 
-    def in_place_of(self, old: Object, node: ast.AST, context: int) -> Object:
-        """A new object in the place of another one, still empty. Where a turn of a loop is given what
-        an earlier one has made here, the same object is made once more: else there were ever more.
+    def in_place_of(
+        self, old: Object, node: ast.AST, context: int, given: Iterable[int]
+    ) -> Object:
+        """A new list or dictionary in the place of another one, to be filled with ``widen``. Where a
+        turn of a loop is given what an earlier one has made here, the same object is made once more:
+        else there were ever more.
+
+        ``given`` are the numbers of all containers that are replaced together. Where that object is
+        another one of them, it is not emptied: it stands for both.
         """
         root = old.root if old.root and old.node is node else old.number
+        others = (self.objects[n] for n in given if n != old.number)
+        earlier = next((o for o in others if o.root == root and o.node is node), None)
+        if earlier is not None:
+            self._either(earlier, old)
+            return earlier
         made = self.new(old.kind, old.name, node, context, key=("in place of", root))
         made.root = root
         return made
+
+    def _either(self, made: Object, other: Object) -> None:
+        """Let a container stand for another one too, which may have other keys and another length."""
+        own, more = dict(self.names(made.number)), dict(self.names(other.number))
+        for name in [n for n in (own | more) if not (n in own and n in more)]:
+            self.widen((made.number, name), (UNBOUND,))
+        self.widen((made.number, LENGTH if made.kind == "list" else KEYS), SETTING)
+        self.widen((made.number, ELEMENTS), join(*(v for k, v in own.items() if k not in _COUNTS)))
 
     def _named_twice(self, number: int) -> bool:
         """Whether several variables of the calls under way hold an object, or iterators over it."""

@@ -77,10 +77,10 @@ def whole(site: Site, v: Value) -> Value:
             a = Data("number", placements.UNIFORM)
         elif made is not None and made.kind in ("list", "dict"):
             fields = list(site.m.heap.names(made.number))
-            new = site.m.heap.in_place_of(made, site.node, site.frame.context)
+            new = site.in_place_of(made)
             for name, held in fields:
                 plain = isinstance(name, str) and name.startswith("#")
-                site.m.heap.write((new.number, name), held if plain else whole(site, held))
+                site.m.heap.widen((new.number, name), held if plain else whole(site, held))
             a = Ref(new.number)
         if not isinstance(a, Differs):
             found.append(a)

@@ -88,8 +88,8 @@ def _whole(site: Site, v: Value, wanted: placements.Placement) -> Value:
         if made is not None and made.kind in ("list", "dict"):
             inner = site.m.contents(made)
             held = _whole(site, inner, wanted)
-            new = site.m.heap.in_place_of(made, site.node, site.frame.context)
-            site.m.heap.write((new.number, "*"), held)
+            new = site.in_place_of(made)
+            site.m.heap.widen((new.number, "*"), held)
             found.append(value(Ref(new.number)))
         elif isinstance(atom, Items):
             found.append(items([_whole(site, i, wanted) for i in atom.items]))
@@ -142,13 +142,13 @@ def _uniform_in(site: Site, v: Value, *, longer: bool = True) -> Value:
             found.append(_uniform((atom,)))
             continue
         fields = list(site.m.heap.names(made.number))
-        new = site.m.heap.in_place_of(made, site.node, site.frame.context)
+        new = site.in_place_of(made)
         for name, held in fields:
             inner = _uniform_in(site, site.m.bound(held), longer=longer)
             if longer and isinstance(name, int):
                 site.m.heap.widen((new.number, "*"), inner)
             elif name == "*" or isinstance(name, Const | int):
-                site.m.heap.write((new.number, name), inner)
+                site.m.heap.widen((new.number, name), inner)
         found.append(value(Ref(new.number)))
     return join(*found)
 

@@ -141,6 +141,13 @@ class Site:
                     found += self.deep(self.m.contents(made), seen)
         return found
 
+    def in_place_of(self, old: Object) -> Object:
+        """A new list or dictionary in the place of one that the call is given."""
+        given = set[int]()
+        for v in self.all():
+            self.deep(v, given)
+        return self.m.heap.in_place_of(old, self.node, self.frame.context, sorted(given))
+
     # ------------------------------------------------------------ results
 
     def data(self, placement: Placement, *, kind: str = "", **more: Any) -> Value:

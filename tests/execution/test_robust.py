@@ -13,12 +13,13 @@ import pytest
 from dpmigrate import linking
 from dpmigrate.execution import machine
 from dpmigrate.execution.engine import execute
+from dpmigrate.execution.values import Setting
 from dpmigrate.library.tables import Tables
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
 from tests import grammar
 from tests.execution import programs
-from tests.execution.paper import executed, placed, run, uncovered
+from tests.execution.paper import executed, held, placed, run, uncovered
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted(
@@ -100,6 +101,7 @@ _TRACE = """
 import sys
 from pathlib import Path
 from dpmigrate.execution.engine import execute
+from dpmigrate.execution.values import Setting
 from dpmigrate.library.tables import Tables
 from dpmigrate.program import Program
 from dpmigrate.source import parse
@@ -173,6 +175,53 @@ def test_a_list_that_each_turn_makes_of_the_one_before(function: str) -> None:
     ex = executed(text)
     assert ex.trace.ended is None
     assert placed(ex, "out") == ("uniform" if function != "sum_all" else "unknown")
+
+
+@pytest.mark.parametrize(
+    ("function", "kept", "first", "expected"),
+    [
+        ("mean_all", "[1]", "kept[0]", "unknown"),
+        ("mean_all", "[[1]]", "kept[0][0]", "unknown"),
+        ("mean_all", "{'a': 1}", "kept['a']", "unknown"),
+        ("from_main", "[1]", "kept[0]", "uniform"),
+        ("from_main", "{'a': 1}", "kept['a']", "uniform"),
+    ],
+)
+@pytest.mark.parametrize("test", ["True", "len(sys.argv) > 3"])
+def test_what_a_turn_may_have_made_of_a_container_keeps_what_is_written_into_it(
+    function: str, kept: str, first: str, expected: str, test: str
+) -> None:
+    text = f"""
+    import sys
+    import torch.distributed as dist
+    import dpmigrate_runtime as ddp
+    ddp.setup()
+    kept, found = {kept}, None
+    for epoch in range(len(sys.argv)):
+        if {test}:
+            kept = ddp.{function}(kept)
+            found, count = {first}, len(kept)
+            {first} = dist.get_rank()
+    """
+    ex = executed(text)
+    assert ex.trace.ended is None
+    assert placed(ex, "found") == expected
+    assert placed(ex, "count") == "uniform"
+
+
+def test_of_containers_that_are_made_of_each_other_none_is_always_longer() -> None:
+    text = """
+    import sys
+    import dpmigrate_runtime as ddp
+    ddp.setup()
+    kept = {'a': 1}
+    for epoch in range(len(sys.argv)):
+        if len(sys.argv) > 3:
+            kept = ddp.from_main(kept)
+            found = 'b' in kept
+            kept['b'] = 1
+    """
+    assert any(isinstance(a, Setting) for a in held(executed(text), "found"))
 
 
 def test_what_a_turn_leaves_as_it_was_stays_what_it_is() -> None:
