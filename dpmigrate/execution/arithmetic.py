@@ -109,7 +109,7 @@ def _plain(result: Any) -> bool:
     return isinstance(result, int | float | bool)
 
 
-def _of_all_ranks(v: Value, other: Value) -> Value:
+def _mean_beside_part(v: Value, other: Value) -> Value:
     """A mean of all ranks, without a gradient, beside a part of a sum: the same on each of them."""
     if placement_of(other) != placements.SUM and placement_of(other).kind is not Kind.SIZE:
         return v
@@ -138,7 +138,7 @@ def binary(
     if cases := _alternatives([left, right]):
         return join(*[binary(word, a, b, node, carries=carries) for a, b in cases])
     if word == "mul":  # ddp.weighted_mean(loss, n).item() * n
-        left, right = _of_all_ranks(left, right), _of_all_ranks(right, left)
+        left, right = _mean_beside_part(left, right), _mean_beside_part(right, left)
     a, b = aligned([left, right])
     said = _WORDS.get(word, word)
     match word:

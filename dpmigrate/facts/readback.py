@@ -50,7 +50,7 @@ def loaded_back(script: Script) -> Iterator[ast.Call]:
     loads = [c for c in (script.calls("torch.load") if saves else ()) if any(script.values.order.when(c, s) != "before" for s in saves)]
     found = [c for c in loads if _all_read(script, c) and not parted(script.roles, c)]
     places = script.unfinished_loads if found else frozenset()
-    yield from (c for c in found if (c.lineno, c.col_offset) in places)
+    yield from (c for c in found if position(c) in places)
 
 
 def read_in_a_step(script: Script) -> Iterator[ast.Call]:

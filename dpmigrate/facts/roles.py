@@ -345,11 +345,15 @@ class Roles:
         return set()
 
     def _itself(self, b: Binding, name: str) -> bool:
-        """``model = model.to(device)``, but not by a method of the program, which may give anything."""
-        value = b.value if b.how == "assign" and not b.path else None
-        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME and not any(self.values.targets(value)):
-            value = value.func.value
+        """``model = model.to(device)``"""
+        value = self.same(b.value) if b.how == "assign" and not b.path else None
         return value is not b.value and isinstance(value, ast.Name) and value.id == name
+
+    def same(self, node: ast.AST | None, methods: Collection[str] = SAME) -> ast.AST | None:
+        """``model`` of ``model.to(device).train()``: the expression whose value such methods hand back; not those of the program, which may give anything."""
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods and not any(self.values.targets(node)):
+            node = node.func.value
+        return node
 
     def _passed(self, call: ast.Call, function: FunctionNode, parameter: str) -> list[ast.expr]:
         for f, skip in self.values.targets(call):

@@ -275,19 +275,11 @@ class Wrapping:
         owner = self.names.owner(self.names.scope_of[node], node.id) if isinstance(node, ast.Name) else None
         bound = owner.bindings.get(node.id, []) if owner is not None and isinstance(node, ast.Name) else []
         given = bound[0].value if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path else None
-        found = self._without_mode(given)
+        found = self.roles.same(given, ("train", "eval"))
         if not isinstance(found, ast.Name | ast.Attribute):
             return node
         again = found is not given or bool(self.roles.epoch_loop(found))
         return self._aliased(found) if again and any(True for _ in self.values.keys(found)) else node
-
-    def _without_mode(self, node: ast.AST | None) -> ast.AST | None:
-        """``model`` of ``model.train()``."""
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("train", "eval"):
-            if any(True for _ in self.values.targets(node)):
-                break  # a method of the program, which may give anything
-            node = node.func.value
-        return node
 
     def _made_in_call(self, node: ast.expr) -> ast.Name | None:
         """The parameter for which every call of its function makes a model: ``train(Net(), loader)``; None where it is another thing."""
@@ -424,9 +416,7 @@ class Wrapping:
 
     def _is_moved(self, stmt: ast.stmt, key: Key) -> bool:
         """``self.model = self.model.to(device)``"""
-        value = getattr(stmt, "value", None)
-        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
-            value = value.func.value
+        value = self.roles.same(getattr(stmt, "value", None))
         return isinstance(value, ast.Name | ast.Attribute) and key in self.values.keys(value)
 
     def _is_handed_back(self, stmt: ast.stmt, key: Key, writes: list[ast.stmt]) -> bool:
@@ -450,8 +440,9 @@ class Wrapping:
     def _function_body(self, node: ast.AST) -> list[ast.stmt]:
         """Of a parameter that nobody in the program fills the function that trains with it."""
         function = self.names.function(node)
-        param = isinstance(node, ast.Name) and any(b.how == "param" for b in self.names.bindings(self.names.scope_of[node], node.id))
-        if not isinstance(function, FunctionNode) or not isinstance(node, ast.Name) or not param:
+        if not isinstance(function, FunctionNode) or not isinstance(node, ast.Name):
+            return []
+        if not any(b.how == "param" for b in self.names.bindings(self.names.scope_of[node], node.id)):
             return []
         return [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
 

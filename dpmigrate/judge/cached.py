@@ -130,7 +130,7 @@ def _opened(block: Sequence[ast.stmt]) -> dict[str, str]:
 
 def _file(node: ast.expr) -> str | None:
     """The path of ``open(path)`` and ``path.open()``."""
-    if not isinstance(node, ast.Call) or _last(node.func) != "open":
+    if not isinstance(node, ast.Call) or last_name(node.func) != "open":
         return None
     if isinstance(node.func, ast.Name) and node.args:
         return ast.unparse(node.args[0])
@@ -145,7 +145,7 @@ def _path(node: ast.expr, opened: dict[str, str]) -> str:
 def _read(node: ast.expr, opened: dict[str, str]) -> str | None:
     """The path of the file that an expression gives all of."""
     inner = _unconverted(node)
-    if isinstance(inner, ast.Call) and inner.args and _last(inner.func).startswith(READING):
+    if isinstance(inner, ast.Call) and inner.args and last_name(inner.func).startswith(READING):
         return _path(inner.args[0], opened)
     return None
 
@@ -153,7 +153,7 @@ def _read(node: ast.expr, opened: dict[str, str]) -> str | None:
 def _unconverted(node: ast.expr) -> ast.expr:
     """``x`` for ``np.asarray(x)`` and ``x.tolist()``."""
     while isinstance(node, ast.Call):
-        if _last(node.func) in _FUNCTIONS and node.args:
+        if last_name(node.func) in _FUNCTIONS and node.args:
             node = node.args[0]
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
             node = node.func.value
@@ -179,7 +179,7 @@ def _saved(block: Sequence[ast.stmt], target: ast.expr) -> set[str]:
 def _mentions(block: Sequence[ast.stmt], target: ast.expr, how: type | UnionType) -> list[ast.AST]:
     """Where a variable is used, but for what saves or shows it."""
     texts = {ast.unparse(target), *map(ast.unparse, _parts(target))}
-    calls = (n for n in _nodes(block) if isinstance(n, ast.Call) and (_is_save(n) or _last(n.func) == "print"))
+    calls = (n for n in _nodes(block) if isinstance(n, ast.Call) and (_is_save(n) or last_name(n.func) == "print"))
     apart = {m for c in calls for a in c.args for m in ast.walk(a)}
     return [
         n for n in _nodes(block)
@@ -188,7 +188,7 @@ def _mentions(block: Sequence[ast.stmt], target: ast.expr, how: type | UnionType
 
 
 def _is_save(call: ast.Call) -> bool:
-    return _last(call.func).startswith(WRITING) or _last(call.func) == "dump"
+    return last_name(call.func).startswith(WRITING) or last_name(call.func) == "dump"
 
 
 def _nodes(block: Sequence[ast.stmt]) -> Iterator[ast.AST]:
@@ -199,6 +199,6 @@ def _place(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
-def _last(func: ast.expr) -> str:
+def last_name(func: ast.AST | None) -> str:
     """The last name of what is called."""
     return getattr(func, "attr", getattr(func, "id", ""))

@@ -31,7 +31,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.judge.batch_norms import layers
-from dpmigrate.judge.cached import cached, hands_out, undivided
+from dpmigrate.judge.cached import cached, hands_out, last_name, undivided
 from dpmigrate.judge.notes import (
     AT_WRAP,
     AWAY,
@@ -184,7 +184,7 @@ class Judged(Execution):
 
     def _read_or_written(self, kind: str, node: ast.AST, values: Mapping[str, Value]) -> None:
         """What all ranks read, and what rank 0 writes while the others may still be reading it."""
-        mode = str(known(values.get("mode") or NOTHING) or "r")
+        mode = str(known(values.get("mode") or const("r")))
         if self.parted is None and (kind == "load" or (kind == "open" and mode[:1] == "r" and "+" not in mode)):
             before = self.heap.read(READ) or NONE
             named = tuple(a for a in values["path"] if isinstance(a, Const) and a.type == "str")
@@ -426,14 +426,9 @@ class Judged(Execution):
         for atom, node in (*self.handed.items(), *self._special()):
             number = atom.function if isinstance(atom, Bound) else getattr(atom, "object", None)
             made = self.heap.objects[number] if number is not None else None
-            named = {k.arg for k in getattr(node, "keywords", ())} | {_last(getattr(node, "func", None))}
+            named = {k.arg for k in getattr(node, "keywords", ())} | {last_name(getattr(node, "func", None))}
             if made is not None and (made.name == "__call__" or named & set(GIVEN_SAMPLES)):
                 yield made.extra.node
-
-
-def _last(func: ast.AST | None) -> str:
-    """The last name of what is called."""
-    return getattr(func, "attr", getattr(func, "id", ""))
 
 
 def _is_type(atom: Atom) -> bool:

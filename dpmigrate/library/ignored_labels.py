@@ -9,12 +9,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 NO_LABEL = -100
-#: functions of transformers that fill labels up with it
-#: (https://huggingface.co/docs/transformers/main_classes/data_collator)
-_COLLATORS = (
-    "DataCollatorForTokenClassification", "DataCollatorForLanguageModeling",
-    "DataCollatorForSeq2Seq", "DataCollatorForWholeWordMask", "DataCollatorWithFlattening",
-)  # fmt: skip
+#: how the functions of transformers are called that make the labels of a task, and fill them up with
+#: it (https://huggingface.co/docs/transformers/main_classes/data_collator)
+_COLLATORS = ("DataCollatorFor", "DataCollatorWithFlattening")
 
 
 @lru_cache(maxsize=4)
@@ -46,5 +43,5 @@ def _speaks_of_no_label(n: ast.AST) -> bool:
         case ast.Attribute(attr="ignore_index", value=owner):
             return not (isinstance(owner, ast.Name) and owner.id == "self")
         case ast.Attribute(attr=word) | ast.Name(id=word) | ast.alias(name=word):
-            return word in _COLLATORS
+            return word.startswith(_COLLATORS)
     return False

@@ -10,6 +10,7 @@ from functools import cache
 
 from dpmigrate.facts import layers
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.seeds import is_given
 from dpmigrate.model import Finding
 from dpmigrate.rules._base import Rule, registered
 
@@ -94,7 +95,7 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
         equal = "the numbers equal those of one process"
         if drawn:
             equal = f"{drawn} draws random numbers for the samples, others than on one process, so the results equal those of one process on average only"
-        if any(_shuffles(v.node) for e in evaluated if e.split for v in e.loop.loaders):
+        if any(isinstance(v.node, ast.Call) and is_given(script.argument(v.node, "shuffle", 2)) for e in evaluated if e.split for v in e.loop.loaders):
             equal += "; a loader that shuffles goes through its samples in their order, so a mean over its batches is one over other batches"
         out.append(f"Evaluation: {_loops(split, 'is', 'are')} split over the ranks and put together again; {equal}.")
     if whole:
@@ -114,12 +115,6 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
     if s.amp:
         out.append(f"Mixed precision: forward and loss run under autocast ({s.amp_dtype})" + (" with a GradScaler." if s.amp_dtype == "float16" else "."))
     return tuple(out)
-
-
-def _shuffles(call: ast.AST | None) -> bool:
-    """Whether a DataLoader is told to shuffle, or may be."""
-    given = [k.value for k in getattr(call, "keywords", ()) if k.arg == "shuffle"]
-    return any(not isinstance(g, ast.Constant) or bool(g.value) for g in given)
 
 
 def _loops(count: int, one: str, several: str) -> str:

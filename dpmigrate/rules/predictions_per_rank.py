@@ -55,11 +55,13 @@ def predictions_per_rank(script: Script) -> Iterator[Hit]:
             yield _gathered(script, found.loop.node, found.rows, "")
     for loop in script.roles.train_loops:
         rows = script.counting(loop).rows
+        if not rows:
+            continue
         left = [name for doubt in totals(script, loop).told if doubt.why is Unclear.LIST for name in doubt.names]
         left = [name for name in left if _used_beside(script, loop.node, name, rows)]
         if left:  # lists of unequal lengths side by side would stop the program
             yield Hit(loop.node, _LEFT.format(", ".join(rows), ", ".join(left)), advice=_ADVICE.format(", ".join([*rows, *left])))
-        elif rows:
+        else:
             yield _gathered(script, loop.node, rows, f", over={script.text(loop.source)}" if loop.branches else "")
 
 

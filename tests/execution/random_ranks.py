@@ -116,7 +116,10 @@ class Maker:
         r, y = self.r, self.r.choice
         if deep > 2 or r.random() < 0.4:
             return y(LISTS)
-        x = lambda: self.number(deep + 1)  # noqa: E731
+
+        def x() -> str:
+            return self.number(deep + 1)
+
         kinds = [
             lambda: f"[{x()}, {x()}]",
             lambda: f"list({y(DICTS)})",
@@ -148,7 +151,10 @@ class Maker:
     def test(self, deep: int = 0, name: str = "") -> str:
         """A condition."""
         y = self.r.choice
-        x = lambda: name if name and self.r.random() < 0.6 else self.number(deep + 1)  # noqa: E731
+
+        def x() -> str:
+            return name if name and self.r.random() < 0.6 else self.number(deep + 1)
+
         kinds = [
             lambda: f"{x()} {y(['==', '>', '<', '!='])} {x()}",
             lambda: f"{x()} {y(['==', '>', '<', '!='])} {x()}",

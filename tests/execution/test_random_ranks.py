@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
 
-from tests.execution import random_ranks
+from dpmigrate.execution.engine import Execution
+from tests.execution import random_ranks, two_ranks
+from tests.execution.paper import executed
 from tests.execution.two_ranks import judged
 
 #: programs of one test; ``python -m tests.execution.random_ranks`` runs as many as one likes
@@ -23,15 +23,29 @@ def test_random_programs(first: int) -> None:
             assert random_ranks.wrong(text) == [], f"{seed}\n{text}"
 
 
-def test_what_is_wrong_is_found_and_made_small() -> None:
-    """The comparison itself: what is said of another program is wrong of this one."""
-    text = "import dpmigrate_runtime as ddp\nx = 1\nif ddp.rank():\n    ddp.barrier()\n    x = 2\n"
-    assert judged(text).wrong == []
-    told = judged(text)
-    assert (told.together, told.settled) == (0, 0)
-    smaller = [t for t in random_ranks.smaller(text) if t]
-    assert all(ast.parse(t) for t in smaller)
-    assert any("barrier" not in t for t in smaller)
+_APART = "import dpmigrate_runtime as ddp\ny = 3\nx = 1\nif ddp.rank():\n    ddp.barrier()\n    x = 2\n"
+
+
+def test_nothing_is_wrong_of_a_program_in_which_ranks_part() -> None:
+    told = judged(_APART)
+    assert told.wrong == []
+    assert (told.equal, told.told, told.together, told.settled) == (1, 1, 0, 0)
+
+
+def test_what_is_wrong_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison itself: what is said where every rank is taken for rank 1 is wrong."""
+
+    def blind(text: str) -> Execution:
+        return executed(text.replace("ddp.rank()", "1       "))
+
+    monkeypatch.setattr(two_ranks, "executed", blind)
+    found = judged(_APART).wrong
+    assert any(f.startswith("x: ") for f in found)
+    assert "line 5: 0 and 1 times a collective" in found
+    small = random_ranks.shrunk(_APART)
+    assert random_ranks.wrong(small)
+    assert "y" not in small
+    assert len(small) < len(_APART)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ _WRITE = 'open(ddp.main_path("best.txt"), "w").write("1")'
         (f'if ddp.is_main():\n    old = open("best.txt").read()\n{_WRITE}', "", False),
         ('old = open("best.txt").read()', _WRITE, True),
         (f'log = open("best.txt", "r+")\n{_WRITE}', "", False),
+        (f'log = open("best.txt", random.choice(["r", "a"]))\n{_WRITE}', "", False),
     ],
 )
 def test_what_rank_0_writes_is_read_by_nobody(end: str, last: str, wrong: bool) -> None:
