@@ -18,7 +18,7 @@ TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab."
 COMMANDS = frozenset({"os.system", "os.popen"} | {f"subprocess.{n}" for n in ("run", "call", "check_call", "check_output", "Popen")})
 _FILE_FUNCTIONS = frozenset(
     {f"shutil.{n}" for n in ("copyfile", "copy", "copy2", "copytree", "move", "rmtree", "make_archive")}
-    | {f"os.{n}" for n in ("remove", "unlink", "rename", "renames", "replace", "rmdir", "symlink", "link", "removedirs")}
+    | {f"os.{n}" for n in ("remove", "unlink", "rename", "renames", "replace", "rmdir", "symlink", "link", "removedirs", "mknod", "mkfifo", "truncate")}
     | (COMMANDS - {"os.popen", "subprocess.check_output"})  # those are asked for what they print
     | {f"numpy.{n}" for n in ("save", "savez", "savez_compressed", "savetxt")}
     | {f"matplotlib.pyplot.{n}" for n in ("savefig", "imsave")}

@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.heap import Object
-from dpmigrate.execution.values import NOTHING, Const, Data, const, data
+from dpmigrate.execution.values import NOTHING, Const, Data, Value, const, data
 from dpmigrate.judge import normalised, streams, totals
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
@@ -177,17 +177,25 @@ def _shared(trial: Trial, made: Object) -> bool:
 
 def _single(trial: Trial) -> Iterator[str]:
     """``x[3]``: a sample by its place, which a rank's part of a batch may not have: the first such."""
-    places: dict[ast.AST, list[int]] = {}
+    places: dict[ast.AST, Value] = {}
     for event in trial.result.trace.of("one of the samples"):
-        if any(_may_be_short(trial, d) for d in data(event.values["given"])):
-            known = [a.value for a in event.values["place"] if isinstance(a, Const)]
-            places.setdefault(event.node, []).extend(known)
-    for node, found in islice(places.items(), 1):
-        least = max(at + 1 if at >= 0 else -at for at in found)
+        if any(_is_part(trial, d) for d in data(event.values["given"])):
+            places[event.node] = (*places.get(event.node, ()), *event.values["place"])
+    for node, place in islice(places.items(), 1):
+        known = [a.value for a in place if isinstance(a, Const)]
+        least = max((at + 1 if at >= 0 else -at for at in known), default=1)
+        number = f"at least {least} samples" if least > 1 else "the sample of this number"
         yield (
-            f"{_first([node])} needs at least {least} samples in a rank's part of a batch, and "
-            "fails in a last batch with fewer: set drop_last=True, or ask for len() first."
+            f"{_first([node])} needs {number} in a rank's part of a batch, the batch size divided by "
+            "the number of ranks, and fails in a last batch with fewer: set drop_last=True, or ask "
+            "for len() first."
         )
+
+
+def _is_part(trial: Trial, d: Data) -> bool:
+    """Whether data come from a divided loader, of which each rank has a part of the batch."""
+    objects = trial.result.heap.objects
+    return any(is_loader(trial.result, objects[n]) and divided(trial.result, objects[n]) for n in d.sources)
 
 
 def _may_be_short(trial: Trial, d: Data) -> bool:

@@ -4,7 +4,10 @@ so it is where parameters are frozen after the wrap.
 That is less than DDP wants, which is a gradient in every backward: models of which one loss
 reaches one part and another loss the rest are not told. A parameter without one makes
 DistributedDataParallel stop in the next forward
-(https://docs.pytorch.org/docs/stable/notes/ddp.html).
+(https://docs.pytorch.org/docs/stable/notes/ddp.html). With ``find_unused`` it looks for the
+parameters that what forward gives is made of, and takes the others for ready. One that a loss is
+made of all the same, beside forward, gets a gradient after that, and DDP stops ("marked as ready
+twice").
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution.heap import Object
-from dpmigrate.execution.values import Data, const
+from dpmigrate.execution.values import Data, Ref, const, data
 from dpmigrate.judge.notes import FROZEN, LATE
 from dpmigrate.judge.trial import Fault, Trial
 
@@ -29,10 +32,30 @@ def faults(trial: Trial) -> Iterator[Fault]:
                 reached.setdefault(number, set()).update(_parts(trial, loss))
     for wrapper, seen in sorted(reached.items()):
         if trial.held(wrapper, "find_unused") not in ((), const(False)):
+            yield from _beside(trial, wrapper)
             continue
         for made, why in _without_gradient(trial, wrapper, seen):
             words = why.format(f"{made.name} (made in {trial.line(made.node)})")
             yield trial.fault(objects[wrapper].node, NAME, words)
+            break
+
+
+def _beside(trial: Trial, wrapper: int) -> Iterator[Fault]:
+    """Parameters of a wrapper that a loss is made of and no result of its forward."""
+    inside: set[int] = set()
+    for event in trial.result.trace.of("through"):
+        if Ref(wrapper) in event.values["module"]:
+            inside |= {n for d in data(event.values["given"]) for n in d.reached}
+    objects = trial.result.heap.objects
+    for node, loss in trial.losses():
+        direct = (loss.reached & trial.owned(wrapper)) - inside - {wrapper}
+        for number in sorted(n for n in direct if trial.has_parameters(objects[n])):
+            made = objects[number]
+            words = (
+                f"the loss is made of {made.name} (made in {trial.line(made.node)}) beside forward: "
+                "with find_unused DDP takes it for unused, and stops (marked as ready twice)"
+            )
+            yield trial.fault(node, NAME, words)
             break
 
 

@@ -12,6 +12,7 @@ from dpmigrate.execution.values import (
     SETTING,
     Const,
     Data,
+    Setting,
     Value,
     const,
     data,
@@ -43,6 +44,8 @@ def index(site: Site) -> Value | None:
         return _shape_item(site, found, key)
     parts = parts_of(key)
     if found is None:
+        if parts and any(d.origin is not None and d.origin.word == PART for d in data(owner)):
+            _note_place(site, owner, kind_of_part(site, parts[0]), parts[0])  # of `x[:8]`
         return looked_up(site, owner, parts)
     if isinstance(known(key), str):  # no tensor, but a dictionary that nobody saw: its fields
         return indexed(site, owner, found.placement, None)
@@ -59,6 +62,14 @@ def index(site: Site) -> Value | None:
         p = found.placement._replace(axis=walk.to, padded=padded)
         return indexed(site, owner, p, walk.axes)
     return rows_chosen(site, owner, found, walk)
+
+
+def _note_place(site: Site, owner: Value, kind: str, place: Value) -> None:
+    """One sample is taken by a number that all ranks share: some may have fewer samples."""
+    numbers = all(isinstance(a, Setting) or (isinstance(a, Const) and type(a.value) is int) for a in place)
+    first = all(isinstance(a, Const) and a.value in (0, -1) for a in place)
+    if kind == "one" and numbers and not first:
+        site.event("one of the samples", given=owner, place=place)
 
 
 def indexed(site: Site, owner: Value, p: Placement, axes: int | None, *more: Value) -> Value:
@@ -114,8 +125,7 @@ def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
         return site.unknown("what a batch is indexed by")
     if samples.is_place(own) and (p.times, p.segments, p.ragged) == (1, 1, False):
         return _of_one_sample(site, owner, walk)
-    if kind == "one" and (place := site.m.constant(own)) and type(place.value) is int and place.value not in (0, -1):
-        site.event("one of the samples", given=value(found), place=own)
+    _note_place(site, value(found), kind, own)
     word = SINGLE if kind == "one" else PART
     return arithmetic.derived(word, placements.PER_RANK, [owner], site.node, keep_axes=False)
 

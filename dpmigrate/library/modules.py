@@ -252,8 +252,19 @@ def part(site: Site) -> Value:
 
 
 def through(v: Value, made: Object, site: Site) -> Value:
-    """Data that has passed through a wrapper."""
-    return each_data(site.m, v, lambda d: d if d.gradient == "none" else reaching(d, made.number))
+    """Data that has passed through a wrapper; the trace says which parameters are in it."""
+    inside: set[int] = set()
+
+    def passed(d: Data) -> Data:
+        if d.gradient == "none":
+            return d
+        inside.update(d.reached)
+        return reaching(d, made.number)
+
+    result = each_data(site.m, v, passed)
+    given = value(Data("tensor", placements.UNIFORM, "whole", reached=frozenset(inside)))
+    site.event("through", module=value(Ref(made.number)), given=given)
+    return result
 
 
 def reaching(d: Data, number: int) -> Data:

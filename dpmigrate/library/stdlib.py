@@ -282,7 +282,8 @@ multiprocessing.freeze_support multiprocessing.set_start_method resource.setrlim
 os.environ.__setitem__ csv.field_size_limit sys.stdout.close readline.parse_and_bind os.kill
 """, none, source=_DOC),
     Row("""
-os.remove os.rename os.replace os.rmdir os.unlink os.symlink os.chmod
+os.remove os.removedirs os.rename os.renames os.replace os.rmdir os.unlink os.link os.symlink
+os.chmod os.mknod os.mkfifo os.truncate
 shutil.copy shutil.copyfile shutil.copyfileobj shutil.rmtree shutil.move shutil.copytree
 shutil.copy2
 """, files_changed, source=_DOC),

@@ -681,6 +681,25 @@ def test_layers_frozen_before_the_wrap() -> None:
     assert judged(again.replace("ddp.wrap(net)", "ddp.wrap(net, find_unused=True, thaws=True)")) == []
 
 
+@pytest.mark.parametrize(
+    ("forward", "penalty", "found"),
+    [
+        ("self.head(self.body(x))", "model.module.weight.sum()", True),
+        ("self.head(self.body(x)) + self.weight.sum()", "model.module.head.weight.norm()", False),
+        ("self.head(self.body(x)) * self.weight", "model.module.weight.sum()", False),
+        ("self.body(x) * self.weight", "model.module.head.weight.norm()", True),
+    ],
+)
+@pytest.mark.parametrize("option", [", find_unused=True", ""])
+def test_a_parameter_that_a_loss_is_made_of_beside_forward(forward: str, penalty: str, found: bool, option: str) -> None:
+    """DDP waits for its gradient as for any other, unless it has taken it for unused."""
+    text = RIGHT.replace("        self.head =", "        self.weight = nn.Parameter(torch.ones(8))\n        self.head =", 1)
+    text = text.replace("return self.head(self.body(x))", f"return {forward}")
+    text = text.replace("            loss.backward()", f"            loss = loss + 0.1 * {penalty}\n            loss.backward()")
+    text = text.replace("ddp.wrap(Net())", f"ddp.wrap(Net(){option})")
+    assert {name for name, _ in judged(text)} == ({unused.NAME} if found and option else set())
+
+
 @pytest.mark.parametrize("move", ["model.to(device)", "model.cuda()", "model = model.to(device=device)"])
 def test_a_model_that_is_moved_after_its_wrap(move: str) -> None:
     device = ("device = ddp.device()", MADE)

@@ -55,6 +55,9 @@ def test_a_weighted_mean_is_that_of_all_ranks() -> None:
         pytest.param("print(out[1].detach())", 2, id="the second"),
         pytest.param("print(out.detach()[-3, 0])", 3, id="the third from the end"),
         pytest.param("for i in (1, 3, 2):\n    print(out[i].detach())", 4, id="several"),
+        pytest.param("for i in range(10):\n    print(out[i].detach())", 10, id="the first ten"),
+        pytest.param("few = out[:10].detach()\nfor i in range(10):\n    print(few[i])", 10, id="the first ten, cut out before"),
+        pytest.param("for i in range(min(10, len(out))):\n    print(out[i].detach())", None, id="as many as there are"),
         pytest.param("print(out[0].detach(), out[-1].detach())", None, id="the first and the last"),
         pytest.param("print(out[:, 1].detach())", None, id="a column"),
     ],
@@ -62,6 +65,11 @@ def test_a_weighted_mean_is_that_of_all_ranks() -> None:
 def test_a_sample_by_its_place(turn: str, least: int | None) -> None:
     words = said("samples in a rank's part of a batch", turn=turn)
     assert (f"needs at least {least} samples" in words[0] if least else not words), words
+
+
+def test_a_sample_whose_place_is_an_option() -> None:
+    turn = "import sys\nfor i in range(int(sys.argv[1])):\n    print(out[i].detach())"
+    assert said("needs the sample of this number in a rank's part of a batch", turn=turn)
 
 
 @pytest.mark.parametrize(
