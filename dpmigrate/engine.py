@@ -245,7 +245,7 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     rest = tuple(f for f in found if not (f.of_means and (f.edits or f.severity is Severity.BLOCKER)))
     if len(rest) < len(found) and not blockers(rest) and not script.exempt:
         texts = migration.rewritten(script, rest)
-        if isinstance(texts, migration.Unused) and _shown(script, texts):
+        if isinstance(texts, migration.Shown) and _shown(script, texts):
             return _of_script(name, script, how, finished)
         if isinstance(texts, migration.Judged) and texts.judgement.means and not texts.judgement.doubts:
             found = rest
@@ -261,7 +261,7 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
         found = tuple(f for f in found if f.edits or not f.of_means)
         if how.annotate:
             texts = migration.rewritten(script, found, _comments(script, left(found)))
-    if isinstance(texts, migration.Unused) and _shown(script, texts):
+    if isinstance(texts, migration.Shown) and _shown(script, texts):
         return _of_script(name, script, how, finished)
     if isinstance(texts, Problem):
         return _planned(script, Outcome(name, Status.REFUSED, files, texts.message))
@@ -277,11 +277,13 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
 
 
-def _shown(script: Script, unused: migration.Unused) -> bool:
-    """Tell the rules of wraps with layers that get no gradient; whether they did not know of one."""
-    shown = {w: words for w, words in unused.wraps if w not in script.shown_unused}
-    script.shown_unused |= shown
-    return bool(shown)
+def _shown(script: Script, shown: migration.Shown) -> bool:
+    """Tell the rules what the execution of a result has shown; whether they were not told of it before."""
+    wraps = {w: words for w, words in shown.wraps if w not in script.shown_unused}
+    calls = [c for c in shown.over_weights if c not in script.shown_over_weights]
+    script.shown_unused |= wraps
+    script.shown_over_weights += calls
+    return bool(wraps or calls)
 
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -41,10 +41,13 @@ class Judged(dict[Part, str]):
 
 
 @dataclass(frozen=True, slots=True)
-class Unused(Problem):
-    """A result in which some layer of the wrapped models gets no gradient, and the wraps of the program that it is about, each with the reason."""
+class Shown(Problem):
+    """A result that is not right, and what its execution shows that the rules may not know: wraps of models of which some layer gets no gradient, each with
+    the reason; calls of losses that are means over valid targets or weights of classes.
+    """
 
     wraps: tuple[tuple[Wrap, str], ...] = ()
+    over_weights: tuple[ast.Call, ...] = ()
 
 
 def files(program: Program, found: Sequence[Finding], texts: Texts | None = None) -> tuple[File, ...]:
@@ -103,7 +106,8 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         options = any(True for _ in script.methods("add_argument"))
         usual = judged(judge.executed(script.program, by_default=True), by_default=True) if options else None
         if usual is None or usual.faults or not usual.trains:
-            return Problem(f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {_PROVE}")
+            message = f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {_PROVE}"
+            return Shown(message, over_weights=_originals(script, again.program, judgement.over_weights))
         note = f"Shown to be right for the defaults of the options; with others it is not established: {doubted(judgement)}. Prove those that you use."
         judgement = replace(judgement, assumed=(*judgement.assumed, note), faults=())
     if not wrong_on_paper:
@@ -112,7 +116,7 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     message = f"the result would be wrong, so nothing was written: {first.place}: {first.words}"
     unused = [f for f in wrong_on_paper if f.invariant == judge.unused.NAME]
     wraps = tuple((w, f.words) for f in unused for w in _wraps(script, again.program, f.node))
-    return Unused(message, wraps=wraps) if wraps else Problem(message)
+    return Shown(message, wraps=wraps, over_weights=_originals(script, again.program, judgement.over_weights))
 
 
 def doubted(judgement: Judgement) -> str:
@@ -126,6 +130,13 @@ def _wraps(script: Script, result: Program, node: ast.AST | None) -> tuple[Wrap,
     found = [n for p in result.parts for n in ast.walk(p.tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == f"{script.ddp}.wrap"]
     found.sort(key=lambda n: (n.lineno, n.col_offset))
     return script.wraps_at(found.index(node), [ast.unparse(n.args[0]) for n in found]) if node in found else ()
+
+
+def _originals(script: Script, result: Program, nodes: Collection[ast.AST]) -> tuple[ast.Call, ...]:
+    """The calls of a program that calls of its result were, as far as both have the same text."""
+    calls = {(script.program.place(n.lineno), ast.unparse(n)): n for n in script.names.nodes if isinstance(n, ast.Call)} if nodes else {}
+    found = ((result.place(n.lineno), ast.unparse(n)) for n in nodes if isinstance(n, ast.Call))
+    return tuple(calls[key] for key in found if key in calls)
 
 
 def carried_out(program: Program, found: Sequence[Finding], *, only_comments: bool = False) -> Texts | Problem:

@@ -649,3 +649,73 @@ def test_backwards_of_two_models_may_follow_each_other(tmp_path: Path, second: s
     path.write_text(BACKWARDS.format(second=second, retain=retain))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is status, outcome
+
+
+#: a model that gives its loss, of which labels are left out that a mask chooses: only the execution of the result shows that it is no mean over the samples
+OWN_LOSS = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 3)
+
+    def forward(self, x, y, mask):
+        out = self.body(x)
+        criterion = nn.CrossEntropyLoss()
+        labels = torch.where(mask, y, torch.tensor(criterion.ignore_index).type_as(y))
+        return out, criterion(out, labels)
+
+
+def main():
+    data = TensorDataset(torch.randn(64, 4), torch.randint(0, 3, (64,)), torch.rand(64) > 0.5)
+    loader = DataLoader(data, batch_size=16, shuffle=True)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        model.train()
+        for x, y, mask in loader:
+            out, loss = model(x, y, mask)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        total = 0.0
+        {quiet}
+            for x, y, mask in DataLoader(data, batch_size=16):
+                out, loss = model(x, y, mask)
+                total += loss.item()
+        print(total)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("quiet", "status"),
+    [
+        ("with torch.no_grad():", Status.CHANGED),
+        # the runtime exchanges numbers where there are gradients, and the ranks have different batches
+        ("if epoch > 0:", Status.REFUSED),
+    ],
+)
+def test_a_mean_over_valid_targets_that_the_result_shows(tmp_path: Path, quiet: str, status: Status) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(OWN_LOSS.format(quiet=quiet))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is status, outcome
+    weighted = "ddp.weighted_mean(criterion(out, labels), ddp.weight_of(labels, weight=criterion.weight, ignore_index=criterion.ignore_index))"
+    assert (weighted in str(outcome.files[-1].after)) is (status is Status.CHANGED)
+
+
+def test_a_mean_over_valid_targets_that_cannot_be_weighted(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    text = OWN_LOSS.format(quiet="with torch.no_grad():").replace("(out, labels)", "(out, labels if len(x) > 2 else pick(y))")
+    path.write_text(text.replace("class Net", "def pick(y):\n    return y.masked_fill(y == 0, -100)\n\n\nclass Net"))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.REFUSED, outcome

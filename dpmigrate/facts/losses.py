@@ -94,6 +94,13 @@ class Losses:
         self.of_backward(call)
         return list(self._weighted.values())
 
+    def over_weights(self, call: ast.Call) -> Weighted | None:
+        """The weights of a call of a cross entropy, of which it is known that it is a mean over them. None where they cannot be written down."""
+        if self.names.dotted(call.func).startswith(_FUNCTIONAL):
+            return weights.of_targets(self.roles, call, None, anywhere=True)
+        made = next((v.node for v in self.roles.values.eval(call.func) if isinstance(v.node, ast.Call)), None)
+        return weights.of_targets(self.roles, call, made, anywhere=True) if made is not None and self._always_crosses(call) else None
+
     def means_in(self, call: ast.Call) -> list[ast.Call]:
         """The means over all elements, of torch's losses or by ``mean()``, that the loss is made of."""
         self._means = {}

@@ -59,6 +59,8 @@ class Script:
         self.switches: tuple[ast.stmt, ...] = self._without_own_mode() if self.half_migrated else ()
         #: why wraps need ``find_unused``, as the result without it has shown
         self.shown_unused: dict[Wrap, str] = {}
+        #: calls of losses that are means over valid targets or weights, as the result has shown
+        self.shown_over_weights: list[ast.Call] = []
         self.wraps: WrapPlan = self._wrapping.plan()
         self.losses = losses.Losses(self.roles)
         self._phases: dict[BatchLoop, Phases | None] = {}

@@ -43,10 +43,13 @@ class Weighted:
     labels: str = ""  # the source of what a model of a library is given as labels, of which -100 does not count
 
 
-def of_targets(roles: Roles, call: ast.Call, made: ast.Call | None) -> Weighted | None:
-    """The weights of a cross entropy: ``made`` is the loss object's constructor, None for the functional form. None where they cannot be written down."""
+def of_targets(roles: Roles, call: ast.Call, made: ast.Call | None, *, anywhere: bool = False) -> Weighted | None:
+    """The weights of a cross entropy: ``made`` is the loss object's constructor, None for the functional form. None where they cannot be written down.
+
+    ``anywhere``: whether every rank comes there equally often is left to the execution of the result.
+    """
     target = _argument(call, "target", 1)
-    if target is None or not pure(target) or not _trained_here(roles, call):
+    if target is None or not pure(target) or not (anywhere or _trained_here(roles, call)):
         return None
     if made is not None and isinstance(call.func, ast.Name | ast.Attribute):
         name = ast.unparse(call.func)
@@ -116,8 +119,10 @@ def of_count(roles: Roles, node: ast.BinOp) -> Weighted | None:
 def _trained_here(roles: Roles, node: ast.AST) -> bool:
     """Whether every rank comes here in every step, and no evaluation waits here that is split."""
     region = roles.region(node)
-    if _in_model(roles, node, frozenset()) or _by_batch(roles, node):
+    if _by_batch(roles, node):
         return False
+    if _in_model(roles, node, frozenset()):
+        return _together(roles, node, frozenset())
     return region == "train" or (region == "both" and _together(roles, node, frozenset()))
 
 

@@ -6,6 +6,7 @@ reads the trace alone and knows neither facts nor rules, so that a fault in thos
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -56,6 +57,8 @@ class Judgement:
     drawn: str = ""
     #: something is differentiated, by which an optimizer steps
     trains: bool = False
+    #: calls of the result that are means over valid targets or weights, where a loss is no mean
+    over_weights: tuple[ast.AST, ...] = ()
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -102,7 +105,7 @@ def judged(
     sentences = (*also, *assumed.sentences(case))
     trains = any(True for _ in case.losses())
     own = assumed.own_totals(case)
-    return Judgement(found, sentences, own, _means(case), assumed.drawn(case), trains)
+    return Judgement(found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case))
 
 
 def faults(

@@ -33,6 +33,15 @@ NAME = "losses and totals are those of all samples"
 COUPLED = "a loss takes each sample by itself"
 
 
+def over_weights(trial: Trial) -> tuple[ast.AST, ...]:
+    """The calls of losses with gradients that are means over valid targets or weights of classes,
+    where some loss is no mean over the samples.
+    """
+    if all(d.placement == placements.MEAN for _, d in trial.losses()):
+        return ()
+    return tuple(dict.fromkeys(e.node for e in trial.result.trace.of("mean over weights")))
+
+
 def faults(trial: Trial) -> Iterator[Fault]:
     """Losses that are no mean over the ranks, and reductions of what is no such part."""
     for node, loss in trial.losses():

@@ -28,9 +28,9 @@ whose gradients, averaged over the ranks, are those of the mean over the global 
 as in an evaluation under `no_grad`, nothing is exchanged.
 
 ## When it is not fixed
-Where the divisor comes from the model's output, where the targets are an expression that should not be computed twice, and where the loss is computed inside
-the model (a loss module beside it is like a function): then it is refused. So is a loss that an evaluation computes as well, with gradients, where each rank
-would have other batches: in a split evaluation without `no_grad`, with a shuffled loader in a loop that trains and evaluates.
+Where the divisor comes from the model's output, and where the targets are an expression that should not be computed twice: then it is refused. So is a loss
+that an evaluation computes as well, with gradients, where each rank would have other batches: in a split evaluation without `no_grad`, with a shuffled loader
+in a loop that trains and evaluates. A loss that the model computes itself is converted there.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
         if loss.norm is Norm.WEIGHTED:
             yield Hit(
                 loss.node, f"{read_as(script, loss)}: the mean of the ranks' losses is not the loss of the global batch", severity=Severity.BLOCKER,
-                advice="compute it in the training loop, as criterion(output, target) with target in a variable, or as a sum divided by a count of the data",
+                advice="compute it as criterion(output, target) with target in a variable, or as a sum over a count of the data, and evaluate under no_grad()",
                 of_means=True,
             )  # fmt: skip
             continue
@@ -63,6 +63,12 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
             if id(part.value) not in done:
                 done.add(id(part.value))
                 yield Hit(part.value, _FUNCTION if part.inner else _MESSAGE, tuple(_edits(script, part)))
+
+
+    for shown in script.shown_over_weights:
+        known = script.losses.over_weights(shown)
+        if known is not None and id(shown) not in done:
+            yield Hit(shown, _MESSAGE, tuple(_edits(script, known)))
 
 
 _FUNCTION = "a function of this mean, such as a root, is taken: the mean of what the ranks have is not that of the global batch"
