@@ -9,18 +9,19 @@ from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.heap import Object
-from dpmigrate.execution.values import NOTHING, Const, Data, Value, const, data
+from dpmigrate.execution.values import NOTHING, Const, Data, Value, const, data, known
 from dpmigrate.judge import normalised, streams, totals
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
 from dpmigrate.library.batches import SHARED, divided
+from dpmigrate.library.detection import TAKEN
 from dpmigrate.library.sites import PADDING
 
 
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
-        normalised.sentences, _models, _axes, _squeezed, _single, _scaled, _means, _parts, _mixed, _decided, _devices, _partners, _padding,
+        normalised.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, _mixed, _decided, _devices, _partners, _padding,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
@@ -72,6 +73,15 @@ def _models(trial: Trial) -> Iterator[str]:
         yield (
             f"The code of {name} is not seen: it is taken for a model that treats each sample of a "
             "batch by itself."
+        )
+
+
+def _detectors(trial: Trial) -> Iterator[str]:
+    """Detectors whose losses are means over boxes, of which each rank has another number."""
+    for name in dict.fromkeys(known(e.values["name"]) for e in trial.result.trace.of(TAKEN)):
+        yield (
+            f"The losses of {name} are means over the boxes of a rank's pictures; the mean of those of all "
+            "ranks is taken, as torchvision does it under DDP, which is not quite that over all boxes."
         )
 
 

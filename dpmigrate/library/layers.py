@@ -16,20 +16,20 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     Data,
-    Items,
     Ref,
     Value,
     const,
+    data,
     known,
     placement_of,
     value,
 )
-from dpmigrate.library import sequence_models
+from dpmigrate.library import detection, sequence_models
 from dpmigrate.library.copies import copy_of
 from dpmigrate.library.effects import cut
 from dpmigrate.library.joining import parts_of
 from dpmigrate.library.layer_table import BARE, LAYERS, implicit
-from dpmigrate.library.modules import MODEL, ROUND, forward, own_method, owned
+from dpmigrate.library.modules import MODEL, ROUND, each_data, forward, own_method, owned
 from dpmigrate.library.reductions import along
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT, attending, cell, recurrent
 from dpmigrate.library.sites import Site, on_axis, rows_of
@@ -96,7 +96,7 @@ def layer_called(site: Site, made: Object) -> Value:
     name = foreign_name(site.m, made).removeprefix("Lazy")
     plain = Site(site.m, name, site.arguments, site.node, site.frame)
     if made.extra == MODEL:
-        result = sequence_models.called(plain, made) or _model(plain)
+        result = sequence_models.called(plain, made) or detection.called(plain, made) or _model(plain)
     elif name in RECURRENT:
         result = recurrent(site, made, name)
     elif name in CELLS:
@@ -133,15 +133,8 @@ def has_parameters(m: Execution, made: Object) -> bool:
 
 
 def reached(v: Value, made: Object, site: Site) -> Value:
-    """What a layer gives, tuples as well: a gradient comes to its parameters."""
-    return reach(
-        tuple(
-            Items(tuple(reached(i, made, site) for i in a.items)) if isinstance(a, Items) else a
-            for a in v
-        ),
-        made,
-        site,
-    )
+    """What a layer gives, in tuples and dictionaries as well: a gradient comes to its parameters."""
+    return each_data(site.m, v, lambda d: data(reach(value(d), made, site))[0])
 
 
 def reach(v: Value, made: Object, site: Site) -> Value:

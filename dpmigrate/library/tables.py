@@ -40,6 +40,7 @@ from dpmigrate.library import (
     collections,
     command_line,
     configs,
+    detection,
     devices,
     distributed,
     effects,
@@ -100,7 +101,7 @@ TABLES: tuple[ModuleType, ...] = (
     torch_optim, torch_data, batches, torch_process, devices, distributed, runtime,
     runtime_reductions, streams, files, progress, trackers, transformers, vision, metrics,
     families, pure, python_names, array_names, rearranging, configs, networks, sequence_models,
-    experiments,
+    detection, experiments,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
 
