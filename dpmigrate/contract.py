@@ -35,6 +35,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "mean_all": ("*values", "over"),
     "gather_all": ("*values", "over"),
     "sum_loss": ("loss",),
+    "sum_term": ("value",),
     "weighted_mean": ("loss", "weight"),
     "mean_count": ("count",),
     "weight_of": ("target", "weight", "ignore_index"),

@@ -67,6 +67,7 @@ class _Found:
     loss: Loss
     weighted: dict[int, Weighted]
     means: dict[int, ast.Call]
+    sums: dict[int, ast.expr]
 
 
 class Losses:
@@ -81,6 +82,7 @@ class Losses:
         self._known: dict[int, _Found] = {}
         self._weighted: dict[int, Weighted] = {}
         self._means: dict[int, ast.Call] = {}
+        self._sums: dict[int, ast.expr] = {}
         self._averaged = frozenset(id(a.total.node) for a in copies.averages(roles))
 
     def of_backward(self, call: ast.Call) -> Loss:
@@ -107,6 +109,12 @@ class Losses:
         self.of_backward(call)
         return list(self._means.values())
 
+    def sums_in(self, call: ast.Call) -> list[ast.expr]:
+        """The terms of the loss that are sums over the batch, where others are means or do not depend on it."""
+        self._sums = {}
+        self.of_backward(call)
+        return list(self._sums.values())
+
     def names_of(self, call: ast.Call) -> set[str]:
         """The names that mean the loss of the backward call: itself and what it is assigned from, one step."""
         assert isinstance(call.func, ast.Attribute)
@@ -123,6 +131,7 @@ class Losses:
             known = self._classified(node)
         self._weighted |= known.weighted
         self._means |= known.means
+        self._sums |= known.sums
         return known.loss
 
     def _met(self, node: ast.expr) -> bool:
@@ -134,14 +143,14 @@ class Losses:
 
     def _classified(self, node: ast.expr) -> _Found:
         here, outer = len(self._busy), self._cut
-        weighted, means = self._weighted, self._means
-        self._weighted, self._means, self._cut = {}, {}, _UNCUT
+        weighted, means, sums = self._weighted, self._means, self._sums
+        self._weighted, self._means, self._sums, self._cut = {}, {}, {}, _UNCUT
         self._busy[id(node)] = here
         try:
-            found = _Found(self._norm(node), self._weighted, self._means)
+            found = _Found(self._norm(node), self._weighted, self._means, self._sums)
         finally:
             del self._busy[id(node)]
-            self._weighted, self._means = weighted, means
+            self._weighted, self._means, self._sums = weighted, means, sums
         if self._cut >= here:
             self._known[id(node)] = found
         else:
@@ -173,17 +182,33 @@ class Losses:
     def _name(self, node: ast.Name) -> Loss:
         found = self._assigned(node)
         if found:
-            return _join(node, found)
+            return self._added_up(node, found)
         bound = list(self.names.bindings(self.names.scope_of[node], node.id))
         if bound and all(b.how == "param" for b in bound):
-            found = [self.norm(p) for b in bound for p in self.roles.handed(b) if p is not None]
-            return _join(node, found) if found else Loss(Norm.UNKNOWN, node)
+            given = [self.norm(p) for b in bound for p in self.roles.bound_to(b) if p is not None]
+            return _join(node, given) if given else Loss(Norm.UNKNOWN, node)
         return (
             Loss(Norm.CONST, node) if bound and all(b.how in ("assign", "for") for b in bound) and not self.numbers.in_batch(node) else Loss(Norm.UNKNOWN, node)
         )
 
-    def _assigned(self, node: ast.Name) -> list[Loss]:
-        """The norms of what the name is given: the last plain assignment before the read, with every addition after it."""
+    def _added_up(self, node: ast.expr, terms: list[tuple[ast.expr | None, Loss]]) -> Loss:
+        """The norm of a sum of terms: beside means, and what does not depend on the batch, those that are sums over it are noted, to be scaled by themselves.
+        A term is None where what it stands for cannot be written round.
+        """
+        joined = _join(node, [loss for _, loss in terms])
+        sums = [e for e, loss in terms if loss.norm is Norm.SUM]
+        if joined.norm is not Norm.UNKNOWN or not sums or any(loss.norm in (Norm.UNKNOWN, Norm.WEIGHTED) for _, loss in terms):
+            return joined
+        written = [e for e in sums if e is not None]
+        if len(written) < len(sums):
+            return joined
+        self._sums |= {id(e): e for e in written}
+        return Loss(Norm.MEAN, node)
+
+    def _assigned(self, node: ast.Name) -> list[tuple[ast.expr | None, Loss]]:
+        """The norms of what the name is given, each with the expression: the last plain assignment before the read, with every addition after it. An
+        element of what is assigned has no expression.
+        """
         here = self.names.scope_of[node]
         owner = self.names.owner(here, node.id)
         plain: list[tuple[tuple[int, int], ast.expr, tuple[int | str, ...]]] = []
@@ -202,9 +227,9 @@ class Losses:
             start = straight[-1][0] if straight else (0, 0)
             plain = [p for p in before if p[0] >= start]
             extra = [e for e in extra if start < e[0] < position(node)]
-        found: list[tuple[ast.expr | ast.AugAssign, Loss]] = [(v, self._part(v, path)) for _, v, path in plain]
-        found += [(e, Loss(Norm.UNKNOWN, e) if isinstance(e, ast.AugAssign) else self.norm(e)) for _, e in extra]
-        return [self._placed(loss, value, node) for value, loss in found]
+        found: list[tuple[ast.expr | ast.AugAssign, bool, Loss]] = [(v, not path, self._part(v, path)) for _, v, path in plain]
+        found += [(e, True, Loss(Norm.UNKNOWN, e) if isinstance(e, ast.AugAssign) else self.norm(e)) for _, e in extra]
+        return [(value if whole and isinstance(value, ast.expr) else None, self._placed(loss, value, node)) for value, whole, loss in found]
 
     def _placed(self, loss: Loss, value: ast.expr | ast.AugAssign, read: ast.Name) -> Loss:
         """The loss by where it is assigned: under a test on the batch, or in a loop over samples, where means are added up to a sum."""
@@ -243,7 +268,7 @@ class Losses:
     def _binary(self, node: ast.BinOp) -> Loss:
         left, right = self.norm(node.left), self.norm(node.right)
         if isinstance(node.op, ast.Add | ast.Sub):
-            return _join(node, [left, right])
+            return self._added_up(node, [(node.left, left), (node.right, right)])
         if isinstance(node.op, ast.Div):
             if left.norm is Norm.SUM and batch.size(self.roles, node.right) and not selections.chosen(self.roles, node.right):
                 return Loss(Norm.MEAN, node)
@@ -270,7 +295,7 @@ class Losses:
             return found if found.norm is Norm.CONST else Loss(Norm.UNKNOWN, node, found.why)
         known = self._known.get(id(inner))
         counted = [weights.of_samples(self.roles, m) for m in known.means.values()] if known is not None else []
-        if known is None or not (counted or known.weighted) or None in counted:
+        if known is None or known.sums or not (counted or known.weighted) or None in counted:
             return Loss(Norm.WEIGHTED, node, "a function of a mean, which each rank would have of its own mean")
         self._weighted |= {id(part.value): part for part in counted if part is not None}
         return Loss(Norm.MEAN, node)
@@ -341,7 +366,9 @@ class Losses:
         """Python's ``sum`` adds losses up; what each is decides."""
         if not self._from_batch(what):
             return Loss(Norm.CONST, node)
-        return _join(node, [self.norm(e) for e in what.elts]) if isinstance(what, ast.List | ast.Tuple) and what.elts else Loss(Norm.UNKNOWN, node)
+        if not isinstance(what, ast.List | ast.Tuple) or not what.elts:
+            return Loss(Norm.UNKNOWN, node)
+        return self._added_up(node, [(e, self.norm(e)) for e in what.elts])
 
     def _mean(self, node: ast.Call, what: ast.expr) -> Loss:
         function = self.names.dotted(node.func) == "torch.mean"

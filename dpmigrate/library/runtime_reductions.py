@@ -212,6 +212,11 @@ def weighted_mean(site: Site) -> Value | None:
     )
 
 
+def with_gradients(effect: Effect) -> Effect:
+    """The same where gradients are recorded; without them the runtime gives what it is given."""
+    return lambda site: effect(site) if site.grad() else site.get(0)
+
+
 def collective(effect: Effect) -> Effect:
     """The same where all ranks come together for it, which they do for gradients alone: without
     them the runtime gives what it is given.
@@ -244,6 +249,7 @@ ROWS = (
     row("gather_all", gathered),
     row("any_rank from_main main_settings", decided),
     row("sum_loss", made_of(_sum, "sum over the samples", placements.MEAN)),
+    row("sum_term", with_gradients(made_of(_sum, "sum over the samples", placements.MEAN))),
     row("weighted_mean", collective(weighted_mean)),
     row("mean_count", collective(made_of(_sum, "number of samples", placements.size()))),
     row("weight_of", made_of(_rows, "target of the samples", placements.SUM)),

@@ -19,17 +19,26 @@ ddp.sum_loss(loss).backward()
 ```
 `ddp.sum_loss` leaves the value as it is; its gradient is summed over the ranks instead of averaged.
 
+A term that is a sum, beside terms that are means or do not depend on the batch, is scaled by itself:
+```python
+loss = F.mse_loss(out, x) + ddp.sum_term(-0.5 * (1 + logvar - mu.pow(2) - logvar.exp()).sum())
+```
+Its value is W times that of the rank's part, so that the mean of the ranks' losses, which is printed or decides, is that of the global batch; under
+`no_grad`, where an evaluation has whole batches, it stays as it is.
+
 A sum that is differentiated for its samples alone (`model(x).sum().backward()`, then `x.grad`, and `zero_grad()` before the optimizer steps) stays as it is:
 each sample has the gradient that one process gives it.
 
 ## When it is not fixed
-When part of the loss is a mean and part a sum (DPM305).
+When a function of the program gives a mean or a sum, as a setting says (DPM305).
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from dpmigrate.edit import Edit, Wrap
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -39,11 +48,20 @@ from dpmigrate.rules._edits import scaled_backward
 
 @rule("DPM301", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def sum_loss(script: Script) -> Iterator[Hit]:
+    terms: dict[int, ast.expr] = {}
     for call in script.roles.backwards:
         if call in script.alone:
             continue
         loss = script.losses.of_backward(call)
+        if loss.norm is Norm.MEAN:
+            terms |= {id(e): e for e in script.losses.sums_in(call)}
         if loss.norm is not Norm.SUM:
             continue
         why = f" ({loss.why})" if loss.why else ""
         yield Hit(call, f"the loss is a sum{why}: averaged gradients would be W times too small", (scaled_backward(script, call),))
+    for term in terms.values():
+        yield Hit(term, "this term of the loss is a sum over the batch, and others are not: its gradient would be W times too small", (_scaled(script, term),))
+
+
+def _scaled(script: Script, term: ast.expr) -> Edit:
+    return Wrap(script.span(term), f"{script.ddp}.sum_term({{}})")

@@ -25,6 +25,16 @@ def sum_loss(loss: torch.Tensor) -> torch.Tensor:
     return same
 
 
+def sum_term(value: torch.Tensor) -> torch.Tensor:
+    """``value``, a sum over the rank's part of the batch, as a term of a loss beside terms that are means: W times as large, so that the mean over the
+    ranks, which DDP takes of the gradients, is the sum over the global batch, and that of the values as well.
+
+    Any shape. Not a collective. Where gradients are switched off, as in an evaluation of whole batches, ``value`` itself.
+    """
+    world = world_size()
+    return value * world if world > 1 and torch.is_grad_enabled() else value
+
+
 def mean_count(count: Any) -> Any:
     """``count`` averaged over the ranks: what a rank's sum is divided by, so that DDP's average of the quotients is the mean over the global batch.
 

@@ -62,7 +62,7 @@ def test_evaluation_may_go_round_it() -> None:
     ],
 )
 def test_through_the_wrapper(call: str, expected: str) -> None:
-    assert f"loss = loss + {expected}.sum()" in whole(net=_NET, defs=_BODY, step=_step(f"loss = loss + {call}.sum()"))
+    assert f"loss = loss + {expected}.mean()" in whole(net=_NET, defs=_BODY, step=_step(f"loss = loss + {call}.mean()"))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_through_the_wrapper(call: str, expected: str) -> None:
     ],
 )
 def test_behind_data_parallel(call: str, expected: str) -> None:
-    assert f"loss = loss + {expected}.sum()" in whole(net=_NET, defs=_BODY, model=_DP, step=_step(f"loss = loss + {call}.sum()"))
+    assert f"loss = loss + {expected}.mean()" in whole(net=_NET, defs=_BODY, model=_DP, step=_step(f"loss = loss + {call}.mean()"))
 
 
 def test_where_nothing_else_calls_the_model() -> None:

@@ -17,7 +17,7 @@ _STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
         pytest.param("loss = F.mse_loss(model(x), y, reduction='sum') / x.size(0)", id="divided by the batch"),
         pytest.param("loss = F.cross_entropy(model(x), y) + model.fc.weight.pow(2).mean()", id="a regulariser"),
         pytest.param("loss = F.mse_loss(model(x), y)  # reduction='sum'", id="in a comment"),
-        pytest.param("loss = F.mse_loss(model(x), y, reduction='sum') + F.mse_loss(model(x), y)", id="part a mean, part a sum"),
+        pytest.param("loss = F.mse_loss(model(x), y, reduction='sum') if epoch else F.mse_loss(model(x), y)", id="a mean or a sum"),
     ],
 )
 def test_nothing_to_say(line: str) -> None:
@@ -41,6 +41,41 @@ def test_found_and_fixed(before: str, line: str, module_level: bool) -> None:
     parts: dict[str, str | bool] = {"before": before, "step": _STEP.format(line), "module_level": module_level}
     assert found("DPM301", **parts) == ["loss.backward()"]
     assert "ddp.sum_loss(loss).backward()" in after(**parts)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param("loss = z.sum() + c(z, y)", "loss = ddp.sum_term(z.sum()) + c(z, y)", id="beside a mean"),
+        pytest.param("loss = c(z, y) - 2 * (z.sum() + z.pow(2).sum())", "loss = c(z, y) - ddp.sum_term(2 * (z.sum() + z.pow(2).sum()))", id="taken away"),
+        pytest.param("loss = c(z, y)\nloss += z.sum()", "loss += ddp.sum_term(z.sum())", id="added afterwards"),
+        pytest.param("loss = z.sum()\nloss += c(z, y)", "loss = ddp.sum_term(z.sum())", id="before a mean is added"),
+        pytest.param("loss = 0.5 * (c(z, y) + z.sum())", "loss = 0.5 * (c(z, y) + ddp.sum_term(z.sum()))", id="inside a factor"),
+        pytest.param("loss = sum([c(z, y), z.sum()])", "loss = sum([c(z, y), ddp.sum_term(z.sum())])", id="by Python's sum"),
+        pytest.param("n = model.fc.weight.norm()\nloss = z.sum() + sum(p.norm() for p in model.parameters())", "loss = ddp.sum_term(z.sum()) + sum(", id="a regulariser"),
+    ],
+)
+def test_a_term_beside_others(line: str, expected: str) -> None:
+    parts = {"before": "c = nn.CrossEntropyLoss()", "step": _STEP.format(f"z = model(x)\n{line}")}
+    assert any(expected in changed for changed in after(**parts))
+    assert "loss.backward()" not in found("DPM301", **parts)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("loss, n = z.sum(), 1\nloss += c(z, y)", id="an element of what is assigned"),
+        pytest.param("loss = z.sum() + what(z)", id="beside what is not known"),
+        pytest.param("loss = torch.sqrt(z.sum() + c(z, y))", id="inside a function"),
+    ],
+)
+def test_a_term_that_cannot_be_scaled(line: str) -> None:
+    assert found("DPM301", before="c = nn.CrossEntropyLoss()", step=_STEP.format(f"z = model(x)\n{line}")) == []
+
+
+def test_a_factor_that_is_a_parameter_with_a_default() -> None:
+    defs = "def f(z, y, beta=0.1):\n    return F.cross_entropy(z, y) + beta * z.sum()"
+    assert "return F.cross_entropy(z, y) + ddp.sum_term(beta * z.sum())" in after(defs=defs, step=_STEP.format("loss = f(model(x), y)"))
 
 
 def test_the_expression_before_backward() -> None:

@@ -179,6 +179,18 @@ def summed_loss() -> None:
 
 
 @check
+def summed_term() -> None:
+    weight = torch.tensor([2.0, 3.0], requires_grad=True)
+    term = ddp.sum_term((weight**2).sum())
+    assert term.item() == 13.0 * ddp.world_size()
+    (term + weight.mean()).backward()
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [4.0 * ddp.world_size() + 0.5, 6.0 * ddp.world_size() + 0.5]
+    with torch.no_grad():
+        assert ddp.sum_term((weight**2).sum()).item() == 13.0
+
+
+@check
 def weights_of_targets() -> None:
     target = torch.tensor([[0, 2, -100], [2, 1, 1]])
     assert ddp.weight_of(target).item() == 5
