@@ -450,8 +450,9 @@ class Losses:
         found = [(v, self._returned(v, item)) for v in values]
         known = [loss for _, loss in found if loss.norm in (Norm.MEAN, Norm.SUM, Norm.WEIGHTED)]
         # return loss, logits … return (logits,): what is differentiated is a scalar, so it is not the one that has no loss in it
-        kept = [loss for v, loss in found if not known or loss.norm is not Norm.UNKNOWN or "loss" in ast.unparse(v).lower()]
-        return kept or [Loss(Norm.UNKNOWN, call)]
+        kept = [(v, loss) for v, loss in found if not known or loss.norm is not Norm.UNKNOWN or "loss" in ast.unparse(v).lower()]
+        joined = self._added_up(call, [(_element(v, item), loss) for v, loss in kept]) if kept else Loss(Norm.UNKNOWN, call)
+        return [joined] if joined.norm is Norm.MEAN else [loss for _, loss in kept] or [joined]
 
     def _returned(self, value: ast.expr, item: int) -> Loss:
         return self._part(value, (item,)) if isinstance(value, ast.Tuple | ast.List) else self.norm(value)
@@ -510,6 +511,13 @@ class Losses:
             return self._mean_of(known, Loss(Norm.WEIGHTED, node, f"{name} is a mean {_SELECTED}"))
         self._means[id(node)] = node
         return Loss(Norm.MEAN, node)
+
+
+def _element(value: ast.expr, item: int) -> ast.expr | None:
+    """The expression of what a return statement gives as its element ``item``, or of all that it gives."""
+    if not isinstance(value, ast.Tuple | ast.List):
+        return value
+    return None if any(isinstance(e, ast.Starred) for e in value.elts) or item >= len(value.elts) else value.elts[item]
 
 
 def _join(node: ast.AST, found: list[Loss], mixed: str = "part of the loss is a mean and part a sum") -> Loss:

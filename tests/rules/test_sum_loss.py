@@ -73,6 +73,13 @@ def test_a_term_that_cannot_be_scaled(line: str) -> None:
     assert found("DPM301", before="c = nn.CrossEntropyLoss()", step=_STEP.format(f"z = model(x)\n{line}")) == []
 
 
+def test_what_a_function_may_give() -> None:
+    defs = "def f(z, y, plain):\n    if plain:\n        return z.sum(), z\n    loss = F.cross_entropy(z, y)\n    return loss, z"
+    assert "return ddp.sum_term(z.sum()), z" in after(defs=defs, step=_STEP.format("loss, z = f(model(x), y, epoch)"))
+    both = defs.replace("loss, z", "(*some(loss), z)")
+    assert found("DPM301", defs=both, step=_STEP.format("loss, z = f(model(x), y, epoch)")) == []
+
+
 def test_a_factor_that_is_a_parameter_with_a_default() -> None:
     defs = "def f(z, y, beta=0.1):\n    return F.cross_entropy(z, y) + beta * z.sum()"
     assert "return F.cross_entropy(z, y) + ddp.sum_term(beta * z.sum())" in after(defs=defs, step=_STEP.format("loss = f(model(x), y)"))
