@@ -346,7 +346,8 @@ class Judged(Execution):
             return
         for made in self.objects(model):
             parts = owned(self, made.number)
-            before = any(self._held(n, MOVED) for n in parts)
+            inner = self.objects(self.heap.read((made.number, "module")) or NOTHING)
+            before = not inner or any(self._held(n, MOVED) for n in (*parts, *(o.number for o in inner)))
             if self.sole and made.name in SYNCHRONISED and not before:
                 super().event("judge moved", node, frame, wrapper=model)
             for number in parts:

@@ -708,6 +708,14 @@ def test_a_model_that_is_moved_after_its_wrap(move: str) -> None:
     assert judged(late.replace("ddp.wrap(Net())", "ddp.wrap(Net().to(device))")) == []
 
 
+def test_a_model_that_is_not_known_may_have_been_moved_before() -> None:
+    device = ("device = ddp.device()", MADE)
+    text = _frozen(device, ("model.to(device)", SEED)).replace("    model = ddp.wrap(Net())", "    net = Net() if x else missing.Net()\n    model = ddp.wrap({})")
+    text = text.replace("import torch\n", "import torch\nimport sys\nimport missing\n\nx = len(sys.argv) > 1\n", 1)
+    assert wrapped.NAME not in {name for name, words in judged(text.format("net.to(device)")) if "moved after" in words}
+    assert any("moved after" in words for _, words in judged(text.format("net")))
+
+
 @pytest.mark.parametrize("move", ["model.to(torch.float64)", "model.cpu()", "model.to('cpu')"])
 def test_a_wrapper_that_stays_where_it_is(move: str) -> None:
     assert judged(_frozen((move, SEED))) == []
