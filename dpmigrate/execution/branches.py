@@ -74,7 +74,7 @@ class BranchParts(GeneratorParts):
         return bool(outcomes)
 
     def _if(self, node: ast.If, frame: Frame) -> bool:
-        test = self.evaluate(node.test, frame)
+        test = self.condition(self.evaluate(node.test, frame), node.test, frame)
         if not test:
             return False
         truth = self.truth(test)

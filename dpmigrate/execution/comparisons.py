@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from dpmigrate.execution import arithmetic, divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import KEYS, UNSEEN
+from dpmigrate.execution.heap import KEYS, UNSEEN, Object
 from dpmigrate.execution.literals import LiteralParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import Kind
@@ -31,6 +31,7 @@ from dpmigrate.execution.values import (
     atoms,
     const,
     data,
+    join,
     known,
     only,
     placement_of,
@@ -44,12 +45,57 @@ _COMPARED = {
 }  # fmt: skip
 
 
+#: what may do more than give a value
+_EFFECTS = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+
+
 class ComparisonParts(LiteralParts):
     """``a < b``, ``a in b``, ``a is None``."""
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        #: the comparisons of chains
+        self._pairs: dict[ast.Compare, list[ast.Compare]] = {}
+
     def _compare(self, node: ast.Compare, frame: Frame) -> Value:
         left = self.evaluate(node.left, frame)
+        if any(isinstance(n, _EFFECTS) for c in node.comparators[1:] for n in ast.walk(c)):
+            return self._chained(node, 0, left, frame)
         rights = [self.evaluate(c, frame) for c in node.comparators]
+        return self._compared(node, left, rights, frame)
+
+    def _chained(self, node: ast.Compare, index: int, left: Value, frame: Frame) -> Value:
+        """``a < b < f(c)``: what is behind a comparison is evaluated where that is true."""
+        right = self.evaluate(node.comparators[index], frame)
+        first = self._compared(self._pair(node, index), left, [right], frame)
+        if index == len(node.ops) - 1:
+            return first
+        test = self.condition(first, node, frame)
+        truth = self.truth(test) if test else False
+        if truth is not None:
+            return self._chained(node, index + 1, right, frame) if truth else first
+        parted, rest = self.parting(test, node), NOTHING
+
+        def further() -> bool:
+            nonlocal rest
+            rest = self._chained(node, index + 1, right, frame)
+            return bool(rest)
+
+        self.branch([lambda: True, further], parted)
+        out = join(first, rest)
+        return divergence.differing(out, parted) if parted is not None else out
+
+    def _pair(self, node: ast.Compare, index: int) -> ast.Compare:
+        """One of the comparisons of a chain, always the same node."""
+        if node not in self._pairs:
+            pairs = zip(node.ops, node.comparators, strict=True)
+            each = [ast.Compare(node.left, [op], [right]) for op, right in pairs]
+            self._pairs[node] = [ast.copy_location(one, node) for one in each]
+        return self._pairs[node][index]
+
+    def _compared(
+        self, node: ast.Compare, left: Value, rights: list[Value], frame: Frame
+    ) -> Value:
         if len(rights) == 1:
             answer = self._comparison(node.ops[0], left, rights[0], node, frame)
             if answer is not None:
@@ -163,12 +209,38 @@ class ComparisonParts(LiteralParts):
     def own_operator(
         self, v: Value, name: str, given: list[Value], node: ast.AST, frame: Frame
     ) -> Value | None:
-        """What a special method of the program's class gives; None where there is none."""
-        for made in self.instances_of(v):
-            method = self.method_of(made, name)
-            if method is not None:
-                return self.call(value(method), Arguments(given), node, frame)
-        return None
+        """What a special method of the program's classes gives; None where there is none. Of
+        several objects each one's own method is called, as it differs which one it is.
+        """
+        methods = [m for o in self.instances_of(v) if (m := self.method_of(o, name)) is not None]
+        if not methods:
+            return None
+        apart = [a for a in v if isinstance(a, Differs)]
+        out = self.call((*methods, *apart), Arguments(given), node, frame)
+        if len(methods) < len(v) - len(apart):  # others have another answer
+            out = join(out, SETTING)
+            why = self.parting(tuple(apart), node)
+            out = divergence.differing(out, why) if why is not None else out
+        return out
+
+    def condition(self, v: Value, node: ast.AST, frame: Frame) -> Value:
+        """What decides whether a value is true: of the program's objects what ``__bool__`` or
+        ``__len__`` gives.
+        """
+        for name in ("__bool__", "__len__"):
+            asked = [o for o in self.instances_of(v) if self._asked(o) == name]
+            if asked:
+                rest = tuple(a for a in v if self.object(a) not in asked)
+                methods = [self.method_of(o, name) for o in asked]
+                apart = [a for a in v if isinstance(a, Differs)]
+                callee = tuple(m for m in methods if m is not None)
+                v = join(self.call((*callee, *apart), Arguments(), node, frame), rest)
+        return v
+
+    def _asked(self, made: Object) -> str | None:
+        """The special method that says whether an object of the program is true."""
+        names = ("__bool__", "__len__")
+        return next((n for n in names if self.method_of(made, n) is not None), None)
 
     def _identical(self, left: Value, right: Value) -> bool | None:
         """Whether two values are one object, where each is one that exists once."""

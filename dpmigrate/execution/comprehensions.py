@@ -167,7 +167,7 @@ class ComprehensionParts(OperatorParts):
         """One turn behind its conditions."""
         generator, frame = generators[index], frames[1]
         for i, test in enumerate(generator.ifs):
-            tested = self.evaluate(test, frame)
+            tested = self.condition(self.evaluate(test, frame), test, frame)
             truth = self.truth(tested)
             if truth is False:
                 return Partial()
@@ -192,7 +192,3 @@ class ComprehensionParts(OperatorParts):
         self, parted: Parting | None, *, sums: bool = True
     ) -> Callable[[Value], Value] | None:
         """What becomes of values of turns of which the ranks have different numbers."""
-
-    @abstractmethod
-    def trips(self, iterable: Value, node: ast.AST) -> Parting | None:
-        """Why the ranks may go through different numbers of turns; the part on loops defines it."""

@@ -237,12 +237,12 @@ def _kept(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> 
 
 
 def _sort(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
-    found = m.contents(made)
+    order = m.order_of(value(Ref(made.number)), a, node, f)
     m.collapse(made)
     held = m.heap.read((made.number, ELEMENTS))
     if held:
         m.heap.write((made.number, ELEMENTS), divergence.in_no_order(held))
-    m.mixed(made, m.order_of(found, a, node, f))
+    m.mixed(made, order)
     return NONE
 
 

@@ -38,6 +38,8 @@ from dpmigrate.execution.values import (
 
 #: the field that holds what a defaultdict makes
 FACTORY = "#factory"
+#: items up to this number are given to a function one by one
+CALLED = 12
 _SEQUENCES = ("list", "set", "iterator")
 #: objects that are code and hold no data of the program
 _CODE = ("function", "class", "pymodule", "generator")
@@ -197,6 +199,35 @@ class ContainerParts(AttributeParts):
         if given is not None:
             return given
         return self.opaque_result([value(Ref(made.number))], "elements", node, frame)
+
+    def laid_out(self, source: Value, node: ast.AST, frame: Frame) -> Value:
+        """What a generator gives, as a list: it is gone through once."""
+        if not any(o.kind == "generator" for o in self.objects(source)):
+            return source
+        each = [self.taken(source, node, frame)]
+        return self.listed(each, node, frame, exact=False, by=[source])
+
+    def call_each(
+        self, function: Value, sources: list[Value], node: ast.AST, frame: Frame
+    ) -> list[Value]:
+        """Call a function with the items of some containers, one after the other: the results, one
+        for each where all items are known.
+        """
+        listed = [self.known_elements(s, CALLED) for s in sources]
+        known = [x for x in listed if x is not None]
+        if known and len(known) == len(listed):
+            rows = zip(*known, strict=False)
+            return [self.call(function, Arguments(list(r)), node, frame) for r in rows]
+        given = Arguments([self.taken(s, node, frame) for s in sources])
+        parted = next((p for s in sources if (p := self.trips(s, node)) is not None), None)
+        found: list[Value] = []
+
+        def turn() -> bool:
+            found.append(self.call(function, given, node, frame))
+            return bool(found[-1])
+
+        self.repeat(turn, node, parted)
+        return [join(*found)]
 
     @abstractmethod
     def yielded(self, made: Object, node: ast.AST, frame: Frame) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from abc import abstractmethod
 from collections.abc import Callable
 
 from dpmigrate.execution import divergence, samples
@@ -128,9 +127,3 @@ class GeneratorParts(SummaryParts):
         if apart:  # some ranks get more
             self.heap.write((made.number, LENGTH), divergence.differing(SETTING, apart[0]))
         return join(*found)
-
-    # ------------------------------------------------------------ defined by later parts
-
-    @abstractmethod
-    def repeat(self, turn: Callable[[], bool], node: ast.AST, parted: Parting | None) -> bool:
-        """Turns of a loop until nothing changes."""

@@ -285,13 +285,13 @@ class ItemParts(ContainerParts):
             self.heap.write((made.number, LENGTH), count)
 
     def order_of(
-        self, found: Value, given: Arguments, node: ast.AST, frame: Frame
+        self, source: Value, given: Arguments, node: ast.AST, frame: Frame
     ) -> Parting | None:
-        """Why the order differs in which ranks sort equal items."""
+        """Why the order differs in which ranks sort equal items of a container."""
         key, reverse = given.keywords.get("key"), given.keywords.get("reverse", NOTHING)
         chosen = reverse
         if key and key != NONE:
-            chosen = join(chosen, self.call(key, Arguments([found]), node, frame))
+            chosen = join(chosen, *self.call_each(key, [source], node, frame))
         return self.parting(tuple(atoms(chosen)), node)
 
     def mixed(self, made: Object, parted: Parting | None) -> None:

@@ -190,7 +190,7 @@ class LoopParts(MatchParts):
                 frame.continues = []
                 if isinstance(node, ast.While):
                     self.heap.mark()
-                    test = self.evaluate(node.test, frame)
+                    test = self.condition(self.evaluate(node.test, frame), node.test, frame)
                     tested = self.heap.rollback()
                     truth = self.truth(test)
                     if turn == 0 and test and truth is not True:

@@ -367,6 +367,20 @@ class Machine(ABC):
         """Execute statements; whether control comes out at the end."""
 
     @abstractmethod
+    def branch(self, arms: list[Callable[[], bool]], parted: object) -> bool:
+        """Run alternatives and join what they leave; ``parted``: why ranks choose differently."""
+
+    @abstractmethod
+    def repeat(self, turn: Callable[[], bool], node: ast.AST, parted: Parting | None) -> bool:
+        """Turns of a loop, of which there may be none, until nothing changes; whether one of them
+        comes to its end.
+        """
+
+    @abstractmethod
+    def trips(self, iterable: Value, node: ast.AST) -> Parting | None:
+        """Why the ranks may go through different numbers of turns."""
+
+    @abstractmethod
     def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         """Call a value. NOTHING: it never comes back."""
 

@@ -46,7 +46,7 @@ class MatchParts(BranchParts):
         if answer is True and case.guard is None:
             return self.block(case.body, frame)
         if case.guard is not None:
-            tested = self.evaluate(case.guard, frame)
+            tested = self.condition(self.evaluate(case.guard, frame), case.guard, frame)
             truth = self.truth(tested)
             if answer is True and truth is True:
                 return self.block(case.body, frame)

@@ -49,7 +49,7 @@ class OperatorParts(ComparisonParts):
         self.adding: dict[ast.AST, ast.expr] = {}
 
     def _either(self, node: ast.IfExp, frame: Frame) -> Value:
-        test = self.evaluate(node.test, frame)
+        test = self.condition(self.evaluate(node.test, frame), node.test, frame)
         truth = self.truth(test)
         if truth is not None:
             return self.evaluate(node.body if truth else node.orelse, frame)
@@ -78,12 +78,14 @@ class OperatorParts(ComparisonParts):
         """The operands from one on; those behind it are evaluated where it does not decide."""
         part, stops = node.values[index], isinstance(node.op, ast.Or)
         v = self.evaluate(part, frame)
-        truth = self.truth(v) if v else stops
-        if index == len(node.values) - 1 or truth is stops:
+        last = index == len(node.values) - 1
+        test = v if last else self.condition(v, part, frame)
+        truth = self.truth(test) if test else stops
+        if last or truth is stops:
             return v
         if truth is not None:
             return self._from(node, index + 1, frame)
-        parted = self.parting(v, part)
+        parted = self.parting(test, part)
         first, rest = self._side(v, stops), NOTHING
 
         def further() -> bool:
@@ -108,6 +110,7 @@ class OperatorParts(ComparisonParts):
     def _unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
         v = self.evaluate(node.operand, frame)
         if isinstance(node.op, ast.Not):
+            v = self.condition(v, node, frame)
             truth = self.truth(v)
             if truth is not None:
                 return const(not truth)
@@ -254,10 +257,6 @@ class OperatorParts(ComparisonParts):
         return self.listed(both_of, node, frame, exact=False, by=[left, right])
 
     # ------------------------------------------------------------ defined by later parts
-
-    @abstractmethod
-    def branch(self, arms: list[Callable[[], bool]], parted: object) -> bool:
-        """Run alternatives and join what they leave."""
 
     @abstractmethod
     def location(self, node: ast.expr, frame: Frame) -> Location | None:

@@ -204,7 +204,7 @@ class StatementParts(ExceptionParts):
         return False
 
     def _assert(self, node: ast.Assert, frame: Frame) -> bool:
-        test = self.evaluate(node.test, frame)
+        test = self.condition(self.evaluate(node.test, frame), node.test, frame)
         self.may_raise(self.parting(test, node.test), "AssertionError")
         self.refine(node.test, True, frame)
         return self.truth(test) is not False

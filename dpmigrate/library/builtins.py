@@ -184,14 +184,15 @@ def extreme(how: str) -> Effect:
 
     def effect(site: Site) -> Value:
         given = site.arguments.positional
+        if len(given) == 1:
+            given = [site.m.laid_out(given[0], site.node, site.frame)]
         out = of_values(site, given)
         if len(given) == 1:
             out = join(out, site.arguments.keywords.get("default") or NOTHING)
         chosen = None
         if "key" in site.arguments.keywords:
-            alone = len(given) == 1
-            each = site.m.elements(given[0], site.node, site.frame) if alone else join(*given)
-            chosen = site.m.order_of(each, site.arguments, site.node, site.frame)
+            source = given[0] if len(given) == 1 else value(Items(tuple(given)))
+            chosen = site.m.order_of(source, site.arguments, site.node, site.frame)
         if chosen is None and len(given) == 1:
             chosen = site.m.parting(site.m.counts(given), site.node)
         return divergence.differing(out, chosen) if chosen is not None and out else out

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic
+from dpmigrate.execution import arithmetic, divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.container_methods import COUNTS
+from dpmigrate.execution.containers import CALLED
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
@@ -13,9 +14,13 @@ from dpmigrate.execution.values import (
     Ref,
     Value,
     items,
+    join,
     known,
+    same,
+    unknown,
     value,
 )
+from dpmigrate.execution.widening import TURNS, counted
 from dpmigrate.library.copies import copied
 from dpmigrate.library.iterators import over
 from dpmigrate.library.sites import Row, Site
@@ -121,10 +126,32 @@ def tuple_made(site: Site) -> Value:
 
 def folded(site: Site) -> Value:
     """``functools.reduce(f, xs, start)``: the function is called with two of them."""
-    each = site.m.taken(site.get(1) or NOTHING, site.node, site.frame)
-    return site.m.call(
-        site.get(0) or NOTHING, Arguments([site.get(2) or each, each]), site.node, site.frame
-    )
+    function, source = site.get(0) or NOTHING, site.get(1) or NOTHING
+    listed = site.m.known_elements(source, CALLED)
+    if listed is not None:
+        given = [v for v in (site.get(2), *listed) if v is not None]
+        out = given[0] if given else NOTHING
+        for v in given[1:]:
+            out = site.m.call(function, Arguments([out, v]), site.node, site.frame)
+        return out
+    each = site.m.taken(source, site.node, site.frame)
+    out, parted = site.get(2) or each, site.m.trips(source, site.node)
+
+    def turn() -> bool:
+        nonlocal out
+        given = Arguments([out, each])
+        out = join(out, site.m.call(function, given, site.node, site.frame))
+        return True
+
+    for _ in range(TURNS):
+        before = out
+        site.m.repeat(turn, site.node, parted)
+        out = counted(out)
+        if same(before, out):
+            break
+    else:
+        out = join(out, unknown("changes from turn to turn", site.node))
+    return divergence.differing(out, parted) if parted is not None else out
 
 
 ROWS = (

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.containers import CALLED
 from dpmigrate.execution.divergence import apart, differing, in_no_order, some_order
 from dpmigrate.execution.heap import ELEMENTS, LENGTH, Object
 from dpmigrate.execution.placements import Kind
@@ -284,17 +285,11 @@ def _index(site: Site, made: Object) -> Value:
 def mapped(site: Site) -> Value:
     """``map(f, xs)``: the function is called for each element."""
     function, *sources = site.arguments.positional or [NOTHING]
-    listed = [site.m.known_elements(s, 12) for s in sources]
-    known_all = [x for x in listed if x is not None]
-    if known_all and len(known_all) == len(listed):
-        rows = list(zip(*known_all, strict=False))
-        found = [_call(site, function, list(r)) for r in rows]
-        return site.m.listed(found, site.node, site.frame)
     if any(site.m.library.draws(site.m, s) for s in sources):
         return _applied(site, "map", function, sources)
-    elements = [site.m.taken(s, site.node, site.frame) for s in sources]
-    found = [_call(site, function, elements)]
-    return site.m.listed(found, site.node, site.frame, exact=False, by=sources)
+    found = site.m.call_each(function, sources, site.node, site.frame)
+    exact = all(site.m.known_elements(s, CALLED) is not None for s in sources)
+    return site.m.listed(found, site.node, site.frame, exact=exact, by=[] if exact else sources)
 
 
 def _applied(site: Site, name: str, function: Value, sources: list[Value]) -> Value:
@@ -313,8 +308,12 @@ def filtered(site: Site) -> Value:
     function, source = site.get(0) or NOTHING, site.get(1) or NOTHING
     if site.m.library.draws(site.m, source):
         return _applied(site, "filter", function, [source])
+    source = site.m.laid_out(source, site.node, site.frame)
     elements = site.m.taken(source, site.node, site.frame)
-    test = _call(site, function, [elements]) if function != NONE else elements
+    test = elements
+    if function != NONE:
+        test = join(*site.m.call_each(function, [source], site.node, site.frame))
+    test = site.m.condition(test, site.node, site.frame)
     out = site.m.listed([samples.loose(elements)], site.node, site.frame, exact=False, by=[source])
     parted = site.m.parting(test, site.node)
     if parted is not None:  # other items on each rank
@@ -357,8 +356,7 @@ def _sorted(site: Site, made: Value) -> Value:
     """What ``sorted`` gives, in an order that its key says."""
     if site.word == "sorted":
         (listed,) = site.m.objects(made)
-        contents = site.m.contents(listed)
-        site.m.mixed(listed, site.m.order_of(contents, site.arguments, site.node, site.frame))
+        site.m.mixed(listed, site.m.order_of(made, site.arguments, site.node, site.frame))
     return made
 
 

@@ -410,10 +410,14 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--show", type=int, default=10)
+    parser.add_argument("--shapes", action="store_true", help="programs of random_shapes")
     args = parser.parse_args()
+    made = program
+    if args.shapes:
+        from tests.execution.random_shapes import program as made
     total, bad, skipped, shown = Verdict(), 0, 0, 0
     for seed in range(args.first, args.first + args.count):
-        text = program(seed)
+        text = made(seed)
         found = verdict(text)
         skipped += bool(found.skipped)
         total.equal += found.equal

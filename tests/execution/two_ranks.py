@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import FrameType, FunctionType, SimpleNamespace
 from typing import Any
@@ -206,8 +207,8 @@ def _equal(v: Value) -> bool:
 def contradicted(ex: Execution, v: Value, a: Any, b: Any, seen: set[tuple[int, int, int]]) -> str:
     """What the value on paper says of what two ranks have and is not so."""
     v = ex.bound(v)
-    if not v or not _equal(v):
-        return ""
+    if not v or not _equal(v) or isinstance(a, Iterator) or isinstance(b, Iterator):
+        return ""  # what an iterator gives next is said where it is taken
     if len(v) == 1:
         (atom,) = v
         if isinstance(atom, Const):
