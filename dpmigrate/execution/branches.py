@@ -54,9 +54,8 @@ class BranchParts(GeneratorParts):
                 return True if made.kind not in (*UNSEEN, "iterator") else None
         return None
 
-    def branch(self, arms: list[Callable[[], bool]], parted: object) -> bool:
-        reason = parted if isinstance(parted, Parting) else None
-        self.control.append(reason)
+    def branch(self, arms: list[Callable[[], bool]], parted: Parting | None) -> bool:
+        self.control.append(parted)
         outcomes: list[Delta] = []
         try:
             for arm in arms:
@@ -70,7 +69,7 @@ class BranchParts(GeneratorParts):
                     outcomes.append(delta)
         finally:
             self.control.pop()
-        self.heap.apply(outcomes, self.merging(reason))
+        self.heap.apply(outcomes, self.merging(parted))
         return bool(outcomes)
 
     def _if(self, node: ast.If, frame: Frame) -> bool:

@@ -178,11 +178,21 @@ class CallParts(DefinitionParts):
         if given is not None:
             return given
         if isinstance(atom.receiver, Super):
-            return NONE if atom.name == "__init__" else SETTING
+            return self._of_object_itself(atom.receiver, atom.name, arguments, node, frame)
         if isinstance(atom.receiver, Const | Setting) or made is None:
             operands = [value(atom.receiver), *arguments.all()]
             return self.opaque_result(operands, word, node, frame)
         return self.unknown_call(word, arguments, node, frame, receiver=made)
+
+    def _of_object_itself(
+        self, atom: Super, name: str, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> Value:
+        """A method that every object has: ``super().__setattr__(name, x)``."""
+        if name != "__setattr__":
+            return NONE if name == "__init__" else SETTING
+        key, new = arguments.get(0) or SETTING, arguments.get(1) or SETTING
+        self.set_plainly(value(atom.receiver), key, new, node, frame)
+        return NONE
 
     def _hand(self, arguments: Arguments, node: ast.AST) -> None:
         """Functions that code of a library is given: it may call them, now or later."""

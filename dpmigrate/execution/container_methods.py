@@ -281,7 +281,7 @@ def _get(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> V
 
 def _setdefault(m: ItemParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     found = _get(m, made, a, node, f)
-    m._set_dict(made, a.get(0) or SETTING, found, False, node)
+    m._set_dict(made, a.get(0) or SETTING, found, node)
     return found
 
 

@@ -16,9 +16,7 @@ from dpmigrate.execution.values import (
     SETTING,
     UNBOUND,
     Atom,
-    Differs,
     Ref,
-    Unbound,
     Value,
     join,
     value,
@@ -185,7 +183,7 @@ class ExceptionParts(LoopParts):
             return self._inside(node, index, generator, frame)
         exits = self._exits(frame)
         where = item.context_expr
-        found = self._each(manager, lambda atom: self._enter(atom, where, frame))
+        found = self._each(manager, lambda atom: self._enter(atom, where, frame), where)
         if item.optional_vars is not None:
             self.assign(item.optional_vars, found or SETTING, node, frame)
         watch = self.heap.watch()
@@ -197,7 +195,7 @@ class ExceptionParts(LoopParts):
         delta = self.heap.rollback()
 
         def leave() -> bool:
-            self._each(manager, lambda atom: self._leave(atom, where, frame))
+            self._each(manager, lambda atom: self._leave(atom, where, frame), where)
             return True
 
         self._leaving(exits, frame, lambda d, at: self._left(d, at, leave))
@@ -210,7 +208,7 @@ class ExceptionParts(LoopParts):
         if any(self._method(a, "__exit__") for a in manager):
             self.heap.mark()
             self._interrupted(written)
-            answer = self._each(manager, lambda atom: self._leave(atom, where, frame, raised=True))
+            answer = self._each(manager, lambda atom: self._leave(atom, where, frame, raised=True), where)
             after = self.heap.rollback()
             if self.truth(answer) is not False:
                 outcomes.append(after)  # the exception may end here
@@ -237,22 +235,9 @@ class ExceptionParts(LoopParts):
         whole = len(given) < len(manager) or any(names is None for names in given)
         return _caught(set(_ALL) if whole else {n for names in given for n in names})
 
-    def _each(self, manager: Value, run: Callable[[Atom], Value]) -> Value:
-        """Do something with each atom of a value; several are alternatives."""
-        atoms = [a for a in manager if not isinstance(a, Unbound | Differs)]
-        if len(atoms) == 1:
-            return run(atoms[0])
-        found: list[Value] = []
-
-        def arm(atom: Atom) -> Callable[[], bool]:
-            def alternative() -> bool:
-                found.append(run(atom))
-                return True
-
-            return alternative
-
-        self.branch([arm(a) for a in atoms], None)
-        return join(*found)
+    def _each(self, manager: Value, run: Callable[[Atom], Value], node: ast.AST) -> Value:
+        """Do something with each context manager that a value may be."""
+        return self.each_of(manager, run, self.which(manager, node))
 
     def _leave(self, atom: Atom, node: ast.AST, frame: Frame, *, raised: bool = False) -> Value:
         method = self._method(atom, "__exit__")

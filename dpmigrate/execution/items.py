@@ -218,51 +218,52 @@ class ItemParts(ContainerParts):
     # ------------------------------------------------------------ writing
 
     def set_item(self, owner: Value, key: Value, new: Value, node: ast.AST, frame: Frame) -> None:
-        targets = [a for a in owner if a != UNBOUND]
         some = self.which(owner, node)
         if self.tries:
-            lists = [a for a in targets if (o := self.object(a)) is not None and o.kind == "list"]
+            lists = [a for a in owner if (o := self.object(a)) is not None and o.kind == "list"]
             self._may_lack(lists, key, node)
-        for atom in targets:
+
+        def stored(atom: Atom) -> Value:
+            self._set_in(atom, key, new, node, frame)
             made = self.object(atom)
-            if made is None:
-                operands = [value(atom), key, new]
-                self.library.operator(self, "setitem", operands, node, frame)
-            elif made.kind == "list":
-                if any(self.is_slice(a) for a in key):
-                    self._set_slice(made, key, new, len(targets) > 1, node, frame)
-                else:
-                    self._set_list(made, key, new, len(targets) > 1, node)
-                self.mixed(made, some)
-            elif made.kind == "dict":
-                self._set_dict(made, key, new, len(targets) > 1, node)
-                self._by_some(made, key, some)
+            if some is not None and made is not None and made.kind == "list":
+                self.mixed(made, some, length=any(map(self.is_slice, key)))
+            elif some is not None and made is not None:  # some ranks alone have stored it
+                fields = (self.constant(key) or ELEMENTS, KEYS)
+                self._differ([(made.number, field) for field in fields], some)
+            return NONE
+
+        self.each_of(owner, stored, some)
+
+    def _set_in(self, atom: Atom, key: Value, new: Value, node: ast.AST, frame: Frame) -> None:
+        made = self.object(atom)
+        if made is None:
+            operands = [value(atom), key, new]
+            self.library.operator(self, "setitem", operands, node, frame)
+        elif made.kind == "list":
+            if any(self.is_slice(a) for a in key):
+                self._set_slice(made, key, new, node, frame)
             else:
-                method = self.method_of(made, "__setitem__")
-                if method is not None:
-                    self.call(value(method), Arguments([key, new]), node, frame)
-                    continue
-                operands = [value(atom), key, new]
-                if self.library.operator(self, "setitem", operands, node, frame) is None:
-                    constant = self.constant(key)
-                    self.heap.widen((made.number, constant or ELEMENTS), new)
-            self.event("item", node, frame, owner=value(atom), key=key, new=new)
+                self._set_list(made, key, new, node)
+        elif made.kind == "dict":
+            self._set_dict(made, key, new, node)
+        else:
+            method = self.method_of(made, "__setitem__")
+            if method is not None:
+                self.call(value(method), Arguments([key, new]), node, frame)
+                return
+            operands = [value(atom), key, new]
+            if self.library.operator(self, "setitem", operands, node, frame) is None:
+                constant = self.constant(key)
+                self.heap.widen((made.number, constant or ELEMENTS), new)
+        self.event("item", node, frame, owner=value(atom), key=key, new=new)
 
-    def _by_some(self, made: Object, key: Value, parted: Parting | None) -> None:
-        """Some ranks alone have stored under a key."""
-        for field in (self.constant(key) or ELEMENTS, KEYS):
-            held = self.heap.read((made.number, field))
-            if held and parted is not None:
-                self.heap.write((made.number, field), divergence.differing(held, parted))
-
-    def _set_list(
-        self, made: Object, key: Value, new: Value, weak: bool, node: ast.AST
-    ) -> None:
+    def _set_list(self, made: Object, key: Value, new: Value, node: ast.AST) -> None:
         constant, count = self.constant(key), self.length(made)
         if constant is not None and isinstance(constant.value, int) and count is not None:
             index = constant.value + (count if constant.value < 0 else 0)
             if 0 <= index < count:
-                (self.heap.widen if weak else self.heap.put)((made.number, index), new)
+                self.heap.put((made.number, index), new)
             return
         self.collapse(made)
         self.heap.widen((made.number, ELEMENTS), new)
@@ -294,27 +295,32 @@ class ItemParts(ContainerParts):
             chosen = join(chosen, *self.call_each(key, [source], node, frame))
         return self.parting(tuple(atoms(chosen)), node)
 
-    def mixed(self, made: Object, parted: Parting | None) -> None:
-        """Which items a list or set has at which place differs between ranks."""
+    def mixed(self, made: Object, parted: Parting | None, *, length: bool = False) -> None:
+        """Which items a list or set has at which place differs between ranks; ``length``: how many
+        it has as well.
+        """
         if parted is None:
             return
         self.collapse(made)
+        if length:
+            count = divergence.differing(SETTING, parted)
+            self.heap.write((made.number, LENGTH), count)
         held = self.heap.read((made.number, ELEMENTS))
         if held:
             self.heap.write((made.number, ELEMENTS), divergence.differing(held, parted))
 
     def _set_slice(
-        self, made: Object, key: Value, new: Value, weak: bool, node: ast.AST, frame: Frame
+        self, made: Object, key: Value, new: Value, node: ast.AST, frame: Frame
     ) -> None:
         """``made[a:b] = new``; ``made[:] = new`` leaves nothing of what was there."""
         known, elements = self.known_elements(new), self.taken(new, node, frame)
         counts = [self.count(o) for o in self.objects(new)]
         whole = self._slice(key, 0) == slice(None, None, None)
-        if not whole or weak or (made.many and made.kept):
+        if not whole or (made.many and made.kept):
             self.collapse(made)
             self.heap.widen((made.number, ELEMENTS), elements)
             self.more_of(made, [new])
-            self.mixed(made, self._by_slice(key, node))
+            self.mixed(made, self._by_slice(key, node), length=True)
             return
         for name in list(self.heap.fields.get(made.number, ())):
             self.heap.write((made.number, name), None)
@@ -328,9 +334,7 @@ class ItemParts(ContainerParts):
             if count:
                 self.heap.write((made.number, LENGTH), tuple(count))
 
-    def _set_dict(
-        self, made: Object, key: Value, new: Value, weak: bool, node: ast.AST
-    ) -> None:
+    def _set_dict(self, made: Object, key: Value, new: Value, node: ast.AST) -> None:
         constant = self.constant(key)
         if constant is None:
             parted = self._by_key(key, node)
@@ -338,9 +342,6 @@ class ItemParts(ContainerParts):
             new = divergence.differing(new, parted) if parted is not None else new
             self.heap.widen((made.number, ELEMENTS), new)
             self.heap.widen((made.number, KEYS), key)
-        elif weak:
-            held = self.heap.read((made.number, constant))
-            self.heap.write((made.number, constant), join(held or value(UNBOUND), new))
         elif made.many and made.kept and self.heap.read((made.number, constant)) is None:
             self.heap.write((made.number, constant), (*new, UNBOUND))
         else:
@@ -368,9 +369,7 @@ class ItemParts(ContainerParts):
         if made.kind != "dict":
             self.collapse(made)
             cut = self._by_slice(key, node)
-            self.mixed(made, parted or cut)
-            if cut is not None:
-                self.heap.write((made.number, LENGTH), divergence.differing(SETTING, cut))
+            self.mixed(made, parted or cut, length=cut is not None)
             return
         self.heap.changed((made.number, KEYS))  # it may be one of those
         constant = self.constant(key)

@@ -367,7 +367,7 @@ class Machine(ABC):
         """Execute statements; whether control comes out at the end."""
 
     @abstractmethod
-    def branch(self, arms: list[Callable[[], bool]], parted: object) -> bool:
+    def branch(self, arms: list[Callable[[], bool]], parted: Parting | None) -> bool:
         """Run alternatives and join what they leave; ``parted``: why ranks choose differently."""
 
     @abstractmethod

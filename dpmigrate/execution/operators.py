@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from dpmigrate.execution import arithmetic, divergence, placements, samples
-from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.comparisons import ComparisonParts
 from dpmigrate.execution.heap import LENGTH, Location
 from dpmigrate.execution.machine import Frame
@@ -190,11 +189,10 @@ class OperatorParts(ComparisonParts):
                 return given
             return arithmetic.binary(word, left, right, node, carries=carries)
         for v, dunder in ((left, f"__{word}__"), (right, f"__r{word}__")):
-            for made in self.instances_of(v):
-                method = self.method_of(made, dunder)
-                if method is not None:
-                    other = right if v is left else left
-                    return self.call(value(method), Arguments([other]), node, frame)
+            other = right if v is left else left
+            own = self.own_operator(v, dunder, [other], node, frame)
+            if own is not None:
+                return own
         given = self.library.operator(self, word, [left, right], node, frame)
         if given is not None:
             return given

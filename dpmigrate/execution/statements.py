@@ -16,6 +16,9 @@ from dpmigrate.execution.values import (
     NONE,
     UNBOUND,
     Data,
+    Differs,
+    Method,
+    Ref,
     Value,
 )
 
@@ -105,9 +108,9 @@ class StatementParts(ExceptionParts):
             return False
         lists = [o for o in self.objects(left) if o.kind in ("list", "set", "dict")]
         if lists and isinstance(node.op, ast.Add | ast.BitOr):
-            for made in lists:
-                word = "extend" if made.kind == "list" else "update"
-                self.container_method(made, word, Arguments([right]), node, frame)
+            methods = [Method(Ref(o.number), "extend" if o.kind == "list" else "update") for o in lists]
+            apart = (a for a in left if isinstance(a, Differs))
+            self.call((*methods, *apart), Arguments([right]), node, frame)
             return True
         if isinstance(node.op, ast.Add | ast.Sub) and self.regime == "own":
             right = self._added_in_turn(target, left, right, node, frame)

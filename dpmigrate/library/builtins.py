@@ -82,6 +82,13 @@ def set_attribute(site: Site) -> Value:
     return NONE
 
 
+def set_plainly(site: Site) -> Value:
+    """``object.__setattr__(x, name, v)``."""
+    owner, key, new = (site.get(i) or NOTHING for i in range(3))
+    site.m.set_plainly(owner, key, new, site.node, site.frame)
+    return NONE
+
+
 def names_of(site: Site) -> Value:
     """``dir(x)``: the names that a module of the program binds, in the order of the alphabet."""
     found = site.m.objects(site.get(0) or NOTHING)
@@ -360,6 +367,7 @@ def type_of(site: Site) -> Value:
 ROWS = (
     Row("builtins.getattr", attribute, source=_DOC),
     Row("builtins.setattr", set_attribute, source=_DOC),
+    Row("builtins.object.__setattr__", set_plainly, source=_DOC),
     Row("builtins.hasattr", has_attribute, source=_DOC),
     Row("builtins.isinstance", is_instance, source=_DOC),
     Row(

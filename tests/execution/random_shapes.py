@@ -224,27 +224,31 @@ class Shapes(Maker):
             lambda: f"(meet({x()}) if {self.test(deep + 1)} else {x()})",
             lambda: f"getattr({box}, {y([repr('v'), repr('w')])} if {self.test(deep + 1)} else 'v')",
         ]
-        for f in self.functions:
-            kinds += [
-                lambda f=f: f"{y(['max', 'min'])}({self.listed(deep + 1)}, key={f}, default={x()})",
-                lambda f=f: f"sum(map({f}, {self.listed(deep + 1)}))",
-                lambda f=f: f"len(list(filter({f}, {self.listed(deep + 1)})))",
-                lambda f=f: f"int({y(['any', 'all'])}({f}(q) for q in {self.listed(deep + 1)}))",
-                lambda f=f: f"next(({f}(q) for q in {self.listed(deep + 1)}), {x()})",
-                lambda f=f: f"next(map({f}, {self.listed(deep + 1)}), {x()})",
-                lambda f=f: f"functools.partial({f}, {x()})()",
-                lambda f=f: f"{f}({x()})",
-                lambda f=f: f"{f}({x()}) + {f}({x()})",
+        def calls(f: str) -> list[Callable[[], str]]:
+            return [
+                lambda: f"{y(['max', 'min'])}({self.listed(deep + 1)}, key={f}, default={x()})",
+                lambda: f"sum(map({f}, {self.listed(deep + 1)}))",
+                lambda: f"len(list(filter({f}, {self.listed(deep + 1)})))",
+                lambda: f"int({y(['any', 'all'])}({f}(q) for q in {self.listed(deep + 1)}))",
+                lambda: f"next(({f}(q) for q in {self.listed(deep + 1)}), {x()})",
+                lambda: f"next(map({f}, {self.listed(deep + 1)}), {x()})",
+                lambda: f"functools.partial({f}, {x()})()",
+                lambda: f"{f}({x()})",
+                lambda: f"{f}({x()}) + {f}({x()})",
             ]
-        for g in self.generators:
-            kinds += [
-                lambda g=g: f"next(({self.each(deep)} for q in {g}({x()}) if {self.test(deep + 1, 'q')}), {x()})",
-                lambda g=g: f"int({x()} in {g}({x()}))",
-                lambda g=g: f"int({y(['any', 'all'])}({g}({x()})))",
-                lambda g=g: f"sum({g}({x()}))",
-                lambda g=g: f"len([*{g}({x()})])",
-                lambda g=g: f"dict(zip({self.listed(deep + 1)}, {g}({x()}))).get(0, 1)",
+
+        def gives(g: str) -> list[Callable[[], str]]:
+            return [
+                lambda: f"next(({self.each(deep)} for q in {g}({x()}) if {self.test(deep + 1, 'q')}), {x()})",
+                lambda: f"int({x()} in {g}({x()}))",
+                lambda: f"int({y(['any', 'all'])}({g}({x()})))",
+                lambda: f"sum({g}({x()}))",
+                lambda: f"len([*{g}({x()})])",
+                lambda: f"dict(zip({self.listed(deep + 1)}, {g}({x()}))).get(0, 1)",
             ]
+
+        kinds += [kind for f in self.functions for kind in calls(f)]
+        kinds += [kind for g in self.generators for kind in gives(g)]
         if "__call__" in self.special:
             kinds.append(lambda: f"(o({x()}) or 0)")
         if "__len__" in self.special:
@@ -317,10 +321,16 @@ class Shapes(Maker):
             lambda: f"sorted({{{x()}, {x()}}})",
             lambda: f"{y(LISTS)}[{y(['0', '1', 'n', 'rank'])}:{y(['2', 'n', 'rank', 'a'])}]",
         ]
-        kinds += [lambda f=f: f"list(map({f}, {self.listed(deep + 1)}))" for f in self.functions]
-        kinds += [lambda f=f: f"sorted({self.listed(deep + 1)}, key={f})" for f in self.functions]
-        kinds += [lambda g=g: f"list({g}({x()}))" for g in self.generators]
-        kinds += [lambda g=g: f"[{self.each(deep)} for q in {g}({x()})]" for g in self.generators]
+        if self.functions:
+            kinds += [
+                lambda: f"list(map({y(self.functions)}, {self.listed(deep + 1)}))",
+                lambda: f"sorted({self.listed(deep + 1)}, key={y(self.functions)})",
+            ]
+        if self.generators:
+            kinds += [
+                lambda: f"list({y(self.generators)}({x()}))",
+                lambda: f"[{self.each(deep)} for q in {y(self.generators)}({x()})]",
+            ]
         return y(kinds)()
 
     # ------------------------------------------------------------ statements
@@ -365,13 +375,16 @@ class Shapes(Maker):
             lambda: f"[meet(q) for q in {self.listed(1)} if {self.test(1, 'q')}]",
             lambda: f"{{meet(q) for q in {self.listed(1)}}}",
         ]
-        for g in self.generators:
-            kinds += [
-                lambda g=g: f"w = {g}({x(1)})",
-                lambda g=g: f"w = {g}({x(1)}); next(w, 0); w.close()",
-                lambda g=g: f"l = [*{g}({x(1)}), 1][:9]",
-                lambda g=g: f"a, *m = 0, *{g}({x(1)})",
+
+        def gives(g: str) -> list[Callable[[], str]]:
+            return [
+                lambda: f"w = {g}({x(1)})",
+                lambda: f"w = {g}({x(1)}); next(w, 0); w.close()",
+                lambda: f"l = [*{g}({x(1)}), 1][:9]",
+                lambda: f"a, *m = 0, *{g}({x(1)})",
             ]
+
+        kinds += [kind for g in self.generators for kind in gives(g)]
         if "__setitem__" in self.special:
             kinds += [lambda: f"o[{x(1)}] = {x(1)}"] * 2
         if "__iadd__" in self.special:
@@ -390,7 +403,8 @@ class Shapes(Maker):
                 lambda: "next(w)",
                 lambda: f"del {box}.{y('vwz')}",
             ]
-            kinds += [lambda h=h: f"{h}({x(1)})" for h in self.raising * 3]
+            if self.raising:
+                kinds += [lambda: f"{y(self.raising)}({x(1)})"] * 3
         return y(kinds)()
 
     def compound(self, deep: int) -> str:
@@ -414,8 +428,8 @@ class Shapes(Maker):
             kinds += [lambda: f"with o:\n{block(deep)}"] * 3
         if "__iter__" in self.special:
             kinds += [lambda: self.over("o", deep)]
-        for g in self.generators:
-            kinds += [lambda g=g: self.over(f"{g}({self.number(1)})", deep)] * 2
+        if self.generators:
+            kinds += [lambda: self.over(f"{y(self.generators)}({self.number(1)})", deep)] * 2
         return y(kinds)()
 
     def caught(self, deep: int) -> str:
