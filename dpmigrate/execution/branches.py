@@ -57,6 +57,7 @@ class BranchParts(GeneratorParts):
     def branch(self, arms: list[Callable[[], bool]], parted: Parting | None) -> bool:
         self.control.append(parted)
         outcomes: list[Delta] = []
+        ended: list[Delta] = []
         try:
             for arm in arms:
                 self.heap.mark()
@@ -65,12 +66,15 @@ class BranchParts(GeneratorParts):
                     alive = arm()
                 finally:
                     delta = self.heap.rollback()
-                if alive:
-                    outcomes.append(delta)
+                (outcomes if alive else ended).append(delta)
         finally:
             self.control.pop()
-        self.heap.apply(outcomes, self.merging(parted))
+        self.heap.apply(outcomes or self.last(*ended), self.merging(parted))
         return bool(outcomes)
+
+    def last(self, *deltas: Delta) -> list[Delta]:
+        """What stays where no way goes on since one of them goes on for ever."""
+        return list(deltas) if self.endless else []
 
     def _if(self, node: ast.If, frame: Frame) -> bool:
         test = self.condition(self.evaluate(node.test, frame), node.test, frame)

@@ -232,8 +232,9 @@ class LoopParts(MatchParts):
             ends.append(passed)
         left_by = reason if breaks else None  # the others do not come to the end
         outcomes = [*self._otherwise(node, ends, frame, reason, left_by), *breaks]
+        self.endless = self.endless or (endless and taken > 0 and not outcomes)
         sums = parted is None or not parted.samples
-        self.heap.apply(outcomes, self.merging_turns(reason, sums=sums))
+        self.heap.apply(outcomes or self.last(delta), self.merging_turns(reason, sums=sums))
         return bool(outcomes)
 
     def _together(self, slot: int) -> bool:

@@ -193,6 +193,8 @@ class Machine(ABC):
         self.handed: dict[Atom, ast.AST] = {}
         #: why not all ranks may be here: a slot for each branch, loop, turn and call under way
         self.control: list[Parting | None] = []
+        #: whether a loop that never ends is under way: what is in the heap then is what stays
+        self.endless = False
         #: levels of the heap at which the turns under way of loops began of which each rank has its
         #: own turns
         self.turns: list[int] = []

@@ -94,7 +94,7 @@ class SummaryParts(InPlaceParts):
             key = ("call", function.number, receiver if len(seen) < 2 * CONTEXTS else None)
         seen.add(key)
         number = self.heap.number(key)
-        self.trace.calls.setdefault(number, Call(frame.context, node, function.name))
+        self.trace.lead(number, Call(frame.context, node, function.name))
         return number
 
     def invoke(
@@ -121,6 +121,8 @@ class SummaryParts(InPlaceParts):
             arguments = _wider(self._given[function.number], arguments)
         shared = self._shared.get((function.number, receiver, self.regime))
         context = shared or self.context(function, receiver, node, frame)
+        if shared:
+            self.trace.lead(shared, Call(frame.context, node, function.name))
         given = arguments if receiver is None else arguments.after(value(receiver))
         key = (function.number, context, given.key(), self.regime)
         summary = self._known(key)
@@ -269,6 +271,8 @@ class SummaryParts(InPlaceParts):
         outcomes = [
             {at: v for at, v in d.items() if keep or at[0] != inner.number} for d in outcomes
         ]
+        if not outcomes and self.endless:
+            outcomes = [delta]
         heap.apply(outcomes, self.merging(parted))
         writes = {at: heap.read(at) for d in outcomes for at in d}
         made = heap.made_since()

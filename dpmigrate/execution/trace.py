@@ -66,6 +66,8 @@ class Trace:
 
     events: dict[tuple[str, int, int], Event] = field(default_factory=dict)
     calls: dict[int, Call] = field(default_factory=dict)
+    #: further calls of a context that several share
+    others: dict[int, dict[Call, None]] = field(default_factory=dict)
     #: what was not followed: (word, node) -> context
     missed: dict[tuple[str, ast.AST | None], int] = field(default_factory=dict)
     #: functions of the program that were executed
@@ -100,8 +102,25 @@ class Trace:
         """Something was not followed."""
         self.missed.setdefault((word, node), context)
 
+    def lead(self, context: int, call: Call) -> None:
+        """A call leads to a context."""
+        if self.calls.setdefault(context, call) != call:
+            self.others.setdefault(context, {})[call] = None
+
+    def leading(self, context: int) -> Iterator[Call]:
+        """All calls on any way that leads to a context."""
+        seen: set[int] = set()
+        todo = [context]
+        while todo:
+            here = todo.pop()
+            if here not in seen and here in self.calls:
+                seen.add(here)
+                for call in (self.calls[here], *self.others.get(here, ())):
+                    yield call
+                    todo.append(call.context)
+
     def chain(self, context: int) -> list[Call]:
-        """The calls that lead to a context, the innermost first."""
+        """The calls that lead to a context, the innermost first; of several ways the first."""
         found = []
         while (call := self.calls.get(context)) is not None:
             found.append(call)
