@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import divergence, placements
-from dpmigrate.execution.heap import ELEMENTS
+from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -47,10 +47,20 @@ def option_added(site: Site) -> Value:
     if site.m.by_default and held and _as_written(site, held[0]):
         found = (held[0],)
     others = tuple(a for a in default if not isinstance(a, Const | Setting))
+    _keep(site, owner, word, (*found, *others))
+    return SETTING
+
+
+def _keep(site: Site, owner: Object, name: str, held: Value) -> None:
+    """A field of what parsing gives; what commands set, of which the user chooses one, is beside
+    each other.
+    """
     root = site.m.heap.read((owner.number, "root"))
     for o in site.m.objects(root) if root else [owner]:
-        site.m.heap.write((o.number, f"option {word}"), (*found, *others))
-    return SETTING
+        if site.m.heap.read((owner.number, "command")):
+            site.m.heap.widen((o.number, f"option {name}"), held)
+        else:
+            site.m.heap.write((o.number, f"option {name}"), held)
 
 
 def _as_written(site: Site, default: Const) -> bool:
@@ -65,6 +75,8 @@ def group_added(site: Site) -> Value:
     if site.object is not None:
         root = site.m.heap.read((site.object.number, "root")) or value(Ref(site.object.number))
         site.m.heap.write((made.number, "root"), root)
+        if site.word == "add_parser" or site.m.heap.read((site.object.number, "command")):
+            site.m.heap.write((made.number, "command"), const(True))
     return value(Ref(made.number))
 
 
@@ -83,7 +95,7 @@ def defaults_set(site: Site) -> Value:
     """``parser.set_defaults(a=1)``."""
     if site.object is not None:
         for name, held in site.arguments.keywords.items():
-            site.m.heap.write((site.object.number, f"option {name}"), held)
+            _keep(site, site.object, name, held)
     return NONE
 
 

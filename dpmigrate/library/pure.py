@@ -175,9 +175,23 @@ def went_in(site: Site) -> Value:
 
 
 def wrote(site: Site) -> Value:
-    """A file is written, or something is shown."""
+    """A file is written, or something is shown; what is written does not hold where it goes."""
     site.event("write", values=join(*_contents(site)) or NONE)
+    if site.receiver is None:
+        moving = [v for v in site.all() if site.m.depends(v).kind not in placements.EQUAL]
+        if moving and all(_names_file(site, v) for v in moving):
+            return differing(site, moving)
     return computed(site)
+
+
+def _names_file(site: Site, v: Value) -> bool:
+    """Whether a value is a path or a file."""
+    return all((isinstance(a, Data) and a.kind == "text") or _kind(site, a) == "file" for a in v)
+
+
+def _kind(site: Site, atom: Atom) -> str:
+    made = site.m.object(atom)
+    return made.kind if made is not None else ""
 
 
 def _contents(site: Site) -> list[Value]:

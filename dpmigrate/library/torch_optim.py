@@ -68,7 +68,12 @@ def own_step(site: Site) -> Value:
 
 def given(site: Site, number: int, parameters: Value) -> None:
     """The parameters that an optimizer gets, in groups as well."""
-    found = tuple(a for a in site.deep(parameters) if isinstance(a, Data))
+    held = site.deep(parameters)
+    for a in held:  # a generator of the program gives its parameters here
+        made = site.m.object(a)
+        if made is not None and made.kind == "generator":
+            held += site.deep(site.m.elements(value(a), site.node, site.frame))
+    found = tuple(a for a in held if isinstance(a, Data))
     listed = join(*[(a,) for a in found])
     site.m.heap.write((number, "parameters"), listed)
     site.event("optimizer", object=value(Ref(number)), parameters=listed)

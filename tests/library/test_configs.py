@@ -101,3 +101,17 @@ class A:
 def test_what_a_run_is_told_is_written() -> None:
     ex = executed(BEFORE + "r = wandb.init()\nr.log({'a': k})\nr['b'] = 1\nwandb.log({})")
     assert lines(ex, "write") == [AT + 2, AT + 3, AT + 4]
+
+
+def test_a_configuration_does_not_hold_where_it_is_saved() -> None:
+    text = "import time\nfrom omegaconf import OmegaConf\ncfg = OmegaConf.load('a.yaml')\nwith open(f'{time.time()}', 'w') as f:\n    OmegaConf.save(config=cfg, f=f)\nx = cfg.a\n"
+    assert placed(executed(text), "x") == "uniform"
+
+
+def test_a_command_sets_the_function_that_runs() -> None:
+    text = (
+        "import argparse\ndef fit(args):\n    print(args.lr)\ndef score(args):\n    print(2)\np = argparse.ArgumentParser()\ns = p.add_subparsers()\n"
+        "a = s.add_parser('fit')\na.add_argument('--lr', default=0.1)\na.set_defaults(run=fit)\nb = s.add_parser('score')\nb.set_defaults(run=score)\n"
+        "args = p.parse_args()\nargs.run(args)\n"
+    )
+    assert len(list(executed(text).trace.of("print"))) == 2
