@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from dpmigrate.facts.entry import find_entry
 from dpmigrate.facts.names import FunctionNode, Names, last
+from dpmigrate.facts.scopes import Scope
 
 #: what reaches a function by a name that is not written in the program
-_BY_NAME = frozenset({"?.globals", "?.locals", "?.eval", "?.exec", "fire.Fire", "importlib.import_module", "?.__import__", "pydoc.locate"})
+_BY_NAME = frozenset({"fire.Fire", "importlib.import_module", "?.__import__", "pydoc.locate"})
+#: what finds a name of the module that it stands in, by text
+_IN_MODULE = frozenset({"?.globals", "?.locals", "?.eval", "?.exec"})
 #: what makes objects of names in a file of settings, whatever library it is of
 _FINDERS = frozenset({"instantiate", "get_class", "get_method", "get_object", "locate", "import_string", "resolve_name"})
 #: what lists what its argument holds; without one, what the module holds
@@ -21,7 +24,9 @@ def dormant(names: Names) -> frozenset[ast.AST]:
     if find_entry(names) is None or any(_by_name(names, n) for n in names.nodes):
         return frozenset()
     words = {w for n in names.nodes for w in _words(n)}
-    left = [n for n in names.opened if _may_be_unused(names, n) and n.name not in words]  # type: ignore[attr-defined]
+    aliased = {v for n in names.nodes if isinstance(n, ast.ImportFrom) for v in _renamed(names, n)}
+    reading = {names.module_of(n) for n in names.nodes if isinstance(n, ast.Call) and names.dotted(n.func) in _IN_MODULE}
+    left = [n for n in names.opened if _may_be_unused(names, n) and not _named(names, n, words, aliased) and not _seen_from(names, n, reading)]
     found: set[ast.AST] = set()
     size = -1
     while len(found) > size:
@@ -63,16 +68,49 @@ def _may_be_unused(names: Names, node: ast.AST) -> bool:
 
 def _used(names: Names, node: ast.AST, unused: set[ast.AST]) -> bool:
     assert isinstance(node, FunctionNode | ast.ClassDef)
-    reads = [*names.reads(node.name), *(a for a in names.attributes(node.name) if not names.dotted(a))]
+    reads = [*(r for r in names.reads(node.name) if not _means_another(names, r, node)), *(a for a in names.attributes(node.name) if not names.dotted(a))]
     return any(not any(a is node or a in unused for a in names.ancestors(r)) for r in reads)
 
 
+def _seen_from(names: Names, node: ast.AST, modules: Collection[Scope]) -> bool:
+    """Whether one of the modules may name a definition, of its own or by imports; of methods it is taken for granted, as of what modules hold."""
+    if not modules or not names.scope_of[node].is_module:
+        return bool(modules)
+    seen: set[Scope] = set()
+    todo = list(modules)
+    while todo:
+        module = todo.pop()
+        if module not in seen:
+            seen.add(module)
+            todo += [scope for name in module.bindings for scope, _ in names.imported.targets(module, name)]
+            todo += names.imported.stars(module)
+    return names.scope_of[node] in seen
+
+
+def _means_another(names: Names, read: ast.AST, node: ast.AST) -> bool:
+    """Whether a name means what another module holds under it, or a variable of a function: each of several files may have a ``main``."""
+    found, own = names.meant(read), names.scope_of[node]
+    return own.is_module and found is not None and bool(found[1]) and found[0] is not own and len(names.imported.targets(*found)) == 0
+
+
 def _words(node: ast.AST) -> Iterator[str]:
-    """What a string may name, ``"train"`` or ``"engine.train"``, and what an import gives another name."""
+    """What a string may name: ``"train"`` or ``"engine.train"``."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.replace(".", "").isidentifier():
         yield from node.value.split(".")
-    elif isinstance(node, ast.ImportFrom):
-        yield from (a.name for a in node.names if a.asname not in (None, a.name))
+
+
+def _renamed(names: Names, node: ast.ImportFrom) -> Iterator[tuple[Scope | None, str]]:
+    """The variables that an import gives another name; of a module that is not known whatever has the name."""
+    for a in node.names:
+        if a.asname not in (None, a.name):
+            targets = names.imported.targets(names.scope_of[node], a.asname or "")
+            yield from (names.variable(*t) or t for t in targets) if targets else [(None, a.name)]
+
+
+def _named(names: Names, node: ast.AST, words: Collection[str], aliased: Collection[tuple[Scope | None, str]]) -> bool:
+    """Whether a text or an import under another name may mean a definition."""
+    assert isinstance(node, FunctionNode | ast.ClassDef)
+    return node.name in words or (None, node.name) in aliased or (names.scope_of[node], node.name) in aliased
 
 
 def _by_name(names: Names, node: ast.AST) -> bool:

@@ -79,3 +79,14 @@ def test_the_only_step_stays() -> None:
     tree = ast.parse(_STEP + "print(1)")
     assert not take_out(Names(tree))
     assert isinstance(tree.body[0], ast.FunctionDef)
+
+
+def test_a_name_of_another_file_is_no_use() -> None:
+    assert unused("def main():\n    pass\nmain()", "def main():\n    pass") == {"main"}
+    assert unused("from lib import main as start\nstart()\ndef main():\n    pass\nmain()", "def main():\n    pass") == set()
+
+
+def test_what_evaluates_text_finds_what_its_own_module_sees() -> None:
+    assert unused("eval(name)()\nprint(1)", "def f():\n    pass") == {"f"}
+    assert unused("from lib import *\neval(name)()", "def f():\n    pass") == set()
+    assert unused("import lib\neval(name)()", "def f():\n    pass") == set()
