@@ -12,17 +12,52 @@ from collections.abc import Collection, Iterable, Iterator
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Const, Ref
+from dpmigrate.execution.values import Const, Ref, const, data
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.phases import Phases
 from dpmigrate.facts.roles import Roles
 from dpmigrate.judge import before, unfinished
+from dpmigrate.library.modules import owned
 from dpmigrate.program import Program
 
 #: the line and the column of a node
 Place = tuple[int, int]
+
+
+class Executed:
+    """The original's execution, for facts that ask it about single nodes; it runs when the first one asks."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._ran: set[Place] | None = None
+
+    def passed_on(self, loop: ast.AST) -> set[Place] | None:
+        """Where the loaders are made whose batches a loop takes one by one as they come; None where that is not known."""
+        result = before(self._program)
+        events = [e for e in result.trace.of("loop") if _place(e.node) == _place(loop)]
+        if result.trace.ended is not None or not all(e.values["as they come"] == const(True) for e in events):
+            return None
+        objects = result.heap.objects
+        return {_place(node) for n in _loaders(events) if (node := objects[n].node) is not None} or None
+
+    def holds(self, made: Place, optimizer: Place) -> bool:
+        """Whether the modules that are made at a place hold all that the optimizers made at another one get."""
+        result = before(self._program)
+        events = [e for e in result.trace.of("optimizer") if _place(e.node) == optimizer]
+        given = {n for e in events for d in data(e.values["parameters"]) for n in d.reached}
+        whole = [n for n, o in result.heap.objects.items() if o.node is not None and _place(o.node) == made]
+        held = {p for n in whole for p in owned(result, n)}
+        return result.trace.ended is None and bool(given) and given <= held
+
+
+    def runs(self, stmt: ast.AST) -> bool:
+        """Whether a statement may run: the execution came to it, or was not finished."""
+        result = before(self._program)
+        if self._ran is None:
+            self._ran = {_place(s) for s in result.trace.ran}
+        return result.trace.ended is not None or _place(stmt) in self._ran
 
 
 def training_side(program: Program, roles: Roles, loop: BatchLoop) -> Phases | None:
@@ -41,7 +76,7 @@ def training_side(program: Program, roles: Roles, loop: BatchLoop) -> Phases | N
     unseen = any(_place(v.node) not in made.values() for v in loop.loaders)
     if not loaders or unseen or not trained & gone_through < gone_through:
         return None
-    ways = {_place(c.node) for e in found for c in result.trace.chain(e.context) if c.node is not None}
+    ways = {_place(c.node) for e in found for c in result.trace.leading(e.context) if c.node is not None}
     calls = [c for c in roles.values.callers.get(roles.names.function(loop.node), []) if _place(c) in ways]
     source = _with_key(result, trained, loop.source)
     # loaders that one call makes are told apart by their key alone
@@ -49,15 +84,19 @@ def training_side(program: Program, roles: Roles, loop: BatchLoop) -> Phases | N
 
 
 def take_out_untrained(program: Program, names: Names) -> bool:
-    """Leave out of the trees the branches that would train and that no call ever comes to: ``if optimizer is not None`` in a function that is called
-    without one. Whether anything was left out, and with it the names are out of date. Where nothing else trains all of it stays.
+    """Leave out of the trees what would train and no call ever comes to: ``if optimizer is not None`` in a function that is called without one, and
+    methods ``backward`` of the program's own that nothing enters: every ``loss.backward()`` has their name.
+
+    Whether anything was left out, and with it the names are out of date. Where nothing else trains all of it stays.
     """
     backwards = [c for c in names.attributes("backward") if isinstance(names.function(c), FunctionNode)]
     asked = {b: tests for b in backwards if (tests := [a for a in names.ancestors(b, below=names.function(b)) if isinstance(a, ast.If)])}
-    if not asked or before(program).trace.ended is not None:
+    functions = {b: f for b in backwards if isinstance(f := names.function(b), FunctionNode) and f.name == "backward"}
+    if not (asked or functions) or before(program).trace.ended is not None:
         return False
     ran = {_place(s) for s in before(program).trace.ran}
     dead = {b: side for b, tests in asked.items() if (side := next((s for t in tests for s in (t.body, t.orelse) if _dead(t, s, ran, names, b)), None))}
+    dead |= {b: f.body for b, f in functions.items() if not any(_place(n) in ran for s in f.body for n in walk(s))}
     if len(dead) == len(names.attributes("backward")):
         return False
     for side in dead.values():
@@ -85,7 +124,7 @@ def _backwards(result: Execution, loop: ast.stmt) -> Iterator[Event]:
     """The backward passes of a loop, also those of functions that it calls."""
     inside = {_place(n) for n in walk(loop) if isinstance(n, ast.Call)}
     for event in result.trace.of("backward"):
-        ways = (event.node, *(c.node for c in result.trace.chain(event.context)))
+        ways = (event.node, *(c.node for c in result.trace.leading(event.context)))
         if any(n is not None and _place(n) in inside for n in ways):
             yield event
 

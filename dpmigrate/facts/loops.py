@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import TRANSPARENT, gone_through, through
 from dpmigrate.facts.looked import looked_at, measured
-from dpmigrate.facts.names import FunctionNode, Loop, Names
+from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.names import last as last
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.reaching import reaching
@@ -64,6 +64,8 @@ def _over(roles: Roles, node: ast.For | ast.AsyncFor) -> list[BatchLoop]:
     parts = in_step(roles, node.iter)
     sources = [(s, loaders) for s in parts if (loaders := roles.loaders_of(s))]
     made = parts != [node.iter]
+    if not sources and trains and (given := _passed_on(roles, node)) is not None:
+        sources, made = [(given, roles.loaders_of(given))], False
     if not sources and not trains:
         sources, made = [(s, loaders) for s in chosen(roles, node.iter) if (loaders := roles.loaders_of(s))], True
     if not sources:
@@ -71,6 +73,18 @@ def _over(roles: Roles, node: ast.For | ast.AsyncFor) -> list[BatchLoop]:
     calls = not trains and (roles.calls_model(body) or any(roles.calls_model(f) for f in roles.all_entered(body)))
     branches = trains and roles.branches(node)
     return [BatchLoop(node, source(roles, s), loaders, trains, calls, branches, None, len(sources) > 1, made) for s, loaders in sources]
+
+
+def _passed_on(roles: Roles, node: ast.For | ast.AsyncFor) -> ast.expr | None:
+    """What a call of the program is given whose batches a loop takes as they come, as the execution on paper shows: ``for batch in self.bar(loader)``."""
+    inner = source(roles, node.iter)
+    if not isinstance(inner, ast.Call) or roles.asked is None or not any(True for _ in roles.values.targets(inner)):
+        return None
+    given = [e for e in (*inner.args, *(k.value for k in inner.keywords)) if roles.loaders_of(e)]
+    if len(given) != 1:
+        return None
+    found = roles.asked.passed_on(node)
+    return given[0] if found and found <= {position(v.node) for v in roles.loaders_of(given[0])} else None
 
 
 def _without_gradients(roles: Roles, node: ast.AST) -> bool:

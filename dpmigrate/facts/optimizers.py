@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import GROWS, INNER_MODULES, PARAMETERS
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.passes import goes_into_loss
 from dpmigrate.facts.values import NONE, Val, Vals
@@ -48,25 +48,28 @@ def optimizers(roles: Roles) -> tuple[Optimizer, ...]:
         receivers = tuple(_receivers(roles, given))
         if not receivers:
             receivers = tuple(_models_given(roles, call if not known else None, given, called))
-        models = _holders(roles, NONE.union(*(module_of(roles, r) for r in receivers)))
+        models = _holders(roles, call, NONE.union(*(_made(roles, r) for r in receivers)))
         if known or models:
             out.append(Optimizer(call, qual, models, receivers))
     return tuple(out)
 
 
-def _holders(roles: Roles, models: Vals) -> Vals:
+def _holders(roles: Roles, optimizer: ast.Call, models: Vals) -> Vals:
     """The modules of the program that are called in the place of what is trained, where they alone call it: ``trainer(x)`` of ``trainer = Trainer(model)``.
 
     A wrapper of such a module holds all that the optimizer steps.
     """
     calls = [c for c in roles.calls if models & _objects(roles, c.func)] if models else []
-    if not calls or not all(roles.inside_module(c) for c in calls) or any(isinstance(c.func, ast.Name) for c in calls):
-        return models  # a module that is handed to another one's method is not held by it
+    if not calls or not all(roles.inside_module(c) for c in calls):
+        return models
     owners = {roles.names.cls(c) for c in calls}
-    outside = [c for c in roles.calls if not roles.inside_module(c) and goes_into_loss(roles, c, anywhere=True)]
-    called = (v for c in outside for v in _objects(roles, c.func) if v.kind == "object" and v.cls is not None)
-    found = frozenset(v for v in called if v.cls is not None and owners & set(roles.values.defs.bases(v.cls)))
-    return found or models
+    outside = [(c, v) for c in roles.calls if not roles.inside_module(c) for v in _objects(roles, c.func) if v.kind == "object" and v.cls is not None]
+    called = [(c, v) for c, v in outside if v.cls is not None and owners & set(roles.values.defs.bases(v.cls))]
+    into_loss = frozenset(v for c, v in called if goes_into_loss(roles, c, anywhere=True))
+    if into_loss and not any(isinstance(c.func, ast.Name) for c in calls):
+        return into_loss  # a module that is handed to another one's method is not held by it
+    asked = roles.asked
+    return frozenset(v for _, v in called if asked is not None and asked.holds(position(v.node), position(optimizer))) or models
 
 
 def _objects(roles: Roles, node: ast.expr) -> Vals:
@@ -183,6 +186,23 @@ def _models_given(roles: Roles, maker: ast.Call | None, given: list[ast.expr], c
         for e in (*owner, *call.args, *(k.value for k in call.keywords)):
             if isinstance(e, ast.Name | ast.Attribute) and any(v in called for w in roles.values.eval(e) for v in roles.values.inner(w)):
                 yield e
+
+
+def _made(roles: Roles, receiver: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> Vals:
+    """The models of a receiver; of the ``self`` of a method those whose method is called: ``optimizer = net.configure_optimizer()``."""
+    vals = module_of(roles, receiver)
+    function = roles.names.function(receiver)
+    if function in seen or not any(v.node is v.cls for v in vals):
+        return vals
+    found: Vals = NONE
+    for call in roles.values.callers.get(function, []):
+        new = frozenset(v for v in roles.values.eval(call) if v.kind == "object" and v.node is call)
+        if not new and isinstance(call.func, ast.Attribute):
+            new = frozenset(v for v in _made(roles, call.func.value, seen | {function}) if v.node is not v.cls)
+        if not new:
+            return vals
+        found |= new
+    return found or vals
 
 
 def module_of(roles: Roles, receiver: ast.expr) -> Vals:

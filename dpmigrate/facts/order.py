@@ -29,6 +29,8 @@ class Order:
                 return ""
             return "after" if later else "before"
         around = self._beside_calls(node, there)
+        if new and not around and not isinstance(here, FunctionNode) and not isinstance(there, FunctionNode):
+            return "after" if position(node) > position(stmt) else "before"  # of two files that which is imported runs first
         if around or not isinstance(here, FunctionNode) or here in seen:
             return around
         if attribute and isinstance(self.names.parent.get(here), ast.ClassDef) and isinstance(there, FunctionNode):

@@ -11,6 +11,7 @@ import builtins
 import re
 from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
+from typing import Protocol
 
 from dpmigrate.facts import passes, sources
 from dpmigrate.facts.definitions import SAME, arguments, default, through
@@ -35,12 +36,26 @@ _LOADER = re.compile(r"loader|(data|train|val|valid|test|dev)_?iter(ator)?$", re
 _PHASE_WORDS = frozenset({"training", "train", "is_train", "phase", "mode", "optimizer", "optim", "is_training", "split", "eval"})
 
 
+class Asked(Protocol):
+    """What an execution of the program on paper says where the text does not."""
+
+    def passed_on(self, loop: ast.AST) -> set[tuple[int, int]] | None:
+        """Where the loaders are made whose batches a loop takes one by one as they come; None where that is not known."""
+
+    def holds(self, made: tuple[int, int], optimizer: tuple[int, int]) -> bool:
+        """Whether the modules that are made at a place hold all that the optimizers made at another one get."""
+
+    def runs(self, stmt: ast.AST) -> bool:
+        """Whether a statement may run: the execution came to it, or was not finished."""
+
+
 class Roles:
     """The parts that the objects of one module play."""
 
-    def __init__(self, names: Names, values: Values) -> None:
+    def __init__(self, names: Names, values: Values, asked: Asked | None = None) -> None:
         self.names = names
         self.values = values
+        self.asked = asked
         self.calls = [n for n in names.nodes if isinstance(n, ast.Call)]
         self._reach: dict[ast.AST, bool] = {}
         self._entered: dict[ast.AST, tuple[FunctionNode, ...]] = {}
@@ -212,8 +227,19 @@ class Roles:
         return seen
 
     def branches(self, loop: Loop) -> bool:
-        """Whether the backward in this loop stands under a test on the phase: the loop evaluates too."""
-        return any(self.names.is_inside(b, loop) and any(self.phase_tests(b, loop)) for b in self.backwards)
+        """Whether the backward in this loop stands under a test on the phase: the loop evaluates too, unless another one that is stepped by does not."""
+        inside = [b for b in self.backwards if self.names.is_inside(b, loop)]
+        return any(any(self.phase_tests(b, loop)) for b in inside) and not any(self._steps_always(b, loop) for b in inside)
+
+    def _steps_always(self, backward: ast.AST, loop: ast.AST) -> bool:
+        """Whether an optimizer steps beside a backward, and both under no test on the phase."""
+        if any(self.phase_tests(backward, loop)):
+            return False
+        made = {o.call for o in self.optimizers}
+        block = self.names.block(self.names.statement(backward))
+        calls = (s.value for s in block if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call))
+        given = (e for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "step" for e in (c.func.value, *c.args))
+        return any(v.node in made for e in given for v in self.values.eval(e))
 
     def phase_tests(self, backward: ast.AST, loop: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
         """The tests that decide whether the loop trains at all, each with whether it must be true for the backward to run."""

@@ -12,7 +12,7 @@ from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.facts import builds, counters, division, evaluation, launch, layers, losses, precision, ranks
 from dpmigrate.facts.dormant import take_out
 from dpmigrate.facts.entry import Entry, find_entry
-from dpmigrate.facts.executed import take_out_untrained, training_side, unfinished_loads
+from dpmigrate.facts.executed import Executed, take_out_untrained, training_side, unfinished_loads
 from dpmigrate.facts.inputs import InputGradient, input_gradients
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
@@ -94,7 +94,7 @@ class Script:
         for fact in ("distributed", "own_start", "half_migrated"):
             self.__dict__.pop(fact, None)
         self.names = names
-        self._wrapping = Wrapping(names)
+        self._wrapping = Wrapping(names, Executed(self.program))
         self.values: Values = self._wrapping.values
         self.roles: Roles = self._wrapping.roles
 

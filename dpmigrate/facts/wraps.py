@@ -21,7 +21,7 @@ from dpmigrate.facts.names import FunctionNode, Names, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.passes import Pass
-from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.roles import Asked, Roles
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.values import NONE, Key, Val, Vals, Values, WrapSite
 from dpmigrate.model import is_main_guard
@@ -62,10 +62,11 @@ class WrapPlan:
 class Wrapping:
     """Finds the wraps of one module; ``values`` and ``roles`` afterwards describe the migrated program."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, asked: Asked | None = None) -> None:
         self.names = names
+        self.asked = asked
         self.values = Values(names)
-        self.roles = Roles(names, self.values)
+        self.roles = Roles(names, self.values, asked)
         self.sites: list[WrapSite] = []
         self.wraps: list[Wrap] = []
         self.removed: set[ast.Call] = set()
@@ -88,7 +89,7 @@ class Wrapping:
             return
         self._known = known
         self.values = Values(self.names, self.sites, frozenset(self.removed))
-        self.roles = Roles(self.names, self.values)
+        self.roles = Roles(self.names, self.values, self.asked)
 
     # ------------------------------------------------------------------ DataParallel calls
     def _existing(self) -> None:
@@ -105,7 +106,7 @@ class Wrapping:
             stmt = self.names.statement(call)
             branch = self._outermost_if(stmt)
             target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
-            if branch is None and not self._one_of_two(call):
+            if (branch is None or self._alone(target)) and not self._one_of_two(call):
                 self.wraps.append(Wrap("call", stmt, ast.unparse(target) if target else "", call))
             elif target is not None and isinstance(target, ast.Name | ast.Attribute):
                 self.removed.add(call)
@@ -120,16 +121,28 @@ class Wrapping:
             if w.how == "after" and w.key is not None:
                 self._site(w.key, w.stmt)
 
+    def _alone(self, target: ast.expr | None) -> bool:
+        """Whether a variable has a value only where this statement gives it one: a model that another branch does without."""
+        if not isinstance(target, ast.Name):
+            return False
+        return len(list(self.names.bindings(self.names.scope_of[target], target.id))) == 1
+
     def _after_cast(self, w: Wrap) -> Wrap:
-        """The wrap after the last change of the model's type before training: the parameters have to be as DDP will see them."""
+        """The wrap after the last change of the model's type before training: the parameters have to be as DDP will see them. One that is lifted out of a
+        branch follows what freezes the model, and then a move, too.
+        """
         target = w.stmt.targets[0] if isinstance(w.stmt, ast.Assign) and len(w.stmt.targets) == 1 else w.node
         if not isinstance(target, ast.Name | ast.Attribute):
             return w
         keys = frozenset(self.values.keys(target))
         models = frozenset(x for key in keys for v in self.values.vars.get(key, ()) for x in self.values.inner(v))
-        changes = [c.call for c in casts(self.roles) if models & {x for v in self.roles.model_vals(c.model) for x in self.values.inner(v)}]
+        changes: list[ast.AST] = [c.call for c in casts(self.roles) if models & {x for v in self.roles.model_vals(c.model) for x in self.values.inner(v)}]
         block = self.names.block(w.stmt)
         between = list(takewhile(lambda stmt: not self._reaches_loop(stmt), block[block.index(w.stmt) + 1 :]))
+        frozen = [n for stmt in between for n in walk(stmt) if self._freezes(n, keys)] if w.how == "after" else []
+        if frozen:
+            receivers = ((c, r) for stmt in between for c in walk(stmt) if (r := moved(self.roles, c)) is not None)
+            changes += [*frozen, *(c for c, r in receivers if keys & set(self.values.keys(r)))]
         while between and not any(self.names.is_inside(c, between[-1]) for c in changes):
             between.pop()
         if not between or any(self._asks_wrapper(n, keys) for stmt in between for n in walk(stmt)):
@@ -137,6 +150,11 @@ class Wrapping:
         if isinstance(w.node, ast.Call):
             self.removed.add(w.node)
         return Wrap("after", between[-1], ast.unparse(target), w.node, min(keys, key=lambda key: (key[0], key[2]), default=None))
+
+    def _freezes(self, node: ast.AST, keys: frozenset[Key]) -> bool:
+        """``model.requires_grad_(False)``"""
+        func = node.func if isinstance(node, ast.Call) else None
+        return isinstance(func, ast.Attribute) and func.attr == "requires_grad_" and bool(keys & set(self.values.keys(func.value)))
 
     def _asks_wrapper(self, node: ast.AST, keys: frozenset[Key]) -> bool:
         """``model.module``, which a model that is not wrapped yet has not."""
@@ -347,6 +365,8 @@ class Wrapping:
         while isinstance(node, ast.Name) and self.names.owner(scope := self.names.scope_of[node], node.id) is scope and scope.node not in seen:
             function = scope.node
             calls = self.values.callers.get(function, [])
+            if len(calls) > 1:  # an evaluation may call it, too
+                calls = [c for c in calls if self.roles.region(c) in ("train", "both")]
             if not isinstance(function, FunctionNode) or len(calls) != 1:
                 return None
             moves = [s for s in function.body if position(s) < position(place) and self._moves(s, node.id)]
@@ -361,7 +381,9 @@ class Wrapping:
         return None
 
     def _moves(self, stmt: ast.stmt, name: str) -> bool:
-        """``model.to(device)``, ``model = model.cuda()``"""
+        """``model.to(device)``, ``model = model.cuda()``, also under a test: ``if use_cuda: model.cuda()``"""
+        if isinstance(stmt, ast.If):
+            return any(self._moves(s, name) for s in (*stmt.body, *stmt.orelse)) and not self._reaches_loop(stmt)
         call = stmt.value if isinstance(stmt, ast.Expr | ast.Assign) else None
         if isinstance(stmt, ast.Assign) and ast.unparse(stmt.targets[0]) != name:
             return False
@@ -372,8 +394,9 @@ class Wrapping:
         """Whether something beside the function and what it enters moves the model as well."""
         models = {x for v in self.values.eval(node) for x in self.values.inner(v)}
         inside = {function, *self.roles.all_entered(function)}
-        receivers = (moved(self.roles, c) for c in self.roles.calls if self.names.function(c) not in inside)
-        return any(models & self.values.eval(r) for r in receivers if r is not None)
+        receivers = ((c, r) for c in self.roles.calls if self.names.function(c) not in inside and (r := moved(self.roles, c)) is not None)
+        asked = self.roles.asked
+        return any(models & self.values.eval(r) and (asked is None or asked.runs(self.names.statement(c))) for c, r in receivers)
 
     def _after_move(self, key: Key, block: list[ast.stmt], last: int) -> None:
         site = self._last_of_set_up(key, block, last)
@@ -404,11 +427,12 @@ class Wrapping:
         if not self._reaches_loop(stmt):
             yield block, last, writes
             return
-        if not isinstance(stmt, ast.If):
+        if not isinstance(stmt, ast.If | ast.Try):
             self._problem(stmt, f"{ast.unparse(node)} is given another value where training runs")
             return
         outside = [w for w in writes if not self.names.is_inside(w, stmt)]
-        sides = [[w for w in writes if any(self.names.is_inside(w, s) for s in side)] for side in (stmt.body, stmt.orelse)]
+        parts = [stmt.body, stmt.orelse] if isinstance(stmt, ast.If) else [stmt.body, *(h.body for h in stmt.handlers), stmt.orelse, stmt.finalbody]
+        sides = [[w for w in writes if any(self.names.is_inside(w, s) for s in side)] for side in parts]
         if outside:
             yield from self._by_branch(node, outside, within)
         for side in filter(None, sides):
@@ -461,7 +485,8 @@ class Wrapping:
 
     def _in_branch(self, stmt: ast.stmt, within: ast.stmt | None) -> bool:
         parent = self.names.parent[stmt]
-        return isinstance(parent, ast.If | ast.Try) and parent is not within and not is_main_guard(parent)
+        branch = self.names.parent[parent] if isinstance(parent, ast.ExceptHandler) else parent
+        return isinstance(branch, ast.If | ast.Try) and branch is not within and not is_main_guard(branch)
 
     def _reaches_loop(self, stmt: ast.stmt) -> bool:
         loops = [b.node for b in self.roles.batch_loops if b.trains or b.evaluates]

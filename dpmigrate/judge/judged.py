@@ -43,6 +43,7 @@ from dpmigrate.judge.notes import (
     GROUP,
     LATE,
     MOVED,
+    ONE_BY_ONE,
     OWN_IN_TRAINING,
     PASSED,
     READ,
@@ -141,6 +142,7 @@ class Judged(Execution):
             self.drew = True
         elif kind == "loop":
             values["over"] = tuple(Ref(n) for n in sorted(self._gone_through(values["iterable"])))
+            values["as they come"] = const(self._as_they_come(values["iterable"]))
         elif kind == "judge statistics":
             values["over"] = self._over()
         elif kind == "step":
@@ -302,6 +304,22 @@ class Judged(Execution):
                 if isinstance(name, str) and name.startswith("source"):
                     found |= self._gone_through(self.heap.read((made.number, name)) or NOTHING)
         return found
+
+    def _as_they_come(self, iterable: Value) -> bool:
+        """Whether an iterable is sure to give the batches of loaders one by one: ``tqdm(enumerate(loader))``."""
+        if not iterable:
+            return False
+        for atom in iterable:
+            made = self.object(atom)
+            if made is None or is_loader(self, made):
+                if made is None:
+                    return False
+                continue
+            fields = (n for n in list(self.heap.fields.get(made.number, ())) if isinstance(n, str) and n.startswith("source"))
+            inner = [held for n in fields if (held := self.heap.read((made.number, n)))]
+            if not (made.kind == "bar" or made.name in ONE_BY_ONE) or not inner or not all(map(self._as_they_come, inner)):
+                return False
+        return True
 
     def _numbers(self, v: Value, seen: set[int]) -> Iterator[Data]:
         """The data in a value, with those in lists, dictionaries and texts."""

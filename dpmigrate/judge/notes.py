@@ -44,6 +44,8 @@ CALLED = "judge called"
 TOLD_OF = ("print", "write", "schedule", "save", "save by rank 0")
 #: methods by which an object whose code is not seen tells what it is given, as loggers do
 TELLING = frozenset({"debug", "info", "warning", "error", "critical", "log"})
+#: iterators that give what they go over one by one, as it comes
+ONE_BY_ONE = frozenset({"enumerate", "iter"})
 #: what ``ddp.shard`` gives
 SHARE = "shard"
 THROUGH = frozenset({"wrapper", "through"})

@@ -92,3 +92,9 @@ def test_nothing_is_left_out_where_the_execution_has_not_come_to_its_end(monkeyp
 
     monkeypatch.setattr(executed, "before", ended)
     assert left(text) == 2
+
+
+def test_a_method_backward_that_nothing_enters_is_left_out() -> None:
+    own = "class Net(torch.nn.Module):\n    def backward(self, x):\n        self(x).sum().backward()\n"
+    assert left(own + "net = Net()\n") == 1
+    assert left(own + "net = Net()\nnet.backward(w)\n") == 3
