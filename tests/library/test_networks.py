@@ -139,7 +139,6 @@ def test_losses_are_what_they_reduce_to(text: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "torchvision.models.detection.ssd300_vgg16()",
         "torchvision.models.inception_v3()",
         "torchvision.models.googlenet(aux_logits=True)",
         "smp.encoders.get_encoder('a')",
