@@ -65,6 +65,10 @@ class ClassParts:
     fields: list[str] = field(default_factory=list)
 
 
+def _missing(made: Object, name: str) -> str:
+    return f"{made.name} has no attribute {name} here"
+
+
 def _of_builtins(parts: ClassParts) -> bool:
     """Whether all library classes that a class derives from are Python's own: ``class Config(dict)``."""
     return not parts.unknown and all(f.startswith("builtins.") for f in parts.foreign)
@@ -138,8 +142,20 @@ class AttributeParts(NameParts):
     # ------------------------------------------------------------ reading
 
     def attribute(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Value:
-        found = [self._of(a, name, node, frame) for a in self._that_have(owner, name, node, frame)]
+        atoms = list(self._that_have(owner, name, node, frame))
+        found = [self._of(a, name, node, frame) for a in atoms]
+        if len(atoms) == 1 and self._has_not(atoms[0], name, found[0]):
+            self.event("no attribute", node, frame, owner=owner, name=const(name))
         return join(*found) if found else NOTHING
+
+    def _has_not(self, atom: Atom, name: str, found: Value) -> bool:
+        """Whether what was read of an atom is an attribute that it does not have."""
+        if isinstance(atom, Const | Items):
+            plain = not hasattr(tuple if isinstance(atom, Items) else atom.value, name)
+            return plain and found == value(Method(atom, name))
+        made = self.object(atom)
+        missed = made is not None and made.kind == "instance" and _missing(made, name)
+        return bool(missed) and any(isinstance(a, Unknown) and a.word == missed for a in found)
 
     def _that_have(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Iterator[Atom]:
         """The atoms that may have an attribute: where a value may be a tensor, a plain container
@@ -202,7 +218,7 @@ class AttributeParts(NameParts):
         found = self._else_of(made, name, node, frame)
         if found is not None:
             return found
-        return self.miss(f"{made.name} has no attribute {name} here", node, frame)
+        return self.miss(_missing(made, name), node, frame)
 
     def _else_of(self, made: Object, name: str, node: ast.AST, frame: Frame) -> Value | None:
         """An attribute that the object itself does not hold."""

@@ -20,6 +20,7 @@ from dpmigrate.judge import (
     devices,
     epochs,
     files,
+    given,
     group,
     parted,
     replicas,
@@ -37,7 +38,7 @@ from dpmigrate.program import Program
 COUPLED, ALONE = totals.COUPLED, files.ALONE
 unfinished = files.unfinished
 _INVARIANTS = (
-    bound, group, wrapped, sharded, epochs, streams, parted, totals, unused, backwards, files,
+    bound, group, given, wrapped, sharded, epochs, streams, parted, totals, unused, backwards, files,
     devices, classes, scaling, statistics, replicas,
 )  # fmt: skip
 

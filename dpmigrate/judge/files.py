@@ -5,15 +5,30 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.heap import UNSEEN, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import NONE, Const, Ref, Setting, Value, atom_placement, const, data
+from dpmigrate.execution.values import (
+    NONE,
+    Atom,
+    Const,
+    Method,
+    Ref,
+    Setting,
+    Value,
+    atom_placement,
+    const,
+    data,
+    origins,
+)
+from dpmigrate.judge.cached import last_name
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.modules import MODULES, owned
 
 NAME = "rank 0 writes the state of the bare model"
+#: functions that give the time
+_CLOCKS = frozenset({"time", "now", "utcnow", "today", "strftime", "ctime", "localtime", "gmtime", "time_ns"})
 ALONE = "rank 0 alone makes files and folders, and asks"
 
 
@@ -24,13 +39,16 @@ def faults(trial: Trial) -> Iterator[Fault]:
         alone = event.kind == "save by rank 0" or trial.on_main(event) or _of_its_own(trial, event.values["path"])
         if not alone and _checkpoint(trial, event.values["what"], set()):
             yield trial.fault(event.node, NAME, "every rank writes this file")
-        for number in _states(trial, event.values["what"], set()):
+        if any(o.kind == "wrapper" for o in trial.objects(event.values["what"])):
+            yield trial.fault(event.node, NAME, "the wrapper is saved here, and not the model in it")
+        for number in states(trial, event.values["what"], set()):
             whose = trial.objects(trial.held(number, "of"))
             if any(o.kind == "wrapper" for o in whose):
                 yield trial.fault(event.node, NAME, "the names in this state begin with 'module.'")
             elif not before and any(_holds_wrapper(trial, o) for o in whose):
                 words = "there is 'module.' within the names in this state: a wrapper is a part of it"
                 yield trial.fault(event.node, NAME, words)
+    yield from _old_names(trial)
     yield from _done_by_all(trial)
     yield from _after_turns(trial)
     for event in trial.result.trace.of("load"):
@@ -42,14 +60,48 @@ def faults(trial: Trial) -> Iterator[Fault]:
             if found is not None:
                 words = "rank 0 may still be writing the file that this reads: barrier() is missing"
                 yield trial.fault(event.node, NAME, words, established=found)
-    if trial.original is None or not any(_named_by_wrapper(Trial(trial.original))):
-        for node in _named_by_wrapper(trial):
+    taken = trial.original is not None and any(_named_by_wrapper(Trial(trial.original), "state"))
+    # the result saves the names of the bare model: a wrapper cannot load them
+    for kind in ("load state",) if taken else ("state", "load state"):
+        for node in _named_by_wrapper(trial, kind):
             words = "these are the names of the wrapper, which begin with 'module.'"
             yield trial.fault(node, NAME, words)
 
 
+def _old_names(trial: Trial) -> Iterator[Fault]:
+    """States from files that are loaded as they are, where those of the original have the names of a
+    wrapper.
+    """
+    if trial.original is None:
+        return
+    if not names_of_wrapper(Trial(trial.original)):
+        return
+    for event in trial.result.trace.of("load state"):
+        models = [o for o in trial.objects(event.values["target"]) if trial.result.kinds(o) & MODULES]
+        given = event.values["given"]
+        if models and given and all(_from_file(trial, a) for a in given):
+            words = "files of the program before have names that begin with 'module.': clean_keys() is missing"
+            yield trial.fault(event.node, NAME, words)
+
+
+def names_of_wrapper(trial: Trial) -> bool:
+    """Whether a program saves, or loads, states with the names of a wrapper."""
+    return any(any(_named_by_wrapper(trial, kind)) for kind in ("state", "load state"))
+
+
+def _from_file(trial: Trial, atom: Atom) -> bool:
+    """Whether a state is none that the program itself has made, as far as is seen."""
+    made = trial.result.object(atom)
+    return isinstance(atom, Setting | Method) or (made is not None and made.kind in UNSEEN)
+
+
 def _done_by_all(trial: Trial) -> Iterator[Fault]:
     """Files and folders that every rank makes, and questions that every rank asks."""
+    for event in trial.result.trace.of("made"):
+        made = trial.objects(event.values["object"])
+        if event.parted is None and any(o.kind == "run" or o.name == "SummaryWriter" for o in made):
+            words = "every rank begins a run of the tracker, or writes curves of its own"
+            yield trial.fault(event.node, ALONE, words)
     for event in trial.result.trace.of("open", "files", "typed"):
         if event.parted is not None or event.values["in turn"] == const(True):
             continue
@@ -57,6 +109,10 @@ def _done_by_all(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, ALONE, "every rank waits for a line that somebody types")
         elif event.kind == "open" and _written(event.values["mode"]) and _one(event.values["path"]):
             yield trial.fault(event.node, ALONE, "every rank writes this file")
+        elif event.values.get("changed") == const(True) and _one(event.values["paths"]):
+            yield trial.fault(event.node, ALONE, "every rank changes these files")
+        elif event.kind == "files" and _by_a_clock(event.values["paths"]):
+            yield trial.fault(event.node, ALONE, "each rank makes files of another name here, by its clock")
         elif event.values["late"] == const(True):
             words = "rank 0 may still be removing a folder where this makes one: barrier() is missing"
             yield trial.fault(event.node, ALONE, words)
@@ -87,6 +143,13 @@ def _one(path: Value) -> bool:
     return all(isinstance(a, Const | Setting) or atom_placement(a).kind is Kind.UNIFORM for a in path)
 
 
+def _by_a_clock(path: Value) -> bool:
+    """Whether a path is another one on each rank since the time is in it."""
+    apart = [d for d in data(path) if d.placement.kind is Kind.PER_RANK]
+    calls = [getattr(o.node, "func", None) for d in apart for o in origins(d.origin)]
+    return any(last_name(func) in _CLOCKS for func in calls)
+
+
 def _of_its_own(trial: Trial, target: Value) -> bool:
     """Whether what is written to is an open file, and another one on each rank: that of
     ``ddp.main_path``. Its opening has been judged by itself.
@@ -113,9 +176,9 @@ def _the_same_file(read: Value, written: Value) -> bool | None:
     return False if open_ else None
 
 
-def _named_by_wrapper(trial: Trial) -> Iterator[ast.AST]:
+def _named_by_wrapper(trial: Trial, kind: str) -> Iterator[ast.AST]:
     """Where a state is taken from a wrapper, or loaded into one."""
-    for event in trial.result.trace.of("state", "load state"):
+    for event in trial.result.trace.of(kind):
         given = event.values["of" if event.kind == "state" else "target"]
         sole = event.values["sole"] == const(True)  # else it may be the bare model as well
         if sole and any(o.kind == "wrapper" for o in trial.objects(given)):
@@ -125,7 +188,7 @@ def _named_by_wrapper(trial: Trial) -> Iterator[ast.AST]:
 def _within(trial: Trial) -> Iterator[bool]:
     """Of each state that is saved, whether it is of a module that holds a wrapper."""
     for event in trial.result.trace.of("save"):
-        for number in _states(trial, event.values["what"], set()):
+        for number in states(trial, event.values["what"], set()):
             yield any(_holds_wrapper(trial, o) for o in trial.objects(trial.held(number, "of")))
 
 
@@ -150,7 +213,7 @@ def _checkpoint(trial: Trial, v: Value, seen: set[int]) -> bool:
     return False
 
 
-def _states(trial: Trial, v: Value, seen: set[int]) -> Iterator[int]:
+def states(trial: Trial, v: Value, seen: set[int]) -> Iterator[int]:
     """The state dictionaries in what is saved."""
     for atom in v:
         if not isinstance(atom, Ref) or atom.object in seen:
@@ -160,4 +223,4 @@ def _states(trial: Trial, v: Value, seen: set[int]) -> Iterator[int]:
         if made.kind == "state":
             yield made.number
         elif made.kind in ("dict", "list"):
-            yield from _states(trial, trial.result.contents(made), seen)
+            yield from states(trial, trial.result.contents(made), seen)

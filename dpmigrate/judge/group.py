@@ -23,6 +23,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, f"{word}() is called before setup()")
         elif "down" in group:
             yield trial.fault(event.node, NAME, f"{word}() is called after cleanup()")
+    for event in trial.result.trace.of("judge own ranks"):
+        words = "the program divides its work by itself here, beside the launcher"
+        yield trial.fault(event.node, NAME, words)
     last = set(_words(trial.result.heap.read(GROUP) or BEFORE))
     if "up" in last:
         # a process that ends otherwise, as by an exception, ends its group as well

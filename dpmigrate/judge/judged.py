@@ -34,8 +34,10 @@ from dpmigrate.judge.batch_norms import layers
 from dpmigrate.judge.cached import cached, hands_out, last_name, undivided
 from dpmigrate.judge.notes import (
     AT_WRAP,
+    AUTOCAST,
     AWAY,
     BEGUN,
+    BY_SCALER,
     DOWN,
     FRESH,
     FROZEN,
@@ -43,6 +45,7 @@ from dpmigrate.judge.notes import (
     GROUP,
     LATE,
     MOVED,
+    NEW_SCALER,
     ONE_BY_ONE,
     OWN_IN_TRAINING,
     PASSED,
@@ -125,11 +128,17 @@ class Judged(Execution):
         elif kind == "backward":
             values["alike"] = const(self.heap.read(OWN["torch"]) == SHARED)
             values["over"] = self._over()
+            values["autocast"] = self.heap.read(AUTOCAST) or const(False)
+            values["unscaled"] = const(self._unscaled_before(values["loss"]))
             self.heap.write(BEGUN, const(True))
             self.heap.write(READ, NONE)
             self.trained = len(self.trace.events)
             for stream, at in OWN_IN_TRAINING.items():
                 self.heap.widen(at, self.heap.read(OWN[stream]) or const(False))
+        elif kind == "made":  # perhaps again, at the same place
+            for made in self.objects(values["object"]):
+                if made.kind == "scaler":
+                    self.heap.write((made.number, NEW_SCALER), const(True))
         elif kind == "streams joined":  # what is drawn now is for the next training
             self.heap.write(BEGUN, const(False))
         elif kind == "collective":  # rank 0 has come here as well
@@ -147,6 +156,9 @@ class Judged(Execution):
             values["over"] = self._over()
         elif kind == "step":
             values["settings"] = self._settings(values["optimizer"])
+            values["autocast"] = self.heap.read(AUTOCAST) or const(False)
+        elif kind == "scaler step":
+            values["anew"] = const(self._by_a_new_scaler(values["optimizer"], values["scaler"]))
         elif kind in ("open", "files", "typed"):
             values["in turn"] = const(self.heap.read(FIRST) == const(True))
             values["late"] = const(self.removing)
@@ -266,6 +278,28 @@ class Judged(Execution):
             if str(name).startswith(DONE) and self._steps(str(name).removeprefix(DONE), parts)
         ]
         return bool(by) and all(by) and all(const("unscaled")[0] not in v for v in done)
+
+    def _by_a_new_scaler(self, optimizer: Value, scaler: Value) -> bool:
+        """Whether another scaler has stepped an optimizer before this one was made."""
+        anew = False
+        for made in self.objects(scaler):
+            new = self.heap.read((made.number, NEW_SCALER)) == const(True)
+            for stepped in self.objects(optimizer):
+                held = self.heap.read((stepped.number, BY_SCALER)) or NOTHING  # a loop may have no turns
+                anew = anew or (new and const(True)[0] in held)
+                self.heap.write((stepped.number, BY_SCALER), const(True))
+            self.heap.write((made.number, NEW_SCALER), const(False))
+        return anew
+
+    def _unscaled_before(self, loss: Value) -> bool:
+        """Whether gradients that carry a scale come to such of which it was taken off."""
+        scalers = {n for d in data(loss) for n in d.reached if self.heap.objects[n].kind == "scaler"}
+        parts = {p for d in data(loss) for n in d.reached for p in owned(self, n)}
+        return any(
+            const("unscaled")[0] in held and self._steps(str(name).removeprefix(DONE), parts)
+            for n in scalers for name, held in list(self.heap.names(n))
+            if str(name).startswith(DONE)
+        )  # fmt: skip
 
     def _steps(self, optimizer: str, parts: set[int]) -> bool:
         """Whether an optimizer, by its number, may step some of the parameters; one that is not

@@ -49,6 +49,17 @@ ONE_BY_ONE = frozenset({"enumerate", "iter"})
 #: what ``ddp.shard`` gives
 SHARE = "shard"
 THROUGH = frozenset({"wrapper", "through"})
+#: a field of the process: whether ``with autocast():`` is round what runs
+AUTOCAST = (PROCESS, "judge autocast")
+#: a field of such a manager: whether another one was round it
+OUTSIDE = "judge outside"
+#: fields of a scaler, and of an optimizer: whether it has stepped, or was stepped by one
+NEW_SCALER, BY_SCALER = "judge new", "judge by scaler"
+#: what starts ranks, or makes a process group, beside the launcher
+OWN_RANKS = frozenset({
+    "torch.distributed.init_process_group", "torch.multiprocessing.spawn",
+    "torch.multiprocessing.start_processes", "torch.nn.parallel.data_parallel",
+})  # fmt: skip
 #: whether something was differentiated: from the second step on it is said of draws that they
 #: are made in training
 BEGUN = (PROCESS, "judge begun")

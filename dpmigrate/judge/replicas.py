@@ -35,6 +35,12 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if event.kind == "attribute" and event.values["name"] != const("data"):
             continue
         given = _own(event.values["new"])
+        parted = event.parted
+        if parted is not None and parted.certain and not trial.on_main(event):
+            if _divided(trial, parted.sources) and any(_replica(d, wrapped) for d in data(target)):
+                words = f"some ranks write into a parameter, others do not: {_told(trial, parted.origin)}"
+                yield trial.fault(event.node, NAME, words)
+                continue
         if given and any(_replica(d, wrapped) for d in data(target)):
             words = f"each rank writes values of its own into a parameter: {trial.since(given[0])}"
             yield trial.fault(event.node, NAME, words)

@@ -16,7 +16,8 @@ from dpmigrate.library.streams import GENERATOR
 
 NAME = "each rank draws its own random numbers while it trains"
 SEEDS = "until training begins all ranks draw the same random numbers"
-_DRAWING = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU")
+#: layers that draw while they train
+DROPPING = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU")
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
@@ -71,4 +72,4 @@ def _draws(trial: Trial, event: Event) -> bool:
         for a in event.values["module"]
         if isinstance(a, Ref)
     )
-    return any(n.startswith(_DRAWING) for n in names)
+    return any(n.startswith(DROPPING) for n in names)

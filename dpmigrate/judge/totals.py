@@ -18,6 +18,7 @@ from dpmigrate.execution.values import Data, Origin, Ref, Value, const, data, pl
 from dpmigrate.judge.notes import SHARE, TOLD_OF, is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
+from dpmigrate.library.runtime import IN_BLOCKS
 from dpmigrate.library.sites import OF_SAMPLES
 from dpmigrate.library.streams import DRAW
 
@@ -97,6 +98,24 @@ def _the_same(trial: Trial, v: Value) -> bool:
         found += data(trial.result.contents(made), deep=True)
     loaders = {n for d in found for n in d.sources if is_loader(trial.result, trial.result.heap.objects[n])}
     return bool(loaders) and all(d.placement.kind is Kind.UNIFORM for d in found)
+
+
+def out_of_order(trial: Trial) -> Iterator[Event]:
+    """Where rows of a divided evaluation are put end to end of which each rank has every n-th batch:
+    they are in another order than the data.
+    """
+    for event in trial.result.trace.of("reduce"):
+        if event.values["how"] == const("rows") and _in_turns(trial, event.values["given"]):
+            yield event
+
+
+def _in_turns(trial: Trial, v: Value) -> bool:
+    """Whether data come from shares of batches, none of which has neighbouring ones."""
+    found = data(v, deep=True)
+    for made in trial.objects(v):
+        found += data(trial.result.contents(made), deep=True)
+    shares = [n for d in found for n in d.sources if trial.result.heap.objects[n].name == SHARE]
+    return bool(shares) and all(trial.held(n, IN_BLOCKS) == const(False) for n in shares)
 
 
 def _told(trial: Trial) -> Iterator[Fault]:

@@ -25,7 +25,9 @@ from dpmigrate.execution.values import (
     unknown,
     value,
 )
+from dpmigrate.judge.given import foreign, given
 from dpmigrate.judge.notes import (
+    AUTOCAST,
     BEFORE,
     CALLED,
     DOWN,
@@ -34,6 +36,8 @@ from dpmigrate.judge.notes import (
     GROUP,
     INSIDE,
     LAST_EPOCH,
+    OUTSIDE,
+    OWN_RANKS,
     OWN_STATISTICS,
     RUNTIME,
     SET,
@@ -53,7 +57,7 @@ from dpmigrate.library.batches import divided
 from dpmigrate.library.modules import MODULES, each_data, owned, reaching
 from dpmigrate.library.sites import GRAD, Site
 from dpmigrate.library.streams import DRAW, OWN
-from dpmigrate.library.tables import Tables
+from dpmigrate.library.tables import Tables, canonical
 from dpmigrate.program import Program
 
 if TYPE_CHECKING:
@@ -70,6 +74,9 @@ class Watching(Tables):
     ) -> Value | None:
         if name.startswith(RUNTIME):
             self._of_runtime(m, name.removeprefix(RUNTIME), arguments, node, frame)
+        elif canonical(name) in OWN_RANKS:
+            m.event("judge own ranks", node, frame)
+        foreign(m, name, arguments, node, frame)
         return super().call(m, name, arguments, node, frame)
 
     def _of_runtime(
@@ -77,6 +84,7 @@ class Watching(Tables):
     ) -> None:
         group = m.heap.read(GROUP) or BEFORE
         m.event("judge runtime", node, frame, name=const(word), group=group)
+        given(m, word, arguments, node, frame)
         if word == "setup":
             m.heap.write(GROUP, UP)
         elif word == "cleanup":
@@ -133,6 +141,17 @@ class Watching(Tables):
             result = each_data(m, result, lambda d: _by_own_statistics(d, node))
         return result if through or result is None else bare(m, result, made, node, frame)
 
+    def entered(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
+        if (made := _autocast(m, atom)) is not None:
+            m.heap.write((made.number, OUTSIDE), m.heap.read(AUTOCAST) or const(False))
+            m.heap.write(AUTOCAST, const(True))
+        return super().entered(m, atom, node, frame)
+
+    def left(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> None:
+        if (made := _autocast(m, atom)) is not None:
+            m.heap.write(AUTOCAST, m.heap.read((made.number, OUTSIDE)) or const(False))
+        super().left(m, atom, node, frame)
+
     def _about(
         self, m: Machine, atom: Atom, name: str, node: ast.AST, frame: Frame
     ) -> Value | None:
@@ -159,6 +178,12 @@ class Watching(Tables):
                     judged.drawn_for.add(made.number)
                 return alike(m, found, node, drawn=made.number in judged.drawn_for)
         return found
+
+
+def _autocast(m: Machine, atom: Atom) -> Object | None:
+    """The object behind ``with autocast():``."""
+    made = m.object(atom)
+    return made if made is not None and made.name == "autocast" else None
 
 
 def _as_before(m: Machine, sampler: int) -> bool:

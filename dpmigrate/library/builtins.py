@@ -327,6 +327,12 @@ def typed(site: Site) -> Value:
     return uniform(site)
 
 
+def debugged(site: Site) -> Value:
+    """``breakpoint()``: the process waits for commands that somebody types."""
+    site.event("typed")
+    return NONE
+
+
 def printed(site: Site) -> Value:
     """``print``: to ``sys.stdout``, in whose place the program may have put an object."""
     site.tell("print")
@@ -419,6 +425,7 @@ bool(x.max() > 0)
     Row("builtins.open", opened, source=_DOC),
     Row("builtins.print", printed, source=_DOC),
     Row("builtins.input", typed, source=_DOC),
+    Row("builtins.breakpoint pdb.set_trace", debugged, source=_DOC),
     Row("builtins.exit builtins.quit", ended, source=_DOC),
     Row("builtins.type", type_of, source=_DOC),
     Row("builtins.globals", module_names, source=_DOC),

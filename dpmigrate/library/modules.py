@@ -369,7 +369,7 @@ register_backward_hook extra_repr __repr__ register_load_state_dict_post_hook
     Row("<state>.update <state>.__setitem__", none, source=DOC),
 )  # fmt: skip
 ATTRIBUTES = (
-    Row(methods("module|opaque|container|wrapper", """
+    Row(methods("module|opaque|container", """
 weight bias weight_ih_l0 weight_hh_l0 bias_ih_l0 bias_hh_l0 in_proj_weight in_proj_bias
 weight_orig weight_g weight_v
 """), submodule_at, source=DOC),

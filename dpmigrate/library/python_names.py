@@ -146,7 +146,7 @@ logging.setLoggerClass warnings.resetwarnings sys.settrace sys.setprofile
 importlib.invalidate_caches atexit.unregister os.nice os.setpgrp os.umask os.environ.pop
 os.environ.clear os.unsetenv os.sched_setaffinity os.fsync os.close gc.freeze gc.unfreeze
 gc.set_threshold tracemalloc.start tracemalloc.stop readline.read_history_file
-socket.setdefaulttimeout cProfile.run pdb.set_trace
+socket.setdefaulttimeout cProfile.run
 ssl.create_default_context colorama.init colorama.deinit urllib.request.install_opener
 """, none, source=_DOC),
     Row("""

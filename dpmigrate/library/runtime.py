@@ -16,9 +16,11 @@ from dpmigrate.execution.values import (
     Bound,
     Const,
     Data,
+    Differs,
     Origin,
     Ref,
     Setting,
+    Unknown,
     Value,
     const,
     join,
@@ -28,11 +30,13 @@ from dpmigrate.execution.values import (
 from dpmigrate.library import modules, streams, torch_data
 from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE
 from dpmigrate.library.devices import chosen
-from dpmigrate.library.effects import same, world_size
+from dpmigrate.library.effects import world_size
 from dpmigrate.library.runtime_reductions import DOC, met, row
 from dpmigrate.library.sites import SHARE_OF_BATCHES, Effect, Row, Site
 from dpmigrate.library.unseen_models import taken_for_model
 
+#: a field of a share of batches: whether they are neighbours
+IN_BLOCKS = "blocks"
 #: what a batch size is that was divided by the number of ranks
 LOCAL_BATCH = "local batch"
 
@@ -101,6 +105,14 @@ def method_called(site: Site) -> Value:
     return join(*result)
 
 
+def cleaned(site: Site) -> Value:
+    """``ddp.clean_keys(state)``: a state with the names of the bare model. What of it differs between
+    ranks does so still.
+    """
+    moving = tuple(a for a in site.get(0) or NOTHING if isinstance(a, Data | Differs | Unknown))
+    return join(site.ref("state", cleaned=const(True)), moving)
+
+
 # ---------------------------------------------------------------- data
 
 
@@ -138,6 +150,8 @@ def dealt(how: str) -> Effect:
                 )
                 site.m.heap.write((made.number, "sampler"), value(Ref(sampler.number)))
             if how == BLOCKS:
+                in_blocks = site.get(1, "blocks") or const(False)
+                site.m.heap.write((made.number, IN_BLOCKS), in_blocks)
                 origin = Origin(site.node, SHARE_OF_BATCHES)
                 count = Data("number", placements.SUM, origin=origin)
                 site.m.heap.write((made.number, LENGTH), value(count))
@@ -253,7 +267,7 @@ ROWS = (
     row("unwrap", unwrapped),
     row("method", method),
     row("accumulate", lambda s: s.ref("context")),
-    row("clean_keys", same),
+    row("clean_keys", cleaned),
     row("local_batch", local_batch),
     row("distribute", dealt(SHARED)),
     row("shard", dealt(BLOCKS)),

@@ -86,7 +86,8 @@ def saved(site: Site) -> Value:
 def files_changed(site: Site) -> Value:
     """Files or folders are made, moved or removed."""
     removed = const(site.word in ("rmtree", "rmdir"))
-    site.event("files", paths=site.arguments.joined() or NONE, removed=removed)
+    paths = site.arguments.joined() or NONE
+    site.event("files", paths=paths, removed=removed, changed=const(True))
     return NONE
 
 

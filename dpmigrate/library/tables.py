@@ -29,6 +29,7 @@ from dpmigrate.execution.values import (
     Super,
     Value,
     atom_placement,
+    const,
     join,
     placement_of,
     value,
@@ -309,6 +310,8 @@ class Tables:
             row = ATTRIBUTES.get(("data", name))
             if row is not None:
                 return row.effect(site)
+            if name == "module":  # what a wrapper has, asked of what it gives
+                m.event("no attribute", node, frame, owner=value(receiver), name=const(name))
             field = receiver.kind == "batch" and f".{name}" not in METHODS
             field = field and ("batch", name) not in OF_KIND
             return batches.batch_attribute(site) if field else None
@@ -368,6 +371,10 @@ class Tables:
                 if found is not None:
                     site.receiver, site.arguments = atom, Arguments(operands[1:])
                     return found.effect(site)
+            made = m.object(atom)
+            if made is not None and made.kind == "wrapper":  # of whatever model: wrapped[2]
+                missed = const(f"__{word}__")
+                m.event("no attribute", node, frame, owner=value(atom), name=missed)
         if row is not None and held:
             return row.effect(site)
         if word == "getitem" and all(map(_plain_part, operands[0])):

@@ -147,7 +147,7 @@ def scheduled(site: Site) -> Value:
 
 def scaler(site: Site) -> Value:
     """``GradScaler()``."""
-    return site.ref("scaler")
+    return site.ref("scaler", enabled=site.arguments.keywords.get("enabled"))
 
 
 def scaled(site: Site) -> Value:
@@ -175,7 +175,8 @@ def _does(site: Site, kind: str, word: str) -> list[Object]:
     for o in found:
         made = site.object
         before = done_with(site.m, made.number, o.number) if made is not None else NOTHING
-        site.event(kind, optimizer=value(Ref(o.number)), before=before)
+        scaler = value(Ref(made.number)) if made is not None else NOTHING
+        site.event(kind, optimizer=value(Ref(o.number)), before=before, scaler=scaler)
         if made is not None:
             site.m.heap.write((made.number, f"{DONE}{o.number}"), const(word))
     if not found and site.object is not None:  # with one that is not followed
@@ -247,7 +248,7 @@ def groups(site: Site) -> Value:
 
 def precision(site: Site) -> Value:
     """``autocast(...)``."""
-    return site.ref("context")
+    return site.ref("context", enabled=site.arguments.keywords.get("enabled"))
 
 
 def round_function(site: Site) -> Value:
@@ -309,7 +310,7 @@ ROWS = (
     Row("<step>.__call__", own_step, source=_DOC),
     Row("<optimizer>.zero_grad", cleared, source=_DOC),
     Row("<optimizer>.state_dict <scheduler>.state_dict <scaler>.state_dict", state, source=_DOC),
-    Row("<optimizer>.load_state_dict", loaded, source=_DOC),
+    Row("<optimizer>.load_state_dict <scaler>.load_state_dict", loaded, source=_DOC),
     Row("<optimizer>.add_param_group <optimizer>.train <optimizer>.eval", none, source=_DOC),
     Row("<scheduler>.step <scheduler>.step_update", scheduled, source=_DOC),
     Row("<scheduler>.load_state_dict <scheduler>.__init__ <scheduler>.print_lr", none, source=_DOC),
@@ -318,7 +319,6 @@ ROWS = (
     Row("<scaler>.step", scaler_step, source=_AMP),
     Row("<scaler>.unscale_", unscaled, source=_AMP),
     Row("<scaler>.update", updated, source=_AMP),
-    Row("<scaler>.load_state_dict", none, source=_AMP),
     Row("<scaler>.get_scale <scaler>.is_enabled", uniform, source=_AMP),
 )  # fmt: skip
 ATTRIBUTES = (

@@ -48,7 +48,10 @@ def loaded(site: Site) -> Value:
     """``torch.load(path)``: of another file for each sample another value."""
     placed(site)
     path = site.get(0, "f") or NOTHING
-    site.event("load", path=path)
+    given = site.arguments
+    where = given.get(1, "map_location") or NONE
+    hidden = site.word != "load" or "jit" in site.name or given.star or given.stars
+    site.event("load", path=path, where=SETTING if hidden else where)
     return site.ref("opaque") if site.m.depends(path).kind in placements.EQUAL else plain(site)
 
 

@@ -1,0 +1,112 @@
+"""What each rank would do by itself in a result, and what a state or a scaler is given."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.judge import before, files, judged, replicas, scaling, wrapped
+from tests.judge.test_decided import said
+from tests.judge.test_invariants import RIGHT
+from tests.judge.test_invariants import judged as of_text
+from tests.judge.trained import result
+
+
+def _told(invariant: str, **parts: str) -> list[str]:
+    return [f.words for f in judged(result(**parts)).faults if f.invariant == invariant]
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        ("from torch.utils.tensorboard import SummaryWriter\nw = SummaryWriter('runs')", "every rank begins a run"),
+        ("import os\nos.rename('a', 'b')", "every rank changes these files"),
+        ("import os\nos.remove('a')", "every rank changes these files"),
+        ("breakpoint()", "every rank waits for a line"),
+        ("ddp.save(model, 'model.pt')", "the wrapper is saved here"),
+        ("import os, time\nos.makedirs(f'run{time.time()}')", "by its clock"),
+    ],
+)
+def test_each_rank_by_itself(last: str, words: str) -> None:
+    assert any(words in w for w in _told(files.ALONE, last=last) + _told(files.NAME, last=last))
+    alone = last.replace("\n", "\nif ddp.is_main():\n    ", 1) if "\n" in last else f"if ddp.is_main():\n    {last}"
+    if not last.startswith("ddp.save"):
+        assert not _told(files.ALONE, last=alone)
+
+
+def test_a_model_of_rank_0_is_saved() -> None:
+    assert not _told(files.NAME, last="ddp.save(model.module, 'model.pt')")
+
+
+_SAVED = "torch.save(net.state_dict(), 'a.pt')\nmodel.load_state_dict(torch.load('a.pt'))"
+
+
+def test_files_of_the_program_before_keep_their_names() -> None:
+    """The original has saved its DataParallel, so that files have names with ``module.``."""
+    was = result(last=_SAVED.replace("net.", "model."))
+    loads = "model.module.load_state_dict({}torch.load('a.pt', map_location=ddp.device()){})"
+    for first, rest, missing in (("", "", True), ("ddp.clean_keys(", ")", False)):
+        found = judged(result(epoch=loads.format(first, rest)), before(was)).faults
+        assert any("clean_keys() is missing" in f.words for f in found) is missing
+
+
+@pytest.mark.parametrize(
+    ("turn", "words"),
+    [
+        ("with torch.autocast('cpu'):\n    model(x).mean().backward()", "round the backward"),
+        ("with torch.autocast('cpu'):\n    optimizer.step()", "round the step"),
+    ],
+)
+def test_half_precision(turn: str, words: str) -> None:
+    assert any(words in w for w in _told(scaling.NAME, turn=turn))
+    inside = "with torch.autocast('cpu'):\n    z = model(x).mean()\nz.backward()\noptimizer.step()"
+    assert not any("autocast" in w for w in _told(scaling.NAME, turn=inside))
+
+
+@pytest.mark.parametrize(("before_loop", "anew"), [(True, False), (False, True)])
+def test_a_scaler_that_begins_again(before_loop: bool, anew: bool) -> None:
+    made = "    scaler = torch.amp.GradScaler()\n"
+    line = "    for epoch in range(4):\n"
+    text = RIGHT.replace(line, made + line if before_loop else f"{line}    {made}", 1)
+    text = text.replace("loss.backward()", "scaler.scale(loss).backward()").replace("optimizer.step()", "scaler.step(optimizer)\n            scaler.update()")
+    assert any("made anew between the steps" in words for _, words in of_text(text)) is anew
+
+
+_SCALED = "scaler.scale(model(x).mean()).backward()\nscaler.unscale_(optimizer)\n{}scaler.step(optimizer)\nscaler.update()"
+
+
+def test_gradients_with_and_without_the_scale() -> None:
+    epoch = "scaler = torch.amp.GradScaler()\n"
+    again = _SCALED.format("scaler.scale(model(x).sum() / len(x)).backward()\n")
+    assert any("comes after unscale_()" in w for w in _told(scaling.NAME, epoch=epoch, turn=again))
+    assert not any("comes after unscale_()" in w for w in _told(scaling.NAME, epoch=epoch, turn=_SCALED.format("")))
+
+
+def test_a_scaler_that_a_checkpoint_leaves_out() -> None:
+    step = "scaler.scale(model(x).mean()).backward()\nscaler.step(optimizer)\nscaler.update()"
+    saved = "ddp.save({{'o': optimizer.state_dict(){}}}, 'c.pt')"
+    epoch = "scaler = torch.amp.GradScaler() if epoch == 0 else scaler\n"
+    assert said("without its GradScaler", epoch=epoch, turn=step, end=saved.format(""))
+    assert not said("without its GradScaler", epoch=epoch, turn=step, end=saved.format(", 's': scaler.state_dict()"))
+
+
+def test_a_file_that_every_rank_loads_to_gpu_0() -> None:
+    assert said("puts on GPU 0 what was saved", last="state = torch.load('a.pt')")
+    assert not said("puts on GPU 0 what was saved", last="state = torch.load('a.pt', map_location=ddp.device())")
+
+
+@pytest.mark.parametrize(("blocks", "told"), [("", True), (", blocks=True", False)])
+def test_rows_in_the_order_of_the_data(blocks: str, told: bool) -> None:
+    end = f"rows = []\nfor x, y in ddp.shard(val_loader{blocks}):\n    rows.append(model.module(x).detach())\nrows = ddp.gather_all(torch.cat(rows))"
+    assert bool(said("in the order in which the ranks took turns", end=end)) is told
+
+
+def test_a_parameter_that_some_ranks_write() -> None:
+    write = "{}:\n    with torch.no_grad():\n        net.weight.fill_(0.5)"
+    assert any("some ranks write into a parameter" in w for w in _told(replicas.NAME, turn=write.format("if x.mean() > 0")))
+    assert not _told(replicas.NAME, turn=write.format("if epoch > 2"))
+
+
+@pytest.mark.parametrize("read", ["model(x).module", "model[0]", "total.module", "(x, y).module"])
+def test_what_is_read_of_what_does_not_have_it(read: str) -> None:
+    assert _told(wrapped.NAME, turn=f"z = {read}")
+    assert not _told(wrapped.NAME, turn="z = model.module.weight")
