@@ -719,3 +719,21 @@ def test_a_mean_over_valid_targets_that_cannot_be_weighted(tmp_path: Path) -> No
     path.write_text(text.replace("class Net", "def pick(y):\n    return y.masked_fill(y == 0, -100)\n\n\nclass Net"))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is Status.REFUSED, outcome
+
+
+@pytest.mark.parametrize(
+    ("loader", "total", "told"),
+    [
+        ("shuffle=True", "loss.item() * len(x)", True),
+        ("shuffle=True, drop_last=True", "loss.item() * len(x)", False),
+        ("shuffle=True", "loss.item()", False),
+    ],
+)
+def test_sums_that_count_samples_twice_are_told(tmp_path: Path, loader: str, total: str, told: bool) -> None:
+    path = tmp_path / "train.py"
+    text = SCRIPT.format(imported="", model="nn.Linear(4, 2)", loss="nn.functional.mse_loss(model(x), y)").replace("shuffle=True", loader)
+    text = text.replace("        for x, y in", "        total = 0.0\n        for x, y in").replace("optimizer.step()\n", f"optimizer.step()\n            total += {total}\n        print(total / len(data))\n")
+    path.write_text(text)
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome
+    assert any("count those again" in n for n in outcome.notes) is told

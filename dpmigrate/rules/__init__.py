@@ -19,7 +19,7 @@ HALF_MIGRATED = "DPM910"
 #: and those that speak of programs whose training is not seen
 UNSEEN = ("DPM146", "DPM911")
 
-__all__ = ["Rule", "all_rules", "check", "notes"]
+__all__ = ["Rule", "all_rules", "check", "filled_up", "notes"]
 
 
 @cache
@@ -115,6 +115,19 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
     if s.amp:
         out.append(f"Mixed precision: forward and loss run under autocast ({s.amp_dtype})" + (" with a GradScaler." if s.amp_dtype == "float16" else "."))
     return tuple(out)
+
+
+def filled_up(found: Sequence[Finding]) -> tuple[str, ...]:
+    """That sums over an epoch count the samples twice with which the sampler fills the last batch up."""
+    brings = {code: [repr(e) for f in found if f.code == code for e in f.edits] for code in ("DPM201", "DPM602")}
+    summed = any(".sum_all(" in edit for edit in brings["DPM602"])
+    fills = any("DistributedSampler(" in edit and "drop_last=True" not in edit for edit in brings["DPM201"])
+    if not (summed and fills):
+        return ()
+    return (
+        "Sums over the training samples count those again, fewer than there are ranks, with which the sampler makes the ranks' shares equal: divided by the "
+        "size of the data set they are a little too high, unless the number of ranks divides it.",
+    )
 
 
 def _loops(count: int, one: str, several: str) -> str:

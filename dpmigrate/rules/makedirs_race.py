@@ -18,6 +18,17 @@ if not os.path.isdir("out"):
     os.makedirs("out", exist_ok=True)
 ```
 
+A program that makes a directory without asking stops where it is there, so that a second run overwrites nothing. That stays so for rank 0:
+```python
+os.makedirs("out")
+```
+becomes
+```python
+with ddp.main_first():
+    os.makedirs("out", exist_ok=not ddp.is_main())
+```
+unless the name is a new one each time, made of the clock or of a number that is free.
+
 ## When it is not fixed
 Where the script is ready for a directory that is there already (`except OSError: pass`) nothing is changed.
 Nor is the `mkdir` of other libraries (`sftp.mkdir(path)`).
@@ -30,7 +41,10 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Edit, Enclose, Replace, SetArg
 from dpmigrate.facts.directories import unprepared
-from dpmigrate.facts.ranks import parted, run_by_all
+from dpmigrate.facts.fresh import clocks, listings
+from dpmigrate.facts.names import position
+from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.ranks import asks_files, parted, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -44,6 +58,8 @@ def makedirs_race(script: Script) -> Iterator[Hit]:
         call = made.call
         if made.exist_ok is not None:
             yield _by_option(script, call, made.exist_ok)
+        elif _stops(script, call):
+            yield _by_option(script, call, None)
         else:
             yield Hit(call, _RACE, (SetArg(script.span(call), "exist_ok", "True", 2), *_with_parents(script, call)))
 
@@ -57,12 +73,28 @@ def _with_parents(script: Script, call: ast.Call) -> tuple[Edit, ...]:
     return Replace(script.span(call.func), "os.makedirs"), AddImport("import os")  # `from os import mkdir` does not bring os
 
 
-def _by_option(script: Script, call: ast.Call, given: ast.expr) -> Hit:
-    """The program decides whether the directory may be there: rank 0 looks first, and for the others it may."""
+def _stops(script: Script, call: ast.Call) -> bool:
+    """Whether the program stops where the directory is there, since nothing asks before and its name is always the same."""
+    if script.names.dotted(call.func) == "os.mkdir" or not _reached_by_all(script, call):
+        return False
+    around = (a for a in script.names.ancestors(call) if isinstance(a, ast.If | ast.While | ast.Try))
+    asked = any(isinstance(a, ast.Try) or asks_files(script.roles, a.test) for a in around)
+    before = (s for s in walk(script.names.function(call)) if isinstance(s, ast.If) and position(s) < position(call))
+    return not asked and not any(asks_files(script.roles, s.test) for s in before) and not any(True for names in (clocks, listings) for _ in names(script))
+
+
+def _reached_by_all(script: Script, call: ast.Call) -> bool:
+    return script.is_statement(call) is not None and run_by_all(script.roles, call) and not parted(script.roles, call)
+
+
+def _by_option(script: Script, call: ast.Call, given: ast.expr | None) -> Hit:
+    """The program decides whether the directory may be there, or stops there (``given`` is None): rank 0 looks first, and for the others it may."""
     stmt = script.is_statement(call)
-    if stmt is not None and run_by_all(script.roles, call) and not parted(script.roles, call):
-        own = f"({script.text(given)})" if isinstance(given, ast.IfExp | ast.NamedExpr) else script.text(given)
-        value = f"{own} or not {script.ddp}.is_main()"
+    if stmt is not None and _reached_by_all(script, call):
+        value = f"not {script.ddp}.is_main()"
+        if given is not None:
+            own = f"({script.text(given)})" if isinstance(given, ast.IfExp | ast.NamedExpr) else script.text(given)
+            value = f"{own} or {value}"
         edits = (SetArg(script.span(call), "exist_ok", value, 2), Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.main_first():"))
         return Hit(call, _RACE, (*edits, AddImport(script.import_line)))
     advice = "write exist_ok=True, and look before the training whether the directory may be used"

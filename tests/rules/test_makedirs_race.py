@@ -43,9 +43,34 @@ def test_nothing_to_say(end: str) -> None:
 )
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
 def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) -> None:
-    parts: dict[str, str | bool] = {"imports": imports, "end": line, "module_level": module_level}
+    asked = f"if not os.path.exists('a'):\n    {line}"
+    parts: dict[str, str | bool] = {"imports": imports, "end": asked, "module_level": module_level}
     assert found("DPM505", **parts) == [line]
-    assert after(**parts) == [new]
+    assert [changed.strip() for changed in after(**parts)] == [new]
+
+
+@pytest.mark.parametrize(
+    ("imports", "line", "new"),
+    [
+        pytest.param("", "os.makedirs('a')", "os.makedirs('a', exist_ok=not ddp.is_main())", id="makedirs"),
+        pytest.param("from pathlib import Path", "Path('a').mkdir(parents=True)", "Path('a').mkdir(parents=True, exist_ok=not ddp.is_main())", id="pathlib"),
+    ],
+)
+def test_a_second_run_stops_as_before(imports: str, line: str, new: str) -> None:
+    assert [changed.strip() for changed in after(imports=imports, setup=line)] == ["with ddp.main_first():", new]
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        pytest.param("if args.a:\n    os.makedirs('a')", id="not always, by an option"),
+        pytest.param("import time\nos.makedirs(f'a{time.time()}')", id="a new name each time"),
+        pytest.param("if os.path.exists('a'):\n    print('there')\nos.makedirs('a')", id="asked before"),
+    ],
+)
+def test_a_directory_that_may_be_there(setup: str) -> None:
+    args = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--a')\nargs = p.parse_args()\n"
+    assert any("exist_ok=True" in changed for changed in after(setup=args + setup)) is ("args.a" not in setup)
 
 
 @pytest.mark.parametrize(
