@@ -359,7 +359,7 @@ def test_files_of_a_program_have_their_own_ignores(pattern: str, code: str, left
     assert "DPM201" in {f["code"] for f in said} and "ddp.shard" in run("apply", "--diff", "train.py", cwd=Path.cwd()).stdout.decode()
     text = run("check", "train.py", cwd=Path.cwd()).stdout.decode()
     assert ("DPM505" in text) is not left_out
-    assert ("exist_ok=True" in run("apply", "--diff", "train.py", cwd=Path.cwd()).stdout.decode()) is not left_out
+    assert ("exist_ok=" in run("apply", "--diff", "train.py", cwd=Path.cwd()).stdout.decode()) is not left_out
 
 
 # ------------------------------------------------------------------ places in messages
