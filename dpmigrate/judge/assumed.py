@@ -10,7 +10,7 @@ from textwrap import shorten
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import NONE, NOTHING, Const, Data, Value, const, data, known
-from dpmigrate.judge import normalised, scaling, streams, totals
+from dpmigrate.judge import normalised, scaling, sharded, streams, totals
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
 from dpmigrate.library.batches import SHARED, divided
@@ -23,6 +23,7 @@ def sentences(trial: Trial) -> tuple[str, ...]:
     found = (
         normalised.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts,
         _mixed, _decided, _devices, _partners, _padding, _loads, _order, scaling.sentences,
+        sharded.sentences,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 

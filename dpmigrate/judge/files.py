@@ -52,6 +52,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
     yield from _done_by_all(trial)
     yield from _after_turns(trial)
     for event in trial.result.trace.of("load"):
+        if any(o.kind == "state" for o in trial.objects(event.values["path"])):
+            yield trial.fault(event.node, NAME, "a state is loaded here, and no file that holds one")
         if not trial.on_main(event):
             for d in data(event.values["path"]):
                 if d.placement.kind is Kind.PER_RANK and event.values["of a sample"] == const(False):

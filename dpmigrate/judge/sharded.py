@@ -52,6 +52,24 @@ def faults(trial: Trial) -> Iterator[Fault]:
         yield trial.fault(node, NAME, words, established=False)
 
 
+def sentences(trial: Trial) -> Iterator[str]:
+    """Samplers that repeat samples where their loader drops the last batch: an epoch may have a batch
+    more than on one process.
+    """
+    for made in trial.loaders():
+        dropping = trial.held(made.number, "drop_last") == const(True)
+        if not dropping or trial.held(made.number, "dealt"):
+            continue
+        for sampler in trial.objects(trial.held(made.number, "sampler")):
+            filled = trial.held(sampler.number, "drop_last") in ((), const(False))
+            if sampler.name == "DistributedSampler" and filled:
+                yield (
+                    f"The sampler of {made.name}(…), {trial.line(made.node)}, repeats samples to share them "
+                    "evenly, where the loader drops the last batch: give the sampler drop_last=True as well."
+                )
+                return
+
+
 def _known(trial: Trial, made: Object) -> bool:
     """Whether all is known of a loader that decides how it is divided."""
     fields = ("sampler", "batch_sampler", "batch_size", "shuffle", "dealt")

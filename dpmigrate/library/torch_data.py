@@ -145,7 +145,8 @@ def sampler(site: Site) -> Value:
     made = site.made("sampler")
     if site.name.startswith("dpmigrate_runtime."):
         made.marks.add(_OF_RUNTIME)
-    for i, name in enumerate(("data_source", "num_replicas", "rank", "shuffle")):
+    names = ("data_source", "num_replicas", "rank", "shuffle", "seed", "drop_last")
+    for i, name in enumerate(names):
         held = site.get(i, name)
         if held is not None:
             site.m.heap.write((made.number, name), held)

@@ -24,7 +24,8 @@ preds = torch.cat(preds)
 Each rank evaluates neighbouring batches, so the lists of the ranks, one after another, are the list of one process, in its order. Every rank holds all of it
 and computes the same metric, so decisions agree.
 
-Lists that a training loop fills are gathered where they hold rows, one a sample: the same samples, in another order than their random one.
+Lists that a training loop fills are gathered where they hold rows, one a sample: the same samples, in another order than their random one, and those
+twice with which the sampler makes the shares equal.
 
 ## When it is not fixed
 Where the evaluation runs in full on every rank (DPM601 says why), there is nothing to gather. In training, lists with one element a batch (DPM602), and lists

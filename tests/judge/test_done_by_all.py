@@ -110,3 +110,11 @@ def test_a_parameter_that_some_ranks_write() -> None:
 def test_what_is_read_of_what_does_not_have_it(read: str) -> None:
     assert _told(wrapped.NAME, turn=f"z = {read}")
     assert not _told(wrapped.NAME, turn="z = model.module.weight")
+
+
+def test_a_state_is_no_file() -> None:
+    text = "state = torch.load({})\nnet.load_state_dict(state)"
+    wrong = result(last=text.format("ddp.clean_keys('net.pt')"))
+    assert "a state is loaded here, and no file that holds one" in {f.words for f in judged(wrong).faults}
+    right = result(last=text.format("'net.pt'"))
+    assert "a state is loaded here, and no file that holds one" not in {f.words for f in judged(right).faults}

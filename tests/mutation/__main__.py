@@ -137,7 +137,8 @@ def _passed(asked: list[str], done: dict[str, Result]) -> list[Described]:
     """What is to be run of that."""
     real = settled(done.values())
     found = [real[i] for i in asked if i in real]
-    return [r.mutant for r in found if r.outcome is Outcome.PASSED]
+    open_ones = (Outcome.PASSED, Outcome.EQUIVALENT)  # a run holds the rules of these as well
+    return [r.mutant for r in found if r.outcome in open_ones]
 
 
 def _digest(done: dict[str, Result], result: Result) -> str:

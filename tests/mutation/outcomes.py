@@ -22,6 +22,7 @@ class Outcome(enum.Enum):
     # the static stage
     REFUSED = "refused before writing"
     TOLD = "told after writing"
+    EQUIVALENT = "as right as the right result"
     PASSED = "not refused, to be run"
     PASSED_IDLE = "not refused, not runnable"
     # the run stage
@@ -39,7 +40,9 @@ class Outcome(enum.Enum):
 #: these are counted, and are no mutants
 DROPPED = (Outcome.SAME, Outcome.TWICE, Outcome.IMPOSSIBLE, Outcome.BROKEN)
 #: these end a mutant in the static stage
-STATIC = (*DROPPED, Outcome.REFUSED, Outcome.TOLD, Outcome.PASSED, Outcome.PASSED_IDLE)
+STATIC = (
+    *DROPPED, Outcome.REFUSED, Outcome.TOLD, Outcome.EQUIVALENT, Outcome.PASSED, Outcome.PASSED_IDLE,
+)  # fmt: skip
 #: the columns of the table
 COLUMNS = tuple(o for o in Outcome if o not in DROPPED)
 

@@ -15,12 +15,14 @@ from dataclasses import replace
 from unittest import mock
 
 from dpmigrate import migration
+from dpmigrate.execution.engine import Execution
 from dpmigrate.judge.trial import executed
 from dpmigrate.migration import Judged, Texts
 from dpmigrate.model import Problem
 from dpmigrate.rewrite.apply import Refused, apply
 from dpmigrate.rewrite.compose import Conflict, compose
 from dpmigrate.rewrite.verify import verify
+from tests.mutation import equivalent
 from tests.mutation.mutants import Mutant, mutants
 from tests.mutation.outcomes import Outcome, Result
 from tests.mutation.subjects import Subject
@@ -29,11 +31,15 @@ from tests.mutation.subjects import Subject
 def judged(subject: Subject, wanted: Collection[str]) -> Iterator[Result]:
     """The results of the mutants with these ids."""
     right = _digest(subject, subject.texts)
+    on_paper: list[Execution] = []
     for mutant in mutants(subject):
         if mutant.described.id in wanted:
             start = time.perf_counter()
             with _remembered():
                 result = _judge(subject, mutant, right)
+                if result.outcome in (Outcome.PASSED, Outcome.PASSED_IDLE):
+                    on_paper = on_paper or [equivalent.right_one(subject)]
+                    result = _explained(subject, mutant, on_paper[0], result)
             yield replace(result, seconds=round(time.perf_counter() - start, 3))
 
 
@@ -57,6 +63,14 @@ def _judge(subject: Subject, mutant: Mutant, right: str) -> Result:
         return Result(said, Outcome.REFUSED if why else Outcome.TOLD, why or told[0], changed, digest)
     passed = Outcome.PASSED if subject.runnable else Outcome.PASSED_IDLE
     return Result(said, passed, "", changed, digest)
+
+
+def _explained(subject: Subject, mutant: Mutant, right: Execution, result: Result) -> Result:
+    """The result of a mutant that passes, with the reason where it is right all the same."""
+    texts = carried_out(subject, mutant)
+    assert not isinstance(texts, str), texts
+    why = equivalent.reason(subject, right, mutant.described, texts)
+    return replace(result, outcome=Outcome.EQUIVALENT, why=why) if why else result
 
 
 @contextlib.contextmanager

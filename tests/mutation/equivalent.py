@@ -1,0 +1,276 @@
+"""Mutants that are as right as the right result, by rules that are checked on both programs on paper.
+
+A rule holds for some edits and ways to spoil them, says why such a program is right all the same, and
+what must hold for that: the mutant and the right result are executed, and their traces are compared.
+What no rule covers counts as wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpmigrate import migration
+from dpmigrate.execution import placements
+from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import Const, Data, Foreign, Items, Ref, Unbound, Value, const, placement_of
+from dpmigrate.judge.files import names_of_wrapper
+from dpmigrate.judge.streams import DROPPING
+from dpmigrate.judge.trial import Trial, before, executed
+from dpmigrate.migration import Texts
+from dpmigrate.model import Problem
+from tests.mutation.mutants import Described
+from tests.mutation.subjects import Subject
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The right result and the mutant, executed, and what is said of the mutant."""
+
+    said: Described
+    original: Execution
+    right: Execution
+    spoiled: Execution
+
+
+#: what a program does to its model and its files, and what it tells: with how all of it lies across the ranks
+_COURSE = (
+    "backward", "step", "schedule", "clip", "scaler step", "in place", "requires grad", "load state",
+    "print", "write", "save", "save by rank 0", "load", "open", "files", "typed", "judge pass",
+    "draw", "wrap", "judge moved", "judge away", "judge thawed",
+)  # fmt: skip
+#: values of events that say where runtime calls stand, or what a trace calls its objects
+_LEFT_OUT = frozenset({"over", "numbers", "gradients", "of", "sole", "alike", "target"})
+#: questions that a file system may answer differently a moment later
+_ASKED = re.compile(r"\b(exists|isfile|isdir|listdir|scandir|glob|iterdir|is_file|is_dir|stat)\(")
+_CLOCK = re.compile(r"\b(time|now|today|strftime|input|choice|random)\(")
+
+
+def same_course(pair: Pair) -> bool:
+    """Whether both train, write and tell the same, as far as a trace shows it."""
+    return _course(pair.right) == _course(pair.spoiled)
+
+
+def nothing_drawn(pair: Pair) -> bool:
+    """Whether neither draws random numbers while it trains, nor in its evaluations."""
+    return not any(_draws(e) for e in (pair.right, pair.spoiled)) and same_course(pair)
+
+
+def agreed(pair: Pair) -> bool:
+    """Whether rank 0 is asked for what all ranks have made of the same numbers, and not of a file
+    system, a clock or a stream that each asks for itself.
+    """
+    asked = pair.said.edit + pair.said.instead
+    found = [e for e in pair.right.trace.of("rank 0 decides") if ast.unparse(e.node) in _texts(pair)]
+    # an event that both have says nothing of the one that is spoiled
+    lost = [placement_of(e.values["given"]).kind in placements.EQUAL for e in found]
+    gone = _ASKED.search(_lost(pair)) or _CLOCK.search(_lost(pair))
+    return bool(asked) and all(lost) and not gone and _steering(pair)
+
+
+def exchanges_nothing(pair: Pair) -> bool:
+    """Whether wrappers are called without gradients where all ranks come equally often."""
+    calls = [
+        e for e in pair.spoiled.trace.of("forward")
+        if any(o.kind == "wrapper" for o in pair.spoiled.objects(e.values["module"]))
+    ]  # fmt: skip
+    return bool(calls) and all(e.parted is None or e.values["grad"] != const(False) for e in calls)
+
+
+def statistics_alike(pair: Pair) -> bool:
+    """Whether no model is evaluated on a rank's part with running statistics of the rank's own."""
+    own = (
+        const(True)[0] in e.values["own"] and placement_of(e.values["given"]).kind is not Kind.UNIFORM
+        for e in pair.spoiled.trace.of("judge statistics")
+    )  # fmt: skip
+    return not any(own) and same_course(pair)
+
+
+def no_old_names(pair: Pair) -> bool:
+    """Whether the program never saved or loaded the names of a wrapper."""
+    return not names_of_wrapper(Trial(pair.original))
+
+
+def same_making(pair: Pair) -> bool:
+    """Whether models are made, moved, cast, frozen, loaded, wrapped and called in the same order."""
+    kinds = ("wrap", "move", "requires grad", "attribute", "load state", "forward", "state")
+    made = [
+        [(e.kind, ast.unparse(e.node)) for e in x.trace.of(*kinds)] for x in (pair.right, pair.spoiled)
+    ]
+    casts = re.compile(r"\.(half|double|bfloat16|type)\(")
+    cast = any(casts.search(p.source.text) for p in pair.spoiled.program.parts)
+    return made[0] == made[1] and not cast and same_course(pair)
+
+
+def without_seed(pair: Pair) -> bool:
+    """Whether a seed alone is left out."""
+    seed, dropping = ([word in t for t in (pair.said.edit, pair.said.instead)] for word in ("seed=", "drop_last="))
+    return seed == [True, False] and dropping[0] == dropping[1] and same_course(pair)
+
+
+def older_name(pair: Pair) -> bool:
+    """Whether the edit brings the present name of what torch has under an older one as well."""
+    return pair.said.code == "DPM316" and same_course(pair)
+
+
+def moved_by_wrapper(pair: Pair) -> bool:
+    """Whether the batch that is not moved goes into wrappers alone, which move it."""
+    gone = _moving(pair.right) - _moving(pair.spoiled)
+    return bool(gone) and all(wrapped for _, wrapped in gone) and same_course(pair)
+
+
+def _moving(execution: Execution) -> Counter[tuple[str, bool]]:
+    """The calls that are given what was moved to the rank's device, and whether a wrapper is called."""
+    found: dict[ast.AST, bool] = {}
+    for event in execution.trace.of("forward"):
+        given = [ast.unparse(a) for a in getattr(event.node, "args", ())]
+        if any(text.endswith(".to(ddp.device())") for text in given):
+            wrapper = any(o.kind == "wrapper" for o in execution.objects(event.values["module"]))
+            found[event.node] = found.get(event.node, False) or wrapper
+    return Counter((ast.unparse(node), wrapper) for node, wrapper in found.items())
+
+
+def judged(pair: Pair) -> bool:
+    """The judge, which has found nothing, sees all that it needs."""
+    return True
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which mutants it is about, why they are right, and what must hold for that."""
+
+    labels: str
+    ways: str
+    why: str
+    holds: Callable[[Pair], bool] = same_course
+
+    def applies(self, said: Described) -> bool:
+        """Whether it is about a mutant."""
+        return bool(re.fullmatch(self.labels, said.label) and re.fullmatch(self.ways, said.way))
+
+
+_ELSEWHERE = "other side|too early|too late|one level out|one level in"
+_STREAMS = r"ddp\.(seed_ranks|own_streams|same_stream)"
+RULES = (
+    Rule(_STREAMS, ".*", "nothing random is drawn while the program trains", nothing_drawn),
+    Rule(r"ddp\.(setup|cleanup)", "one level out",
+         "the file is started and not imported, and the runtime does nothing in workers that import it"),
+    Rule(r"ddp\.(setup|cleanup|barrier)|\.GradScaler\(\)|\.(update|load_state_dict)\(\)",
+         _ELSEWHERE, "what runs between the two places does not need it"),
+    Rule(r"ddp\.wrap", _ELSEWHERE, "what runs between the two places does not need it", same_making),
+    Rule(r"ddp\.(sum_all|mean_all|gather_all)", _ELSEWHERE,
+         "the same numbers are put together: a mean of what all have is itself"),
+    Rule(r"ddp\.(from_main|mean_all)|DPM610", "missing|finding missing|one level in|one level out",
+         "all ranks have made what is asked of the same numbers", agreed),
+    Rule(r"ddp\.any_rank", "missing", "all ranks have made what is asked of the same numbers", agreed),
+    Rule("sampler=", "part missing", "without a seed of its own a sampler takes torch's, which all ranks have alike",
+         without_seed),
+    Rule("without shuffle=", "missing", "the loader is told not to shuffle"),
+    Rule("DPM601", "finding missing", "every rank evaluates the full set, which is exact", judged),
+    Rule(r"ddp\.shard", "missing", "every rank evaluates the full set, which is exact", same_course),
+    Rule(r"ddp\.shard", "one level out", "what is no loader is read in full, and each rank takes its turns of it",
+         judged),
+    Rule(r"ddp\.sync_buffers", f"missing|{_ELSEWHERE}",
+         "the model keeps no statistics of its own, or rank 0 alone tells what its model gives", statistics_alike),
+    Rule(r"\.module", "missing", "without gradients a wrapper's forward sends its buffers at most", exchanges_nothing),
+    Rule(r"\.module", "one level out", "the copy of a wrapper holds a copy of its model"),
+    Rule(r"\.autocast\(\)", "missing|part missing|a statement less",
+         "the numbers are more exact, or those of another half precision"),
+    Rule("Replace", "missing", "the older name of the same", older_name),
+    Rule(r"ddp\.accumulate", "missing|a statement (less|more)",
+         "gradients are averaged more often than needed, to the same sum; forward alone counts"),
+    Rule(r"ddp\.clean_keys", "missing", "the files of this program never had the names of a wrapper", no_old_names),
+    Rule(r"\.set_epoch\(\)|ddp\.next_epoch", ".*",
+         "the sampler does not shuffle, or is told before each pass all the same"),
+    Rule(r"\.to\(\)", "missing|one level out", "the wrapper moves what it is given", moved_by_wrapper),
+    Rule(r"ddp\.(is_main|main_first|main_only)", "one level out|a statement more",
+         "rank 0 alone does the same"),
+    Rule("raise", "other side", "it stops before it makes ranks"),
+    Rule("Hoist", "missing", "the same is written in another way"),
+    Rule(r"ddp\.distribute|ddp\.whole", ".*", "the loader is the same, or is asked for its length alone"),
+)  # fmt: skip
+
+
+def reason(subject: Subject, right: Execution, said: Described, texts: Texts) -> str:
+    """Why a mutant is as right as the right result; '' where no rule shows it."""
+    rules = [rule for rule in RULES if rule.applies(said)]
+    if not rules:
+        return ""
+    program = migration.anew(subject.script.program, texts)
+    if isinstance(program, Problem):
+        return ""
+    pair = Pair(said, before(subject.script.program), right, executed(program))
+    return next((rule.why for rule in rules if rule.holds(pair)), "")
+
+
+def right_one(subject: Subject) -> Execution:
+    """The right result, executed."""
+    program = migration.anew(subject.script.program, subject.texts)
+    assert not isinstance(program, Problem), program
+    return executed(program)
+
+
+def _course(execution: Execution) -> Counter[object]:
+    return Counter(
+        (
+            e.kind, e.parted is None,
+            *((k.rstrip(" 0123456789"), _shape(execution, v)) for k, v in sorted(e.values.items()) if k not in _LEFT_OUT),
+        )
+        for e in execution.trace.of(*_COURSE)
+    )  # fmt: skip
+
+
+def _steering(pair: Pair) -> bool:
+    """Whether both train alike, and nobody parts where the other does not."""
+    kinds = ("backward", "step", "schedule", "in place", "load state", "collective", "save by rank 0")
+    parted = [
+        Counter((e.kind, e.parted is None) for e in x.trace.of(*kinds) if e.kind != "collective")
+        for x in (pair.right, pair.spoiled)
+    ]
+    return parted[0] == parted[1]
+
+
+def _texts(pair: Pair) -> set[str]:
+    """The calls of the right result that the mutant has not."""
+    calls = [
+        {ast.unparse(n) for p in x.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Call)}
+        for x in (pair.right, pair.spoiled)
+    ]
+    return calls[0] - calls[1]
+
+
+def _lost(pair: Pair) -> str:
+    return "\n".join(t for t in _texts(pair) if t.startswith("ddp."))
+
+
+def _draws(execution: Execution) -> bool:
+    begun = next((e.number for e in execution.trace.of("judge pass")), 0)
+    for event in execution.trace.of("draw", "forward"):
+        layers = {o.name for o in execution.objects(event.values.get("module", ()))}
+        drops = any(name.startswith(DROPPING) for name in layers)
+        of_sample = const(True)[0] in event.values["of a sample"]
+        if drops or (event.kind == "draw" and (of_sample or event.number > begun)):
+            return True
+    return False
+
+
+def _shape(execution: Execution, v: Value) -> object:
+    """How a value lies, without what tells two runs apart."""
+    return frozenset(_atom(execution, a) for a in v if not isinstance(a, Unbound))
+
+
+def _atom(execution: Execution, atom: object) -> object:
+    if isinstance(atom, Data):
+        return atom.kind, str(atom.placement), atom.gradient
+    if isinstance(atom, Ref):
+        made = execution.heap.objects[atom.object]
+        return made.kind, made.name
+    if isinstance(atom, Items):
+        return tuple(_shape(execution, v) for v in atom.items)
+    if isinstance(atom, Const | Foreign):
+        return repr(atom)
+    return type(atom).__name__

@@ -1,0 +1,45 @@
+"""What is called as right as the right result is shown by a rule; what shows on a GPU alone is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mutation import static
+from tests.mutation.outcomes import Outcome, Result
+from tests.mutation.subjects import Key, opened
+
+
+def _judged(id: str) -> Result:
+    case, script = id.split(":")[0].split("/", 1)
+    with opened(Key(case, script)) as subject:
+        (found,) = static.judged(subject, {id})
+        return found
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        "grad_accumulation/train.py:DPM210:ddp.seed_ranks:missing:1",  # nothing is drawn
+        "dp_moves_the_batch/train.py:DPM221:.to():missing:1",  # into the wrapper
+        "dp_if_device_count/train.py:DPM101:ddp.wrap:other side:1",
+        "model_read_by_a_method/train.py:DPM601:ddp.sync_buffers:missing:1",  # no BatchNorm
+        "evaluation_in_another_file/train.py:DPM610:ddp.from_main:missing:1",
+        "amp_existing_cuda_amp/train.py:DPM316:Replace:missing:1",
+    ],
+)
+def test_right_all_the_same(id: str) -> None:
+    found = _judged(id)
+    assert (found.outcome, bool(found.why)) == (Outcome.EQUIVALENT, True)
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        "dp_moves_the_batch/train.py:DPM221:.to():missing:2",  # into the bare model: fails on a GPU
+        "cast_after_wrap/train.py:DPM102:ddp.wrap:other side:1",  # cast after its wrap
+        "dp_copies_counted/train.py:DPM134:Replace:missing:2",  # another loss on several GPUs
+        "next_free_folder/train.py:DPM506:ddp.from_main:missing:1",  # the ranks race
+    ],
+)
+def test_wrong_and_not_seen(id: str) -> None:
+    assert _judged(id).outcome is Outcome.PASSED
