@@ -272,7 +272,7 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     doubts: tuple[str, ...] = ()
     if texts.judgement.doubts:
         doubts = (f"Not established: {migration.doubted(texts.judgement)}. Prove it by running: dpmigrate verify",)
-    notes = (*rules.notes(script, texts.judgement.drawn), *rules.filled_up(found), *texts.judgement.assumed, *totals, *doubts)
+    notes = (*rules.notes(script, texts.judgement.drawn), *texts.judgement.assumed, *totals, *doubts)
     outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=notes)
     return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
 

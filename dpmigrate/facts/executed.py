@@ -51,7 +51,6 @@ class Executed:
         held = {p for n in whole for p in owned(result, n)}
         return result.trace.ended is None and bool(given) and given <= held
 
-
     def runs(self, stmt: ast.AST) -> bool:
         """Whether a statement may run: the execution came to it, or was not finished."""
         result = before(self._program)

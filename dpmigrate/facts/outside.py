@@ -27,15 +27,14 @@ _FILE_FUNCTIONS = frozenset(
     | {"torchvision.utils.save_image", "torchvision.io.write_video", "torchvision.io.write_png", "torchvision.io.write_jpeg", "torchaudio.save"}
     | {"cv2.imwrite", "imageio.imwrite", "imageio.imsave", "imageio.mimsave", "skimage.io.imsave", "scipy.io.savemat", "scipy.io.wavfile.write"}
     | {"soundfile.write", "joblib.dump", "omegaconf.OmegaConf.save"}
-    | {f"huggingface_hub.{n}" for n in ("upload_file", "upload_folder", "create_repo")}
 )
 _FILE_METHODS = frozenset(
     {"savefig", "to_csv", "to_json", "to_excel", "to_pickle", "to_parquet", "to_feather", "to_hdf", "write_text", "write_bytes", "write_image", "write_html"}
     | {"save_pretrained", "save_vocabulary", "to_json_file", "unlink", "rmdir", "save_image", "imwrite", "symlink_to", "hardlink_to"}
     | {"export_chrome_trace", "export_stacks", "export_memory_timeline"}
-    # what sends files to a hub or a store (huggingface_hub, boto3)
-    | {"upload_file", "upload_folder", "upload_large_folder", "upload_fileobj", "push_to_hub", "create_repo", "put_object"}
 )
+#: what sends files to a hub or a store (huggingface_hub, boto3)
+_SENDING = frozenset({"upload_file", "upload_folder", "upload_large_folder", "upload_fileobj", "push_to_hub", "create_repo", "put_object"})
 #: methods whose names other things have too, with what makes the objects that write files by them
 _FILE_METHODS_OF = {
     "save": (
@@ -62,6 +61,12 @@ _WAITING = frozenset(
 _DATA_SETS = re.compile(
     r"(torch_geometric|torchtext)\.datasets\.[A-Z]|ogb\..*Dataset|sklearn\.datasets\.fetch_|(tensorflow\.)?keras\.datasets\.\w+\.load_data$"
 )
+
+
+def sends_files(roles: Roles, call: ast.Call) -> bool:
+    """Whether the call sends files to a hub or a store, which would have them from every rank."""
+    dotted = roles.names.dotted(call.func)
+    return last(call.func) in _SENDING and (not dotted or dotted.startswith("huggingface_hub.")) and not any(True for _ in roles.values.targets(call))
 
 
 def changes_files(roles: Roles, call: ast.Call) -> bool:

@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.heap import Object
-from dpmigrate.execution.values import NONE, NOTHING, Const, Data, Value, const, data, known
+from dpmigrate.execution.values import NONE, NOTHING, Const, Data, const, data, known
 from dpmigrate.judge import normalised, scaling, sharded, streams, totals
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
@@ -210,34 +210,32 @@ def _shared(trial: Trial, made: Object) -> bool:
 
 def _single(trial: Trial) -> Iterator[str]:
     """``x[3]``: a sample by its place, which a rank's part of a batch may not have: the first such."""
-    places: dict[ast.AST, Value] = {}
-    for event in trial.result.trace.of("one of the samples"):
-        if any(_is_part(trial, d) for d in data(event.values["given"])):
-            places[event.node] = (*places.get(event.node, ()), *event.values["place"])
-    for node, place in islice(places.items(), 1):
-        known = [a.value for a in place if isinstance(a, Const)]
-        least = max((at + 1 if at >= 0 else -at for at in known), default=1)
+    events = [
+        e for e in trial.result.trace.of("one of the samples")
+        if any(_divided(trial, d) for d in data(e.values["given"]))
+    ]  # fmt: skip
+    for node in islice(dict.fromkeys(e.node for e in events), 1):
+        here = [e for e in events if e.node is node]
+        places = [a.value for e in here for a in e.values["place"] if isinstance(a, Const)]
+        least = max((at + 1 if at >= 0 else -at for at in places), default=1)
         number = f"at least {least} samples" if least > 1 else "the sample of this number"
+        short = any(_may_be_short(trial, d) for e in here for d in data(e.values["given"]))
+        last = ", and fails in a last batch with fewer: set drop_last=True, or" if short else ":"
         yield (
             f"{_first([node])} needs {number} in a rank's part of a batch, the batch size divided by "
-            "the number of ranks, and fails in a last batch with fewer: set drop_last=True, or ask "
-            "for len() first."
+            f"the number of ranks{last} ask for len() first."
         )
 
 
-def _is_part(trial: Trial, d: Data) -> bool:
-    """Whether data come from a divided loader, of which each rank has a part of the batch."""
-    objects = trial.result.heap.objects
-    return any(is_loader(trial.result, objects[n]) and divided(trial.result, objects[n]) for n in d.sources)
+def _divided(trial: Trial, d: Data) -> list[Object]:
+    """The divided loaders that data come from, of which each rank has a part of the batch."""
+    objects = (trial.result.heap.objects[n] for n in d.sources)
+    return [o for o in objects if is_loader(trial.result, o) and divided(trial.result, o)]
 
 
 def _may_be_short(trial: Trial, d: Data) -> bool:
     """Whether data come from a divided loader whose last batch may be short."""
-    objects = trial.result.heap.objects
-    loaders = [objects[n] for n in d.sources if is_loader(trial.result, objects[n])]
-    return any(
-        divided(trial.result, o) and trial.held(o.number, "drop_last") != const(True) for o in loaders
-    )
+    return any(trial.held(o.number, "drop_last") != const(True) for o in _divided(trial, d))
 
 
 def _squeezed(trial: Trial) -> Iterator[str]:

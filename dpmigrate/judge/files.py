@@ -21,14 +21,12 @@ from dpmigrate.execution.values import (
     data,
     origins,
 )
-from dpmigrate.judge.cached import last_name
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.modules import MODULES, owned
+from dpmigrate.library.stdlib import CLOCK
 
 NAME = "rank 0 writes the state of the bare model"
-#: functions that give the time
-_CLOCKS = frozenset({"time", "now", "utcnow", "today", "strftime", "ctime", "localtime", "gmtime", "time_ns"})
 ALONE = "rank 0 alone makes files and folders, and asks"
 
 
@@ -148,8 +146,7 @@ def _one(path: Value) -> bool:
 def _by_a_clock(path: Value) -> bool:
     """Whether a path is another one on each rank since the time is in it."""
     apart = [d for d in data(path) if d.placement.kind is Kind.PER_RANK]
-    calls = [getattr(o.node, "func", None) for d in apart for o in origins(d.origin)]
-    return any(last_name(func) in _CLOCKS for func in calls)
+    return any(o.word == CLOCK for d in apart for o in origins(d.origin))
 
 
 def _of_its_own(trial: Trial, target: Value) -> bool:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import os
+import shutil
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from dpmigrate.contract import NAMES
@@ -20,7 +24,7 @@ NAME = "functions of the runtime are given what they take"
 
 #: parameters without a default that are given by their names
 _NEEDED = {"accumulate": "sync"}
-#: what takes a loader, a number, a value to send, a flag, numbers, a state, one number of all samples
+#: functions that are given a loader, numbers, a loss
 _LOADERS = ("distribute", "shard", "whole", "next_epoch")
 _NUMBERS = ("sum_all", "mean_all")
 _LOSSES = ("weighted_mean", "sum_loss")
@@ -33,15 +37,28 @@ def given(m: Machine, word: str, arguments: Arguments, node: ast.AST, frame: Fra
         break
 
 
-#: functions of which it is known that they take no such parameter
-_NONE_SUCH = {"os.mkdir": ("exist_ok", "parents"), "os.rmdir": ("ignore_errors",)}
+#: modules of Python whose functions migrations write arguments into
+_MODULES = {"os": os, "shutil": shutil}
 
 
 def foreign(m: Machine, name: str, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
     """Notes a call of a function of Python with a parameter that it does not have."""
-    for keyword in _NONE_SUCH.get(name, ()):
-        if keyword in arguments.keywords:
+    for keyword in arguments.keywords:
+        taken = _parameters(name)
+        if taken and keyword not in taken:
             m.event("judge given", node, frame, why=const(f"{name}() takes no {keyword}="))
+
+
+@cache
+def _parameters(name: str) -> frozenset[str]:
+    """The names of the parameters of a function of Python; none where it takes any, or they are not known."""
+    module, _, word = name.partition(".")
+    function = getattr(_MODULES.get(module), word, None)
+    try:
+        found = inspect.signature(function).parameters if callable(function) else {}
+    except ValueError:  # built in without a signature
+        return frozenset()
+    return frozenset() if any(p.kind is p.VAR_KEYWORD for p in found.values()) else frozenset(found)
 
 
 def faults(trial: Trial) -> Iterator[Fault]:

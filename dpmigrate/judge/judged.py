@@ -121,80 +121,100 @@ class Judged(Execution):
         return result
 
     def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
-        if kind in ("draw", "forward"):
-            values["alike"] = const(self._draws_alike(values))
-            values["over"] = self._over()
-            values["of a sample"] = const(self._in_sample() or self._for_samples(values))
-        elif kind == "backward":
-            values["alike"] = const(self.heap.read(OWN["torch"]) == SHARED)
-            values["over"] = self._over()
-            values["autocast"] = self.heap.read(AUTOCAST) or const(False)
-            values["unscaled"] = const(self._unscaled_before(values["loss"]))
-            self.heap.write(BEGUN, const(True))
-            self.heap.write(READ, NONE)
-            self.trained = len(self.trace.events)
-            for stream, at in OWN_IN_TRAINING.items():
-                self.heap.widen(at, self.heap.read(OWN[stream]) or const(False))
-        elif kind == "made":  # perhaps again, at the same place
-            for made in self.objects(values["object"]):
-                if made.kind == "scaler":
-                    self.heap.write((made.number, NEW_SCALER), const(True))
-        elif kind == "streams joined":  # what is drawn now is for the next training
-            self.heap.write(BEGUN, const(False))
-        elif kind == "collective":  # rank 0 has come here as well
-            nested = values["name"] == const("main_first")
-            values["in turn"] = const(self.heap.read(FIRST) == const(True) and not nested)
-            self.heap.write(WRITTEN, NONE)
-            self.heap.write(READ, NONE)
-            self.removing = False
-        elif kind == "drawn apart":
-            self.drew = True
-        elif kind == "loop":
-            values["over"] = tuple(Ref(n) for n in sorted(self._gone_through(values["iterable"])))
-            values["as they come"] = const(self._as_they_come(values["iterable"]))
-        elif kind == "judge statistics":
-            values["over"] = self._over()
-        elif kind == "step":
-            values["settings"] = self._settings(values["optimizer"])
-            values["autocast"] = self.heap.read(AUTOCAST) or const(False)
-        elif kind == "scaler step":
-            values["anew"] = const(self._by_a_new_scaler(values["optimizer"], values["scaler"]))
-        elif kind in ("open", "files", "typed"):
-            values["in turn"] = const(self.heap.read(FIRST) == const(True))
-            values["late"] = const(self.removing)
-            by_main = self.parted is not None and self.parted.origin.word.startswith("rank 0")
-            self.removing = self.removing or (by_main and values.get("removed") == const(True))
-        elif kind == "load":
-            values["written"] = self.heap.read(WRITTEN) or NONE
-            values["of a sample"] = const(self._in_sample())
-        elif kind == "clip":
-            values["scaled"] = const(self._scaled(values["parameters"]))
-        elif kind in ("state", "load state"):
-            values["sole"] = const(self.sole)
-        elif kind in TOLD_OF:
-            values["over"] = self._over()
-            values["numbers"] = tuple(self._numbers(join(*values.values()), set()))
+        values |= self._noted(kind, values)
+        self._before(kind, values)
         happened = super().event(kind, node, frame, **values)
         self._read_or_written(kind, node, values)
         saved = kind == "save by rank 0" or (kind == "save" and "loadable" in values)
         if saved and self.heap.read(FIRST) != const(True):  # in turn the others come when it is there
             self.heap.widen(WRITTEN, values["path"])
-        if kind == "forward" and const(False) != values["grad"]:
-            for made in self.objects(values["module"]):
-                if made.name in SYNCHRONISED:
-                    self.heap.write((made.number, PASSED), FRESH)
-                    self._updated(made, values["training"])
-        elif kind == "backward":
-            self._differentiated(values["loss"], node, frame)
-        elif kind == "wrap":
-            self._wrapped(values["object"], values["module"])
-        elif kind == "move":
-            self._moved(values["module"], values["place"], node, frame)
-        elif kind == "requires grad":
-            self._wanted(values["target"], values["flag"], node, frame)
-        elif kind == "attribute" and values["name"] == const("requires_grad"):
-            self._wanted(values["owner"], values["new"], node, frame)
+        self._after(kind, node, frame, values)
         return happened
+
+    def _noted(self, kind: str, values: Mapping[str, Value]) -> dict[str, Value]:
+        """What invariants want to know of an event beside its values."""
+        match kind:
+            case "draw" | "forward":
+                over, alike = self._over(), const(self._draws_alike(values))
+                of_sample = self._in_sample() or self._for_samples(values.get("made", NOTHING), over)
+                return {"alike": alike, "over": over, "of a sample": const(of_sample)}
+            case "backward":
+                return {
+                    "alike": const(self.heap.read(OWN["torch"]) == SHARED), "over": self._over(),
+                    "autocast": self.heap.read(AUTOCAST) or const(False),
+                    "unscaled": const(self._unscaled_before(values["loss"])),
+                }  # fmt: skip
+            case "step":
+                autocast = self.heap.read(AUTOCAST) or const(False)
+                return {"settings": self._settings(values["optimizer"]), "autocast": autocast}
+            case "scaler step":
+                return {"anew": const(self._by_a_new_scaler(values["optimizer"], values["scaler"]))}
+            case "collective":
+                nested = values["name"] == const("main_first")
+                return {"in turn": const(self.heap.read(FIRST) == const(True) and not nested)}
+            case "loop":
+                over = tuple(Ref(n) for n in sorted(self._gone_through(values["iterable"])))
+                return {"over": over, "as they come": const(self._as_they_come(values["iterable"]))}
+            case "judge statistics":
+                return {"over": self._over()}
+            case "open" | "files" | "typed":
+                in_turn = const(self.heap.read(FIRST) == const(True))
+                return {"in turn": in_turn, "late": const(self.removing)}
+            case "load":
+                written = self.heap.read(WRITTEN) or NONE
+                return {"written": written, "of a sample": const(self._in_sample())}
+            case "clip":
+                return {"scaled": const(self._scaled(values["parameters"]))}
+            case "state" | "load state":
+                return {"sole": const(self.sole)}
+            case _ if kind in TOLD_OF:
+                numbers = tuple(self._numbers(join(*values.values()), set()))
+                return {"over": self._over(), "numbers": numbers}
+        return {}
+
+    def _before(self, kind: str, values: Mapping[str, Value]) -> None:
+        """What an event changes of what is noted, whether it happened before or not."""
+        match kind:
+            case "backward":
+                self.heap.write(BEGUN, const(True))
+                self.heap.write(READ, NONE)
+                self.trained = len(self.trace.events)
+                for stream, at in OWN_IN_TRAINING.items():
+                    self.heap.widen(at, self.heap.read(OWN[stream]) or const(False))
+            case "made":  # perhaps again, at the same place
+                for made in self.objects(values["object"]):
+                    if made.kind == "scaler":
+                        self.heap.write((made.number, NEW_SCALER), const(True))
+            case "streams joined":  # what is drawn now is for the next training
+                self.heap.write(BEGUN, const(False))
+            case "collective":  # rank 0 has come here as well
+                self.heap.write(WRITTEN, NONE)
+                self.heap.write(READ, NONE)
+                self.removing = False
+            case "drawn apart":
+                self.drew = True
+            case "open" | "files" | "typed":
+                by_main = self.parted is not None and self.parted.origin.word.startswith("rank 0")
+                self.removing = self.removing or (by_main and values.get("removed") == const(True))
+
+    def _after(self, kind: str, node: ast.AST, frame: Frame, values: Mapping[str, Value]) -> None:
+        """What becomes of models when an event has happened."""
+        match kind:
+            case "forward" if values["grad"] != const(False):
+                for made in self.objects(values["module"]):
+                    if made.name in SYNCHRONISED:
+                        self.heap.write((made.number, PASSED), FRESH)
+                        self._updated(made, values["training"])
+            case "backward":
+                self._differentiated(values["loss"], node, frame)
+            case "wrap":
+                self._wrapped(values["object"], values["module"])
+            case "move":
+                self._moved(values["module"], values["place"], node, frame)
+            case "requires grad":
+                self._wanted(values["target"], values["flag"], node, frame)
+            case "attribute" if values["name"] == const("requires_grad"):
+                self._wanted(values["owner"], values["new"], node, frame)
 
     def _read_or_written(self, kind: str, node: ast.AST, values: Mapping[str, Value]) -> None:
         """What all ranks read, and what rank 0 writes while the others may still be reading it."""
@@ -222,14 +242,14 @@ class Judged(Execution):
         own = self.heap.read(OWN[stream]) or const(False)
         return const(False)[0] in own or (trains and SEEDED[0] in own)
 
-    def _for_samples(self, values: Mapping[str, Value]) -> bool:
+    def _for_samples(self, made: Value, over: Value) -> bool:
         """Whether numbers are drawn for the samples of a batch: as many as these, or several while the
         rank goes through its own batches. A single number may be for all samples together.
         """
-        drawn = data(values.get("made", NOTHING))
+        drawn = data(made)
         if any(d.placement.kind is Kind.ROWS for d in drawn):
             return True
-        own = any(o.name == SHARE or divided(self, o) for o in self.objects(values["over"]))
+        own = any(o.name == SHARE or divided(self, o) for o in self.objects(over))
         return own and any(d.kind != "number" and d.axes != 0 for d in drawn)
 
     def text(self, parts: list[Value], node: ast.AST, frame: Frame) -> Value:

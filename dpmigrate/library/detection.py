@@ -9,7 +9,8 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import NOTHING, Ref, Value, const, join, known, placement_of, value
-from dpmigrate.library.modules import MODEL
+from dpmigrate.library.effects import unestablished
+from dpmigrate.library.modules import library_network
 from dpmigrate.library.sites import Row, Site
 
 _PACKAGE = "torchvision.models.detection"
@@ -35,14 +36,10 @@ TAKEN = "taken for a mean over the pictures"
 
 def detector(site: Site) -> Value:
     """``fasterrcnn_resnet50_fpn()``, ``RetinaNet(backbone, 3)``."""
-    made = site.made("module", extra=MODEL)
-    site.m.heap.write((made.number, _FAMILY), const(_family(site.word)))
-    return value(Ref(made.number))
-
-
-def part_of_a_detector(site: Site) -> Value:
-    """``FastRCNNPredictor(1024, 3)``: a module that a detector is given."""
-    return value(Ref(site.made("module", extra=MODEL).number))
+    made = library_network(site)
+    for o in site.m.objects(made):
+        site.m.heap.write((o.number, _FAMILY), const(_family(site.word)))
+    return made
 
 
 def _family(word: str) -> str:
@@ -63,7 +60,7 @@ def called(site: Site, made: Object) -> Value | None:
     found = NOTHING
     if const(True)[0] in mode:
         found = _losses(site, family)
-    return found if mode == const(True) else join(found, _boxes(site))
+    return found if mode == const(True) else join(found, _boxes(site) or NOTHING)
 
 
 def _losses(site: Site, family: str) -> Value:
@@ -79,20 +76,19 @@ def _losses(site: Site, family: str) -> Value:
     return made
 
 
-def _boxes(site: Site) -> Value:
-    """A dictionary of boxes, labels and scores for each picture."""
-    return site.unknown("which samples the boxes belong to")
+#: a dictionary of boxes, labels and scores for each picture
+_boxes = unestablished("which samples the boxes belong to")
 
 
 def pattern(name: str) -> Row | None:
-    """Detectors and their parts, by the names of functions and classes."""
+    """Detectors and their parts (``FastRCNNPredictor``), by the names of functions and classes."""
     head, _, word = name.rpartition(".")
     if not head.startswith(_PACKAGE) or "Weights" in name:
         return None
     if _family(word):
         return Row(name, detector, source=_SOURCE)
     part = word[:1].isupper() or word.endswith(("_backbone", "_extractor"))
-    return Row(name, part_of_a_detector, source=_SOURCE) if part else None
+    return Row(name, library_network, source=_SOURCE) if part else None
 
 
 ROWS: tuple[Row, ...] = ()

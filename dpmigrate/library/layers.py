@@ -134,6 +134,8 @@ def has_parameters(m: Execution, made: Object) -> bool:
 
 def reached(v: Value, made: Object, site: Site) -> Value:
     """What a layer gives, in tuples and dictionaries as well: a gradient comes to its parameters."""
+    if made.kind == "criterion" or not has_parameters(site.m, made):
+        return v
     return each_data(site.m, v, lambda d: data(reach(value(d), made, site))[0])
 
 

@@ -233,6 +233,11 @@ ROUND = "module round another one"
 MODEL = "model of a library"
 
 
+def library_network(site: Site) -> Value:
+    """A network of a library, or a part of one."""
+    return value(Ref(site.made("module", extra=MODEL).number))
+
+
 def part(site: Site) -> Value:
     """A part of a library's module, by its name or place: a module as well."""
     made = site.object

@@ -14,7 +14,6 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
-    Ref,
     Value,
     const,
     items,
@@ -24,7 +23,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.configs import node
 from dpmigrate.library.effects import none, same, unestablished, uniform
-from dpmigrate.library.modules import MODEL
+from dpmigrate.library.modules import library_network
 from dpmigrate.library.pure import computed
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed, rows_of
 from dpmigrate.library.torch_data import dataset
@@ -58,15 +57,10 @@ _GRAPH_LAYERS = (
 _GRAPH_PACKAGES = ("torch_geometric.nn", "dgl.nn.pytorch", "dgl.nn")
 
 
-def network(site: Site) -> Value:
-    """A network of a library."""
-    return value(Ref(site.made("module", extra=MODEL).number))
-
-
 def with_auxiliary(site: Site) -> Value:
     """``inception_v3(aux_logits=False)``: by default it gives a second output while it trains."""
     if known(site.arguments.keywords.get("aux_logits", NOTHING)) is False:
-        return network(site)
+        return library_network(site)
     return site.unknown("how many outputs the network has, which aux_logits says")
 
 
@@ -170,7 +164,7 @@ def noisy(site: Site) -> Value:
 
 def pooling_layer(site: Site) -> Value:
     """``TopKPooling``: a network of several results."""
-    return site.ref("pooling of graphs", module=network(site))
+    return site.ref("pooling of graphs", module=library_network(site))
 
 
 def graphs_pooled(site: Site) -> Value:
@@ -245,7 +239,7 @@ ROWS = (
     Row("torchvision.models.get_model timm.create_model timm.models.create_model"
         " timm.models.factory.create_model timm.models.registry.create_model"
         " open_clip.create_model",
-        network, source=_TIMM),
+        library_network, source=_TIMM),
     Row("torchvision.disable_beta_transforms_warning torchvision.set_image_backend"
         " torchvision.set_video_backend torchaudio.set_audio_backend", none, source=_VISION),
     Row("torchvision.utils.draw_bounding_boxes torchvision.utils.draw_segmentation_masks"
@@ -291,7 +285,7 @@ def pattern(name: str) -> Row | None:
     if head.startswith("torchvision.models") and word in _AUXILIARY:
         return Row(name, with_auxiliary, source=_VISION)
     if _network(head, word):
-        return Row(name, network, source=_source(head))
+        return Row(name, library_network, source=_source(head))
     if head.startswith("timm.scheduler") and "scheduler" in word.lower():
         return Row(name, scheduler, source=_TIMM)
     if head.startswith(_LOSS_PACKAGES) and word not in ("FID", "KID", "MSID", "IS", "PR"):

@@ -34,7 +34,7 @@ from dpmigrate.library.python_effects import (
     unbound,
 )
 from dpmigrate.library.sites import Row, examples, methods, prefixed
-from dpmigrate.library.stdlib import files_changed, opaque, per_rank
+from dpmigrate.library.stdlib import CLOCK, OF_PROCESS, files_changed, opaque, per_rank
 
 _DOC = "https://docs.python.org/3/library/"
 #: methods of classes of Python that make something, and need no object
@@ -94,15 +94,18 @@ operator.neg(x.mean(0))
     Row("<own_folder>.__exit__ <own_folder>.cleanup", none, source=_DOC),
     Row("tempfile.gettempdir tempfile.gettempprefix", uniform, source=_DOC),
     Row("""
-time.asctime time.thread_time time.thread_time_ns time.monotonic_ns time.perf_counter_ns
-time.process_time_ns os.getppid os.getloadavg os.times os.getrandom threading.get_ident
+os.getppid os.getloadavg os.times os.getrandom threading.get_ident
 threading.get_native_id uuid.getnode uuid.uuid6 uuid.uuid7 socket.getfqdn
 socket.gethostbyname resource.getrusage shutil.disk_usage
 tracemalloc.get_traced_memory gc.get_count random.SystemRandom secrets.choice
 secrets.randbelow secrets.randbits secrets.token_bytes secrets.token_urlsafe sys.getrefcount
-pandas.Timestamp.now pandas.Timestamp.today arrow.now
-arrow.utcnow pendulum.now pandas.Timestamp.utcnow numpy.random.bytes
-""", per_rank("a clock or a number of the process"), source=_DOC),
+numpy.random.bytes
+""", per_rank(OF_PROCESS), source=_DOC),
+    Row("""
+time.asctime time.thread_time time.thread_time_ns time.monotonic_ns time.perf_counter_ns
+time.process_time_ns pandas.Timestamp.now pandas.Timestamp.today pandas.Timestamp.utcnow arrow.now arrow.utcnow
+pendulum.now
+""", per_rank(CLOCK), source=_DOC),
     Row("""
 socket.socket socket.create_connection threading.current_thread multiprocessing.current_process
 multiprocessing.parent_process asyncio.get_event_loop psutil.Process tracemalloc.take_snapshot

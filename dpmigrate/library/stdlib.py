@@ -40,6 +40,10 @@ vonmisesvariate weibullvariate binomialvariate
 """
 
 
+#: why each process has another value
+CLOCK, OF_PROCESS = "a clock", "a number of the process"
+
+
 def per_rank(word: str) -> Effect:
     """Something that each process has for itself: a clock, a process number, a random source."""
 
@@ -297,10 +301,13 @@ traceback.print_exc pprint.pprint pprint.pp
     Row("logging.basicConfig", log_configured, source=_DOC),
     Row("""
 time.time time.perf_counter time.monotonic time.process_time time.clock time.strftime
-time.localtime time.ctime time.time_ns datetime.datetime.now datetime.datetime.utcnow
-datetime.datetime.today datetime.date.today datetime.now timeit.default_timer os.getpid
-os.urandom uuid.uuid4 uuid.uuid1 secrets.token_hex socket.gethostname time.gmtime
-""", per_rank("a clock or a number of the process"), source=_DOC),
+time.localtime time.ctime time.time_ns time.gmtime datetime.datetime.now
+datetime.datetime.utcnow datetime.datetime.today datetime.date.today datetime.now
+timeit.default_timer
+""", per_rank(CLOCK), source=_DOC),
+    Row("""
+os.getpid os.urandom uuid.uuid4 uuid.uuid1 secrets.token_hex socket.gethostname
+""", per_rank(OF_PROCESS), source=_DOC),
     Row(prefixed("math.", """
 sqrt exp log log2 log10 ceil floor pow sin cos tan fabs isnan isinf isfinite tanh atan2
 radians degrees hypot gcd erf fmod trunc log1p expm1 copysign

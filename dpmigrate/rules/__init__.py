@@ -19,7 +19,7 @@ HALF_MIGRATED = "DPM910"
 #: and those that speak of programs whose training is not seen
 UNSEEN = ("DPM146", "DPM911")
 
-__all__ = ["Rule", "all_rules", "check", "filled_up", "notes"]
+__all__ = ["Rule", "all_rules", "check", "notes"]
 
 
 @cache
@@ -112,22 +112,23 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
             f"GPU: {', '.join(chosen)} {'chooses' if one else 'choose'} it no more: each rank has its own, and one process takes the first. "
             "CUDA_VISIBLE_DEVICES says which there are."
         )
+    if _fills_up(script):
+        out.append(
+            "Sums over the training samples count those again, fewer than there are ranks, with which the sampler makes the ranks' shares equal: divided "
+            "by the size of the data set they are a little too high, unless the number of ranks divides it."
+        )
     if s.amp:
         out.append(f"Mixed precision: forward and loss run under autocast ({s.amp_dtype})" + (" with a GradScaler." if s.amp_dtype == "float16" else "."))
     return tuple(out)
 
 
-def filled_up(found: Sequence[Finding]) -> tuple[str, ...]:
-    """That sums over an epoch count the samples twice with which the sampler fills the last batch up."""
-    brings = {code: [repr(e) for f in found if f.code == code for e in f.edits] for code in ("DPM201", "DPM602")}
-    summed = any(".sum_all(" in edit for edit in brings["DPM602"])
-    fills = any("DistributedSampler(" in edit and "drop_last=True" not in edit for edit in brings["DPM201"])
-    if not (summed and fills):
-        return ()
-    return (
-        "Sums over the training samples count those again, fewer than there are ranks, with which the sampler makes the ranks' shares equal: divided by the "
-        "size of the data set they are a little too high, unless the number of ranks divides it.",
-    )
+def _fills_up(script: Script) -> bool:
+    """Whether totals are put together of batches of which a sampler fills the last one up with samples that it repeats."""
+    from dpmigrate.facts.totals import totals
+
+    dropped = {c for c in script.train_loader_calls if is_given(script.argument(c, "drop_last", 8))}
+    loops = (b for b in script.roles.train_loops if any(v.node in script.train_loader_calls and v.node not in dropped for v in b.loaders))
+    return not script.sizes.smaller_left_out and any(totals(script, b).sums for b in loops)
 
 
 def _loops(count: int, one: str, several: str) -> str:

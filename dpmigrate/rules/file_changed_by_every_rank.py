@@ -3,6 +3,7 @@
 ## What it finds
 Statements such as `shutil.copyfile(…)`, `shutil.rmtree(…)`, `os.remove(…)`, `plt.savefig(…)`, `df.to_csv(…)`, `save_image(…)`, `np.save(…)`,
 `model.save_pretrained(…)`, and exports: `torch.onnx.export(…)`, `torch.jit.script(model).save(…)`, `safetensors`, a profiler's `export_chrome_trace`.
+Files that are sent to a hub or a store (`api.upload_file(…)`, `model.push_to_hub(…)`), also where the result is used.
 
 ## Why it matters
 The second rank finds the file gone, half copied, or overwrites it.
@@ -20,7 +21,7 @@ if ddp.is_main():
 Where folders are removed before the training, all ranks wait for that (`ddp.barrier()`): they may make one anew next.
 
 ## When it is not fixed
-Calls whose result is used.
+Calls whose result is used, but for those that send files: `ddp.main_only(api.upload_file, …)`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, After, Edit
 from dpmigrate.facts.names import last
-from dpmigrate.facts.outside import changes_files
+from dpmigrate.facts.outside import changes_files, sends_files
 from dpmigrate.facts.ranks import reached_together
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity, is_main_guard
@@ -41,7 +42,8 @@ from dpmigrate.rules._edits import by_main
 @rule("DPM507", severity=Severity.ERROR, fix=Fix.SAFE)
 def file_changed_by_every_rank(script: Script) -> Iterator[Hit]:
     for call in script.roles.calls:
-        if script.is_statement(call) is not None and changes_files(script.roles, call) and not script.made_once(call):
+        changes = script.is_statement(call) is not None and changes_files(script.roles, call)
+        if (changes or sends_files(script.roles, call)) and not script.made_once(call):
             edits: list[Edit] = [by_main(script, call), AddImport(script.import_line)]
             whole = _whole(script, call)
             trains = script.roles.region(call) != "outside" or any(script.names.is_inside(b.node, whole) for b in script.roles.train_loops)

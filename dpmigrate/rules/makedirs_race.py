@@ -27,7 +27,7 @@ becomes
 with ddp.main_first():
     os.makedirs("out", exist_ok=not ddp.is_main())
 ```
-unless the name is a new one each time, made of the clock or of a number that is free.
+unless its name is made of the clock or of a listing of directories, and so another one each time.
 
 ## When it is not fixed
 Where the script is ready for a directory that is there already (`except OSError: pass`) nothing is changed.
@@ -44,6 +44,7 @@ from dpmigrate.facts.directories import unprepared
 from dpmigrate.facts.fresh import clocks, listings
 from dpmigrate.facts.names import position
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.origins import origins
 from dpmigrate.facts.ranks import asks_files, parted, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -75,12 +76,16 @@ def _with_parents(script: Script, call: ast.Call) -> tuple[Edit, ...]:
 
 def _stops(script: Script, call: ast.Call) -> bool:
     """Whether the program stops where the directory is there, since nothing asks before and its name is always the same."""
-    if script.names.dotted(call.func) == "os.mkdir" or not _reached_by_all(script, call):
+    if not _reached_by_all(script, call):
         return False
     around = (a for a in script.names.ancestors(call) if isinstance(a, ast.If | ast.While | ast.Try))
     asked = any(isinstance(a, ast.Try) or asks_files(script.roles, a.test) for a in around)
     before = (s for s in walk(script.names.function(call)) if isinstance(s, ast.If) and position(s) < position(call))
-    return not asked and not any(asks_files(script.roles, s.test) for s in before) and not any(True for names in (clocks, listings) for _ in names(script))
+    if asked or any(asks_files(script.roles, s.test) for s in before):
+        return False
+    path = call.func.value if isinstance(call.func, ast.Attribute) and not script.names.dotted(call.func) else script.argument(call, "name", 0)
+    anew = {*clocks(script), *(c for c, _ in listings(script))}
+    return path is not None and not any(n in anew for n, _ in origins(script.roles, path))
 
 
 def _reached_by_all(script: Script, call: ast.Call) -> bool:
@@ -95,7 +100,8 @@ def _by_option(script: Script, call: ast.Call, given: ast.expr | None) -> Hit:
         if given is not None:
             own = f"({script.text(given)})" if isinstance(given, ast.IfExp | ast.NamedExpr) else script.text(given)
             value = f"{own} or {value}"
-        edits = (SetArg(script.span(call), "exist_ok", value, 2), Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.main_first():"))
-        return Hit(call, _RACE, (*edits, AddImport(script.import_line)))
+        edits = (SetArg(script.span(call), "exist_ok", value, 2), *_with_parents(script, call))
+        first = Enclose(script.span(stmt), script.span(stmt), f"with {script.ddp}.main_first():")
+        return Hit(call, _RACE, (*edits, first, AddImport(script.import_line)))
     advice = "write exist_ok=True, and look before the training whether the directory may be used"
     return Hit(call, f"{_RACE}, and the second would stop where exist_ok is false", advice=advice)

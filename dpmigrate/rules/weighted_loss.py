@@ -63,8 +63,6 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
             if id(part.value) not in done:
                 done.add(id(part.value))
                 yield Hit(part.value, _FUNCTION if part.inner else _MESSAGE, tuple(_edits(script, part)))
-
-
     for shown in script.shown_over_weights:
         known = script.losses.over_weights(shown)
         if known is not None and id(shown) not in done:

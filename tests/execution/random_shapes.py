@@ -202,7 +202,10 @@ class Shapes(Maker):
         r, y = self.r, self.r.choice
         if deep > 2 or r.random() < 0.6:
             return super().number(deep)
-        x: Callable[[], str] = lambda: self.number(deep + 1)  # noqa: E731
+
+        def x() -> str:
+            return self.number(deep + 1)
+
         box = y(OBJECTS)
         kinds = [
             lambda: f"len({{{x()} for q in {self.listed(deep + 1)} if {self.test(deep + 1, 'q')}}})",
@@ -310,7 +313,10 @@ class Shapes(Maker):
         r, y = self.r, self.r.choice
         if deep > 2 or r.random() < 0.75:
             return super().listed(deep)
-        x: Callable[[], str] = lambda: self.number(deep + 1)  # noqa: E731
+
+        def x() -> str:
+            return self.number(deep + 1)
+
         kinds: list[Callable[[], str]] = [
             lambda: f"[*{self.listed(deep + 1)}, {x()}]",
             lambda: f"[q * g for q in {self.listed(deep + 1)} for g in {self.listed(deep + 1)}]",

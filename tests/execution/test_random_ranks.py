@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.execution.engine import Execution
-from tests.execution import random_ranks, two_ranks
+from tests.execution import random_ranks, random_shapes, two_ranks
 from tests.execution.paper import executed
 from tests.execution.two_ranks import judged
 
@@ -21,6 +21,13 @@ def test_random_programs(first: int) -> None:
         if seed not in KNOWN:
             text = random_ranks.program(seed)
             assert random_ranks.wrong(text) == [], f"{seed}\n{text}"
+
+
+def test_programs_with_more_of_python_run() -> None:
+    """The second generator, whose programs are not held to anything yet: most of them come to their end."""
+    found = [random_ranks.verdict(random_shapes.program(seed)) for seed in range(20)]
+    assert sum(not one.skipped for one in found) > len(found) / 2
+    assert any(one.equal for one in found)
 
 
 _APART = "import dpmigrate_runtime as ddp\ny = 3\nx = 1\nif ddp.rank():\n    ddp.barrier()\n    x = 2\n"

@@ -31,6 +31,10 @@ def main():
     model = build().to(device)
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.01)
     for epoch in range(3):
+        model.eval()
+        with torch.no_grad():
+            for images, targets in DataLoader(Pictures("val"), batch_size=1, collate_fn=lambda batch: tuple(zip(*batch))):
+                print(len(model([image.to(device) for image in images])[0]["boxes"]))
         model.train()
         for images, targets in loader:
             images = [image.to(device) for image in images]

@@ -33,6 +33,10 @@ def test_each_rank_by_itself(last: str, words: str) -> None:
         assert not _told(files.ALONE, last=alone)
 
 
+def test_a_folder_of_each_process() -> None:
+    assert not _told(files.ALONE, last="import os\nos.makedirs(f'scratch{os.getpid()}')")
+
+
 def test_a_model_of_rank_0_is_saved() -> None:
     assert not _told(files.NAME, last="ddp.save(model.module, 'model.pt')")
 

@@ -21,6 +21,8 @@ def _names(**parts: str) -> set[str]:
         "path = ddp.main_path('a.txt')",
         "names = ddp.clean_keys({'a': 1})",
         "import os\nos.makedirs('a', exist_ok=True)",
+        "import shutil\nshutil.rmtree('a', ignore_errors=True)",
+        "import os\nos.path.join('a', 'b')",
     ],
 )
 def test_what_is_taken(end: str) -> None:
@@ -43,6 +45,7 @@ def test_what_is_taken(end: str) -> None:
         "ddp.from_main(print)",
         "ddp.accumulate(model)",
         "import os\nif ddp.is_main():\n    os.mkdir('a', exist_ok=True)",
+        "import shutil\nif ddp.is_main():\n    shutil.copy('a', 'b', exist_ok=True)",
     ],
 )
 def test_what_is_not_taken(end: str) -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from dpmigrate.execution.arithmetic import WHOLE_AND_PART
 from dpmigrate.judge import devices, judged, totals
+from dpmigrate.program import Program
+from dpmigrate.source import Source, parse
 from tests.judge.test_decided import said
 from tests.judge.trained import result
 
@@ -65,6 +67,19 @@ def test_a_weighted_mean_is_that_of_all_ranks() -> None:
 def test_a_sample_by_its_place(turn: str, least: int | None) -> None:
     words = said("samples in a rank's part of a batch", turn=turn)
     assert (f"needs at least {least} samples" in words[0] if least else not words), words
+
+
+def test_what_is_advised_of_samples_by_their_places() -> None:
+    turn = "print(out[3].detach())"
+    (words,) = said("needs at least 4 samples", turn=turn)
+    assert "set drop_last=True, or ask for len() first" in words
+    program = result(turn=turn)
+    text = program.entry.text.replace("sampler=ddp.DistributedSampler(data, seed=0))", "drop_last=True, sampler=ddp.DistributedSampler(data, seed=0, drop_last=True))")
+    assert "sampler=ddp.DistributedSampler(data, seed=0, drop_last=True)" in text
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    (words,) = (s for s in judged(Program.of(source)).assumed if "needs at least 4 samples" in s)
+    assert words.endswith("divided by the number of ranks: ask for len() first.")
 
 
 def test_a_sample_whose_place_is_an_option() -> None:

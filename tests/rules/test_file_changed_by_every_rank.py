@@ -59,6 +59,24 @@ def test_guarded(imports: str, call: str, module_level: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("end", "new"),
+    [
+        ("api.upload_file('a.pt')", "if ddp.is_main():"),
+        ("commit = api.upload_file('a.pt')", "commit = ddp.main_only(api.upload_file, 'a.pt')"),
+        ("print(upload_folder(folder_path='a'))", "print(ddp.main_only(upload_folder, folder_path='a'))"),
+    ],
+)
+def test_files_that_are_sent(end: str, new: str) -> None:
+    imports = "from huggingface_hub import HfApi, upload_folder"
+    assert new in after(imports=imports, end=f"api = HfApi()\n{end}")
+
+
+def test_a_function_of_the_program_that_has_the_name_of_one_that_sends() -> None:
+    defs = "class T:\n    def upload_file(self, p):\n        return 3"
+    assert found("DPM507", defs=defs, end="n = T().upload_file('a')") == []
+
+
+@pytest.mark.parametrize(
     "path",
     ["'a.png'", "'a%d.PNG' % 3", "f'{3}.jpg'", "os.path.join('out', 'a%d.png' % 3)", "'{}.gif'.format(3)", "'out/' + 'a.pdf'", "name"],
 )
