@@ -55,9 +55,10 @@ from dpmigrate.judge.notes import (
 from dpmigrate.judge.redrawn import redrawn
 from dpmigrate.library.batches import divided
 from dpmigrate.library.modules import MODULES, each_data, owned, reaching
+from dpmigrate.library.registry import canonical
 from dpmigrate.library.sites import GRAD, Site
 from dpmigrate.library.streams import DRAW, OWN
-from dpmigrate.library.tables import Tables, canonical
+from dpmigrate.library.tables import Tables
 from dpmigrate.program import Program
 
 if TYPE_CHECKING:

@@ -10,13 +10,11 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
-    Atom,
     Const,
     Data,
     Foreign,
     Items,
     Origin,
-    Ref,
     Setting,
     Value,
     const,
@@ -28,162 +26,10 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import cut, none, number, plain, uniform, within
-from dpmigrate.library.layer_table import derives
 from dpmigrate.library.reductions import reduce
 from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, rows_in_list
 
 _DOC = "https://docs.python.org/3/library/functions.html"
-
-
-def attribute(site: Site) -> Value:
-    """``getattr(x, name)``: of a name that is known."""
-    owner, key = site.get(0) or NOTHING, site.get(1) or NOTHING
-    names = [a.value for a in key if isinstance(a, Const) and isinstance(a.value, str)]
-    default = site.get(2) or NOTHING
-    if names and len(names) == len(key):
-        return join(*[_got(site, atom, n, default) for atom in owner for n in names])
-    guess = known(key)
-    libraries = [a for a in owner if isinstance(a, Foreign)]
-    if isinstance(guess, str):
-        return join(site.m.attribute(owner, guess, site.node, site.frame), default)
-    if libraries and len(libraries) == len(owner):
-        return join(*[value(Foreign(f"{a.name}.*")) for a in libraries], default)
-    found = [
-        _of_stars(held) if name == "*" else held
-        for o in site.m.objects(owner)
-        for name, held in site.m.heap.names(o.number)
-    ]
-    return join(*found, default) or SETTING
-
-
-def _of_stars(modules: Value) -> Value:
-    """Whatever a module of the program has by a star import of a library."""
-    return tuple(Foreign(f"{a.name}.*") if isinstance(a, Foreign) else a for a in modules)
-
-
-def _got(site: Site, atom: Atom, name: str, default: Value) -> Value:
-    """An attribute of an atom, or the default where it may have none."""
-    has = _has(site, atom, name) if default else True
-    if has is False:
-        return default
-    found = site.m.attribute((atom,), name, site.node, site.frame)
-    return found if has else _differing(site, join(found, default), (atom,), name)
-
-
-def set_attribute(site: Site) -> Value:
-    """``setattr(x, name, v)``."""
-    owner, key, new = (site.get(i) or NOTHING for i in range(3))
-    name = known(key)
-    if isinstance(name, str):
-        site.m.set_attribute(owner, name, new, site.node, site.frame)
-    else:
-        for o in site.m.objects(owner):
-            site.m.heap.widen((o.number, "*"), new)
-    return NONE
-
-
-def set_plainly(site: Site) -> Value:
-    """``object.__setattr__(x, name, v)``."""
-    owner, key, new = (site.get(i) or NOTHING for i in range(3))
-    site.m.set_plainly(owner, key, new, site.node, site.frame)
-    return NONE
-
-
-def names_of(site: Site) -> Value:
-    """``dir(x)``: the names that a module of the program binds, in the order of the alphabet."""
-    found = site.m.objects(site.get(0) or NOTHING)
-    if len(found) != 1 or found[0].kind != "pymodule":
-        return uniform(site)
-    held = dict(site.m.heap.names(found[0].number))
-    names = [n for n in held if isinstance(n, str)]
-    if len(names) != len(held) or "*" in held or any(site.m.bound(v) != v for v in held.values()):
-        return uniform(site)  # it has others, or may not have all of these
-    return value(Items(tuple(const(n) for n in sorted(names))))
-
-
-def has_attribute(site: Site) -> Value:
-    """``hasattr(x, name)``."""
-    owner, name = site.get(0) or NOTHING, known(site.get(1) or NOTHING)
-    if not isinstance(name, str):
-        return SETTING
-    answers = {_has(site, atom, name) for atom in owner}
-    if len(answers) == 1 and None not in answers:
-        return const(answers.pop())
-    return _differing(site, SETTING, owner, name)
-
-
-def _differing(site: Site, found: Value, owner: Value, name: str) -> Value:
-    """What is said of an attribute where some ranks alone have it."""
-    held = (site.m.heap.read((o.number, name)) for o in site.m.objects(owner))
-    why = next((p for v in held if (p := divergence.presence(v)) is not None), None)
-    return divergence.differing(found, why) if why is not None else divergence.whichever(found, owner)
-
-
-def _has(site: Site, atom: Atom, name: str) -> bool | None:
-    """Whether an atom has an attribute; None where that is not known."""
-    made = site.m.object(atom)
-    if made is None:
-        return None
-    held = site.m.heap.read((made.number, name))
-    if held:
-        return True if site.m.bound(held) == held else None
-    cls = site.m.class_of(made)
-    if cls is not None and made.kind == "instance":
-        if site.m.in_class(cls, name):
-            return True
-        # wrappers hold their model as ``module``; no class of a library of modules has that
-        plain = not cls.extra.unknown and (not cls.extra.kinds or name == "module")
-        return False if plain else None
-    if name == "module" and made.kind in ("wrapper", "module", "container"):
-        return made.kind == "wrapper"
-    return None
-
-
-def is_instance(site: Site) -> Value:
-    """``isinstance(x, C)``: known for the program's own classes and for literals."""
-    owner, wanted = site.get(0) or NOTHING, site.get(1) or NOTHING
-    classes = site.deep(wanted)
-    site.event("class asked", of=owner, classes=tuple(classes))
-    answers = {_is(site, a, c) for a in owner for c in classes if not isinstance(c, Items)}
-    if True in answers and answers <= {True, False} and len(owner) == 1:
-        return const(True)
-    return const(False) if answers == {False} else divergence.whichever(SETTING, owner)
-
-
-_LITERALS = {"list": "list", "dict": "dict", "set": "set"}
-
-
-def _is(site: Site, atom: object, cls: object) -> bool | None:
-    name = cls.name if isinstance(cls, Foreign) else ""
-    made = site.m.object(atom) if isinstance(atom, Ref) else None
-    wanted = site.m.object(cls) if isinstance(cls, Ref) else None
-    if made is not None and made.kind in _LITERALS and name.startswith("builtins."):
-        return name == f"builtins.{made.kind}"
-    if isinstance(atom, Items) and name.startswith("builtins."):
-        return name == "builtins.tuple"
-    if isinstance(atom, Const) and name.startswith("builtins."):
-        return name == f"builtins.{atom.type}" or (atom.type == "bool" and name == "builtins.int")
-    if isinstance(atom, Data):
-        if name == "torch.Tensor":
-            return atom.kind == "tensor"
-        if name.startswith("builtins.") or wanted is not None:
-            return False if atom.kind == "tensor" else None
-        return None
-    if made is not None and made.kind == "instance" and wanted is not None:
-        own = site.m.class_of(made)
-        return own is not None and wanted.number in own.extra.order
-    if made is not None and name.startswith("torch.nn.") and made.kind in ("module", "container"):
-        answer = derives(made.name, name.rpartition(".")[2])
-        if answer is not None:
-            return answer
-    if made is not None and name:
-        kinds = site.m.library.kinds(name)
-        if made.kind in kinds or kinds & site.m.kinds(made):
-            if "wrapper" in kinds or "wrapper" in site.m.kinds(made):
-                return made.name == name.rsplit(".", 1)[-1]
-            return True if name in ("torch.nn.Module",) else None
-        return False if made.kind in ("instance", "module", "wrapper") and kinds else None
-    return None
 
 
 def extreme(how: str) -> Effect:
@@ -359,23 +205,7 @@ def ended(site: Site) -> Value:
     return NOTHING
 
 
-def type_of(site: Site) -> Value:
-    """``type(x)``."""
-    site.event("class read", of=site.get(0) or NOTHING)
-    found = [
-        value(Ref(c.number))
-        for o in site.m.objects(site.get(0) or NOTHING)
-        if (c := site.m.class_of(o))
-    ]
-    return join(*found) or SETTING
-
-
 ROWS = (
-    Row("builtins.getattr", attribute, source=_DOC),
-    Row("builtins.setattr", set_attribute, source=_DOC),
-    Row("builtins.object.__setattr__", set_plainly, source=_DOC),
-    Row("builtins.hasattr", has_attribute, source=_DOC),
-    Row("builtins.isinstance", is_instance, source=_DOC),
     Row(
         "builtins.max builtins.min",
         extreme("max"),
@@ -427,9 +257,7 @@ bool(x.max() > 0)
     Row("builtins.input", typed, source=_DOC),
     Row("builtins.breakpoint pdb.set_trace", debugged, source=_DOC),
     Row("builtins.exit builtins.quit", ended, source=_DOC),
-    Row("builtins.type", type_of, source=_DOC),
     Row("builtins.globals", module_names, source=_DOC),
-    Row("builtins.dir", names_of, source=_DOC),
     Row("builtins.delattr", none, source=_DOC),
     Row(
         prefixed(

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterable, Iterator
-from functools import cache
-from types import ModuleType
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from dpmigrate.execution import arithmetic, placements
@@ -23,7 +20,6 @@ from dpmigrate.execution.values import (
     Foreign,
     Items,
     Method,
-    Origin,
     Ref,
     Setting,
     Super,
@@ -35,151 +31,32 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import (
-    array_names,
     batches,
-    builtins,
-    collections,
-    command_line,
-    configs,
-    detection,
-    devices,
-    distributed,
     effects,
-    experiments,
-    families,
-    files,
-    gradients,
     iterators,
-    losses,
-    metrics,
-    module_lists,
     modules,
-    networks,
-    numpy,
-    progress,
     pure,
-    python_names,
-    rearranging,
-    runtime,
-    runtime_reductions,
-    sequence_models,
-    stdlib,
-    streams,
-    texts,
-    torch_data,
-    torch_distributions,
-    torch_factories,
-    torch_math,
-    torch_more,
-    torch_nn,
-    torch_optim,
-    torch_process,
-    torch_products,
-    torch_shapes,
-    torch_tensor,
-    torch_tools,
-    trackers,
-    transformers,
-    unseen_models,
-    vision,
-    wrappers,
 )
-from dpmigrate.library.public_names import MODULES_OF_TORCH, public
+from dpmigrate.library.answers import by_numbers, is_bare, plain_part
+from dpmigrate.library.public_names import MODULES_OF_TORCH
 from dpmigrate.library.pure import ANY
+from dpmigrate.library.registry import (
+    ATTRIBUTES,
+    FUNCTIONS,
+    KINDS,
+    METHODS,
+    OF_KIND,
+    by_pattern,
+    canonical,
+    kinds_of,
+)
 from dpmigrate.library.results import field_of
 from dpmigrate.library.signatures import bound
-from dpmigrate.library.sites import Row, Site, table
+from dpmigrate.library.sites import Site
 from dpmigrate.library.unpacking import opening, unpacked
 
 if TYPE_CHECKING:
     from dpmigrate.execution.engine import Execution
-
-#: the tables; where two have a row of one name the later one counts, and the earlier ``pattern``
-TABLES: tuple[ModuleType, ...] = (
-    torch_tools, builtins, iterators, collections, command_line, stdlib, texts, numpy,
-    torch_math, torch_products, torch_more, torch_distributions, torch_factories, torch_shapes,
-    torch_tensor, gradients, modules, unseen_models, wrappers, losses, module_lists, torch_nn,
-    torch_optim, torch_data, batches, torch_process, devices, distributed, runtime,
-    runtime_reductions, streams, files, progress, trackers, transformers, vision, metrics,
-    families, pure, python_names, array_names, rearranging, configs, networks, sequence_models,
-    detection, experiments,
-)  # fmt: skip
-_OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
-
-
-def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
-    """Each name of each row; ``<a|b>.c`` stands for (a, c) and (b, c)."""
-    for name, row in table(rows).items():
-        found = _OF_KIND.fullmatch(name)
-        if found is None:
-            yield name, row
-            continue
-        for kind in found[1].split("|"):
-            yield (kind.replace("_", " ") if kind in _SPACED else kind, found[2]), row
-
-
-#: kinds that are written with a space elsewhere
-_SPACED = (
-    "own_folder", "class_parser", "loss_of_a_library", "pooling_of_graphs", "noise_schedule",
-    "list_of_texts", "tuple_class", "autograd_function", "library_model", "same_stream", "own_streams",
-    "main_first", "main_folder")
-#: functions by their dotted names, and methods of data (with a leading dot)
-FUNCTIONS: dict[str, Row] = {}
-METHODS: dict[str, Row] = {}
-#: methods and attributes of objects and data: (kind, name)
-OF_KIND: dict[tuple[str, str], Row] = {}
-ATTRIBUTES: dict[tuple[str, str], Row] = {}
-#: what classes are: dotted name -> kinds
-KINDS: dict[str, frozenset[str]] = {}
-for _m in TABLES:
-    for _name, _row in _named((*getattr(_m, "CHANGING", ()), *_m.ROWS)):
-        if isinstance(_name, tuple):
-            OF_KIND[_name] = _row
-        elif _name.startswith("."):
-            METHODS[_name] = _row
-        else:
-            FUNCTIONS[_name] = _row
-    for _name, _row in _named(getattr(_m, "ATTRIBUTES", ())):
-        if isinstance(_name, tuple):
-            ATTRIBUTES[_name] = _row
-    KINDS.update(getattr(_m, "KINDS", {}))
-
-@cache
-def canonical(name: str) -> str:
-    """The name that the tables use."""
-    return public(name, _known)
-
-
-def _known(name: str) -> bool:
-    """Whether a table knows a function or class of this name."""
-    return name in FUNCTIONS or _by_pattern(name) is not None or bool(_kinds_of(name))
-
-
-@cache
-def _by_pattern(name: str) -> Row | None:
-    """The row of a family of names."""
-    for module in TABLES:
-        pattern = getattr(module, "pattern", None)
-        if pattern is not None:
-            row = cast("Row | None", pattern(name))
-            if row is not None:
-                return row
-    return None
-
-
-@cache
-def _kinds_of(name: str) -> frozenset[str]:
-    """What the instances of a class are, by its canonical name."""
-    found = KINDS.get(name)
-    if found is not None:
-        return found
-    for module in TABLES:
-        classes = getattr(module, "classes", None)
-        kind = classes(name) if classes is not None else None
-        if kind is not None:
-            return frozenset((kind,))
-    return frozenset()
-
 
 class Tables:
     """The library of the machine."""
@@ -193,11 +70,11 @@ class Tables:
         if row is None and name.startswith("."):
             row = METHODS.get(name)
         if row is None:
-            row = _by_pattern(name)
+            row = by_pattern(name)
         if row is None:
             return None
         site = _site(m, name, arguments, node, frame)
-        return _by_numbers(site, row.effect(site))
+        return by_numbers(site, row.effect(site))
 
     def method(
         self,
@@ -232,7 +109,7 @@ class Tables:
         if isinstance(receiver, Data) and receiver.kind not in ("text",):
             row = METHODS.get(f".{name}")
             if row is not None:
-                return _by_numbers(site, row.effect(site))
+                return by_numbers(site, row.effect(site))
         if isinstance(receiver, Data | Setting | Const | Method):
             return self._of_plain(site, receiver)
         made = m.object(receiver)
@@ -317,7 +194,7 @@ class Tables:
             return batches.batch_attribute(site) if field else None
         made = m.object(receiver)
         missed = made is not None and made.kind == "wrapper" and ("wrapper", name) not in OF_KIND
-        if missed or (made is not None and name == "module" and _is_bare(m, made)):
+        if missed or (made is not None and name == "module" and is_bare(m, made)):
             m.event("no attribute", node, frame, owner=value(receiver), name=(Const("str", name),))
         known = ("module", name) in OF_KIND
         if made is not None and made.kind == "module" and made.extra == modules.MODEL and not known:
@@ -377,7 +254,7 @@ class Tables:
                 m.event("no attribute", node, frame, owner=value(atom), name=missed)
         if row is not None and held:
             return row.effect(site)
-        if word == "getitem" and all(map(_plain_part, operands[0])):
+        if word == "getitem" and all(map(plain_part, operands[0])):
             return pure.computed(site)
         if whole != operands:
             left, right = whole
@@ -444,7 +321,7 @@ class Tables:
         return None
 
     def kinds(self, name: str) -> frozenset[str]:
-        return _kinds_of(canonical(name))
+        return kinds_of(canonical(name))
 
     def module(self, name: str) -> bool:
         return name in MODULES_OF_TORCH
@@ -456,50 +333,8 @@ class Tables:
         whole = f"{module}.{name}"
         if canonical(whole) in FUNCTIONS or whole in KINDS:
             return True
-        row = _by_pattern(whole)
+        row = by_pattern(whole)
         return True if row is not None and not row.names.endswith("*") else None
-
-
-def _by_numbers(site: Site, made: Value | None) -> Value | None:
-    """What a function of torch or numpy gives by a number that differs between the ranks, as
-    ``one_hot(t, t.max() + 1)``: no rows of all of them, whatever its row says of the others.
-    """
-    if made is None or not site.arguments.names:
-        return made
-    given = site.all()[1:]
-    numbers = [d for v in given for d in v if isinstance(d, Data) and d.kind == "number"]
-    differ = (Kind.PER_RANK, Kind.PARTIAL, Kind.RATIO)
-    if not any(d.placement.kind in differ for d in numbers):
-        return made
-    return _of_the_rank(site, made)
-
-
-def _of_the_rank(site: Site, made: Value) -> Value:
-    found: list[Atom] = []
-    for a in made:
-        if isinstance(a, Items):
-            a = Items(tuple(_of_the_rank(site, v) for v in a.items))
-        elif isinstance(a, Data) and a.placement.kind in (Kind.ROWS, *placements.EQUAL):
-            origin = Origin(site.node, site.word, a.origin)
-            a = a._replace(placement=placements.PER_RANK, origin=origin)
-        found.append(a)
-    return tuple(found)
-
-
-def _plain_part(atom: Atom) -> bool:
-    """Whether an atom is an attribute of plain data: ``size`` of an image that differs."""
-    owner = atom
-    while isinstance(owner, Method):
-        owner = owner.receiver
-    differs = isinstance(owner, Data) and owner.placement.kind is Kind.PER_RANK
-    return owner is not atom and (differs or isinstance(owner, Setting))
-
-
-def _is_bare(m: Machine, made: Object) -> bool:
-    """Whether an object is a module of the program, which no wrapper is: it has no ``module``."""
-    kinds = m.kinds(made)
-    own = made.kind == "instance" and "module" in kinds and "wrapper" not in kinds
-    return own and cast("Execution", m).method_of(made, "__getattr__") is None
 
 
 def _site(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from dpmigrate.library import tables
+from dpmigrate.library import registry
 from tests.library.sharded import Broken, claimed, dealt, given, hold, pairs, placed, run
 from tests.library.test_rows import DEALINGS, shares
 
@@ -41,7 +41,7 @@ def _checked(expression: str) -> str:
 
 def known(name: str) -> str:
     """Whether a name has a row."""
-    there = tables._known(tables.canonical(name)) or f".{name.rpartition('.')[2]}" in tables.METHODS
+    there = registry.has_row(registry.canonical(name)) or f".{name.rpartition('.')[2]}" in registry.METHODS
     return f"{name}: {'has a row' if there else 'has no row'}"
 
 

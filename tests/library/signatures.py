@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from dpmigrate.library import tables
+from dpmigrate.library import registry
 from dpmigrate.library.signatures import FILE
 
 #: where torch's functions and classes stand, by the names that programs use
@@ -37,13 +37,13 @@ def _all() -> Iterator[tuple[str, list[tuple[str, ...]]]]:
         held = importlib.import_module(module)
         for word in dir(held):
             name = f"{module}.{word}"
-            known = tables.canonical(name)
-            if not word.startswith("_") and (known in tables.FUNCTIONS or tables._by_pattern(known) is not None):
+            known = registry.canonical(name)
+            if not word.startswith("_") and (known in registry.FUNCTIONS or registry.by_pattern(known) is not None):
                 prefix = _PREFIXES.get(module, "")
                 yield name, _of(getattr(held, word), word.removeprefix(prefix), prefix)
     for kind, cls in (("torch.Tensor", torch.Tensor), ("numpy.ndarray", importlib.import_module("numpy").ndarray)):
         for word in dir(cls):
-            if f".{word}" in tables.METHODS:
+            if f".{word}" in registry.METHODS:
                 yield f"{kind}.{word}", _of(getattr(cls, word), word, method=True)
 
 

@@ -12,7 +12,8 @@ from torch import nn
 
 from dpmigrate.library.layer_table import BARE, BASES, LAYERS
 from dpmigrate.library.public_names import aliased
-from dpmigrate.library.tables import FUNCTIONS, Tables, canonical
+from dpmigrate.library.registry import FUNCTIONS, canonical
+from dpmigrate.library.tables import Tables
 from tests.execution.paper import executed, held, lines, placed
 
 for _name in ("optim.swa_utils", "utils.checkpoint", "profiler", "distributed", "func", "utils.data", "nn.utils.parametrizations", "nn.utils.prune"):

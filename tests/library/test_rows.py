@@ -10,8 +10,8 @@ import torch
 
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import Value
+from dpmigrate.library.registry import TABLES
 from dpmigrate.library.sites import Row
-from dpmigrate.library.tables import TABLES
 from tests.library.sharded import Broken, claimed, dealt, given, gradients, hold, pairs, placed, run
 
 EXAMPLES = [

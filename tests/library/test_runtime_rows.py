@@ -11,7 +11,8 @@ from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Trace
 from dpmigrate.execution.values import placement_of
-from dpmigrate.library.tables import FUNCTIONS, Tables
+from dpmigrate.library.registry import FUNCTIONS
+from dpmigrate.library.tables import Tables
 from dpmigrate.linking import link
 from dpmigrate.source import Source, parse
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from dpmigrate.execution.placements import Kind
-from dpmigrate.library import tables
+from dpmigrate.library import registry
 from dpmigrate.library.signatures import FILE, _signatures
 from tests.library import signatures
 from tests.library.sharded import claimed, given, pairs, placed, run
@@ -92,7 +92,7 @@ def test_a_spelling_changes_nothing(expression: str, spelled: str) -> None:
 
 
 def test_a_name_without_a_row_is_not_held() -> None:
-    assert all(tables._known(tables.canonical(n)) or ".Tensor." in n or ".ndarray." in n for n in _signatures())
+    assert all(registry.has_row(registry.canonical(n)) or ".Tensor." in n or ".ndarray." in n for n in _signatures())
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.library.effects import none
+from dpmigrate.library.registry import FUNCTIONS
 from dpmigrate.library.sites import Row
-from dpmigrate.library.tables import FUNCTIONS
 from tests.trace import beside
 from tests.trace.beside import Happened
 
