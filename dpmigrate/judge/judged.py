@@ -67,7 +67,8 @@ from dpmigrate.library.files import FIRST, MADE_BEFORE
 from dpmigrate.library.modules import owned
 from dpmigrate.library.sites import GRAD
 from dpmigrate.library.streams import GENERATOR, OWN, SEEDED, SHARED
-from dpmigrate.library.torch_optim import DONE, MADE_WITH
+from dpmigrate.library.torch_amp import DONE
+from dpmigrate.library.torch_optim import MADE_WITH
 from dpmigrate.program import Program
 
 

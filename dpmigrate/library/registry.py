@@ -29,6 +29,7 @@ from dpmigrate.library import (
     modules,
     networks,
     numpy,
+    processes,
     progress,
     pure,
     python_names,
@@ -40,6 +41,7 @@ from dpmigrate.library import (
     stdlib,
     streams,
     texts,
+    torch_amp,
     torch_data,
     torch_distributions,
     torch_factories,
@@ -57,6 +59,7 @@ from dpmigrate.library import (
     unseen_models,
     vision,
     wrappers,
+    writers,
 )
 from dpmigrate.library.public_names import public
 from dpmigrate.library.sites import Row, table
@@ -66,10 +69,10 @@ if TYPE_CHECKING:
 
 #: the tables; where two have a row of one name the later one counts, and the earlier ``pattern``
 TABLES: tuple[ModuleType, ...] = (
-    torch_tools, builtins, reflection, iterators, collections, command_line, stdlib, texts, numpy,
-    torch_math, torch_products, torch_more, torch_distributions, torch_factories, torch_shapes,
-    torch_tensor, gradients, modules, unseen_models, wrappers, losses, module_lists, torch_nn,
-    torch_optim, torch_data, batches, torch_process, devices, distributed, runtime,
+    torch_tools, builtins, reflection, iterators, collections, command_line, stdlib, processes,
+    writers, texts, numpy, torch_math, torch_products, torch_more, torch_distributions,
+    torch_factories, torch_shapes, torch_tensor, gradients, modules, unseen_models, wrappers, losses, module_lists, torch_nn,
+    torch_optim, torch_amp, torch_data, batches, torch_process, devices, distributed, runtime,
     runtime_reductions, streams, files, progress, trackers, transformers, vision, metrics,
     families, pure, python_names, array_names, rearranging, configs, networks, sequence_models,
     detection, experiments,

@@ -7,7 +7,6 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.exceptions import SWALLOWS
 from dpmigrate.execution.placements import EQUAL, PER_RANK, UNKNOWN, Kind
 from dpmigrate.execution.values import (
@@ -30,6 +29,7 @@ from dpmigrate.library import streams
 from dpmigrate.library.builtins import ended, opened, printed
 from dpmigrate.library.effects import coupled, none, number, plain, same, uniform
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
+from dpmigrate.library.writers import written
 
 _DOC = "https://docs.python.org/3/library/"
 #: functions of ``random``, and methods of ``random.Random``, that draw
@@ -108,54 +108,6 @@ def archive(site: Site) -> Value:
     return uniform(site)
 
 
-def log_configured(site: Site) -> Value:
-    """``logging.basicConfig(filename=…)``: a file is opened where one is named."""
-    path = site.arguments.keywords.get("filename")
-    if path:
-        mode = site.arguments.keywords.get("filemode") or const("a")
-        site.event("open", path=path, mode=mode)
-    return NONE
-
-
-def log_file(site: Site) -> Value:
-    """``logging.FileHandler(path)``: a file that a logger writes to."""
-    mode = site.get(1, "mode") or const("a")
-    site.event("open", path=site.get(0, "filename") or NOTHING, mode=mode)
-    return writer(site)
-
-
-def written(site: Site) -> Value:
-    """A method of a file or a writer: what is written."""
-    site.tell("write")
-    return NONE
-
-
-def process_made(site: Site) -> Value:
-    """``Thread(target=f)``, ``Process(target=f)``: runs nothing yet."""
-    made = site.made("process")
-    _told(site, made.number)
-    return value(Ref(made.number))
-
-
-def timer_made(site: Site) -> Value:
-    """``Timer(seconds, f)``: a thread."""
-    return site.ref("process", target=site.get(1, "function"), args=site.get(2, "args"))
-
-
-def process_constructed(site: Site) -> Value:
-    """``super().__init__(target=f)`` of a thread of the program."""
-    if site.object is not None:
-        _told(site, site.object.number)
-    return NONE
-
-
-def _told(site: Site, number: int) -> None:
-    for name in ("target", "args"):
-        given = site.arguments.keywords.get(name)
-        if given:
-            site.m.heap.write((number, name), given)
-
-
 def characters(effect: Effect) -> Effect:
     """``file.write(text)``: what is written is so many characters long."""
 
@@ -170,21 +122,6 @@ def characters(effect: Effect) -> Effect:
         )
 
     return counted
-
-
-def process_started(site: Site) -> Value:
-    """``thread.start()``: another process or thread runs a function, or the method ``run``."""
-    made = site.object
-    assert made is not None
-    run = site.m.method_of(made, "run")
-    target = value(run) if run else site.m.heap.read((made.number, "target"))
-    site.event("process", target=target or NOTHING)
-    if target:
-        given = site.m.heap.read((made.number, "args")) if run is None else None
-        listed = site.m.known_elements(given) if given else None
-        star = given or NOTHING if listed is None else NOTHING
-        site.m.call(target, Arguments(listed or [], star=star), site.node, site.frame)
-    return NONE
 
 
 def import_by_name(site: Site) -> Value | None:
@@ -241,11 +178,6 @@ def suppressing(site: Site) -> Value:
     return value(Ref(made.number))
 
 
-def writer(site: Site) -> Value:
-    """Something that text is written to."""
-    return site.ref("writer")
-
-
 def serialised(site: Site) -> Value:
     """``json.dumps(x)``: a text of all that is in it."""
     given = site.get(0, "obj") or NOTHING
@@ -298,7 +230,6 @@ logging.log logging.warn sys.stdout.writelines
 sys.stderr.writelines sys.__stdout__.write sys.__stderr__.write warnings.warn
 traceback.print_exc pprint.pprint pprint.pp
 """, printed, source=_DOC),
-    Row("logging.basicConfig", log_configured, source=_DOC),
     Row("""
 time.time time.perf_counter time.monotonic time.process_time time.clock time.strftime
 time.localtime time.ctime time.time_ns time.gmtime datetime.datetime.now
@@ -333,23 +264,8 @@ simplejson.loads orjson.loads yaml.load_all yaml.safe_load_all tomli.load pickle
     Row("json.dump pickle.dump yaml.dump toml.dump yaml.safe_dump joblib.dump _pickle.dump"
         " cPickle.dump dill.dump cloudpickle.dump pickle5.dump ujson.dump simplejson.dump"
         " yaml.dump_all yaml.safe_dump_all", saved, source=_DOC),
-    Row("threading.Thread multiprocessing.Process torch.multiprocessing.Process", process_made,
-        source=_DOC),
-    Row("threading.Timer", timer_made, source=_DOC),
-    Row("<process>.__init__", process_constructed, source=_DOC),
-    Row("<process>.start", process_started, source=_DOC),
-    Row(methods("process", "join terminate kill close cancel"), none, source=_DOC),
-    Row(methods("process", "is_alive"), uniform, source=_DOC),
     Row("sys.stdout.write sys.stderr.write", characters(printed), source=_DOC),
     Row("importlib.import_module builtins.__import__", import_by_name, source=_DOC),
-    Row("""
-csv.writer csv.DictWriter logging.getLogger logging.StreamHandler logging.Formatter
-logging.LoggerAdapter logging.NullHandler
-""", writer, source=_DOC),
-    Row("""
-logging.FileHandler logging.handlers.RotatingFileHandler
-logging.handlers.TimedRotatingFileHandler logging.handlers.WatchedFileHandler
-""", log_file, source=_DOC),
     Row("statistics.mean statistics.stdev statistics.median", coupled, source=_DOC),
     Row("contextlib.suppress", suppressing, source=_DOC),
     Row("""
@@ -373,15 +289,6 @@ rmdir unlink touch rename symlink_to hardlink_to chmod
     Row("<file>.write", characters(written), source=_DOC),
     Row(methods("file", "writelines flush close"), written, source=_DOC),
     Row(methods("file", "read readlines readline __iter__"), plain, source=_DOC),
-    Row(methods("writer", """
-writerow writerows writeheader info debug warning error setLevel addHandler setFormatter log
-critical exception warn removeHandler hasHandlers close flush write
-"""), written, source=_DOC),
 )  # fmt: skip
 
 
-ATTRIBUTES = (Row(methods("writer", "handlers level name propagate"), uniform, source=_DOC),)
-KINDS = {
-    name: frozenset({"process"})
-    for name in ("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process")
-}

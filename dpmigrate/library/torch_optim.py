@@ -1,10 +1,8 @@
-"""torch.optim and torch.amp (https://docs.pytorch.org/docs/stable/optim.html)."""
+"""torch.optim (https://docs.pytorch.org/docs/stable/optim.html)."""
 
 from __future__ import annotations
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import Object
-from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -23,13 +21,12 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library import modules
 from dpmigrate.library.copies import copied
-from dpmigrate.library.effects import none, same, uniform
+from dpmigrate.library.effects import none, uniform
 from dpmigrate.library.sites import GRAD, Row, Site
 
 #: a field of an optimizer: what it was set to when it was made
 MADE_WITH = "#made with"
 _DOC = "https://docs.pytorch.org/docs/stable/optim.html"
-_AMP = "https://docs.pytorch.org/docs/stable/amp.html"
 
 
 def optimizer(site: Site) -> Value:
@@ -145,78 +142,6 @@ def scheduled(site: Site) -> Value:
     return NONE
 
 
-def scaler(site: Site) -> Value:
-    """``GradScaler()``."""
-    return site.ref("scaler", enabled=site.arguments.keywords.get("enabled"))
-
-
-def scaled(site: Site) -> Value:
-    """``scaler.scale(loss)``: the loss times a number that goes with its gradient."""
-    found, made = site.get(1) or NOTHING, site.object
-    if made is None:
-        return found
-    return modules.each_data(site.m, found, lambda d: modules.reaching(d, made.number))
-
-
-#: fields of a scaler: what it has done with an optimizer since its last ``update()``
-DONE = "done with "
-
-
-def done_with(m: Machine, scaler: int, optimizer: int) -> Value:
-    """What a scaler has done with an optimizer since its last update: ``nothing``, ``unscaled``,
-    ``stepped``.
-    """
-    return m.heap.read((scaler, f"{DONE}{optimizer}")) or const("nothing")
-
-
-def _does(site: Site, kind: str, word: str) -> list[Object]:
-    """The optimizers that a scaler is given; what it did with each before is kept in the event."""
-    found = site.m.objects(site.get(1) or NOTHING)
-    for o in found:
-        made = site.object
-        before = done_with(site.m, made.number, o.number) if made is not None else NOTHING
-        scaler = value(Ref(made.number)) if made is not None else NOTHING
-        site.event(kind, optimizer=value(Ref(o.number)), before=before, scaler=scaler)
-        if made is not None:
-            site.m.heap.write((made.number, f"{DONE}{o.number}"), const(word))
-    if not found and site.object is not None:  # with one that is not followed
-        site.m.heap.write((site.object.number, f"{DONE}another"), const(word))
-    return found
-
-
-def unscaled(site: Site) -> Value:
-    """``scaler.unscale_(optimizer)``: the scale leaves the gradients."""
-    _does(site, "unscale", "unscaled")
-    return NONE
-
-
-def updated(site: Site) -> Value:
-    """``scaler.update()``: another scale for the steps that come."""
-    made = site.object
-    if made is None:
-        return NONE
-    names = [n for n, _ in site.m.heap.names(made.number) if str(n).startswith(DONE)]
-    done = [site.m.bound(site.m.heap.read((made.number, n)) or NOTHING) for n in names]
-    # one optimizer is enough for the next scale
-    sure = next((v for v in done if const("nothing")[0] not in v), None)
-    site.event("scaler update", before=sure or join(*done) or const("nothing"))
-    for name in names:
-        site.m.heap.write((made.number, name), const("nothing"))
-    return NONE
-
-
-def scaler_step(site: Site) -> Value:
-    """``scaler.step(optimizer)``: the optimizer's step, unless a gradient overflowed."""
-    for o in _does(site, "scaler step", "stepped"):
-        method = site.m.method_of(o, "step")
-        if method is not None:
-            held = site.m.attribute(value(Ref(o.number)), "step", site.node, site.frame)
-            site.m.call(held, Arguments(), site.node, site.frame)
-        else:
-            step(Site(site.m, ".step", Arguments(), site.node, site.frame, Ref(o.number)))
-    return NONE
-
-
 def loaded(site: Site) -> Value:
     """``optimizer.load_state_dict(d)``."""
     site.event("load state", target=site.get(0) or NOTHING, given=site.get(1) or NOTHING)
@@ -244,16 +169,6 @@ def groups(site: Site) -> Value:
     found = value(Ref(outer.number))
     site.m.heap.write((owner.number, "groups"), found)
     return found
-
-
-def precision(site: Site) -> Value:
-    """``autocast(...)``."""
-    return site.ref("context", enabled=site.arguments.keywords.get("enabled"))
-
-
-def round_function(site: Site) -> Value:
-    """``@autocast()``: the context is called with a function."""
-    return site.get(1) or NOTHING
 
 
 def state(site: Site) -> Value:
@@ -299,12 +214,6 @@ ROWS = (
     Row("torch.optim.swa_utils.AveragedModel", averaged, source=_DOC),
     Row("<module>.update_parameters", none, source=_DOC),
     Row("torch.optim.swa_utils.update_bn", statistics_updated, source=_DOC),
-    Row("torch.amp.GradScaler torch.GradScaler", scaler, source=_AMP),
-    Row(
-        "torch.amp.autocast torch.autocast torch.amp.autocast_mode.autocast", precision, source=_AMP
-    ),
-    Row("torch.amp.custom_fwd torch.amp.custom_bwd", same, source=_AMP),
-    Row("<context>.__call__", round_function, source=_AMP),
     Row("<optimizer>.__init__", constructed, source=_DOC),
     Row("<optimizer>.step", step, source=_DOC),
     Row("<step>.__call__", own_step, source=_DOC),
@@ -315,11 +224,6 @@ ROWS = (
     Row("<scheduler>.step <scheduler>.step_update", scheduled, source=_DOC),
     Row("<scheduler>.load_state_dict <scheduler>.__init__ <scheduler>.print_lr", none, source=_DOC),
     Row("<scheduler>.get_last_lr <scheduler>.get_lr", rates, source=_DOC),
-    Row("<scaler>.scale", scaled, source=_AMP),
-    Row("<scaler>.step", scaler_step, source=_AMP),
-    Row("<scaler>.unscale_", unscaled, source=_AMP),
-    Row("<scaler>.update", updated, source=_AMP),
-    Row("<scaler>.get_scale <scaler>.is_enabled", uniform, source=_AMP),
 )  # fmt: skip
 ATTRIBUTES = (
     Row("<optimizer>.param_groups", groups, source=_DOC),

@@ -9,7 +9,7 @@ from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Ref, Value,
 from dpmigrate.library.effects import elementwise, none, same, unestablished, uniform
 from dpmigrate.library.progress import tracked
 from dpmigrate.library.sites import Row, Site, methods
-from dpmigrate.library.stdlib import written
+from dpmigrate.library.writers import written
 
 _METRICS = "https://lightning.ai/docs/torchmetrics/stable/pages/overview.html"
 
