@@ -31,8 +31,11 @@ def unknown_move(roles: Roles, wrap: Wrap) -> str | None:
     return next((f"where {ast.unparse(t)}" for t in _tests(roles, call, wrap) if not _asks_for_gpu(roles, t)), None)
 
 
-def _asks_for_gpu(roles: Roles, test: ast.expr) -> bool:
-    """``torch.cuda.is_available()``, ``torch.cuda.device_count() > 1``"""
+def _asks_for_gpu(roles: Roles, test: ast.expr, depth: int = 4) -> bool:
+    """``torch.cuda.is_available()``, ``torch.cuda.device_count() > 1``, and a variable that is given nothing else"""
+    if isinstance(test, ast.Name | ast.Attribute):
+        given = roles.given(test)
+        return depth > 0 and bool(given) and all(_asks_for_gpu(roles, g, depth - 1) for g in given)
     if isinstance(test, ast.Compare):
         return isinstance(test.left, ast.Call) and roles.names.dotted(test.left.func) == "torch.cuda.device_count"
     return isinstance(test, ast.Call) and roles.names.dotted(test.func) in _ASKS
@@ -146,9 +149,9 @@ def _as_method(roles: Roles, call: ast.Call, wrap: Wrap) -> str:
     place, tests = _place(call), _tests(roles, call, wrap)
     if place is None and not tests:
         return ".cuda()"
-    if place is None and all(_stands_before(roles, t, wrap) for t in tests):
-        test = ast.unparse(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests))
-        return f'.to("cuda" if {test} else "cpu")'
+    known = [_at_wrap(roles, t, wrap) for t in tests]
+    if place is None and (spelt := [k for k in known if k is not None]) and len(spelt) == len(known):
+        return f'.to("cuda" if {ast.unparse(spelt[0] if len(spelt) == 1 else ast.BoolOp(ast.And(), spelt))} else "cpu")'
     if place is not None and not tests and isinstance(place, ast.Name | ast.Attribute) and _stands_before(roles, place, wrap):
         return f".to({ast.unparse(place)})"
     return ""
@@ -165,6 +168,17 @@ def _tests(roles: Roles, call: ast.Call, wrap: Wrap) -> list[ast.expr]:
             out.append(a.test if inner in a.body else ast.UnaryOp(ast.Not(), a.test))
         inner = a
     return out[::-1]
+
+
+def _at_wrap(roles: Roles, test: ast.expr, wrap: Wrap) -> ast.expr | None:
+    """What says at the wrap what the test says later: the value of a variable (``use_cuda``) where it gets that only after the wrap."""
+    if _stands_before(roles, test, wrap):
+        return test
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _at_wrap(roles, test.operand, wrap)
+        return inner and ast.UnaryOp(ast.Not(), inner)
+    given = roles.given(test) if isinstance(test, ast.Name) else []
+    return given[0] if len(given) == 1 and _stands_before(roles, given[0], wrap) else None
 
 
 def _stands_before(roles: Roles, node: ast.expr, wrap: Wrap) -> bool:

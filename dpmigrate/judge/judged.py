@@ -420,7 +420,9 @@ class Judged(Execution):
         for made in self.objects(model):
             parts = owned(self, made.number)
             inner = self.objects(self.heap.read((made.number, "module")) or NOTHING)
-            before = not inner or any(self._held(n, MOVED) for n in (*parts, *(o.number for o in inner)))
+            # of what is not seen it is known alone that it was what a move gave
+            moved = any(self._held(n, MOVED) for n in (*parts, *(o.number for o in inner)))
+            before = not inner or moved or any(o.kind == "opaque" and o.name in (".to", ".cuda") for o in inner)
             if self.sole and made.name in SYNCHRONISED and not before:
                 super().event("judge moved", node, frame, wrapper=model)
             for number in parts:
