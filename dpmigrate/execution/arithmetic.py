@@ -122,11 +122,29 @@ def _mean_beside_part(v: Value, other: Value) -> Value:
 
 
 def compared(op: ast.cmpop, left: Value, right: Value) -> bool | None:
-    """The result of a comparison of constants, None where it is not known."""
+    """The result of a comparison of constants, None where it is not known.
+
+    What is executed is executed by several ranks: so it is known of their number that it is no 1.
+    """
+    if WORLD in (left, right):
+        return _of_ranks(op, left, right)
     try:
         return bool(_COMPARE[type(op)](only(left), only(right)))
     except Exception:  # not constants, or constants that do not compare
         return None
+
+
+def _of_ranks(op: ast.cmpop, left: Value, right: Value) -> bool | None:
+    """What a comparison of the number of ranks with a constant gives for any number from 2 on; None
+    where that depends on it.
+    """
+    number = only(right if left == WORLD else left) if Const in map(type, (*left, *right)) else None
+    if type(number) is not int or len(left) + len(right) != 2:
+        return None
+    compare = _COMPARE[type(op)]
+    tried = {n for n in (2, number - 1, number, number + 1) if n >= 2}
+    found = {compare(n, number) if left == WORLD else compare(number, n) for n in tried}
+    return bool(found.pop()) if len(found) == 1 else None
 
 
 def binary(

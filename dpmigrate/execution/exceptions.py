@@ -6,9 +6,20 @@ import ast
 from collections.abc import Callable
 
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.guards import (
+    EVERY,
+    LEAVES,
+    Catches,
+    Guard,
+    Guarding,
+    asks_plainly,
+    caught,
+    guarding,
+    never,
+)
 from dpmigrate.execution.heap import Delta, Location, Object
 from dpmigrate.execution.loops import LoopParts
-from dpmigrate.execution.machine import Catches, Frame
+from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,
@@ -36,8 +47,9 @@ class ExceptionParts(LoopParts):
         exits = self._exits(frame)
         watch = self.heap.watch()
         self.heap.mark()
-        catches = _catching([h.type for h in node.handlers]) if node.handlers else None
-        alive, reason = self._guarded(lambda: self.block(node.body, frame), catches)
+        raising = [h for h in node.handlers if self._raises_again(h, frame)]
+        guard = guarding(node.handlers, raising) if node.handlers else None
+        alive, reason = self._guarded(lambda: self.block(node.body, frame), guard)
         written = self.heap.watched(watch)
         if alive and node.orelse:
             self.control.append(reason)
@@ -64,23 +76,42 @@ class ExceptionParts(LoopParts):
                 exits, frame, lambda d, at: self._left(d, at, lambda: self.block(body, frame))
             )
         if outcomes:
-            self.heap.apply(outcomes, self.merging(reason))
+            # who is left where each handler raises again has come to the end of the body
+            left = reason if len(raising) < len(node.handlers) else None
+            self.heap.apply(outcomes, self.merging(left))
         return bool(outcomes) and (not node.finalbody or self.block(node.finalbody, frame))
 
-    def _guarded(self, run: Callable[[], bool], catches: Catches | None) -> tuple[bool, Parting | None]:
+    def _raises_again(self, handler: ast.ExceptHandler, frame: Frame) -> bool:
+        """Whether a handler ends in an exception for certain where several ranks run: in ``raise``, or
+        in one under ``if ddp.world_size() > 1``.
+        """
+        for stmt in handler.body:
+            if isinstance(stmt, ast.If) and asks_plainly(stmt.test):
+                self.heap.mark()
+                known = self.truth(self.evaluate(stmt.test, frame))
+                self.heap.rollback()
+                if known is True and isinstance(stmt.body[0], ast.Raise):
+                    return True
+            if isinstance(stmt, ast.Raise):
+                return True
+            if any(isinstance(n, LEAVES) for n in ast.walk(stmt)):
+                return False
+        return False
+
+    def _guarded(self, run: Callable[[], bool], guard: Guarding | None) -> tuple[bool, Parting | None]:
         """Run what is guarded by handlers; whether it comes to its end, and why some ranks alone may
         have raised an exception.
         """
         depth, raised, implied = len(self.control), len(self.raised), len(self.implied)
         self.control.append(None)
-        if catches is not None:
-            self.tries.append((depth, catches))
+        if guard is not None:
+            self.tries.append(Guard(depth, *guard))
         alive = run()
         self.control.pop()
         # what no handler catches goes through to what is round it
         reasons = [p for at, p in self.raised[raised:] if at >= depth]
         reasons += [p for at, p in self.implied[implied:] if at == depth]
-        if catches is not None:
+        if guard is not None:
             self.tries.pop()
         return alive, next(iter(reasons), None)
 
@@ -189,8 +220,8 @@ class ExceptionParts(LoopParts):
         watch = self.heap.watch()
         self.heap.mark()
         swallows = any(self._swallows(a) for a in manager)
-        catches = self._suppressed(manager) if swallows else None
-        alive, reason = self._guarded(lambda: self._context(node, index + 1, frame), catches)
+        guard = (self._suppressed(manager), never) if swallows else None
+        alive, reason = self._guarded(lambda: self._context(node, index + 1, frame), guard)
         written = self.heap.watched(watch)
         delta = self.heap.rollback()
 
@@ -233,7 +264,7 @@ class ExceptionParts(LoopParts):
         """What context managers catch: all, or what ``suppress`` is given."""
         given = [o.extra for o in self.objects(manager) if SWALLOWS in o.marks]
         whole = len(given) < len(manager) or any(names is None for names in given)
-        return _caught(set(_ALL) if whole else {n for names in given for n in names})
+        return caught(set(EVERY) if whole else {n for names in given for n in names})
 
     def _each(self, manager: Value, run: Callable[[Atom], Value], node: ast.AST) -> Value:
         """Do something with each context manager that a value may be."""
@@ -297,33 +328,6 @@ class ExceptionParts(LoopParts):
         self.heap.apply([normal])
         # an exception of the body may end in a handler round the ``yield``
         return any(ends) or not ends or _catches_where_it_yields(generator)
-
-
-#: what catches the exceptions that an expression may raise
-_BASES = {
-    "KeyError": ("LookupError",), "IndexError": ("LookupError",),
-    "ZeroDivisionError": ("ArithmeticError",), "UnboundLocalError": ("NameError",),
-}  # fmt: skip
-_ALL = ("Exception", "BaseException")
-
-
-def _catching(types: list[ast.expr | None]) -> Catches:
-    """Whether handlers for some types catch an exception; what they are is told by their names."""
-    names: set[str] = set()
-    for t in types:
-        parts = t.elts if isinstance(t, ast.Tuple) else [t]
-        for part in parts:
-            plain = isinstance(part, ast.Name | ast.Attribute)
-            names.add(ast.unparse(part).rpartition(".")[2] if plain and part else _ALL[0])
-
-    return _caught(names)
-
-
-def _caught(names: set[str]) -> Catches:
-    def catches(kind: str) -> bool:
-        return not names.isdisjoint((kind, *_BASES.get(kind, ()), *_ALL))
-
-    return catches
 
 
 def _catches_where_it_yields(generator: Object) -> bool:

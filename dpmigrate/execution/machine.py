@@ -16,6 +16,7 @@ from typing import Protocol
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.guards import Guard
 from dpmigrate.execution.heap import Delta, Heap, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.scopes import Names
@@ -41,8 +42,6 @@ from dpmigrate.execution.values import (
 STEPS = 250_000
 #: calls within calls
 DEPTH = 60
-#: whether an exception of a name is caught
-Catches = Callable[[str], bool]
 #: the owner of what belongs to the process: the mode of autograd, the random streams
 PROCESS = 0
 
@@ -204,8 +203,8 @@ class Machine(ABC):
         self.samples_since = 0
         #: exceptions that only some ranks raise: how deep in ``control`` the reason stands
         self.raised: list[tuple[int, Parting]] = []
-        #: ``try`` statements under way: which of the conditions is theirs, what they catch
-        self.tries: list[tuple[int, Catches]] = []
+        #: ``try`` statements under way
+        self.tries: list[Guard] = []
         #: exceptions that some ranks may raise where they evaluate something: which ``try`` catches
         self.implied: list[tuple[int, Parting]] = []
 
@@ -256,12 +255,13 @@ class Machine(ABC):
         ``kind`` is its name where that is one of Python's own; any other may be caught by each
         ``try`` round it.
         """
-        for slot, catches in reversed(self.tries):
+        for slot, catches, again in reversed(self.tries):
             some = next((p for p in self.control[slot + 1 :] if p is not None and not p.alike), None)
             if (not kind or catches(kind)) and some is not None:
                 self.implied.append((slot, some))
-                self._mark(slot, some)
-            if kind and catches(kind):
+                if not again(kind):
+                    self._mark(slot, some)
+            if kind and catches(kind) and not again(kind):
                 return
         for depth in range(len(self.control) - 1, -1, -1):
             found = self.control[depth]
@@ -276,15 +276,16 @@ class Machine(ABC):
         """
         if parted is None or not parted.certain or parted.alike or parted.in_turn or parted.turns:
             return
-        for slot, catches in reversed(self.tries):
+        for slot, catches, again in reversed(self.tries):
             if catches(kind):
                 self.implied.append((slot, parted))
-                self._mark(slot, parted)
-                return
+                if not again(kind):
+                    self._mark(slot, parted)
+                    return
 
     def fails(self, kind: str) -> None:
         """Whoever comes here may raise an exception: where only some ranks do, they alone raise it."""
-        for slot, catches in reversed(self.tries):
+        for slot, catches, _ in reversed(self.tries):
             if catches(kind):
                 some = (p for p in self.control[slot + 1 :] if p is not None)
                 self.may_raise(next(some, None), kind)
