@@ -43,7 +43,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.fresh import clocks, file_tests, free_names, listings, own_folders
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.ranks import left_to_main, parted, run_by_all
+from dpmigrate.facts.ranks import asks_files, caught, ends_before, leading_to, left_to_main, local_tests, parted, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -80,7 +80,18 @@ _FREE = "each rank would look for a free name by itself, and take another one: s
 
 def _told(script: Script, node: ast.expr, message: str, inner: str, outer: str = "{}") -> Hit:
     """What rank 0 sees, on every rank, together with the tests by which all come there."""
+    tests = dict.fromkeys(file_tests(script, node))
     if parted(script.roles, node):
-        return Hit(node, message, severity=Severity.WARNING, advice="make the path before the test, where all ranks come: ddp.from_main(...)")
-    places = [(node, outer.format(f"{script.ddp}.from_main({inner})")), *((t, f"{script.ddp}.from_main({{}})") for t in file_tests(script, node))]
+        if not _by_files_alone(script, node):
+            return Hit(node, message, severity=Severity.WARNING, advice="make the path before the test, where all ranks come: ddp.from_main(...)")
+        tests |= dict.fromkeys(local_tests(script.roles, node))
+    places = [(node, outer.format(f"{script.ddp}.from_main({inner})")), *((t, f"{script.ddp}.from_main({{}})") for t in tests)]
     return Hit(node, message, (*(Wrap(script.span(n), template) for n, template in places), AddImport(script.import_line)))
+
+
+def _by_files_alone(script: Script, node: ast.expr) -> bool:
+    """Whether the ranks could part before a node only by what they find in directories, each where all ranks come."""
+    ways = list(leading_to(script.roles, node))
+    tests = list(local_tests(script.roles, node))
+    asked = (asks_files(script.roles, t) or any(script.names.is_inside(w, t) for w in ways) for t in tests)
+    return all(asked) and not any(parted(script.roles, t) for t in tests) and not caught(script.roles, node) and not any(ends_before(script.roles, node))
