@@ -33,6 +33,8 @@ from dpmigrate.execution.widening import ROUNDS, widening
 
 #: literal sequences up to this length are gone through one by one
 UNROLLED = 6
+#: texts of which a turn takes one or another, each looked at by itself
+CASES = 4
 #: and up to this one where each turn sets an attribute whose name it computes
 UNROLLED_NAMES = 128
 
@@ -90,13 +92,11 @@ class LoopParts(MatchParts):
         # the first turn of a loop over samples is one like the others
         fresh = frozenset() if of_samples else self._fresh(iterable, set(ast.walk(node.iter)))
 
-        def take(turn: int) -> bool:
+        def take(turn: int) -> Value:
             before, self.fresh = self.fresh, fresh if turn == 0 else frozenset()
             element = self.elements(iterable, node.iter, frame)
             self.fresh = before
-            element = samples.element(element) if of_samples else element
-            self.assign(node.target, element or SETTING, node, frame)
-            return True
+            return (samples.element(element) if of_samples else element) or SETTING
 
         passed: Delta | None = None if self._has_turns(iterable) else {}
         return self._loop(node, frame, take=take, parted=parted, passed=passed)
@@ -162,7 +162,7 @@ class LoopParts(MatchParts):
 
     def _loop(
         self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, *,
-        known: list[Value] | None = None, take: Callable[[int], bool] | None = None,
+        known: list[Value] | None = None, take: Callable[[int], Value] | None = None,
         parted: Parting | None = None, passed: Delta | None = None,
     ) -> bool:  # fmt: skip
         """Turns of a loop until nothing changes; literal sequences item by item.
@@ -271,7 +271,7 @@ class LoopParts(MatchParts):
 
     def _turn(
         self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, turn: int, element: Value,
-        known: list[Value] | None, take: Callable[[int], bool] | None, tested: Delta,
+        known: list[Value] | None, take: Callable[[int], Value] | None, tested: Delta,
     ) -> bool | None:  # fmt: skip
         """One turn; whether it changed anything, None where none comes to its end."""
         outside = frame.context
@@ -284,7 +284,7 @@ class LoopParts(MatchParts):
 
     def _one_turn(
         self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, turn: int, element: Value,
-        known: list[Value] | None, take: Callable[[int], bool] | None, tested: Delta,
+        known: list[Value] | None, take: Callable[[int], Value] | None, tested: Delta,
     ) -> bool | None:  # fmt: skip
         level, _, slot = frame.loops[-1]
         self.heap.mark()
@@ -296,11 +296,10 @@ class LoopParts(MatchParts):
         if isinstance(node, ast.While):
             self.heap.apply([tested])
             self.refine(node.test, True, frame)
-        elif known is not None:
-            self.assign(node.target, element, node, frame)
-        elif take is not None:
-            take(turn)
-        ends = self.block(node.body, frame)
+            ends = self.block(node.body, frame)
+        else:
+            given = element if take is None else take(turn)
+            ends = self._case_by_case(node, given, frame)
         if own:
             self.turns.pop()
         delta = self.heap.rollback()
@@ -318,6 +317,26 @@ class LoopParts(MatchParts):
             self.heap.apply(outcomes, self.merging(reason))
             outcomes = [self.heap.rollback()]
         return self._settle([{}, *outcomes], turn, self.control[slot], node)
+
+    def _case_by_case(self, node: ast.For | ast.AsyncFor, given: Value, frame: Frame) -> bool:
+        """The body for what a turn takes; for each of a few texts by itself, since a phase decides
+        over what a turn goes and what it does there. Whether it comes to its end.
+        """
+        words = all(isinstance(a, Const) and a.type == "str" for a in given)
+        if not words or not 1 < len(given) <= CASES or not isinstance(node.target, ast.Name):
+            self.assign(node.target, given, node, frame)
+            return self.block(node.body, frame)
+        outside, outcomes = frame.context, []
+        for number, atom in enumerate(given):
+            frame.context = self.turn_context(node, number, frame)
+            self.heap.mark()
+            self.assign(node.target, (atom,), node, frame)
+            ends = self.block(node.body, frame)
+            delta = self.heap.rollback()
+            outcomes += [delta] if ends else []
+            frame.context = outside
+        self.heap.apply(outcomes)
+        return bool(outcomes)
 
     def _loop_over(self, node: ast.For | ast.AsyncFor, generator: Object, frame: Frame) -> bool:
         """A loop over a generator of the program: its body runs where the generator yields."""
