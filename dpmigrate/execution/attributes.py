@@ -218,7 +218,16 @@ class AttributeParts(NameParts):
         found = self._else_of(made, name, node, frame)
         if found is not None:
             return found
+        if frame.arms and self._lacks_name(made, name):
+            self.event("no attribute", node, frame, owner=value(Ref(made.number)), name=const(name))
+            self.fails("AttributeError")
+            return NOTHING  # as of a name that nothing binds: this way ends here, another one goes on
         return self.miss(_missing(made, name), node, frame)
+
+    def _lacks_name(self, made: Object, name: str) -> bool:
+        """Whether a module of the program has no such name, whatever any file of it does."""
+        computed = any(self.heap.read((made.number, n)) for n in ("__getattr__", ELEMENTS))
+        return made.kind == "pymodule" and name not in self.bindable and not computed
 
     def _else_of(self, made: Object, name: str, node: ast.AST, frame: Frame) -> Value | None:
         """An attribute that the object itself does not hold."""

@@ -86,7 +86,7 @@ def bindable(trees: Iterable[ast.AST]) -> Container[str]:
         match node:
             case ast.Name(id=name, ctx=ast.Load()) if name in _BY_NAME:
                 return _Every()
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.Attribute(attr=name, ctx=ast.Store()):
                 found.add(name)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 found.add(name)
