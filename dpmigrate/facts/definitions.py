@@ -51,11 +51,11 @@ class Definitions:
                 c = todo.pop(0)
                 if c not in out:
                     out.append(c)
-                    todo += [base for b in c.bases if (base := self._class(b)) is not None]
+                    todo += [base for b in c.bases if (base := self.named(b)) is not None]
             self._bases[cls] = out
         return self._bases[cls]
 
-    def _class(self, node: ast.expr) -> ast.ClassDef | None:
+    def named(self, node: ast.expr) -> ast.ClassDef | None:
         """The class of this program that the expression names."""
         found = self.names.meant(node)
         bound = found[0].bindings.get(found[1], ()) if found is not None else ()
@@ -83,7 +83,7 @@ class Definitions:
     def holds_models(self, cls: ast.ClassDef) -> bool:
         """Whether a class of modules only holds models and trains them: it has no ``forward``, of its own or inherited, and calls ``backward()``."""
         family = self.family(cls)
-        plain = all(self.names.dotted(b) == "torch.nn.Module" or self._class(b) is not None for c in family for b in c.bases)
+        plain = all(self.names.dotted(b) == "torch.nn.Module" or self.named(b) is not None for c in family for b in c.bases)
         if not plain or any(self.method(c, name) is not None for c in family for name in ("forward", "__call__")):
             return False
         own = {*family, *self.bases(cls)}

@@ -130,8 +130,8 @@ def _variables(roles: Roles, node: ast.AST) -> dict[object, str]:
 # ------------------------------------------------------------------ buffers
 def evaluated_models(roles: Roles, loop: BatchLoop) -> list[str]:
     """The wrapped models that the loop itself calls, by what they are called before it."""
-    called = (c.func for c in roles.forward_calls if roles.names.is_inside(c, loop.node) and roles.wrapped(c.func) is not False)
-    return list({ast.unparse(_before(roles, func, loop)): None for func in called})
+    called = (p.model for p in roles.forwards if roles.names.is_inside(p.call, loop.node) and roles.wrapped(p.call.func) is not False)
+    return list({ast.unparse(_before(roles, model, loop)): None for model in called})
 
 
 def _before(roles: Roles, func: ast.expr, loop: BatchLoop) -> ast.expr:

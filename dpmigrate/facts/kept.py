@@ -83,13 +83,15 @@ class _Keeping:
             kind = self._kind(s) if not self._of_module(s) else None
             if kind is not None and self._goes_on(s):
                 used = self._used(s) and (self._in_module(s) or not self._total(s, kind) or any(map(self.modules.in_step, self._reads(s))))
-                if used or self._worth_telling(s, kind):
+                if (used or self._worth_telling(s, kind)) and self.script.executed.runs(s.node):
                     place = frozenset(k for k, _ in self.roles.roots(s.holder)) or ast.unparse(s.holder)
                     if place not in out or (used and not out[place].used):
                         out[place] = Kept(s.node, ast.unparse(s.holder), kind, used)
         for stmt, given in written_by_operations(self.roles):
             keys = frozenset(k for k, _ in self.roles.roots(given))
-            if isinstance(given, ast.Name | ast.Attribute) and not self._of_module(s := Stored(stmt, given, (), ())) and self._goes_on(s):
+            if not isinstance(given, ast.Name | ast.Attribute) or self._of_module(s := Stored(stmt, given, (), ())):
+                continue
+            if self._goes_on(s) and self.script.executed.runs(stmt):
                 out.setdefault(keys, Kept(stmt, ast.unparse(given), Kind.TABLE, True))
         return sorted({k.node: k for k in out.values()}.values(), key=lambda k: position(k.node))
 

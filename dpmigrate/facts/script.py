@@ -94,7 +94,8 @@ class Script:
         for fact in ("distributed", "own_start", "half_migrated"):
             self.__dict__.pop(fact, None)
         self.names = names
-        self._wrapping = Wrapping(names, Executed(self.program))
+        self.executed = Executed(self.program)
+        self._wrapping = Wrapping(names, self.executed)
         self.values: Values = self._wrapping.values
         self.roles: Roles = self._wrapping.roles
 

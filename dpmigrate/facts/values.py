@@ -26,6 +26,8 @@ from dpmigrate.facts.unwraps import Unwraps
 
 __all__ = ["DATA_PARALLEL", "NONE", "Key", "Val", "Vals", "Values", "WrapSite", "wrap_argument"]
 
+#: methods that say how DataParallel makes its copies of the model
+_OF_COPIES = frozenset({"replicate"})
 DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"})
 #: functions that find a class or a function by its name
 _FOUND = frozenset({"?.getattr", "?.eval", "?.__import__", "operator.attrgetter"})
@@ -217,7 +219,17 @@ class Values:
                     self.wraps += [WrapSite(node, stmt, k, Val("wrapped", node), inner) for k in keys]
 
     def is_wrap(self, call: ast.Call) -> bool:
-        return self.names.dotted(call.func) in DATA_PARALLEL or any(v.kind == "ext" and v.qual in DATA_PARALLEL for v in self.eval(call.func))
+        if self.names.dotted(call.func) in DATA_PARALLEL:
+            return True
+        called = self.eval(call.func)
+        return any(v.qual in DATA_PARALLEL if v.kind == "ext" else v.kind == "class" and self._only_copies(v.cls) for v in called)
+
+    def _only_copies(self, cls: ast.ClassDef | None) -> bool:
+        """Whether a class is DataParallel with another way to make the copies of the model, which DDP does not make."""
+        bases = self.defs.bases(cls) if cls is not None else []
+        outside = {self.names.dotted(b) for c in bases for b in c.bases if self.defs.named(b) is None}
+        defined = {n.name for c in bases for n in c.body if isinstance(n, FunctionNode)}
+        return bool(outside) and outside <= DATA_PARALLEL and defined <= _OF_COPIES
 
     def inner(self, v: Val) -> Vals:
         """The models inside a wrapper; the object itself if it is none."""

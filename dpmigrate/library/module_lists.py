@@ -125,8 +125,8 @@ def container_item(site: Site) -> Value:
         return _sliced(site, made, part)
     if key is not None:
         word = str(key.value)
-        held = site.m.heap.read((made.number, word))
-        if held:
+        held = site.m.bound(site.m.heap.read((made.number, word)) or NOTHING)
+        if held:  # a container that one branch makes has its layers wherever it is there
             return held
         if isinstance(key.value, int) and key.value < 0:
             every = children(site, made)

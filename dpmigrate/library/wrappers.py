@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution.values import (
+    NONE,
     NOTHING,
     SETTING,
     Value,
@@ -26,6 +27,13 @@ def wrapper(site: Site) -> Value:
     if site.word == "DistributedDataParallel":
         site.event("wrap", object=made, module=module or NOTHING)
     return made
+
+
+def constructed(site: Site) -> Value:
+    """``super().__init__(model)`` of a class of the program that derives from DataParallel."""
+    if site.object is not None:
+        site.m.heap.write((site.object.number, "module"), site.get(1, "module") or NOTHING)
+    return NONE
 
 
 def wrapper_called(site: Site) -> Value:
@@ -54,10 +62,11 @@ def no_sync(site: Site) -> Value:
 
 ROWS = (
     Row("""
-torch.nn.DataParallel torch.nn.parallel.DataParallel
+torch.nn.DataParallel torch.nn.parallel.DataParallel torch.nn.parallel.data_parallel.DataParallel
 torch.nn.parallel.DistributedDataParallel torch.nn.DistributedDataParallel
 """, wrapper, source=DOC),
     Row("<wrapper>.__call__ <wrapper>.forward", wrapper_called, source=DOC),
+    Row("<wrapper>.__init__", constructed, source=DOC),
     Row("<wrapper>.no_sync", no_sync, source=DOC),
     Row("<no_sync>.__enter__", same),
     Row("<no_sync>.__exit__", none),
@@ -66,5 +75,6 @@ ATTRIBUTES = (Row("<wrapper>.module", wrapper_attribute, source=DOC),)
 KINDS = {
     "torch.nn.DataParallel": frozenset({"wrapper"}),
     "torch.nn.parallel.DataParallel": frozenset({"wrapper"}),
+    "torch.nn.parallel.data_parallel.DataParallel": frozenset({"wrapper"}),
     "torch.nn.parallel.DistributedDataParallel": frozenset({"wrapper"}),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import found, refused
+from tests.rules.program import found, hits, refused
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,18 @@ def test_refused(imports: str, call: str, module_level: bool) -> None:
     [pytest.param("", "nn.DataParallel", id="attribute"), pytest.param("from torch.nn.parallel import DataParallel as D", "D", id="from-import with alias")],
 )
 def test_derived_classes(imports: str, base: str) -> None:
-    assert refused("DPM903", imports=imports, defs=f"class Mine({base}):\n    pass") == [base]
+    mine = f"class Mine({base}):\n    def gather(self, outputs, output_device):\n        return outputs"
+    assert refused("DPM903", imports=imports, defs=mine, before="z = Mine(model)") == [base]
+    assert refused("DPM903", imports=imports, defs=mine) == []  # nothing makes one
+    copies = f"class Mine({base}):\n    def replicate(self, module, device_ids):\n        return super().replicate(module, device_ids)"
+    assert refused("DPM903", imports=imports, defs=copies, model="model = Mine(Net())") == []
+
+
+def test_a_list_of_graphs_is_no_batch() -> None:
+    call = "DataParallel(model)"
+    imports = "from torch_geometric.nn import DataParallel"
+    (hit,) = hits("DPM903", imports=imports, before=f"z = {call}")
+    assert "list of graphs" in hit.message
 
 
 def test_inside_a_model_it_is_not_refused() -> None:
