@@ -52,6 +52,8 @@ def origins(
         seen.add(variable)
         todo += _put_in(roles, n)
         for b in roles.names.bindings(*variable):
+            if _in_evaluation(roles, b.target, n):
+                continue
             if b.how == "for" and b.value is not None and not _counted(b):
                 yield n, b
                 todo.append(b.value)
@@ -153,6 +155,12 @@ def _evaluates(roles: Roles, call: ast.Call) -> bool:
     """Whether the call goes through a loader and trains nothing."""
     functions = roles.all_entered(call)
     return any(roles.names.function(b.node) in functions for b in roles.batch_loops if not b.trains) and not roles.reaches_backward(call)
+
+
+def _in_evaluation(roles: Roles, target: ast.AST, read: ast.AST) -> bool:
+    """Whether a variable is given its value in a loop that evaluates, and read behind that: ``total += loss.item()``, then ``total / n``."""
+    around = {a for a in roles.names.ancestors(target) if isinstance(a, ast.For)}
+    return any(b.node in around and not b.trains and not roles.names.is_inside(read, b.node) for b in roles.batch_loops)
 
 
 def _counted(b: Binding) -> bool:
