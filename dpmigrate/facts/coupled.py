@@ -67,7 +67,7 @@ def couplings(script: Script) -> Iterator[Coupling]:
             yield Coupling(part, "placed", certain=False)
     for call in script.roles.calls:
         if script.roles.region(call) in ("train", "both") and any(w in name.lower() for name in _called(script, call) for w in _NAMES):
-            if not _part_of_model(script, call):
+            if not _part_of_model(script, call) and not _seen(script, call):
                 yield Coupling(call, "named")
 
 
@@ -141,6 +141,13 @@ def _part_of_model(script: Script, call: ast.Call) -> bool:
     """Whether a model of the program calls a part of itself, whose code is seen: an encoder of ``SimCLRBranch``."""
     seen = any(v.cls is not None for v in script.values.eval(call.func))
     return seen and script.roles.inside_module(call) and not _in_loss(script, call)
+
+
+def _seen(script: Script, call: ast.Call) -> bool:
+    """Whether the code of all that a call may enter is the program's own: what that does counts, and not what it is called."""
+    called = script.values.eval(call.func)
+    forwards = [v.cls is not None and script.values.defs.method(v.cls, "forward") is not None for v in called if v.kind == "object"]
+    return bool(called) and all(forwards) and all(v.kind == "object" for v in called)
 
 
 def _called(script: Script, call: ast.Call) -> Iterator[str]:

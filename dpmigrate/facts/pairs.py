@@ -279,7 +279,8 @@ def one_number_each(roles: Roles, node: ast.expr, seen: set[ast.expr] | None = N
         return [ast.unparse(a) for a in node.args] in ([], ["-1"])
     if node.func.attr in REDUCTIONS:
         gone = axes(roles.names, node)  # of rows: what a sample's row comes to
-        return bool(gone) and 0 not in gone and not any(k.arg == "keepdim" for k in node.keywords)
+        kept = any(k.arg == "keepdim" for k in node.keywords) or any(isinstance(a, ast.Constant) and a.value is True for a in node.args)
+        return bool(gone) and 0 not in gone and not kept
     return node.func.attr in _KEEPS_PLACES and one_number_each(roles, node.func.value, seen)
 
 

@@ -31,6 +31,7 @@ class {}(nn.Module):
         pytest.param("loss = loss + z.var(-1).mean()", id="a variance of each sample"),
         pytest.param("loss = loss + torch.matmul(z[:, None], z[:, None].transpose(2, 1)).mean()", id="a product for each sample by itself"),
         pytest.param("import numpy as np\nloss = loss + np.std([1, 2])", id="another library's"),
+        pytest.param("maps = z.unsqueeze(1)\nloss = loss + (maps / (maps.mean(2, True) + 1e-7)).mean()", id="each sample by a mean of its own that keeps its axis"),
     ],
 )
 def test_nothing_to_say(line: str) -> None:
@@ -209,11 +210,16 @@ def test_a_loss_module_that_training_does_not_call() -> None:
         pytest.param({"imports": "import lib", "before": "c = lib.SupConLoss(temperature=0.1)"}, "c(z, y)", id="attribute of a library"),
         pytest.param({"imports": "from lib import info_nce as c"}, "c(z, y)", id="function under another name"),
         pytest.param({"imports": "import lib"}, "lib.clip_loss(z, y)", id="function of a library"),
-        pytest.param({"defs": _LOSS.format("ContrastiveLoss", "z"), "before": "c = ContrastiveLoss()"}, "c(z, y)", id="class of this file"),
     ],
 )
 def test_known_names_are_refused(parts: dict[str, str], call: str) -> None:
     assert refused("DPM303", step=_STEP.format(f"loss = loss + {call}"), **parts) == [call]
+
+
+def test_what_a_loss_of_this_file_does_counts_and_not_its_name() -> None:
+    step = _STEP.format("loss = loss + c(z, y)")
+    assert found("DPM303", defs=_LOSS.format("ContrastiveLoss", "z"), before="c = ContrastiveLoss()", step=step) == []
+    assert refused("DPM303", defs=_LOSS.format("ContrastiveLoss", "z @ z.T"), before="c = ContrastiveLoss()", step=step) == ["z @ z.T"]
 
 
 @pytest.mark.parametrize(
