@@ -139,7 +139,18 @@ class Trial:
         for (word, node), _ in self.result.trace.missed.items():
             first = f"{word}, {self.line(node)}"
             return f": nothing is seen to be differentiated; the first thing that is not known: {first}"
+        idle = next(self._that_would_train(), None)
+        if idle is not None:
+            return f": nothing calls {idle.name}, {self.line(idle)}, which would train"
         return ": nothing is seen to be differentiated"
+
+    def _that_would_train(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """The functions with a ``backward()`` to which no call comes."""
+        for function in (n for p in self.result.program.parts for n in ast.walk(p.tree)):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and function not in self.result.trace.reached:
+                called = (n.func for n in ast.walk(function) if isinstance(n, ast.Call))
+                if any(isinstance(f, ast.Attribute) and f.attr == "backward" for f in called):
+                    yield function
 
     def original_loaders(self) -> list[Object]:
         """The loaders of the original's training batches, in the order in which they were made."""

@@ -98,3 +98,17 @@ def test_an_embedding_that_makes_another_one(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(text.replace("torch.randn(64, 4)", "torch.randint(9, (64, 4))"))
     (outcome,) = engine.apply([tmp_path / "train.py"], Settings(), engine.Writing(write=False))
     assert outcome.status is Status.CHANGED, outcome
+
+
+def test_a_file_that_only_defines_its_training_says_so() -> None:
+    text = (
+        "import torch\nfrom torch import nn\nimport dpmigrate_runtime as ddp\n\n\n"
+        "def fit(model, loader):\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "    for x, y in loader:\n        loss = nn.functional.mse_loss(model(x), y)\n"
+        "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n\n\n"
+        "if __name__ == '__main__':\n    ddp.setup()\n    print('see the README')\n    ddp.cleanup()\n"
+    )
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    (fault,) = judge.faults(Program.of(source))
+    assert "nothing calls fit, line 6, which would train" in fault.words

@@ -209,3 +209,9 @@ def test_a_step_that_training_shares_is_evaluated_in_full() -> None:
     shared = whole(defs=defs, step="optimizer.zero_grad()\nloss = step(model, x, y)\nloss.backward()\noptimizer.step()", end=loop.format("step(model, x, y)"))
     assert "ddp.shard" not in shared and "model(x), y)" in shared
     assert "ddp.shard(val_loader)" in whole(defs=defs, end=loop.format("step(model, x, y)"))
+
+
+def test_the_buffers_of_a_model_whose_forward_is_called() -> None:
+    """It is the model that has them, and not the method."""
+    body = "out = model.forward(a)\nprint(out)"
+    assert "ddp.sync_buffers(model)" in after(net="", model=_BN, end=_loop(body))
