@@ -229,7 +229,7 @@ def contradicted(ex: Execution, v: Value, a: Any, b: Any, seen: set[tuple[int, i
             return _object(ex, ex.heap.objects[atom.object], a, b, seen)
     if _form(a) != _form(b):
         return f"{a!r} and {b!r} are not of one type"
-    if isinstance(a, list | dict | set | tuple | deque) or hasattr(a, "__dict__"):
+    if not isinstance(a, torch.Tensor) and (isinstance(a, list | dict | set | tuple | deque) or hasattr(a, "__dict__")):
         return ""  # one of several
     return "" if _same(a, b) else f"{a!r} and {b!r} differ"
 
@@ -268,6 +268,8 @@ def _object(
     elif made.kind == "dict" and isinstance(a, dict):
         return _dictionary(ex, made, a, b, seen)
     elif made.kind == "instance":
+        if not hasattr(a, "__dict__") or not hasattr(b, "__dict__"):
+            return f"{a!r} and {b!r} are no objects"
         for name in {**vars(a), **vars(b)}:
             v = read(name)
             x, y = vars(a).get(name, _MISSING), vars(b).get(name, _MISSING)
